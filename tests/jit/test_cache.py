@@ -73,22 +73,23 @@ CHANGES = [
 ]
 
 
-def plug_in(folder: Path) -> None:
+def plug_in(folder: Path, first: str = "") -> None:
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    start(folder, textwrap.dedent(first) + textwrap.dedent(FILES["start.py"]))
+
+
+def start(folder: Path, text: str) -> None:
+    (folder / "start.py").write_text(textwrap.dedent(text), encoding="utf-8")
 
 
 def run(folder: Path, *, cache: str = "cache", **more: str) -> tuple[list[str], str]:
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **more}
     environment["NUMBA_CACHE_DIR"] = str(folder / cache) if cache else ""
+    command = [sys.executable, "start.py"]
     ran = subprocess.run(
-        [sys.executable, "start.py"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
     return ran.stdout.split(), ran.stderr
 
@@ -111,59 +112,55 @@ def test_a_kernel_of_any_package_is_compiled_anew_when_what_it_names_changes(
 
 
 def test_functions_made_by_one_text_are_kept_beside_each_other(tmp_path: Path) -> None:
-    (tmp_path / "start.py").write_text(
-        textwrap.dedent(
-            """
-            from bbparse.jit import kernel
+    start(
+        tmp_path,
+        """
+        from bbparse.jit import kernel
 
-            def maker(step):
-                @kernel
-                def walk(x):
-                    return step(x)
-                return walk
-
+        def maker(step):
             @kernel
-            def up(x):
-                return x + 1
+            def walk(x):
+                return step(x)
+            return walk
 
-            @kernel
-            def down(x):
-                return x - 1
+        @kernel
+        def up(x):
+            return x + 1
 
-            for step in (up, down, 5):
-                try:
-                    walk = maker(step)
-                    print(walk(1), sum(walk.stats.cache_misses.values()))
-                except Exception:
-                    pass
-            """
-        ),
-        encoding="utf-8",
+        @kernel
+        def down(x):
+            return x - 1
+
+        for step in (up, down, 5):
+            try:
+                walk = maker(step)
+                print(walk(1), sum(walk.stats.cache_misses.values()))
+            except Exception:
+                pass
+        """,
     )
     assert run(tmp_path)[0] == ["2", "1", "0", "1"]
     assert run(tmp_path)[0] == ["2", "0", "0", "0"]
 
 
 def test_code_with_bounds_checked_is_kept_beside_other_code(tmp_path: Path) -> None:
-    (tmp_path / "start.py").write_text(
-        textwrap.dedent(
-            """
-            import numpy as np
-            from bbparse.jit import kernel
+    start(
+        tmp_path,
+        """
+        import numpy as np
+        from bbparse.jit import kernel
 
-            @kernel
-            def beside(a):
-                return a[3]
+        @kernel
+        def beside(a):
+            return a[3]
 
-            try:
-                beside(np.zeros(6)[:3])
-                print("read")
-            except IndexError:
-                print("refused")
-            print(sum(beside.stats.cache_misses.values()))
-            """
-        ),
-        encoding="utf-8",
+        try:
+            beside(np.zeros(6)[:3])
+            print("read")
+        except IndexError:
+            print("refused")
+        print(sum(beside.stats.cache_misses.values()))
+        """,
     )
     for misses in "10":
         for checked, said in (("0", "read"), ("1", "refused")):
@@ -183,22 +180,19 @@ def test_without_a_place_for_a_cache_a_run_goes_on_and_says_so_once(tmp_path: Pa
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk")
 def test_a_full_disk_is_no_error(tmp_path: Path) -> None:
-    plug_in(tmp_path)
-    (tmp_path / "start.py").write_text(
-        textwrap.dedent(
-            """
-            import builtins
-            from numba.core import caching
+    plug_in(
+        tmp_path,
+        """
+        import builtins
+        from numba.core import caching
 
-            def full(path, mode="r", *rest):
-                if "w" in mode:
-                    path = "/dev/full"
-                return builtins.open(path, mode, *rest)
+        def full(path, mode="r", *rest):
+            if "w" in mode:
+                path = "/dev/full"
+            return builtins.open(path, mode, *rest)
 
-            caching.open = full
-            """
-        )
-        + textwrap.dedent(FILES["start.py"])
+        caching.open = full
+        """,
     )
     out, said = run(tmp_path)
     assert out == ["16.0", "False", "1"]
@@ -208,12 +202,16 @@ def test_a_full_disk_is_no_error(tmp_path: Path) -> None:
 def test_code_that_can_only_be_read_is_read(tmp_path: Path) -> None:
     plug_in(tmp_path)
     assert run(tmp_path, cache="")[0] == ["16.0", "False", "1"]
-    text = (tmp_path / "start.py").read_text()
-    (tmp_path / "start.py").write_text(
-        "import tempfile\n"
-        "def refused(*arguments, **options):\n"
-        "    raise PermissionError('read-only')\n"
-        "tempfile.TemporaryFile = refused\n" + text
+    plug_in(
+        tmp_path,
+        """
+        import tempfile
+
+        def refused(*arguments, **options):
+            raise PermissionError('read-only')
+
+        tempfile.TemporaryFile = refused
+        """,
     )
     assert run(tmp_path, cache="")[0] == ["16.0", "True", "0"]
 

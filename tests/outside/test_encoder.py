@@ -33,6 +33,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_encoder(tmp_path_factory.mktemp("encoder"))
 
 
+@pytest.fixture
+def mine(folder: Path, tmp_path: Path) -> Path:
+    """A copy that may be changed."""
+    return Path(shutil.copytree(folder, tmp_path / "mine"))
+
+
 @pytest.fixture(scope="module")
 def encoder(folder: Path) -> Transformer:
     return Transformer(str(folder))
@@ -128,10 +134,8 @@ def test_states_are_kept_on_disk(
 
 
 def test_a_model_has_its_encoder_by_name_and_hash(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
     source = fit_encoder(str(mine), sentences())
     again = outside_from(source.to_arrays())
     assert isinstance(again, EncoderStates) and again.note == source.note
@@ -179,9 +183,7 @@ def test_an_encoder_with_pieces_of_bytes(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["T5EncoderModel", "T5Model", "XLNetModel"])
-def test_encoders_of_other_kinds(kind: str, folder: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
+def test_encoders_of_other_kinds(kind: str, mine: Path) -> None:
     sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
     if kind == "XLNetModel":  # which sets no limit of pieces: it says -1
         sizes = {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32}
@@ -198,20 +200,14 @@ def test_encoders_of_other_kinds(kind: str, folder: Path, tmp_path: Path) -> Non
         ("vocab.txt", r"not there: tokenizer\.json or vocab\.txt"),
     ],
 )
-def test_missing_files_are_named(lost: str, message: str, folder: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
+def test_missing_files_are_named(lost: str, message: str, mine: Path) -> None:
     (mine / lost).unlink()
     with pytest.raises(OutsideError, match=message) as caught:
         Transformer(str(mine))
     assert "\n" not in str(caught.value)
 
 
-def test_damaged_files_and_names_of_nothing(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
+def test_damaged_files_and_names_of_nothing(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (mine / "model.safetensors").write_bytes(b"nothing of it")
     with pytest.raises(OutsideError, match=r"mine: cannot be loaded: ") as caught:
         Transformer(str(mine))
@@ -226,11 +222,9 @@ def test_damaged_files_and_names_of_nothing(
         Transformer("some/encoder")
 
 
-def test_weights_that_are_not_there_are_not_made_up(folder: Path, tmp_path: Path) -> None:
+def test_weights_that_are_not_there_are_not_made_up(mine: Path) -> None:
     from safetensors.torch import load_file, save_file
 
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
     weights = load_file(mine / "model.safetensors")
     some = {key: weight for key, weight in weights.items() if "layer.1" not in key}
     save_file(some, mine / "model.safetensors", {"format": "pt"})
@@ -238,11 +232,10 @@ def test_weights_that_are_not_there_are_not_made_up(folder: Path, tmp_path: Path
         Transformer(str(mine))
 
 
-def test_states_that_are_no_numbers_are_not_kept(folder: Path, tmp_path: Path) -> None:
+def test_states_that_are_no_numbers_are_not_kept(mine: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
-    mine, kept = tmp_path / "mine", tmp_path / "states"
-    shutil.copytree(folder, mine)
+    kept = tmp_path / "states"
     weights = load_file(mine / "model.safetensors")
     weights["encoder.layer.1.output.dense.weight"][:] = float("nan")
     save_file(weights, mine / "model.safetensors", {"format": "pt"})
@@ -251,11 +244,7 @@ def test_states_that_are_no_numbers_are_not_kept(folder: Path, tmp_path: Path) -
     assert not kept.exists()
 
 
-def test_nobody_is_asked_whether_code_may_run(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
+def test_nobody_is_asked_whether_code_may_run(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = json.loads((mine / "config.json").read_text(encoding="utf-8"))
     config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.C", "AutoModel": "own.M"}}
     (mine / "config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -266,9 +255,7 @@ def test_nobody_is_asked_whether_code_may_run(
     assert not asked
 
 
-def test_what_fails_in_use_is_said(folder: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    shutil.copytree(folder, mine)
+def test_what_fails_in_use_is_said(mine: Path) -> None:
     with open(mine / "vocab.txt", "a", encoding="utf-8") as file:
         file.write("zebra\n")  # of which it has no vector
     threads = torch.get_num_threads()

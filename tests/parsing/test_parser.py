@@ -92,12 +92,6 @@ def test_where_fewer_trees_exist_all_are_given() -> None:
             assert all(tree.proved for tree in trees)
 
 
-def test_one_word() -> None:
-    for k in (1, 5):
-        (tree,) = toy.parser().parse(long_sentence(1), k_best=k)
-        assert (tree.heads, tree.proved) == ((0,), True)
-
-
 def test_500_words() -> None:
     sentence = long_sentence(500)
     started = time.monotonic()
@@ -247,14 +241,6 @@ def test_a_stream_is_read_a_little_ahead_only() -> None:
             next(results)
         results.close()  # type: ignore[attr-defined]
         assert 10 <= read <= 1500
-
-
-def test_impossible_requests() -> None:
-    parser, sentence = toy.parser(), toy.dev_sentences()[3]
-    with pytest.raises(ProblemError, match="k_best is 0, expected at least 1"):
-        parser.parse(sentence, k_best=0)
-    with pytest.raises(ProblemError, match="prune is -1"):
-        parser.parse(sentence, prune=-1)
 
 
 def test_two_parsers_share_nothing() -> None:
