@@ -36,6 +36,16 @@ def fuzz_seed() -> int:
     return int(os.environ.get("BBPARSE_FUZZ_SEED", "1"))
 
 
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy parser's file; not to be changed."""
+    from tests import toy  # which imports what few tests need
+
+    path = tmp_path_factory.mktemp("model") / "toy.model"
+    toy.parser().save(path)
+    return path
+
+
 #: What several processes begin with: one trains, another solves, so that they compile other kernels
 #: than each other; then what takes long, so that none is left alone with it at the end.
 FIRST = (

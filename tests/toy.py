@@ -125,10 +125,15 @@ def tokenizer() -> Tokenizer:
 
 
 @cache
+def tagger() -> Tagger:
+    """Trained on all training sentences; shared, as nothing in it changes."""
+    return train_tagger(sentences(), TAGGER)
+
+
+@cache
 def reader() -> Parser:
     """The parser with a tagger and a tokenizer, so that it reads text."""
-    model = parser().model
-    return Parser(replace(model, tagger=train_tagger(sentences(), TAGGER), tokenizer=tokenizer()))
+    return Parser(replace(parser().model, tagger=tagger(), tokenizer=tokenizer()))
 
 
 @cache

@@ -13,7 +13,6 @@ import pytest
 from bbparse.model.file import load_tagger, save_tagger
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
-from bbparse.tagging import train_tagger
 from bbparse.treebank import read_conllu, sections, write_conllu
 from bbparse.treebank.writing import with_columns
 from tests import toy
@@ -25,7 +24,7 @@ Run = Callable[..., Done]
 @pytest.fixture(scope="module")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tagger") / "toy.tagger"
-    save_tagger(path, train_tagger(toy.sentences(), toy.TAGGER), toy.tokenizer())
+    save_tagger(path, toy.tagger(), toy.tokenizer())
     return path
 
 

@@ -1,4 +1,4 @@
-"""Shards of the small treebank, and a toy model."""
+"""Shards of the small treebank."""
 
 from __future__ import annotations
 
@@ -11,14 +11,6 @@ import pytest
 from bbparse.corpus import ParseSpec, Settings
 from bbparse.treebank import format_sentence
 from tests import toy
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy parser's file; not to be changed."""
-    path = tmp_path_factory.mktemp("model") / "toy.model"
-    toy.parser().save(path)
-    return path
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import bbparse.factors
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView, tree_batches
 from bbparse.problem.parts import Factors
 from bbparse.treebank import Sentence
+from tests.strategies import random_tree
 
 WORDS = (
     ("the", "the", "DET", "DT", "Definite=Def"),
@@ -35,24 +36,6 @@ def random_sentence(rng: np.random.Generator, n_words: int) -> Sentence:
     return Sentence.from_words(
         forms, lemmas=lemmas, upos=upos, xpos=xpos, feats=feats, heads=random_tree(rng, n_words)[1:]
     )
-
-
-def random_tree(rng: np.random.Generator, n_words: int) -> list[int]:
-    """Heads of a random projective tree; index 0 is -1."""
-    heads = [-1] * (n_words + 1)
-
-    def attach(low: int, high: int, head: int) -> None:
-        """Hang the words low..high under a head outside them, as one modifier or several."""
-        while low <= high:
-            end = high if head == 0 else min(high, low + int(rng.geometric(0.5)) - 1)
-            top = int(rng.integers(low, end + 1))
-            heads[top] = head
-            attach(low, top - 1, top)
-            attach(top + 1, end, top)
-            low = end + 1
-
-    attach(1, n_words, 0)
-    return heads
 
 
 def all_arcs(n_words: int) -> list[Arc]:

@@ -25,13 +25,6 @@ from tests import toy
 Arrays = dict[str, np.ndarray]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "toy.model"
-    toy.parser().save(path)
-    return path
-
-
 def arrays_of(path: Path) -> Arrays:
     """The fields of a model, without its marks."""
     with np.load(path, allow_pickle=False) as archive:

@@ -25,10 +25,8 @@ TAGGED = [("She", "PRON", "PRP", "she"), ("slept", "VERB", "VBD", "sleep"), ("."
 
 
 @pytest.fixture(scope="module")
-def nlp(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
-    path = tmp_path_factory.mktemp("model") / "toy.model"
-    toy.parser().save(path)
-    return bbparse.load(path)
+def nlp(model: Path) -> Pipeline:
+    return bbparse.load(model)
 
 
 def test_whatever_holds_the_words_the_trees_are_the_same(nlp: Pipeline) -> None:

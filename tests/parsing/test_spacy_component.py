@@ -15,7 +15,6 @@ from spacy.tokens import Doc
 import bbparse
 from bbparse.errors import ModelError
 from bbparse.parsing.spacy_component import BBParseTokenizer, SpacyParser
-from bbparse.tagging import train_tagger
 from bbparse.treebank import Sentence
 from tests import toy
 
@@ -23,10 +22,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("model") / "toy.model"
-    toy.parser().save(path)
-    return str(path)
+def model(model: Path) -> str:
+    return str(model)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +108,7 @@ def test_missing_tags_are_told_once(model: str) -> None:
 
 
 def test_the_tagger_of_the_model_gives_tags_where_there_are_none(tmp_path: Path) -> None:
-    parser = toy.changed(toy.parser(), tagger=train_tagger(toy.sentences(), toy.TAGGER))
+    parser = toy.changed(toy.parser(), tagger=toy.tagger())
     path = tmp_path / "tagged.model"
     parser.save(path)
     nlp = spacy.blank("en")

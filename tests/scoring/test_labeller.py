@@ -27,6 +27,7 @@ from bbparse.scoring.scorer import PartScorer
 from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
+from tests.scoring.networks import random_sentence
 from tests.scoring.reference import labels_by, tree_features
 from tests.strategies import random_tree
 
@@ -44,12 +45,6 @@ SMALL = templates(
     outermost_grandchild=["h.upos m.form"],
     grandsibling=["g.upos h.upos s.upos m.upos @gdist"],
 )
-
-
-def random_sentence(rng: np.random.Generator, n: int) -> Sentence:
-    forms = [f"w{k}" for k in rng.integers(0, 9, n)]
-    upos = [("NOUN", "VERB", "ADP", "PUNCT")[k] for k in rng.integers(0, 4, n)]
-    return Sentence.from_words(forms, upos=upos)
 
 
 def random_case(seed: int, n: int) -> tuple[np.random.Generator, np.ndarray, np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +64,6 @@ def letters(dimension: int = 6, seed: int = 3) -> WordVectors:
     rows = np.random.default_rng(seed).integers(-99, 99, (len(keys), dimension + -dimension % 4))
     note = {"kind": "vectors", "name": "x", "hash": "y", "dimension": dimension}
     return WordVectors(note, keys, rows.astype(np.int8), np.full(len(keys), 0.02, np.float32))
-
-
-@cache
-def tagger() -> Tagger:
-    return train_tagger(toy.sentences(), toy.TAGGER)
 
 
 def learner_of(
@@ -138,21 +132,21 @@ def test_a_tagger_has_it_beside_its_layers() -> None:
     alone = replace(TaggerSettings(), network=None)
     sentences = toy.sentences()
     old = train_tagger(sentences, alone)
-    assert old.network is None and tagger().network is not None
-    assert accuracy(tagger(), sentences)["UPOS"] > 0.97
-    assert tagger().tags.labels == old.tags.labels
+    assert old.network is None and toy.tagger().network is not None
+    assert accuracy(toy.tagger(), sentences)["UPOS"] > 0.97
+    assert toy.tagger().tags.labels == old.tags.labels
     again = Tagger(
         old.encode.known, old.encode.habits, old.tags, old.feats, old.lemmas, old.lexicon,
-        old.notes, tagger().network,
+        old.notes, toy.tagger().network,
     )  # fmt: skip
     for sentence in toy.dev_sentences():
-        assert again.columns(sentence.forms) == tagger().columns(sentence.forms)
+        assert again.columns(sentence.forms) == toy.tagger().columns(sentence.forms)
 
 
 @pytest.mark.parametrize("with_network", [True, False])
 def test_a_file_says_the_same(tmp_path: Path, with_network: bool) -> None:
     path = tmp_path / "toy.tagger"
-    own = tagger()
+    own = toy.tagger()
     network = own.network if with_network else None
     some = Tagger(
         own.encode.known, own.encode.habits, own.tags, own.feats, own.lemmas, own.lexicon,
@@ -178,7 +172,7 @@ def test_a_tagger_with_vectors_from_outside(tmp_path: Path) -> None:
     for wrong in (None, letters(dimension=12)):
         with pytest.raises(ModelError, match="some: its tagger needs pretrained vectors of 8"):
             tagger_from(tagger_arrays(own), "some", wrong)
-    assert tagger_from(tagger_arrays(tagger()), "some", source).outside is None
+    assert tagger_from(tagger_arrays(toy.tagger()), "some", source).outside is None
 
 
 def test_passes_over_a_treebank() -> None:
@@ -223,7 +217,7 @@ def changed(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any
 def test_damaged_files(
     tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
-    arrays = tagger_arrays(tagger())
+    arrays = tagger_arrays(toy.tagger())
     change(arrays)
     path = tmp_path / "damaged.tagger"
     write_archive(path, TAGGER_KIND, 1, arrays)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from bbparse.errors import ConfigError, ModelError, OutputError, TreebankError
 from bbparse.model.file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.storage.archive import write_archive
-from bbparse.tagging import Tagger, accuracy, train_tagger
+from bbparse.tagging import accuracy, train_tagger
 from bbparse.tagging.encode import _kinds, compile_tag_templates
 from bbparse.tagging.layer import MOST, Layer
 from bbparse.tagging.tagger import tagger_arrays
@@ -24,23 +23,17 @@ from bbparse.treebank.writing import with_columns
 from tests import toy
 
 
-@cache
-def tagger() -> Tagger:
-    """Trained on the small treebank; shared, as nothing in it changes."""
-    return train_tagger(toy.sentences(), toy.TAGGER)
-
-
 def test_it_learns() -> None:
-    own = accuracy(tagger(), toy.sentences())
+    own = accuracy(toy.tagger(), toy.sentences())
     assert own["UPOS"] > 0.97 and own["FEATS"] > 0.97 and own["lemma"] > 0.97
-    new = accuracy(tagger(), toy.dev_sentences())
+    new = accuracy(toy.tagger(), toy.dev_sentences())
     assert new["UPOS"] > 0.75 and new["XPOS"] > 0.7 and new["lemma"] > 0.8
     assert new["all"] <= min(new[name] for name in ("UPOS", "XPOS", "FEATS", "lemma"))
 
 
 def test_only_tags_change() -> None:
     for sentence in toy.dev_sentences():
-        found = tagger()(sentence)
+        found = toy.tagger()(sentence)
         assert found.n_words == sentence.n_words and found.name == sentence.name
         for line, old in zip(found.lines, sentence.lines):
             if line.startswith("#"):
@@ -59,7 +52,7 @@ def test_only_tags_change() -> None:
 def test_the_gold_tags_are_not_looked_at() -> None:
     for sentence in toy.dev_sentences()[:20]:
         bare = Sentence.from_words(sentence.forms)
-        assert tagger()(bare).upos == tagger()(sentence).upos
+        assert toy.tagger()(bare).upos == toy.tagger()(sentence).upos
 
 
 def test_kinds_of_characters() -> None:
@@ -75,13 +68,13 @@ def test_feats_fit_their_tags() -> None:
         for upos, xpos, feats in zip(sentence.upos, sentence.xpos, sentence.feats)
     }
     for sentence in toy.dev_sentences():
-        found = tagger().columns(sentence.forms)
+        found = toy.tagger().columns(sentence.forms)
         assert set(zip(found.upos, found.xpos, found.feats)) <= seen
 
 
 @pytest.mark.parametrize("words", [[], ["x"], ["Ωmega", "\u200b", "😀", "x" * 5000], ["a"] * 2000])
 def test_odd_sentences(words: list[str]) -> None:
-    found = tagger().columns(words)
+    found = toy.tagger().columns(words)
     assert [len(column) for column in (found.lemmas, found.upos, found.xpos, found.feats)] == (
         [len(words)] * 4
     )
@@ -146,7 +139,7 @@ def damage(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]
 def test_damaged_files(
     tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
-    arrays = tagger_arrays(tagger())
+    arrays = tagger_arrays(toy.tagger())
     change(arrays)
     path = tmp_path / "damaged.tagger"
     write_archive(path, TAGGER_KIND, 1, arrays)
@@ -157,7 +150,7 @@ def test_damaged_files(
 
 def test_files_that_are_no_taggers(tmp_path: Path) -> None:
     path = tmp_path / "new.tagger"
-    write_archive(path, TAGGER_KIND, 99, tagger_arrays(tagger()))
+    write_archive(path, TAGGER_KIND, 99, tagger_arrays(toy.tagger()))
     with pytest.raises(ModelError, match="version is 99"):
         load_tagger(path)
     write_archive(path, "bbparse.Problem", 1, {})
@@ -166,15 +159,15 @@ def test_files_that_are_no_taggers(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no such file"):
         load_tagger(tmp_path / "none")
     with pytest.raises(OutputError):
-        save_tagger(tmp_path / "no folder" / "x.tagger", tagger())
+        save_tagger(tmp_path / "no folder" / "x.tagger", toy.tagger())
 
 
 def test_a_layer_keeps_few_candidates_for_the_search() -> None:
-    assert MOST < max(map(len, tagger().tags.lists.values()))
+    assert MOST < max(map(len, toy.tagger().tags.lists.values()))
 
 
 def test_layers_check_their_parts() -> None:
-    layer = tagger().tags
+    layer = toy.tagger().tags
     with pytest.raises(ModelError, match="none twice"):
         Layer(["a", "a"], {}, (), layer.weights, np.zeros((1, 1), np.int32))
     with pytest.raises(ModelError, match="expected numbers below 1"):
@@ -188,7 +181,7 @@ def test_templates_that_cannot_be_read(line: str) -> None:
 
 
 def test_threads_share_a_tagger() -> None:
-    expected = [tagger().columns(sentence.forms) for sentence in toy.dev_sentences()]
+    expected = [toy.tagger().columns(sentence.forms) for sentence in toy.dev_sentences()]
     again = train_tagger(toy.sentences(), toy.TAGGER)
     wrong: list[int] = []
 
