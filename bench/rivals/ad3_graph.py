@@ -18,7 +18,7 @@ import numpy as np
 
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve as branch_and_bound
-from rivals.common import Answer, check_plain, counts, crossing
+from rivals.common import Answer, check_plain, counts, crossing, rows_of, sides_of_siblings
 
 # the package's default
 ITERATIONS = 1000
@@ -53,10 +53,10 @@ def solve(problem: Problem, time_limit: float) -> Answer:
     for a, b in crossing(p):
         graph.create_factor_logic("ATMOSTONE", [arcs[a], arcs[b]])
     adjacent = _siblings(p, graph, arcs, index, variable)
-    for h, i, m, s in _rows(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
+    for h, i, m, s in rows_of(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
         if (h, i, m) in adjacent:
             _add(adjacent[h, i, m], scale * s)
-    for g, h, i, m, s in _rows(
+    for g, h, i, m, s in rows_of(
         p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score
     ):
         if (h, i, m) not in adjacent:
@@ -65,7 +65,7 @@ def solve(problem: Problem, time_limit: float) -> Answer:
             _add(adjacent[h, i, m], scale * s)
         elif (g, h) in index:
             graph.create_factor_pair([arcs[index[g, h]], adjacent[h, i, m]], scale * s)
-    for g, h, m, s in _rows(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
+    for g, h, m, s in rows_of(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
         if (g, h) in index and (h, m) in index:
             graph.create_factor_pair([arcs[index[g, h]], arcs[index[h, m]]], scale * s)
     for f, s in enumerate(p.factor_score.tolist()):
@@ -92,12 +92,7 @@ def _siblings(
 ) -> dict[tuple[int, int, int], Any]:
     """Variables of adjacent siblings (head, inner, outer), inner -1 for the nearest modifier."""
     adjacent: dict[tuple[int, int, int], Any] = {}
-    sides = {
-        (h, m > h)
-        for hs, ms in ((p.sib_head, p.sib_outer), (p.gsib_head, p.gsib_outer))
-        for h, m in zip(hs.tolist(), ms.tolist())
-    }
-    for h, right in sorted(sides):
+    for h, right in sorted(sides_of_siblings(p)):
         line = range(h + 1, p.n_words + 1) if right else range(h - 1, 0, -1)
         mods = [m for m in line if (h, m) in index]
         leaving: dict[int, list[Any]] = {i: [] for i in (-1, *mods)}
@@ -134,7 +129,3 @@ def _count(graph: Any, arcs: list[Any], scores: list[float]) -> None:
 
 def _add(variable: Any, score: float) -> None:
     variable.set_log_potential(variable.get_log_potential() + score)
-
-
-def _rows(*columns: Any) -> Any:
-    return zip(*(column.tolist() for column in columns))

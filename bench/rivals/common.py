@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +52,17 @@ def crossing(problem: Problem) -> list[tuple[int, int]]:
         loop[: a + 1] = False
         pairs += [(a, int(b)) for b in np.flatnonzero(cross | loop)]
     return pairs
+
+
+def rows_of(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Parts, from the arrays of their words and scores."""
+    return zip(*(column.tolist() for column in columns))
+
+
+def sides_of_siblings(p: Problem) -> set[tuple[int, bool]]:
+    """Heads that have parts of siblings, and whether these are on the right."""
+    of = ((p.sib_head, p.sib_outer), (p.gsib_head, p.gsib_outer))
+    return {(h, m > h) for heads, mods in of for h, m in rows_of(heads, mods)}
 
 
 def arcs_of_heads(problem: Problem, heads: list[int]) -> NDArray[np.int32]:

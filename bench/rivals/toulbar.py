@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 
 from bbparse.problem import Problem
 from bbparse.problem.tree import heads_of
-from rivals.common import Answer, arcs_of_heads, check_plain, counts, crossing
+from rivals.common import (
+    Answer,
+    arcs_of_heads,
+    check_plain,
+    counts,
+    crossing,
+    rows_of,
+    sides_of_siblings,
+)
 
 DECIMALS = 6
 Value = tuple[int, int]
@@ -43,11 +51,7 @@ class Network:
         heads: list[list[int]] = [[] for _ in range(self.n + 1)]
         for h, m in zip(p.arc_head.tolist(), p.arc_mod.tolist()):
             heads[m].append(h)
-        sides = {
-            (h, m > h)
-            for hs, ms in ((p.sib_head, p.sib_outer), (p.gsib_head, p.gsib_outer))
-            for h, m in zip(hs.tolist(), ms.tolist())
-        }
+        sides = sides_of_siblings(p)
         self.values: list[list[Value]] = [[] for _ in range(self.n + 1)]
         for m in range(1, self.n + 1):
             for h in heads[m]:
@@ -79,10 +83,10 @@ class Network:
         p = self.problem
         for h, m, s in zip(p.arc_head.tolist(), p.arc_mod.tolist(), p.arc_score.tolist()):
             self.unary[m][self.with_head(m, h)] -= s
-        for h, i, m, s in _rows(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
+        for h, i, m, s in rows_of(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
             if (h, i) in self.values[m]:
                 self.unary[m][self.values[m].index((h, i))] -= s
-        for g, h, i, m, s in _rows(
+        for g, h, i, m, s in rows_of(
             p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score
         ):
             if (h, i) not in self.values[m]:
@@ -92,7 +96,7 @@ class Network:
                 self.unary[m][place] -= s
             else:
                 self.pair(m, h, [place], self.with_head(h, g), -s)
-        for g, h, m, s in _rows(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
+        for g, h, m, s in rows_of(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
             self.pair(m, h, self.with_head(m, h), self.with_head(h, g), -s)
         for f, s in enumerate(p.factor_score.tolist()):
             arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
@@ -203,7 +207,3 @@ def _cycle(heads: list[int]) -> list[tuple[int, int]]:
         if at:
             return [(m, heads[m - 1]) for m in path[path.index(at) :]]
     return []
-
-
-def _rows(*columns: NDArray[Any]) -> Any:
-    return zip(*(column.tolist() for column in columns))
