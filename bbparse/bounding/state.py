@@ -124,13 +124,13 @@ def copy_node(node):
 def plain_node(node):
     """Convert a node to a tuple of arrays and tuples of arrays."""
     oracle, arc_mod, base, constant, factors, counts = node
-    return oracle[:], arc_mod, base, constant, factors[:], counts[:]
+    return oracle[:], (arc_mod, base, constant), factors[:], counts[:]
 
 
 @kernel
 def named_node(oracle, node):
     """Convert a tuple of `plain_node` and an oracle back to a node."""
-    _, arc_mod, base, constant, factors, counts = node
+    _, (arc_mod, base, constant), factors, counts = node
     return Node(oracle, arc_mod, base, constant, NodeFactors(*factors), NodeCounts(*counts))
 
 
@@ -144,10 +144,8 @@ def empty_record(kind: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
 
 def empty_node(oracle: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
     """Return a placeholder for a node with an oracle of a type, as a plain tuple."""
-    return (
-        empty_record(oracle, tables), np.empty(0, np.int32), np.empty(0), np.empty(0),
-        empty_record(NodeFactors), empty_record(NodeCounts),
-    )  # fmt: skip
+    arrays = np.empty(0, np.int32), np.empty(0), np.empty(0)
+    return empty_record(oracle, tables), arrays, empty_record(NodeFactors), empty_record(NodeCounts)
 
 
 NEG = -np.inf

@@ -125,7 +125,7 @@ class Lagrangian(Bounder[Subspace]):
         search = Search(self)
         stays, bound, status = True, -np.inf, "optimal"
         if self.waits:
-            factors, counts = (int(sets[-1][0]) for sets in self.root.state[4:6])
+            factors, counts = (int(sets[-1][0]) for sets in self.root.state[2:])
             if factors and not counts:  # π has no form for count factors
                 self._first_trees(self.settings.lower_start)
             stays = search.bound(self.root)
@@ -183,7 +183,7 @@ class Lagrangian(Bounder[Subspace]):
 
         If the arc is not free, return the node itself.
         """
-        _, arc_mod, base, *_ = node.state
+        _, (arc_mod, base, _), *_ = node.state
         alive = base > -np.inf
 
         def rivals(own: int) -> Ints:

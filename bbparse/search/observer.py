@@ -143,7 +143,7 @@ class Watch:
         lower = float(self._best.scores[0]) if self._best.found[0] else -np.inf
         last = State(
             int(self._counters[0]), node.bound if stays else -np.inf, lower,
-            self._given[node.state[2] > -np.inf], _size(node.state), n_factors(node.state),
+            self._given[_alive(node.state)], _size(node.state), n_factors(node.state),
         )  # fmt: skip
         arc, present = node.branched
         self._observer.bounded(
@@ -168,12 +168,20 @@ class Watch:
 
 def n_factors(state: tuple[Any, ...]) -> int:
     """Return the number of factors and count factors that are alive in a node."""
-    return int(state[4][-1][0] + state[5][-1][0])
+    _, _, factors, counts = state
+    return int(factors[-1][0] + counts[-1][0])
+
+
+def _alive(state: tuple[Any, ...]) -> NDArray[np.bool_]:
+    """Return which arcs of a node are alive."""
+    _, (_, base, _), *_ = state
+    return base > -np.inf
 
 
 def _size(state: tuple[Any, ...]) -> int:
     """Return the size of the oracle of a node."""
-    if len(state[0]) != len(Chart._fields):
-        return int((state[2] > -np.inf).sum())
-    item_ptr, size = state[0][0], state[0][5]
-    return int(item_ptr[size[0]])
+    oracle, *_ = state
+    if len(oracle) != len(Chart._fields):
+        return int(_alive(state).sum())
+    chart = Chart(*oracle)
+    return int(chart.item_ptr[chart.size[0]])

@@ -73,6 +73,15 @@ class Choices(NamedTuple):
     single_root: bool
 
 
+class Given(NamedTuple):
+    """The records of a problem, as `Problem.plain` has them as tuples."""
+
+    arcs: Arcs
+    parts: Parts
+    factors: Factors
+    counts: Counts
+
+
 class Made(NamedTuple):
     """A root that is not bounded yet."""
 
@@ -134,16 +143,20 @@ def _node_counts(counts, place):
 
 
 @kernel
-def _named(parts):
+def _given(problem):
+    """Name the records of a problem."""
+    arcs, parts, factors, counts = problem
     sib, gc, ogc, gsib = parts
-    return Parts(
+    named = Parts(
         Siblings(*sib), Grandchildren(*gc), OuterGrandchildren(*ogc), GrandSiblings(*gsib)
     )
+    return Given(Arcs(*arcs), named, Factors(*factors), Counts(*counts))
 
 
 @kernel
-def _made(kind, arcs, parts, factors, counts, choices):
+def _made(kind, problem, choices):
     """Make the root of a problem's search."""
+    arcs, parts, factors, counts = problem
     n, single_root = choices.n_words, choices.single_root
     order = _alive(n, arcs)
     if order.shape[0] < n:  # some word has no arc: an oracle without arcs has no tree
@@ -193,15 +206,14 @@ def _lacking(parent, dead):
 
 
 @kernel
-def _call(
-    kind, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
-):  # fmt: skip
+def _call(kind, problem, choices, parent, dead, best, limits, watched):
     """See :func:`call_projective`; ``kind`` selects the oracle."""
     task, n = choices.task, choices.n_words
+    counters, record = watched
     node, order, slack, hard, moved = Made(parent, dead, limits.slack, limits.hard, 0)
     work, full_size = limits.work, limits.full_size
     if task < BOUND:
-        node, order, slack, hard, moved = _made(kind, arcs, parts, factors, counts, choices)
+        node, order, slack, hard, moved = _made(kind, problem, choices)
         full_size = float(size_of(node.oracle))
         counters[3] = slack
         work /= max(1.0, full_size)
@@ -226,56 +238,57 @@ def _call(
     for t in range(found):
         for m in range(1, n + 1):
             a = order[best.trees[best.place[t], m - 1]]
-            heads[t, m] = arcs.head[a]
+            heads[t, m] = problem.arcs.head[a]
             trees[t, m - 1] = a
     if found > 0:
-        rescore_trees(n, arcs, parts, factors, counts, heads, trees, exact)
+        rescore_trees(
+            n, problem.arcs, problem.parts, problem.factors, problem.counts, heads, trees, exact
+        )
+    scored = (heads, trees, exact)
     if task > WATCH or (closed and task < WATCH):
-        return heads, trees, exact, full_size, None
+        return scored, full_size, None
     if not closed:
         node = copy_node(node)  # trimmed, to save memory while the node waits
-    return heads, trees, exact, full_size, (
+    return scored, full_size, (
         plain_node(node), order, verdict.status, verdict.bound, verdict.arc, verdict.lower,
         verdict.tree, margin_of(limits.quantum, verdict.slack), slack, hard, moved,
     )  # fmt: skip
 
 
 @kernel
-def call_projective(
-    mode, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
-):  # fmt: skip
+def call_projective(mode, problem, choices, parent, best, limits, counters, record):
     """Make and bound the root of a projective problem, or do another task at one of its nodes.
 
     Arguments are plain tuples of the fields of records, because numba spends microseconds on each
-    named tuple: the records of :mod:`bbparse.problem.parts`, :class:`Choices`, and those of
+    named tuple: ``problem`` is `Problem.plain`; the others are :class:`Choices` and those of
     :mod:`bbparse.bounding.state`. ``mode`` selects the recurrence. ``parent`` is the state of a
-    node's parent, from `plain_node`; it does not change. ``dead`` int32[] are the parent's arcs
-    that die; if trees are scored, they are all arcs. At the root, slack, hard weight and full size
-    are computed here, and the work limit counts positions of the oracle. ``counters`` float64[4]
-    are those of `bound_node`, and the slack.
+    node's parent, from `plain_node`, which does not change, and int32[] the parent's arcs that die;
+    if trees are scored, they are all arcs. At the root, slack, hard weight and full size are
+    computed here, and the work limit counts positions of the oracle. ``counters`` float64[4] are
+    those of `bound_node`, and the slack.
 
-    The first three results are the trees, if the root is closed or trees are scored: heads
-    int32[K, n + 1], arcs of the problem int32[K, n], and the scores of `rescore_trees`
-    float64[3, K], best tree first. The fourth is the size of the oracle at the root, 0 if some word
-    has no arc. The last has the fields of a :class:`bbparse.search.lagrangian.Left`; None if the
-    node is closed and not watched, or the task does not bound it.
+    The first result is the trees, if the root is closed or trees are scored: heads int32[K, n + 1],
+    arcs of the problem int32[K, n], and the scores of `rescore_trees` float64[3, K], best tree
+    first. The second is the size of the oracle at the root, 0 if some word has no arc. The last has
+    the fields of a :class:`bbparse.search.lagrangian.Left`; None if the node is closed and not
+    watched, or the task does not bound it.
     """
+    node, dead = parent
+    made = named_node(Chart(*node[0]), node)
     return _call(
-        Projective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
-        Choices(*choices), named_node(Chart(*parent[0]), parent), dead, Incumbents(*best),
-        Limits(*limits), counters, Record(*record),
+        Projective(mode), _given(problem), Choices(*choices), made, dead, Incumbents(*best),
+        Limits(*limits), (counters, Record(*record)),
     )  # fmt: skip
 
 
 @kernel
-def call_nonprojective(
-    mode, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
-):  # fmt: skip
+def call_nonprojective(mode, problem, choices, parent, best, limits, counters, record):
     """Do the same as :func:`call_projective` for a problem that allows crossing arcs."""
+    node, dead = parent
+    made = named_node(Automata(*node[0]), node)
     return _call(
-        Nonprojective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
-        Choices(*choices), named_node(Automata(*parent[0]), parent), dead, Incumbents(*best),
-        Limits(*limits), counters, Record(*record),
+        Nonprojective(mode), _given(problem), Choices(*choices), made, dead, Incumbents(*best),
+        Limits(*limits), (counters, Record(*record)),
     )  # fmt: skip
 
 
@@ -291,9 +304,9 @@ def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...
     best = no_trees(k, p.n_words)
     counters = np.zeros(4)
     task = _MAKE if waits else _SOLVE
-    heads, arcs, scores, full_size, left = _KERNELS[p.projective](
-        mode, *p.plain(), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
-        NO_NODE[p.projective], NO_ARCS, tuple(best), limits, counters, NOT_RECORDED,
+    (heads, arcs, scores), full_size, left = _KERNELS[p.projective](
+        mode, p.plain(), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
+        (NO_NODE[p.projective], NO_ARCS), tuple(best), limits, counters, NOT_RECORDED,
     )  # fmt: skip
     open_root = None if left is None else Left(*left)
     return Called(heads, arcs, scores, full_size, open_root, best, counters)
@@ -305,7 +318,7 @@ def call_node(
 ) -> Left | None:  # fmt: skip
     """Do a task at the child of a node in which some arcs are dead; None: the child is closed."""
     *_, left = _KERNELS[projective](
-        0, *_NO_PROBLEM, (task, 0, False, True, True), node, dead, tuple(best), limits, counters,
+        0, _NO_PROBLEM, (task, 0, False, True, True), (node, dead), tuple(best), limits, counters,
         record,
     )  # fmt: skip
     return None if left is None else Left(*left)
@@ -319,9 +332,9 @@ def call_scores(p: Problem, trees: Ints) -> Floats:
     best = no_trees(k, p.n_words)._replace(
         trees=np.ascontiguousarray(trees), found=np.full(1, k)
     )
-    _, _, scores, *_ = _KERNELS[p.projective](
-        0, *p.plain(), (_SCORE, p.n_words, False, True, True), NO_NODE[p.projective],
-        np.arange(len(p.arc_head), dtype=np.int32), tuple(best), _NO_LIMITS, np.zeros(4),
-        NOT_RECORDED,
+    every = np.arange(len(p.arc_head), dtype=np.int32)
+    trees_and_scores, *_ = _KERNELS[p.projective](
+        0, p.plain(), (_SCORE, p.n_words, False, True, True), (NO_NODE[p.projective], every),
+        tuple(best), _NO_LIMITS, np.zeros(4), NOT_RECORDED,
     )  # fmt: skip
-    return scores
+    return trees_and_scores[2]
