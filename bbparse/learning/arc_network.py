@@ -18,7 +18,7 @@ from bbparse.learning.chart_kernels import gold_parts, log_sum, tree_chart
 from bbparse.learning.data import TrainingData
 from bbparse.network.layers import Floats, add_to_rows, linear, product
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
-from bbparse.network.ragged import Ragged
+from bbparse.network.ragged import PADDING, Ragged
 from bbparse.network.sequence import in_sentence, known_rows, sums_of_words
 from bbparse.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
 from bbparse.scoring.candidates import LONG, prune_arcs
@@ -113,7 +113,7 @@ class ArcLearner:
         settings, learner, w = self.settings, self.learner, self.learner.weights
         noise = learner.noise if dropout else None
         examples = [self.examples[i] for i in chosen]
-        batch = Ragged.of([len(example.heads) for example in examples])
+        batch = Ragged.of([len(example.heads) for example in examples], PADDING)
         rows = batch.rows_of([example.rows for example in examples], -1)
         before = batch.rows_of([example.before for example in examples], 0)
         heads = batch.rows_of([example.heads[:, np.newaxis] for example in examples], -1)[:, 0]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bbparse.jit import inlined, kernel
 from bbparse.network.dense import dense
-from bbparse.network.ragged import REACH, Ragged
+from bbparse.network.ragged import Ragged
 from bbparse.treebank.encode import PAD
 
 Floats = NDArray[np.float32]
@@ -70,57 +70,53 @@ def linear(w: Weights, name: str, x: Floats) -> tuple[Floats, Backward]:
     return product(x, weights, w.values[f"{name}_b"]), backward
 
 
-def _windows(x: Floats, reach: int, weights: Floats, bias: Floats) -> Floats:
-    """Multiply the ``2 * reach + 1`` rows around each row, side by side, with weights.
+@kernel
+def _windows(x: Floats, first: Ints, size: Ints, reach: int, out: Floats) -> None:
+    """Write the ``2 * reach + 1`` rows around each word side by side, zeros beyond its sentence.
 
-    The first and last `REACH` rows of the result are zero.
+    Rows of ``out`` that belong to no word are zero.
     """
-    rows, width = x.shape
-    out = np.zeros((rows, weights.shape[1]), np.float32)
-    inner = out[REACH : rows - REACH]
-    if len(inner) % 4:
-        whole = np.empty((len(inner) + -len(inner) % 4, weights.shape[1]), np.float32)
-        padded = np.concatenate([x, np.zeros((4, width), np.float32)])
-    else:
-        whole, padded = inner, x
-    flat = np.ascontiguousarray(padded).reshape(-1)
-    inputs = (2 * reach + 1) * width
-    dense(flat, (REACH - reach) * width, width, inputs, weights, bias, whole)
-    if whole is not inner:
-        inner[:] = whole[: len(inner)]
-    return out
+    width, taps = x.shape[1], 2 * reach + 1
+    end = 0
+    for s in range(first.shape[0] + 1):
+        begin = first[s] if s < first.shape[0] else out.shape[0]
+        for r in range(end, begin):
+            for j in range(np.uint64(out.shape[1])):
+                out[r, j] = np.float32(0.0)
+        if s == first.shape[0]:
+            break
+        end = begin + size[s]
+        for r in range(begin, end):
+            for tap in range(taps):
+                row, at = r + tap - reach, np.uint64(tap * width)
+                there = begin <= row < end
+                source = np.uint64(row if there else r)
+                for j in range(np.uint64(width)):
+                    out[r, at + j] = x[source, j] if there else np.float32(0.0)
 
 
 def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
     """Convolve the words around each word, as many as the weights cover, with max(0, ·) on top."""
     weights, width = w.values[f"{name}_w"], x.shape[1]
-    reach = weights.shape[0] // width // 2
-    out = _windows(x, reach, weights, w.values[f"{name}_b"])
+    taps = weights.shape[0] // width
+
+    def around(rows: Floats) -> Floats:
+        windows = np.empty((len(rows), taps * rows.shape[1]), np.float32)
+        _windows(np.ascontiguousarray(rows), batch.first, batch.size, taps // 2, windows)
+        return windows
+
+    windows = around(x)
+    out = product(windows, weights, w.values[f"{name}_b"])
     rectify(out, batch.mask)
     active = out > 0.0  # the output may be overwritten
 
     def backward(d_out: Floats) -> Floats:
         d_out = d_out * active
-        taps = 2 * reach + 1
-        d_weights = w.gradients[f"{name}_w"]
-        inner = d_out[REACH : len(d_out) - REACH]
-        columns = np.ascontiguousarray(x.T)  # float32[width, rows]
-        flat, rows = columns.reshape(-1), len(x)
-        padded = -(-width // 4) * 4
-        if padded != width:
-            flat = np.concatenate([flat, np.zeros((padded - width) * rows, np.float32)])
-        zero = np.zeros(inner.shape[1], np.float32)
-        part = np.empty((padded, inner.shape[1]), np.float32)
-        inner = np.ascontiguousarray(inner)
-        for tap in range(taps):
-            begin = REACH - reach + tap
-            dense(flat, begin, rows, len(inner), inner, zero, part)
-            d_weights[tap * width : (tap + 1) * width] += part[:width]
-        w.gradients[f"{name}_b"][...] += inner.sum(axis=0)
+        w.gradients[f"{name}_w"][...] += product(windows.T, d_out)
+        w.gradients[f"{name}_b"][...] += d_out.sum(axis=0)
         # The gradient of a row is a convolution of those of the rows around it, with taps reversed.
         flipped = weights.reshape(taps, width, -1)[::-1].transpose(0, 2, 1)
-        flipped = np.ascontiguousarray(flipped).reshape(-1, width)
-        return _windows(d_out, reach, flipped, np.zeros(width, np.float32))
+        return product(around(d_out), np.ascontiguousarray(flipped).reshape(-1, width))
 
     return out, backward
 
@@ -221,12 +217,14 @@ def _recur_back(
             step = 1 if direction == 0 else -1
             for i in range(size[s]):
                 r = first[s] + (size[s] - 1 - i if direction == 0 else i)
-                row, before = np.uint64(r), np.uint64(r - step)  # padding is zero
+                begins = i == size[s] - 1  # the state before the sentence is zero
+                row, before = np.uint64(r), np.uint64(r if begins else r - step)
                 for j in range(width):
                     z = gates[row, z_at + j]
                     g = slope[j] + d_out[row, to + j]
+                    state = np.float32(0.0) if begins else out[before, to + j]
                     d_gates[row, c_at + j] = g * z
-                    d_gates[row, z_at + j] = g * (gates[row, c_at + j] - out[before, to + j])
+                    d_gates[row, z_at + j] = g * (gates[row, c_at + j] - state)
                     slope[j] = g * (one - z)
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: Rows of padding before, between and after sentences: the reach of a convolution on each side.
-REACH = 2
+#: Rows of padding around sentences in training: dropout draws numbers for them, too, so that a
+#: model that was trained with them can be made again, byte for byte.
+PADDING = 2
 #: Rows that a matrix product takes at once.
 _ROWS = 4
 
@@ -18,8 +19,8 @@ _ROWS = 4
 class Ragged:
     """Positions of the words of a batch of sentences among the rows of a matrix.
 
-    `REACH` rows of padding lie before the first sentence, between sentences and after the last.
-    The number of rows is a multiple of four.
+    The number of rows is a multiple of four: there may be rows of padding after the last sentence,
+    and around each.
     """
 
     #: int64[S]: row of the first word of each sentence, and its number of words.
@@ -29,11 +30,11 @@ class Ragged:
     mask: NDArray[np.float32]
 
     @classmethod
-    def of(cls, sizes: Sequence[int]) -> Ragged:
-        """Lay out sentences with these numbers of words."""
+    def of(cls, sizes: Sequence[int], padding: int = 0) -> Ragged:
+        """Lay out sentences with these numbers of words, and rows of padding around each."""
         size = np.array(sizes, np.int64)
-        first = REACH + np.cumsum(size + REACH) - size - REACH
-        end = int(first[-1] + size[-1]) + REACH if len(size) else REACH
+        first = np.cumsum(size + padding) - size
+        end = int(first[-1] + size[-1]) + padding if len(size) else padding
         mask = np.zeros(end + -end % _ROWS, np.float32)
         for start, n in zip(first.tolist(), sizes):
             mask[start : start + n] = 1.0

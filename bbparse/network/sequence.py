@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bbparse.errors import ModelError
 from bbparse.network import layers
 from bbparse.network.layers import LANES, Backward, Floats, Weights, find_rows
-from bbparse.network.ragged import REACH, Ragged
+from bbparse.network.ragged import Ragged
 from bbparse.outside import Outside
 from bbparse.storage.archive import INTS, TEXT, Rule
 
@@ -27,6 +27,8 @@ Values = NDArray[np.uint64]
 
 #: Step of the vectors in a file: 8 bits reach from -4 to 4.
 QUANTUM = 2.0**-5
+#: Words that the first convolution sees.
+FIRST = 5
 #: Kinds of layers after the first, by the letters of the setting `layers`.
 KINDS = {"r": "recurrence", "c": "convolution"}
 MOST_LAYERS = 8
@@ -157,7 +159,7 @@ class SequenceNetwork:
         shapes: dict[str, tuple[int, ...]] = {}
         if sizes["outside"]:
             shapes["outside_w"] = (sizes["outside"], word)
-        shapes |= {"c0_w": ((2 * REACH + 1) * word, width), "c0_b": (width,)}
+        shapes |= {"c0_w": (FIRST * word, width), "c0_b": (width,)}
         for i, kind in enumerate(kinds, start=1):
             if kind == "c":
                 shapes |= {f"c{i}_w": (3 * width, width), f"c{i}_b": (width,)}

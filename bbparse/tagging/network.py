@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bbparse.errors import ModelError
 from bbparse.network.layers import Backward, Floats, Weights, linear
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
-from bbparse.network.ragged import Ragged
+from bbparse.network.ragged import PADDING, Ragged
 from bbparse.network.sequence import (
     Dropout,
     SequenceNetwork,
@@ -197,7 +197,7 @@ class TagLearner:
         are added to those there are; ``vectors`` are pretrained ones of each sentence."""
         settings, learner = self.settings, self.learner
         w, noise = learner.weights, learner.noise if dropout else None
-        batch = Ragged.of([len(self.rows[i]) for i in chosen])
+        batch = Ragged.of([len(self.rows[i]) for i in chosen], PADDING)
         rows = batch.rows_of([self.rows[i] for i in chosen], -1)
         gold = batch.rows_of([self.gold[i] for i in chosen], -1)
         given = None if vectors is None else batch.rows_of(vectors, 0.0)
