@@ -26,6 +26,7 @@ COMMANDS = {
     "explain": "Explain on an HTML page why a tree is the best.",
     "evaluate": "Compare predicted trees with gold trees.",
     "check": "Check the trees of a file against validity rules.",
+    "repair": "Make trees valid and keep most of them.",
     "rules": "List validity rules, each with an example.",
     "tune": "Choose how much to prune: accuracy against speed.",
     "train": "Train a model on a treebank.",
@@ -57,9 +58,9 @@ EXIT_BROKEN_PIPE = 141
 COMPLETE = "_BBPARSE_COMPLETE"
 
 _EXIT_STATUS = (
-    "Exit status: 0 success; 1 no proof (solve --proof, verify) or invalid trees (check); 2 error"
-    " in the command line or a file; 70 internal error; 130 interrupted; 141 the reader closed the"
-    " output; 129, 143 ended by SIGHUP, SIGTERM."
+    "Exit status: 0 success; 1 no proof (solve --proof, verify) or invalid trees (check,"
+    " repair); 2 error in the command line or a file; 70 internal error; 130 interrupted; 141 the"
+    " reader closed the output; 129, 143 ended by SIGHUP, SIGTERM."
 )
 
 # Disk full, over quota, file too large: errors of the system or the user, not of the program.

@@ -173,6 +173,43 @@ def with_columns(
     return replace(sentence, **{**copies, **columns, "lines": lines})
 
 
+def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) -> Sentence:
+    """Return a copy of a sentence with another tree; only words that change have other lines.
+
+    DEPS stays, too, but for the entry of the old arc (``5:obl`` or ``5:obl:in``) in a word that
+    changes, which becomes that of the new arc. What follows the label in DEPS stays if the label
+    does.
+    `ValueError` as in `format_sentence`.
+    """
+    lines, texts = sentence.lines.copy(), _head_texts(sentence, heads)
+    labels = checked_column("deprels", deprels, sentence.n_words)
+    if len(heads) != sentence.n_words:
+        raise ValueError(f"heads: expected {sentence.n_words} values, found {len(heads)}")
+    old_arcs = list(zip(sentence.heads, sentence.deprels))
+    for i, (line, new) in enumerate(zip(sentence.word_lines, zip(texts, labels))):
+        if (heads[i], labels[i]) != old_arcs[i]:
+            cells = lines[line].split("\t")
+            cells[8] = _with_edge(cells[8], (cells[6], cells[7]), new)
+            cells[6], cells[7] = new
+            lines[line] = "\t".join(cells)
+    return replace(sentence, lines=lines, heads=list(heads), deprels=labels)
+
+
+def _with_edge(deps: str, old: tuple[str, str], new: tuple[str, str]) -> str:
+    """Replace the arc of the tree in DEPS; entries stay sorted by head."""
+    edges = [edge.partition(":") for edge in deps.split("|")]
+    for place, (head, colon, label) in enumerate(edges):
+        if colon and head == old[0] and f"{label}:".startswith(f"{old[1]}:"):
+            subtype = label[len(old[1]) :] if new[1] == old[1] else ""
+            edges[place] = (new[0], colon, new[1] + subtype)
+            return "|".join("".join(edge) for edge in sorted({*edges}, key=_by_head))
+    return deps
+
+
+def _by_head(edge: tuple[str, str, str]) -> tuple[list[int], str]:
+    return [int(part) if part.isdecimal() else 0 for part in edge[0].split(".")], edge[2]
+
+
 def with_fields(sentence: Sentence, columns: Mapping[int, Sequence[str]]) -> list[str]:
     """Return the lines of a sentence with new values in some columns, by index of the column."""
     lines = sentence.lines.copy()

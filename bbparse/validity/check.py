@@ -34,8 +34,9 @@ class Fault(NamedTuple):
         """Describe the fault in words; heads and labels are those of the words 1 to n."""
 
         def arc(m: int) -> str:
-            head = sentence.forms[heads[m - 1] - 1] if heads[m - 1] else "ROOT"
-            return f"{head} -{labels[m - 1]}-> {sentence.forms[m - 1]}"
+            head = heads[m - 1]
+            head_form = sentence.forms[head - 1] if head > 0 else "_" if head else "ROOT"
+            return f"{head_form} -{labels[m - 1]}-> {sentence.forms[m - 1]}"
 
         return f"{self.name}: " + ", ".join(f"word {m}: {arc(m)}" for m in self.arcs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from bbparse.treebank import Sentence, read_conllu
-from bbparse.treebank.writing import format_sentence
+from bbparse.treebank.writing import format_sentence, with_tree
 
 
 def read(text: str) -> list[Sentence]:
@@ -43,3 +43,38 @@ def test_graphs_of_another_tree_are_left_out() -> None:
     assert format_sentence(sentence, [0, 1]).splitlines() == [
         "1\tA\t_\tN\tN\t_\t0\tsb\t_\t_", "2\tB\t_\tV\tV\t_\t1\troot\t_\t_", "",
     ]  # fmt: skip
+
+
+def test_another_tree_changes_the_words_that_differ() -> None:
+    rows = (
+        "1\tI\t_\t_\t_\t_\t2\tnsubj\t2:nsubj|2.1:nsubj\tX=1",
+        "2\tsaw\t_\t_\t_\t_\t0\troot\t0:root\t_",
+        "2.1\tsaw\t_\t_\t_\t_\t_\t_\t2:conj\tCopyOf=2",
+        "3-4\tatit.\t_\t_\t_\t_\t_\t_\t_\t_",
+        "3\tat\t_\t_\t_\t_\t2\tcase\t_\t_",
+        "4\tit\t_\t_\t_\t_\t2\tobl\t2.1:conj|2:obl:at\t_",
+    )
+    text = "# text = I saw atit\n" + "\n".join(rows) + "\n\n"
+    for end in ("\n", "\r\n"):
+        (sentence,) = read(text.replace("\n", end))
+        same = with_tree(sentence, sentence.heads, sentence.deprels)
+        assert same.lines == sentence.lines
+        labels = ["nsubj", "root", "case", "obl"]
+        for heads, last, changed in (
+            ([2, 0, 2, 3], "obl", {6: ("3", "obl", "2.1:conj|3:obl:at")}),
+            ([2, 0, 2, 2], "nmod", {6: ("2", "nmod", "2:nmod|2.1:conj")}),
+            ([3, 0, 4, 2], "obl", {1: ("3", "nsubj", "2.1:nsubj|3:nsubj"), 5: ("4", "case", "_")}),
+        ):  # fmt: skip
+            labels[3] = last
+            new = with_tree(sentence, heads, labels)
+            assert (new.heads, new.deprels) == (heads, labels)
+            (again,) = read("\n".join(new.lines) + "\n\n")
+            assert (again.heads, again.deprels) == (heads, labels)
+            for i, (old, line) in enumerate(zip(sentence.lines, new.lines)):
+                cells = line.split("\t")
+                if i in changed:
+                    assert tuple(cells[6:9]) == changed[i]
+                    cells[6:9] = old.split("\t")[6:9]
+                assert "\t".join(cells) == old
+    (odd,) = read("1\ta\t_\t_\t_\t_\t0\troot\tx|0:root|a:b\t_\n\n")
+    assert with_tree(odd, [0], ["dep"]).lines[0].split("\t")[8] == "x|a:b|0:dep"
