@@ -19,6 +19,7 @@ from fastapi.responses import JSONResponse, Response
 
 from bbparse.annotate.treebank import Act, Conflict, Impossible, Treebank
 from bbparse.annotate.view import options_view, rows, search, sentence_view
+from bbparse.errors import OutputError
 from bbparse.serve.guard import Guard, Protocol
 from bbparse.serve.http import SAFE_HEADERS, refusal
 from bbparse.serve.pool import Metrics
@@ -105,7 +106,7 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         except Conflict:
             view = sentence_view(treebank, index)
             return JSONResponse({"error": "changed in another window", "now": view}, 409)
-        except Impossible as error:
+        except (Impossible, OutputError) as error:
             return JSONResponse({"error": str(error)}, 422)
         return JSONResponse(sentence_view(treebank, index))
 

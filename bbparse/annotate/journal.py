@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -67,7 +68,7 @@ class Journal:
         self.path = path
         self.exists = path.exists()
         try:
-            self._file: IO[bytes] = open(path, "a+b")
+            self._file: IO[bytes] = open(path, "a+b", buffering=0)
         except OSError as error:
             raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
         if lock_file(self._file) is False:
@@ -115,11 +116,17 @@ class Journal:
         self._append({"sentence": index, "at": number})
 
     def _append(self, record: dict[str, Any]) -> None:
-        try:
-            self._file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
-            self._file.flush()  # what the system has survives the end of the process
+        line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        size = self._file.seek(0, os.SEEK_END)
+        reason: str | None = "the disk is full"
+        try:  # what the system has survives the end of the process
+            if self._file.write(line) == len(line):
+                return
         except OSError as error:
-            raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from error
+            reason = error.strerror
+        with suppress(OSError):
+            self._file.truncate(size)  # the next line begins anew
+        raise OutputError(f"{self.path}: cannot be written: {reason}")
 
     def sync(self) -> None:
         """Have the system write the journal to the disk."""
@@ -127,7 +134,7 @@ class Journal:
 
     def close(self) -> None:
         """Close and unlock the file; an empty journal is removed."""
-        empty = self._file.tell() <= len(json.dumps(_FORMAT, separators=(",", ":"))) + 1
+        empty = self._file.seek(0, os.SEEK_END) <= len(json.dumps(_FORMAT))
         if empty and not self.exists:
             self.path.unlink(missing_ok=True)
         self._file.close()

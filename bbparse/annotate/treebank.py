@@ -143,7 +143,7 @@ class Treebank:
         restored.base = replace(base, number=index + 1, source=entry.base.source)
         restored.steps += history.steps
         restored.at = history.at
-        restored.text = self._text(restored)
+        restored.text = self._text(restored, restored.step)
         self.entries[index] = restored
         if restored.text != in_file:
             self._unsaved = True
@@ -172,10 +172,8 @@ class Treebank:
                 return [current]
             around = replace(entry.step.marks, fixed={}) if is_free else entry.step.marks
             trees = self.completer.best(self.tagged(entry), around, k)
-            same = [(tree.heads, tree.labels) for tree in trees]
-            if (current.heads, current.labels) in same:
-                trees.pop(same.index((current.heads, current.labels)))
-            return [current, *trees][:k]
+            now = current.heads, current.labels
+            return [current, *(tree for tree in trees if (tree.heads, tree.labels) != now)][:k]
 
     def _current(self, index: int) -> Tree:
         entry = self.entries[index]
@@ -201,8 +199,7 @@ class Treebank:
             given = replace(sentence, heads=list(step.heads), deprels=list(step.labels))
             return self.completer.draft(given)
         except BBParseError as error:
-            arcs = [step.marks.fixed.get(m, (NO_HEAD, "_")) for m in range(1, n + 1)]
-            heads, labels = zip(*arcs)
+            heads, labels = zip(*(step.marks.fixed.get(m, (NO_HEAD, "_")) for m in range(1, n + 1)))
             return Tree(heads, labels, (0.0,) * n, 0.0, complaint=" ".join(str(error).split()))
 
     def broken(self, index: int, tree: Tree) -> list[BrokenRule]:
@@ -230,6 +227,8 @@ class Treebank:
             If the sentence has another revision.
         Impossible
             If no tree allows it, or the act cannot be understood.
+        OutputError
+            If the journal cannot be written; nothing is changed then.
         """
         with self.lock:
             entry = self.entries[index]
@@ -246,10 +245,10 @@ class Treebank:
                 step, tree = self._step(index, act)
                 if len(entry.steps) == 1:
                     self._journal.begin(index, entry.base_text)
+                self._journal.step(index, entry.at + 1, step, self._text(entry, step))
                 entry.steps[entry.at + 1 :] = [step]
                 entry.at += 1
-                self._journal.step(index, entry.at, step, self._text(entry))
-            entry.text = self._text(entry)
+            entry.text = self._text(entry, entry.step)
             entry.revision += 1
             if tree is not None:
                 self._known = index, entry.revision, tree
@@ -307,11 +306,11 @@ class Treebank:
             return marks.with_fixed(dict(enumerate(arcs, start=1)))
         raise Impossible(f"found {act.kind!r} {act.column!r}, expected another act")
 
-    def _text(self, entry: Entry) -> str:
-        """Return the text of a sentence that is saved."""
-        if not entry.at:
+    def _text(self, entry: Entry, step: Step) -> str:
+        """Return the text of a sentence after a step, as it is saved."""
+        base = entry.base
+        if step is entry.steps[0]:
             return entry.base_text
-        step, base = entry.step, entry.base
         tagged, heads, labels = base, step.heads, step.labels
         everything = len(step.marks.fixed) == base.n_words
         if self.suggest_only:  # also without the tags that the tagger suggests

@@ -12,7 +12,7 @@ import pytest
 
 from bbparse.annotate.treebank import Treebank
 from bbparse.annotate.view import sentence_view
-from bbparse.errors import TreebankError
+from bbparse.errors import OutputError, TreebankError
 from tests.annotate.conftest import TEXT, Opened, completer, does
 
 
@@ -129,3 +129,27 @@ def test_what_is_no_journal(opened: Opened) -> None:
     journal(opened).write_text("".join([*lines[:3], '{"sentence": 7, "at": 1}\n']))
     with pytest.raises(TreebankError, match="line 4: no line"):
         opened()
+
+
+def test_a_journal_that_cannot_be_written(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    treebank = opened()
+    work(treebank)
+    before, size = state(treebank), journal(opened).stat().st_size
+    file = treebank._journal._file
+
+    class Full:
+        """A file on a disk that is full after some bytes."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(file, name)
+
+        def write(self, data: bytes) -> int:
+            return file.write(data[:20])
+
+    monkeypatch.setattr(treebank._journal, "_file", Full())
+    for kind in ("accept", "undo"):
+        with pytest.raises(OutputError, match=r"journal: cannot be written: the disk is full"):
+            does(treebank, 2, kind)
+    assert state(treebank) == before and journal(opened).stat().st_size == size

@@ -47,6 +47,7 @@ function draw(svg, view) {
     const x = a === undefined ? b - 24 : b === undefined ? a + 24 : (a + b) / 2;
     make(svg, "text", { class: "note", x, y: foot + 13 }, `∅ ${form}`);
   }
+  const said = [];
   for (const arc of view.arcs) {
     const cell = view.cells[arc.mod - 1], fault = arc.below ? undefined : faults.get(arc.mod);
     const kinds = ["arc", grade(cell.sure), arc.below && "below", arc.new && "new", fault && "broken",
@@ -60,8 +61,15 @@ function draw(svg, view) {
     const x = !arc.head ? arc.end : isLong ? arc.end + side * 70 : (arc.start + arc.end) / 2;
     const y = arc.head ? arc.top + 4 : arc.below ? arc.top + 11 : arc.top - 4;
     make(group, "text", { x, y, class: "label" }, (fault ? "! " : "") + arc.label);
-    if (fault && fault.arcs[0] === arc.mod) make(group, "text", { x, y: y - 12, class: "says" }, fault.says || fault.name);
+    if (fault && fault.arcs[0] === arc.mod) said.push([x, y - 13, fault.says || fault.name]);
     make(group, "title", {}, cell.fixed ? "fixed" : `${Math.round(100 * cell.sure)} % sure`);
+  }
+  for (const [x, y, says] of said) { // above all arcs, and within the drawing
+    const note = make(svg, "g", { class: "says" }), back = make(note, "rect", { y: y - 11, height: 15, rx: 4 });
+    const text = make(note, "text", { y }, says), half = text.getComputedTextLength() / 2 + 5;
+    const middle = Math.max(half + 2, Math.min(x, view.width - half - 2));
+    text.setAttribute("x", middle);
+    back.setAttribute("x", middle - half); back.setAttribute("width", 2 * half);
   }
 }
 function place(svg, event) { // a point of the screen in the drawing

@@ -27,12 +27,11 @@ function choose() { // the rows that are shown, in their order
   shown = rows.filter((row) => (!only || (only === "invalid" ? row.broken?.length : row.state === only))
     && (!rule || row.broken?.some((name) => name.toLowerCase().includes(rule))) && (!hits || hits.has(row.index)));
   if (order !== "index") shown.sort((a, b) => (a[order] ?? 2) - (b[order] ?? 2) || a.index - b.index);
-  const done = rows.filter((row) => row.state === "done").length;
-  $("progress").textContent = `${done} of ${rows.length} done`;
   $("rows").style.height = `${shown.length * HEIGHT}px`;
   list();
 }
 function list() {
+  $("progress").textContent = `${rows.filter((row) => row.state === "done").length} of ${rows.length} done`;
   const first = Math.max(0, Math.floor($("list").scrollTop / HEIGHT) - 4);
   const count = Math.ceil($("list").clientHeight / HEIGHT) + 8;
   $("rows").replaceChildren(...shown.slice(first, first + count).map((row, i) => {
@@ -48,9 +47,12 @@ function list() {
     return item;
   }));
 }
-function update(changed) {
+function update(changed) { // the order stays as it is while sentences are worked on
+  const isNew = changed.some(({ index }) => !rows[index] || rows[index].sure === null);
   for (const row of changed) rows[row.index] = row;
-  choose();
+  if (isNew) return choose();
+  shown = shown.map(({ index }) => rows[index]);
+  list();
 }
 async function poll() {
   const found = await ask(`sentences?since=${changes}`);
@@ -103,7 +105,7 @@ function show(found) {
   $("which").textContent = view.tree ? `tree ${view.tree + 1}: differences marked` : "the tree";
   $("undo").disabled = !view.undo; $("redo").disabled = !view.redo;
   $("faults").replaceChildren(...(view.complaint ? [element("li", view.complaint)] : []), ...view.faults.map((fault) => {
-    const item = element("li", fault.says ? `${fault.says} ` : "");
+    const item = element("li", fault.says ? `${fault.says} ` : "", { onclick: () => pick(fault.arcs[0]) });
     item.append(element("small", `${fault.name}: ${fault.where}`));
     return item;
   }));
