@@ -18,7 +18,8 @@ ROOMS = (
     "errors", "renamed", "options", "deadline", "jit", "storage", "problem", "oracle", "bounding",
     "search", "highs", "ilp", "pricing", "agreement", "proof", "solving", "treebank", "validity",
     "show", "outside", "configuration", "factors", "network", "scoring", "tagging", "text", "model",
-    "learning", "parsing", "phrases", "explain", "tuning", "corpus", "serve", "annotate", "cli",
+    "learning", "torch", "parsing", "phrases", "explain", "tuning", "corpus", "serve", "annotate",
+    "cli",
     "bbparse",
 )  # fmt: skip
 

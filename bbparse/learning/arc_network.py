@@ -20,6 +20,7 @@ from bbparse.network.layers import Floats, add_to_rows, linear, product
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
 from bbparse.network.ragged import PADDING, Ragged
 from bbparse.network.sequence import in_sentence, known_rows, sums_of_words
+from bbparse.oracle.projective.recurrences import GRANDSIB
 from bbparse.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
 from bbparse.scoring.candidates import LONG, prune_arcs
 from bbparse.scoring.network_scores import label_scores
@@ -164,7 +165,7 @@ class ArcLearner:
             if not example.projective or size - 1 > LONG:
                 continue
             head, mod = prune_arcs(square.astype(np.float64), _K, _MARGIN, example.heads)
-            chart = tree_chart(size - 1, head, mod, self.single_root)
+            chart = tree_chart(size - 1, head, mod, GRANDSIB.mode, self.single_root)
             gold = gold_parts(np.maximum(example.heads, 0), head, mod, chart[7], chart[8])
             scores_of_parts, triples = [square[head, mod].astype(np.float64)], []
             for (kind, order), words, column in zip(

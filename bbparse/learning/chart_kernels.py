@@ -27,7 +27,6 @@ from bbparse.solving.rescore import tree_parts
 Ints = NDArray[np.int32]
 Reals = NDArray[np.float64]
 
-_GRANDSIB = 3  # the recurrence of `build_chart`
 _LEAST = -25.0  # log of the fraction of a sum below which terms are left out
 
 
@@ -51,8 +50,12 @@ class TreeChart(NamedTuple):
 
 
 @kernel
-def tree_chart(n, head, mod, single_root):
-    """Build the `TreeChart` of arcs that are sorted by (head, mod)."""
+def tree_chart(n, head, mod, mode, single_root):
+    """Build the `TreeChart` of arcs that are sorted by (head, mod).
+
+    Recurrence ``mode`` (:mod:`bbparse.oracle.projective.recurrences`) is 0 for arcs alone, 1 for
+    arcs and siblings, 3 for grandchildren, too.
+    """
     n_arcs = head.shape[0]
     index = index_groups(n, head, mod)
     none, no_scores = np.empty(0, np.int32), np.empty(0)
@@ -61,16 +64,16 @@ def tree_chart(n, head, mod, single_root):
         OuterGrandchildren(none, none, none, no_scores),
         GrandSiblings(none, none, none, none, no_scores),
     )  # fmt: skip
-    weights = weight_tables(n, head, mod, _GRANDSIB, index, parts)
+    weights = weight_tables(n, head, mod, mode, index, parts)
     ranks, ctx_ptr, inc_ptr = weights.ranks, weights.ctx_ptr, weights.inc_ptr
     # Each hyperedge gets the number of the part that it completes in place of its score.
     n_slots = weights.inc_w.shape[0]
     for slot in range(n_slots):
         weights.inc_w[slot] = slot + 1
     groups = np.arange(n_arcs + 1).astype(np.int32)
-    chart = build_chart(n, head, mod, _GRANDSIB, single_root, index, weights, groups)
+    chart = build_chart(n, head, mod, mode, single_root, index, weights, groups)
     sib = np.empty((3, ranks.sum()), np.int32)
-    gc = np.empty((3, ctx_ptr[n_arcs]), np.int32)
+    gc = np.empty((3, ctx_ptr[n_arcs] if mode == 3 else 0), np.int32)
     of_sib = np.empty(n_slots, np.int32)
     of_gc = np.empty(n_slots, np.int32)
     n_sib = n_gc = 0
@@ -78,7 +81,7 @@ def tree_chart(n, head, mod, single_root):
         h = head[b]
         contexts = ctx_ptr[b + 1] - ctx_ptr[b]
         of_context = np.full(contexts, -1, np.int32)
-        for j in range(index.in_ptr[h + 1] - index.in_ptr[h]):
+        for j in range(index.in_ptr[h + 1] - index.in_ptr[h] if mode == 3 else 0):
             g = head[index.in_list[index.in_ptr[h] + j]]
             if g != mod[b]:
                 gc[0, n_gc], gc[1, n_gc], gc[2, n_gc] = g, h, mod[b]
@@ -95,8 +98,8 @@ def tree_chart(n, head, mod, single_root):
             n_sib += 1
     slots = chart.weight.astype(np.int32) - np.int32(1)
     return TreeChart(
-        chart.item_ptr, chart.item_group, chart.left, chart.right, slots, of_sib, of_gc, sib,
-        gc[:, :n_gc].copy(),
+        chart.item_ptr, chart.item_group, chart.left, chart.right, slots, of_sib, of_gc,
+        sib if mode > 0 else sib[:, :0].copy(), gc[:, :n_gc].copy(),
     )  # fmt: skip
 
 

@@ -1,0 +1,136 @@
+"""From tensors to the sentences of a batch: every argument of a layer is checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
+
+from bbparse.errors import ProblemError
+from bbparse.problem import Problem
+from bbparse.problem.check import MAX_SCORE
+from bbparse.problem.parts import PART_NAMES
+from bbparse.torch.sentence import ScoredSentence
+
+_FLOATS = (torch.float32, torch.float64)
+
+
+def check_scores(name: str, scores: Any, n_dims: int) -> Tensor:
+    """Return scores; ProblemError unless they are a float tensor of this rank."""
+    if not isinstance(scores, Tensor) or scores.dtype not in _FLOATS or scores.dim() != n_dims:
+        found = type(scores).__name__
+        if isinstance(scores, Tensor):
+            found = f"of shape {tuple(scores.shape)} and {scores.dtype}"
+        raise ProblemError(
+            f"{name} is {found}, expected a tensor of {n_dims} dimensions, float32 or float64"
+        )
+    return scores
+
+
+def padded_arcs(arcs: Any, lengths: Any) -> tuple[Tensor, list[int]]:
+    """Return arc scores [b, n + 1, n + 1], padded if they are a list, and numbers of words."""
+    if isinstance(arcs, list | tuple) and arcs and lengths is None:
+        squares = [check_scores(f"scores[{i}]", own, 2) for i, own in enumerate(arcs)]
+        lengths, most = [len(own) - 1 for own in squares], max(map(len, squares))
+        for i, own in enumerate(squares):
+            _check_square(f"scores[{i}]", own)
+        arcs = torch.stack([pad(own, (0, most - len(own)) * 2) for own in squares])
+    _check_square("scores", check_scores("scores", arcs, 3))
+    most = arcs.shape[1] - 1
+    given = [most] * len(arcs) if lengths is None else np.asarray(torch.as_tensor(lengths).cpu())
+    numbers = np.asarray(given, None if len(given) else np.int64)
+    if numbers.shape != (len(arcs),) or numbers.dtype.kind != "i":
+        raise ProblemError(
+            f"lengths has shape {numbers.shape} and {numbers.dtype}, expected {len(arcs)} integers"
+        )
+    for i in np.flatnonzero((numbers < 1) | (numbers > most)).tolist():
+        raise ProblemError(f"lengths[{i}] is {numbers[i]}, expected 1..{most}")
+    return arcs, numbers.tolist()
+
+
+def _check_square(name: str, scores: Tensor) -> None:
+    if scores.shape[-1] != scores.shape[-2] or scores.shape[-1] < 2:
+        shape = ("b, " if scores.dim() == 3 else "") + "n + 1, n + 1"
+        raise ProblemError(f"{name} has shape {tuple(scores.shape)}, expected [{shape}]")
+
+
+class Parts:
+    """Parts of one kind of all sentences: words int64[P, 1 + words] and scores float[P]."""
+
+    def __init__(self, name: str, given: Any, like: Tensor, n_columns: int) -> None:
+        if given is None:
+            given = torch.zeros((0, n_columns), dtype=torch.int64), like.new_zeros(0)
+        if not isinstance(given, Sequence) or len(given) != 2:
+            raise ProblemError(f"{name} is {type(given).__name__}, expected (indices, scores)")
+        self.scores = check_scores(f"scores of {name}", given[1], 1).to(like.device)
+        if name == "factors":
+            sentences = [int(sentence) for sentence, _ in given[0]]
+            self.words: Any = [members for _, members in given[0]]
+        else:
+            indices = np.asarray(torch.as_tensor(given[0]).cpu())
+            if indices.ndim != 2 or indices.shape[1] != n_columns or indices.dtype.kind != "i":
+                raise ProblemError(
+                    f"indices of {name} have shape {indices.shape} and {indices.dtype},"
+                    f" expected integers [p, {n_columns}]"
+                )
+            sentences, self.words = indices[:, 0].tolist(), indices[:, 1:]
+        if len(sentences) != len(self.scores):
+            raise ProblemError(f"{name}: {len(sentences)} indices, {len(self.scores)} scores")
+        self.of: list[list[int]] = [[] for _ in range(len(like))]
+        for i, sentence in enumerate(sentences):
+            if not 0 <= sentence < len(like):
+                raise ProblemError(f"{name}[{i}]: sentence {sentence}, expected 0..{len(like) - 1}")
+            self.of[sentence].append(i)
+
+
+def sentences_of(
+    flat: NDArray[np.float64], lengths: list[int], shape: Sequence[int], parts: list[Parts],
+    flags: dict[str, bool],
+) -> list[ScoredSentence]:  # fmt: skip
+    """Make the sentences of a batch from its flat scores: arcs, siblings, grandchildren, factors.
+
+    Parts over arcs that are no candidates fire in no tree; factors over them are left out.
+    """
+    arcs = flat[: np.prod(shape)].reshape(shape)
+    starts = np.cumsum([arcs.size, *(len(kind.scores) for kind in parts)])
+    found = []
+    for i, n in enumerate(lengths):
+        matrix = arcs[i, : n + 1, : n + 1].T.copy()  # [head, mod] from [dependent, head]
+        np.fill_diagonal(matrix, -np.inf)
+        matrix[:, 0] = -np.inf
+        for h, m in np.argwhere(~((np.abs(matrix) <= MAX_SCORE) | (matrix == -np.inf))):
+            raise ProblemError(f"scores[{i}, {m}, {h}] is {matrix[h, m]}, expected finite or -inf")
+        head, mod = np.nonzero(matrix > -np.inf)
+        number = np.full(matrix.shape, -1)
+        number[head, mod] = np.arange(len(head))
+        rows = [(i * shape[1] + mod) * shape[2] + head]
+        fields: dict[str, Any] = {**flags}
+        for prefix, kind, start in zip(("sib", "gc"), parts, starts):
+            if kind.of[i]:
+                own = np.array(kind.of[i])
+                rows.append(start + own)
+                columns = [*kind.words[own].T, flat[start + own]]
+                fields.update(zip(PART_NAMES[prefix], columns))
+        factors = []
+        for f in parts[2].of[i]:
+            pairs = parts[2].words[f]
+            if any(not (0 <= h <= n and 1 <= m <= n) for h, m in pairs):
+                raise ProblemError(f"factors[{f}]: arcs {pairs}, expected words up to {n}")
+            members = [int(number[h, m]) for h, m in pairs]
+            if min(members, default=0) >= 0:
+                factors.append(members)
+                rows.append(np.array([starts[2] + f]))
+        fields["factor_ptr"] = np.cumsum([0, *map(len, factors)])
+        fields["factor_arcs"] = np.array([a for members in factors for a in members], np.int64)
+        fields["factor_score"] = flat[[int(row[0]) for row in rows[len(rows) - len(factors) :]]]
+        try:
+            problem = Problem(n, head, mod, matrix[head, mod], **fields)
+        except ProblemError as error:
+            raise ProblemError(f"sentence {i} of the batch: {error}") from None
+        found.append(ScoredSentence(problem, np.concatenate(rows)))
+    return found

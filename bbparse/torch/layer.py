@@ -1,0 +1,313 @@
+"""`TreeLayer`: exact trees, sums over trees and losses of trees, with gradients, in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bbparse.errors import ProblemError
+from bbparse.options import check_options
+from bbparse.solving.in_order import in_order
+from bbparse.torch.inputs import Parts, padded_arcs, sentences_of
+from bbparse.torch.sentence import Floats, ScoredSentence
+from bbparse.torch.sparse_map import sparse_map
+
+_STEP = 1e-4  # of the central difference that is the gradient of marginals
+
+Found = TypeVar("Found")
+
+
+class _Computed(torch.autograd.Function):
+    """A value that was computed from the flat scores, with its gradient as a function."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, flat: Tensor, value: Floats, dtype: torch.dtype, back: Callable[[Floats], Floats]
+    ) -> Tensor:
+        ctx.back, ctx.dtype = back, flat.dtype
+        return torch.from_numpy(value).to(flat.device, dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        gradient = ctx.back(slope.to("cpu", torch.float64).numpy())
+        return torch.from_numpy(gradient).to(slope.device, ctx.dtype), None, None, None
+
+
+class TreeMarginals(NamedTuple):
+    """Marginals of all that has a score, of one tree (0 and 1) or of several."""
+
+    arcs: Tensor  #: [b, n + 1, n + 1], as the scores; 0 for padding.
+    siblings: Tensor  #: [S]
+    grandchildren: Tensor  #: [G]
+    factors: Tensor  #: [F]
+
+
+class TreeLayer(torch.nn.Module):
+    """Trees of a batch of sentences under scores of arcs, parts and factors.
+
+    Parameters
+    ----------
+    projective : bool
+        Trees have no crossing arcs.
+    single_root : bool
+        The root has exactly one modifier.
+    threads : int
+        Number of sentences that are solved in parallel; results do not depend on it.
+    """
+
+    def __init__(
+        self, projective: bool = True, single_root: bool = True, threads: int = 1
+    ) -> None:
+        super().__init__()
+        check_options({"threads": threads}, ProblemError)
+        self.flags = {"projective": projective, "single_root": single_root}
+        self.threads = threads
+
+    def forward(
+        self, arcs: Tensor | Sequence[Tensor], lengths: Any = None, *,
+        siblings: tuple[Tensor, Tensor] | None = None,
+        grandchildren: tuple[Tensor, Tensor] | None = None,
+        factors: tuple[Sequence[tuple[int, Any]], Tensor] | None = None,
+    ) -> TreeBatch:  # fmt: skip
+        """Return the trees of a batch.
+
+        Parameters
+        ----------
+        arcs : float[b, n + 1, n + 1], or b tensors [n + 1, n + 1]
+            ``arcs[i, d, h]`` scores head h of word d of sentence i, as in `bbparse.best_tree`: rows
+            are dependents, 0 is the root, -inf: no such arc. Row 0, the diagonal and padding are
+            not read. float32 or float64.
+        lengths : int[b], optional
+            Number of words of each sentence, if it is padded.
+        siblings : int[S, 4] and float[S], optional
+            Rows (sentence, head, inner, outer) and their scores: see `bbparse.Problem`.
+        grandchildren : int[G, 4] and float[G], optional
+            Rows (sentence, grand, head, mod) and their scores.
+        factors : F pairs (sentence, [(head, mod), ...]) and float[F], optional
+            Sets of arcs that score where a tree has all of them; -inf: never all together.
+
+        Raises
+        ------
+        ProblemError
+            If an argument does not fit the others, or a score is NaN or inf.
+        """
+        arcs, words = padded_arcs(arcs, lengths)
+        parts = [
+            Parts("siblings", siblings, arcs, 4), Parts("grandchildren", grandchildren, arcs, 4),
+            Parts("factors", factors, arcs, 0),
+        ]  # fmt: skip
+        flat = torch.cat([arcs.reshape(-1), *(kind.scores for kind in parts)])
+        scores = flat.detach().to("cpu", torch.float64).numpy()
+        found = sentences_of(scores, words, arcs.shape, parts, self.flags)
+        sizes = [arcs.numel(), *(len(kind.scores) for kind in parts)]
+        return TreeBatch(flat, found, tuple(arcs.shape), sizes, self.threads)
+
+
+class TreeBatch:
+    """All trees of each sentence of a batch; `TreeLayer` makes it.
+
+    Trees are heads int64[b, n + 1], as long as the scores: element 0 and padding are -1. Values are
+    float64[b] whatever the type of the scores. ProblemError if a sentence has no tree, or a gold
+    tree is not among those of the layer.
+    """
+
+    def __init__(
+        self, flat: Tensor, sentences: list[ScoredSentence], shape: tuple[int, ...],
+        sizes: list[int], threads: int,
+    ) -> None:  # fmt: skip
+        self._flat, self._sentences, self._shape = flat, sentences, shape
+        self._sizes, self._threads = sizes, threads
+
+    # ---- trees and marginals ---------------------------------------------------------------------
+
+    def best(self) -> Tensor:
+        """Return the best tree of each sentence, int64[b, n + 1]."""
+        return self.k_best(1)[0][:, 0]
+
+    def k_best(self, k: int) -> tuple[Tensor, Tensor]:
+        """Return the k best trees, int64[b, k, n + 1], and their scores, with gradients.
+
+        Where a sentence has fewer trees, heads are -1 and scores are -inf.
+        """
+        check_options({"k_best": k}, ProblemError)
+        heads = np.full((len(self._sentences), k, self._shape[1]), -1)
+        values, slopes = np.full(heads.shape[:2], -np.inf), []
+        for i, solution in enumerate(self._each(lambda s: s.solve(s.scores, k))):
+            count, size = solution.heads.shape
+            heads[i, :count, :size], values[i, :count] = solution.heads, solution.scores
+            slopes.append(np.stack([self._sentences[i].vector(arcs) for arcs in solution.arcs]))
+        return torch.from_numpy(heads).to(self._flat.device), self._values(values, slopes)
+
+    def log_partition(self) -> Tensor:
+        """Return the log of the sum of exp(score) over all trees, float64[b].
+
+        Projective trees: by the chart, with siblings and grandchildren (terms below e^-25 of a sum
+        are left out). Others: by the matrix-tree theorem, arcs only. No factors.
+        """
+        return self._values(*zip(*self._each(lambda s: s.log_sum(s.scores))))
+
+    def marginals(self) -> TreeMarginals:
+        """Return the probabilities of arcs and parts; the distributions of `log_partition`.
+
+        Their gradient is a central difference of marginals, to some seven digits.
+        """
+
+        def back(s: ScoredSentence, slope: Floats, _: Any) -> Floats:
+            size = float(np.abs(slope).max(initial=0.0))
+            if size == 0.0:
+                return slope
+            shift = slope * (_STEP / size)
+            (_, above), (_, below) = (s.log_sum(s.scores + own) for own in (shift, -shift))
+            return (above - below) * (size / (2.0 * _STEP))
+
+        found = self._each(lambda s: s.log_sum(s.scores)[1])
+        return self._marginals(found, found, back)
+
+    def black_box(self, strength: float = 1.0) -> TreeMarginals:
+        """Return the best trees as 0 and 1, with black-box gradients (Vlastelica et al. 2020).
+
+        ``strength`` is their λ: backward solves once more, under scores less λ times the gradient.
+        """
+
+        def back(s: ScoredSentence, slope: Floats, tree: Floats) -> Floats:
+            return (tree - s.best(s.scores - strength * slope)) / strength
+
+        found = self._each(lambda s: s.best(s.scores))
+        return self._marginals(found, found, back)
+
+    def perturbed(self, samples: int = 8, scale: float = 1.0) -> TreeMarginals:
+        """Return mean best trees under Gumbel noise on all scores, drawn anew by torch's seed.
+
+        The gradient is the unbiased estimate of Berthet et al. 2020, for which two samples are the
+        least. Perturb-and-MAP: Papandreou & Yuille 2011.
+        """
+
+        def back(_: Any, slope: Floats, drawn: tuple[Floats, Floats]) -> Floats:
+            noise, trees = drawn
+            gains = (trees - trees.mean(0)) @ slope
+            steepness = 1.0 - np.exp(-noise - np.euler_gamma)
+            return gains @ steepness / (scale * max(1, samples - 1))
+
+        drawn = self._perturbed(samples, scale)
+        return self._marginals([trees.mean(0) for _, trees in drawn], drawn, back)
+
+    def sparse_map(self) -> TreeMarginals:
+        """Return the SparseMAP marginals (Niculae et al. 2018): few trees, exact gradients."""
+        found = self._each(sparse_map)
+        return self._marginals(
+            [own.marginals for own in found], found, lambda _, slope, own: own.back(slope)
+        )
+
+    # ---- losses, float64[b] ----------------------------------------------------------------------
+
+    def likelihood_loss(self, heads: Tensor) -> Tensor:
+        """Return the negative log-likelihood of trees; see `log_partition`."""
+        return self._loss(heads, lambda s, _: s.log_sum(s.scores))
+
+    def hinge_loss(self, heads: Tensor, cost: float = 1.0) -> Tensor:
+        """Return the structured hinge loss, with `cost` for each wrong head."""
+
+        def most(s: ScoredSentence, gold: Floats) -> tuple[float, Floats]:
+            costs = cost * (1.0 - gold)
+            costs[s.n_arcs :] = 0.0
+            tree = s.best(s.scores + costs)
+            return float((s.scores + costs) @ tree), tree
+
+        return self._loss(heads, most)
+
+    def perturbed_loss(self, heads: Tensor, samples: int = 8, scale: float = 1.0) -> Tensor:
+        """Return the mean best score under noise less the score of trees (Berthet et al. 2020)."""
+
+        def mean(s: ScoredSentence, _: Floats, drawn: Any) -> tuple[float, Floats]:
+            noise, trees = drawn
+            return float(((s.scores + scale * noise) * trees).sum() / samples), trees.mean(0)
+
+        return self._loss(heads, mean, self._perturbed(samples, scale))
+
+    def sparse_map_loss(self, heads: Tensor) -> Tensor:
+        """Return the SparseMAP loss of trees (Niculae et al. 2018); 0 where a margin is kept."""
+
+        def most(s: ScoredSentence, gold: Floats) -> tuple[float, Floats]:
+            mean, arcs = sparse_map(s).marginals, slice(s.n_arcs)
+            return float(s.scores @ mean + 0.5 * (gold[arcs].sum() - (mean[arcs] ** 2).sum())), mean
+
+        return self._loss(heads, most)
+
+    # ---- what they share -------------------------------------------------------------------------
+
+    def _each(self, function: Callable[..., Found], *columns: Any) -> list[Found]:
+        """Map a function over the sentences, with the elements of columns that are theirs."""
+
+        def of(i: int) -> Found:
+            try:
+                return function(self._sentences[i], *(column[i] for column in columns))
+            except ProblemError as error:
+                raise ProblemError(f"sentence {i} of the batch: {error}") from None
+
+        return list(in_order(of, range(len(self._sentences)), self._threads))
+
+    def _perturbed(self, samples: int, scale: float) -> list[tuple[Floats, Floats]]:
+        """Return noise of mean 0 and best trees, float64[samples, C] each."""
+        if samples < 1 or not scale > 0.0:
+            raise ProblemError(f"{samples} samples and scale {scale}, expected both above 0")
+
+        def draw(s: ScoredSentence, seed: int) -> tuple[Floats, Floats]:
+            noise = np.random.default_rng(seed).gumbel(-np.euler_gamma, size=(samples, len(s.rows)))
+            return noise, np.stack([s.best(s.scores + scale * own) for own in noise])
+
+        return self._each(draw, torch.randint(2**31, (len(self._sentences),)).tolist())
+
+    def _loss(
+        self, heads: Tensor, most: Callable[..., tuple[float, Floats]], *columns: Any
+    ) -> Tensor:
+        """Return ``most(sentence, gold, ...)`` less the score of the gold tree."""
+        gold = np.asarray(torch.as_tensor(heads).cpu())
+        if gold.shape != self._shape[:2] or gold.dtype.kind != "i":
+            raise ProblemError(
+                f"heads has shape {gold.shape} and {gold.dtype}, expected integers"
+                f" {self._shape[:2]}, as long as the scores"
+            )
+
+        def of(s: ScoredSentence, row: Any, *others: Any) -> tuple[float, Floats]:
+            tree = s.gold(row[: s.problem.n_words + 1])
+            value, slope = most(s, tree, *others)
+            return value - float(s.scores @ tree), slope - tree
+
+        return self._values(*zip(*self._each(of, gold, *columns)))
+
+    def _values(self, values: Any = (), slopes: Sequence[Floats] = ()) -> Tensor:
+        """Return values [b] or [b, k] with gradients [C] or [k, C] of each sentence."""
+
+        def back(slope: Floats) -> Floats:
+            return self._spread([
+                own.T @ row[: len(own)] if own.ndim == 2 else own * row
+                for own, row in zip(slopes, slope)
+            ])
+
+        return _Computed.apply(self._flat, np.array(values, np.float64), torch.float64, back)
+
+    def _marginals(
+        self, vectors: Sequence[Floats], states: Sequence[Any],
+        back: Callable[[ScoredSentence, Floats, Any], Floats],
+    ) -> TreeMarginals:  # fmt: skip
+        """Return vectors [C] of all sentences as tensors; gradients come from their states."""
+
+        def back_all(slope: Floats) -> Floats:
+            slopes = [slope[s.rows] for s in self._sentences]
+            return self._spread(self._each(back, slopes, states))
+
+        vector = _Computed.apply(self._flat, self._spread(vectors), self._flat.dtype, back_all)
+        arcs, *parts = vector.split(self._sizes)
+        return TreeMarginals(arcs.reshape(self._shape), *parts)
+
+    def _spread(self, vectors: Sequence[Floats]) -> Floats:
+        """Return vectors [C] of all sentences in the order of the flat scores; 0 elsewhere."""
+        flat = np.zeros(len(self._flat))
+        for s, vector in zip(self._sentences, vectors):
+            flat[s.rows] = vector
+        return flat
