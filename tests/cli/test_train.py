@@ -77,18 +77,6 @@ def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
     assert {*loaded.notes["confidence"]} == {"arc", "either", "tree"}
 
 
-def test_the_same_seed_gives_the_same_model(run: Run, config: Path, tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in ("one", "two", "three")]
-    for path, seed in zip(paths, ("7", "7", "8")):
-        done = run(
-            "train", toy.DEV, "--config", config, "--model", path, "--epochs", "1", "--seed", seed
-        )
-        assert done.code == 0
-    one, two, three = map(weights, paths)
-    assert one == two
-    assert one["backbone_value"] != three["backbone_value"]
-
-
 def test_an_interrupted_run_goes_on(
     run: Run, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,23 +155,6 @@ def test_trees_that_are_not_projective_are_counted(run: Run, config: Path, tmp_p
         in done.err.splitlines()
     )
     assert Parser.load(model).notes["projectivised"] == 2
-
-
-def test_several_roots_where_the_configuration_allows_them(run: Run, tmp_path: Path) -> None:
-    config = tmp_path / "multi.toml"
-    config.write_text(toy.TOML.replace("[model]", "[model]\nsingle_root = false"))
-    path = treebank(tmp_path, GOOD, sentence(0, 1, 0))
-    model = tmp_path / "toy.model"
-    assert run("train", path, "--config", config, "--model", model).code == 0
-    assert Parser.load(model).notes["sentences"] == 2
-
-
-def test_a_one_word_treebank(run: Run, config: Path, tmp_path: Path) -> None:
-    path = treebank(tmp_path, sentence(0))
-    model = tmp_path / "toy.model"
-    assert run("train", path, "--dev", path, "--config", config, "--model", model).code == 0
-    done = run("parse", path, "--model", model)
-    assert done.out == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
