@@ -28,6 +28,7 @@ OPTIONS: Mapping[str, Range] = MappingProxyType({
     "prune": Range(0, optional=True, most=(1 << 31) - 1),
     "time_limit": Range(0, whole=False, optional=True),
     "node_limit": Range(1, optional=True),
+    "tree_limit": Range(1, optional=True),
     "work_limit": Range(0, whole=False, optional=True),
     "gap": Range(0, whole=False),
     "threads": Range(1, most=1024),

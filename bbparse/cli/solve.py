@@ -21,6 +21,7 @@ _MEANING = {
     "time_limit": "stopped by the time limit",
     "node_limit": "stopped by the node limit",
     "work_limit": "stopped by the work limit",
+    "tree_limit": "stopped by the limit on trees",
     "infeasible": "no tree keeps all constraints",
 }
 

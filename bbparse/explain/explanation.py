@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.deadline import NO_DEADLINE, Deadline
-from bbparse.errors import ProblemError
+from bbparse.errors import ModelError, ProblemError
 from bbparse.explain.terms import PARTS, Feature, Term, names_of, terms_of, with_features
 from bbparse.explain.trace import Trace, trace_search
 from bbparse.parsing.valid import rules_for
+from bbparse.parsing.whole_trees import tree_families
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
 from bbparse.validity.check import RuledSentence
@@ -307,7 +308,12 @@ def explain(
     ------
     ProblemError
         If the sentence has no tree, or its problem does not fit in memory.
+    ModelError
+        If the model has a tree family.
     """
+    if families := tree_families(parser.model):
+        name = families[0].name
+        raise ModelError(f"{name!r} scores whole trees, which no arc or factor explains")
     problem = parser.problem(sentence, prune)
     backbone = parser.config.model.backbone
     method = {"backbone": backbone, "settings": parser.config.search, **limits}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.factors import FactorFamily
+from bbparse.factors import FactorFamily, TreeFamily
 from bbparse.learning.arc_network import train_arcs
 from bbparse.learning.checkpoint import key_of
 from bbparse.learning.data import folds_of, labels_of
@@ -44,9 +44,9 @@ def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
     )  # fmt: skip
     network = network.with_others(others)
     run.say(f"network trained: {len(network.labels)} labels")
-    model = Model(ProblemMaker(config, network, outside=run.data.outside))
+    model = Model(ProblemMaker(config, network, families=families, outside=run.data.outside))
     run.judge(model, "network:")
-    if families:
+    if not all(isinstance(family, TreeFamily) for family in families):  # these learn nothing
         model = learn_factors(run, model, held_out_problems(run), families)
     model.labeller = network if network.labels else None
     return model

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import ProblemError
+from bbparse.factors import TreeFamily
 from bbparse.options import check_options
 from bbparse.parsing.confidence import Calibration, Confidences
 from bbparse.problem import Solution
@@ -15,6 +16,9 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
 from bbparse.validity.check import Fault
 from bbparse.validity.rules import Rules
+
+#: A tree family, its class or its name.
+AnyTreeFamily = TreeFamily | type[TreeFamily] | str
 
 
 class Limits(TypedDict, total=False):
@@ -32,11 +36,12 @@ class Asked(Limits, total=False):
 
     valid: str | Rules | None
     confidence: bool
+    tree_score: AnyTreeFamily | None
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Checked options of a parse, with the validity rules and the calibration to apply.
+    """Checked options of a parse, with the rules, the calibration and the tree scores to apply.
 
     ``deadline`` belongs to one sentence; `begun` sets it.
     """
@@ -47,6 +52,7 @@ class Wanted:
     node_limit: int | None = None
     rules: Rules | None = None
     calibration: Calibration | None = None
+    trees: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
 

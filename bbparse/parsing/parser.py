@@ -18,8 +18,9 @@ from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
 from bbparse.options import check_options, check_type
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
-from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
+from bbparse.parsing.parse import AnyTreeFamily, Asked, Limits, Parse, Wanted
 from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
+from bbparse.parsing.whole_trees import Solve, check_found, tree_families, with_tree_scores
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.renamed import RenamedMember
@@ -46,10 +47,7 @@ NODE_LIMIT = 50
 class Parser:
     """A trained parser. Parsing changes nothing in it, so threads may share it.
 
-    Parameters
-    ----------
-    model : Model
-        Its `config`, `maker`, `labeller`, `tagger` and `notes` are attributes of the parser, too.
+    `config`, `maker`, `labeller`, `tagger` and `notes` of its model are attributes, too.
     """
 
     def __init__(self, model: Model) -> None:
@@ -60,11 +58,10 @@ class Parser:
         self.tagger = model.tagger
         self.tokenizer = model.tokenizer
         self.notes = model.notes
-        maker = model.maker
+        scorer, families = model.maker.scorer, model.maker.families
         self._delayed: DelayedScorer | None = None
-        if model.config.model.solver == "price-and-cut" and not maker.families:
-            if maker.scorer is not None and DelayedScorer.takes(maker.scorer.templates):
-                self._delayed = DelayedScorer(maker.scorer)
+        if self.config.model.solver == "price-and-cut" and scorer is not None and not families:
+            self._delayed = DelayedScorer(scorer) if DelayedScorer.takes(scorer.templates) else None
 
     @classmethod
     def load(
@@ -135,12 +132,12 @@ class Parser:
         margin is dropped, then the limit on heads. So fewer trees come back only if no more exist.
         The parameters are those of `parse`.
         """
-        return self._widened(sentence, Wanted(**limits).begun())[1]
+        return self._widened(sentence, Wanted(trees=tree_families(self.model), **limits).begun())[1]
 
     def _widened(self, sentence: Sentence, wanted: Wanted) -> tuple[Scored, Solution]:
         """Return the problem that `solve` solves last, and its solution."""
         prune = wanted.prune
-        if self._delayed is not None and not prune:
+        if self._delayed is not None and not (prune or wanted.trees):
             return self._on_demand(self._delayed, sentence, wanted.limits)
         wider: list[tuple[int | None, float | None]] = [(prune, None)]
         if wanted.k_best > 1 and prune != 0:
@@ -148,10 +145,14 @@ class Parser:
             wider += [(prune, np.inf), (10, np.inf), (0, None)]
         for heads, margin in wider:
             scored = self.maker([sentence], heads, margin)[0]
-            solution = self.solve_problem(scored.problem, **wanted.limits)
+            solution = self._solver(wanted, scored)(scored.problem, **wanted.limits)
             if not wanted.more_than(solution):
                 break
         return scored, solution
+
+    def _solver(self, wanted: Wanted, scored: Scored) -> Solve:
+        """Return `solve_problem` with the scores of whole trees of a sentence."""
+        return with_tree_scores(self.solve_problem, self.model, wanted, scored)
 
     def _on_demand(
         self, delayed: DelayedScorer, sentence: Sentence, limits: dict[str, Any]
@@ -172,9 +173,9 @@ class Parser:
     ) -> Solution:
         """Solve a problem that `problem` made, by the search of the model's configuration.
 
-        ``limits`` are `k_best`, `time_limit` and `node_limit` of `bbparse.solve`. Without the last
-        two, or with `by_work`, the limit is the work of about a second, less the work already
-        ``spent`` on the sentence.
+        ``limits`` are `k_best`, `time_limit`, `node_limit` and those of tree scores of
+        `bbparse.solve`. Without a limit on time or nodes, or with `by_work`, the limit is the work
+        of about a second, less the work already ``spent`` on the sentence.
         """
         limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
         if (by_work or not limited) and "method" not in self.config.method:
@@ -203,6 +204,8 @@ class Parser:
             default if the model's labels are relations of UD; files and plug-ins add to them.
         confidence : bool
             Add the probability that each arc and each tree is right; needs a calibrated model.
+        tree_score : TreeFamily, its class or its name, optional
+            A score of whole trees beside those of the model (`bbparse.factors.TreeFamily`).
         """
         return self._parsed(sentence, self.wanted(**asked)).trees
 
@@ -211,12 +214,14 @@ class Parser:
         return self._finished(*self._widened(sentence, wanted), wanted)
 
     def wanted(
-        self, *, valid: str | Rules | None = None, confidence: bool = False, **limits: Any
-    ) -> Wanted:
+        self, *, valid: str | Rules | None = None, confidence: bool = False,
+        tree_score: AnyTreeFamily | None = None, **limits: Any,
+    ) -> Wanted:  # fmt: skip
         """Check options, whose parameters are those of `parse`, and return them."""
         check_type("confidence", confidence, bool, "True or False", ProblemError)
         sure = Calibration.of(self.model) if confidence else None
-        return Wanted(rules=rules_for(valid, self.labeller), calibration=sure, **limits)
+        rules, trees = rules_for(valid, self.labeller), tree_families(self.model, tree_score)
+        return Wanted(rules=rules, calibration=sure, trees=trees, **limits)
 
     def labelled(self, sentence: Sentence, solution: Solution) -> Parse:
         """Return a solution of a sentence's problem with the labels of its trees."""
@@ -224,10 +229,7 @@ class Parser:
         return Parse(sentence, solution, labels)
 
     def labels(self, sentence: Sentence, heads: NDArray[np.int32]) -> list[str]:
-        """Return the labels of the arcs of a tree, or an empty list if the model has none.
-
-        `heads` is int32[n + 1]; element 0 is ignored.
-        """
+        """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
         if self.labeller is None:
             return []
         values = encode(sentence)
@@ -245,6 +247,7 @@ class Parser:
 
         ``given`` are fixed labels by word.
         """
+        check_found(scored, solution, wanted)
         parse = Parse(scored.sentence, solution, [])
         rows: list[NDArray[np.float64]] = []
         labeller = self.labeller
@@ -263,8 +266,8 @@ class Parser:
                 if self._delayed is not None and not len(scored.problem.gc_score):
                     whole = self.maker([scored.sentence])[0]  # all factors, but of likely arcs only
                 parse = kept_parse(
-                    labeller, whole, parse, wanted.rules, wanted, self.solve_problem, given,
-                    rows[0] if whole is scored else None,
+                    labeller, whole, parse, wanted.rules, wanted, self._solver(wanted, whole),
+                    given, rows[0] if whole is scored else None,
                 )  # fmt: skip
                 if parse.solution is not solution:
                     scored, rows = whole, []
@@ -338,7 +341,7 @@ class Parser:
                 result = self._widened(sentence, wanted)
             else:
                 result = fill_in(
-                    self.maker, self.solve_problem, sentence, wanted, restrict, reasons
+                    self.maker, partial(self._solver, wanted), sentence, wanted, restrict, reasons
                 )
             given = {
                 m: label
@@ -363,24 +366,21 @@ class Parser:
             return parses, None
 
     def _parse_together(self, wanted: Wanted, batch: list[Sentence]) -> list[Parse]:
-        if self._delayed is not None and not wanted.prune:
+        if self._delayed is not None and not (wanted.prune or wanted.trees):
             return [self._parsed(sentence, wanted) for sentence in batch]
         parses = []
         for scored in self.maker(batch, wanted.prune):
             options = wanted.begun()
-            solution = self.solve_problem(scored.problem, **options.limits)
+            solution = self._solver(options, scored)(scored.problem, **options.limits)
             if options.more_than(solution):
                 scored, solution = self._widened(scored.sentence, options)
             parses.append(self._finished(scored, solution, options))
         return parses
 
     def calibrate(self, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
-        """Calibrate the model's confidence and return which arcs are right, bool[arcs].
+        """Calibrate the model's confidence on gold trees that it was not trained on.
 
-        Parameters
-        ----------
-        sentences : iterable of Sentence
-            Gold trees that the model was not trained on.
+        Returns which arcs are right, bool[arcs].
         """
         rows = list(self.judged(sentences))
         self.notes[NOTE] = Calibration.fitted(rows).note()
@@ -393,7 +393,7 @@ class Parser:
             # Without a tagger, sentences stay as they are: one without tags must not end training.
             given = batch if self.tagger is None else [self.tagged(sentence) for sentence in batch]
             for gold, scored in zip(batch, self.maker(given)):
-                solution = self.solve_problem(scored.problem, **wanted.limits)
+                solution = self._solver(wanted, scored)(scored.problem, **wanted.limits)
                 parse = self._finished(scored, solution, wanted)
                 if len(parse.solution):
                     labels = parse.labels[0] if parse.labels else []

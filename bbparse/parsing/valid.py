@@ -16,6 +16,7 @@ from bbparse.parsing.parse import Parse, Wanted
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.labeller import Labelling
 from bbparse.scoring.problem_maker import ProblemMaker, Scored
+from bbparse.solving.trees import work_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import crossing_words, given_heads
 from bbparse.validity.check import RuledSentence
@@ -32,17 +33,17 @@ _FEW = 6
 
 def fill_in(
     maker: ProblemMaker,
-    solve: Callable[..., Solution],
+    solver: Callable[[Scored], Callable[..., Solution]],
     sentence: Sentence,
     wanted: Wanted,
     restrict: Restriction | None = None,
     reasons: bool = True,
 ) -> tuple[Scored, Solution]:
-    """Find the best trees that have every given head of a sentence, by `Parser.solve_problem`.
+    """Find the best trees that have every given head of a sentence.
 
     Given arcs are always candidates, even if the pruner would drop them. If the candidates contain
-    fewer trees than requested, pruning is loosened. The other parameters are those of
-    `Parser.parse_around`.
+    fewer trees than requested, pruning is loosened. ``solver`` gives `Parser.solve_problem` for a
+    scored sentence; the other parameters are those of `Parser.parse_around`.
     """
     given = given_heads(sentence)
     where = f"{sentence.source or 'input'}, {sentence.name}: no"
@@ -62,7 +63,7 @@ def fill_in(
         if restrict is not None:
             problem = restrict(problem)
         whole = heads == 0  # no arc was left out, so the contradiction can be explained
-        solution = solve(problem, explain=whole and reasons, **wanted.limits)
+        solution = solver(scored)(problem, explain=whole and reasons, **wanted.limits)
         open_ = solution.status not in ("optimal", "infeasible") or wanted.deadline.is_over()
         if len(solution) >= wanted.k_best or open_:
             break
@@ -120,11 +121,6 @@ def label_scores_around(
     return scores
 
 
-def _work(solution: Solution) -> float:
-    """Return the hyperedges that the search of a solution has visited."""
-    return solution.stats.get("dp_work", 0.0) * solution.stats.get("edges", 0)
-
-
 def kept_parse(
     labeller: Labelling,
     scored: Scored,
@@ -158,13 +154,13 @@ def kept_parse(
             label_scores = np.where(np.arange(len(names)) == names.index(given[mod]), 0.0, -np.inf)
         return label_scores
 
-    spent = _work(found.solution)
+    spent = work_of(found.solution)
 
     def solve_again(problem: Problem, k: int) -> Solution:
         nonlocal spent
         limits = {**wanted.limits, "k_best": k}
         solution = solve(problem, spent, explain=False, **limits)
-        spent += _work(solution)
+        spent += work_of(solution)
         return solution
 
     kept = solve_valid(

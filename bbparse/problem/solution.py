@@ -16,7 +16,7 @@ from bbparse.problem.files import read_solution, write_solution
 from bbparse.problem.proof import Proof
 
 #: Reasons for the end of a search.
-STATUSES = ("optimal", "gap", "time_limit", "node_limit", "work_limit", "infeasible")
+STATUSES = ("optimal", "gap", "time_limit", "node_limit", "work_limit", "infeasible", "tree_limit")
 
 
 @dataclass(frozen=True, eq=False, init=False)

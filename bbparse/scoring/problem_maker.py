@@ -187,6 +187,11 @@ class ProblemMaker:
         of_sentence = None if scores is None else scores.sentences()[0]
         return self._view(sentence, values, arc_head, arc_mod, of_sentence)
 
+    def view_of(self, scored: Scored) -> FactorView:
+        """Return the view of a scored sentence and its candidate arcs."""
+        arcs = scored.problem.arc_head, scored.problem.arc_mod
+        return self._view(scored.sentence, scored.values, *arcs, scored.scores)
+
     @property
     def label_names(self) -> Sequence[str]:
         """Labels that families may see on arcs, in order; empty with templates."""

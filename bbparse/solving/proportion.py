@@ -184,14 +184,19 @@ class Proportion:
     def grain(self) -> float:
         """Power of two that divides all scores, and so all their sums; 0: all scores are 0."""
         if self._grain is None:
-            names = [name for name in FIELDS if name.endswith("_score")]
-            scores = np.concatenate([getattr(self.problem, name) for name in names])
-            scores = scores[np.isfinite(scores) & (scores != 0.0)]
-            mantissa, exponent = np.frexp(scores)
-            whole = (np.abs(mantissa) * 2.0**53).astype(np.int64)
-            low = np.log2((whole & -whole).astype(np.float64)) + exponent - 53
-            self._grain = float(2.0 ** low.min()) if len(low) else 0.0
+            self._grain = grain_of(self.problem)
         return self._grain
+
+
+def grain_of(problem: Problem) -> float:
+    """Return the largest power of two that divides all scores of a problem; 0: all are 0."""
+    names = [name for name in FIELDS if name.endswith("_score")]
+    scores = np.concatenate([getattr(problem, name) for name in names])
+    scores = scores[np.isfinite(scores) & (scores != 0.0)]
+    mantissa, exponent = np.frexp(scores)
+    whole = (np.abs(mantissa) * 2.0**53).astype(np.int64)
+    low = np.log2((whole & -whole).astype(np.float64)) + exponent - 53
+    return float(2.0 ** low.min()) if len(low) else 0.0
 
 
 def in_proportion(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from bbparse.errors import BBParseError, ProblemError
 from bbparse.options import check_options, check_type
@@ -15,6 +15,7 @@ from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.conflict import explain_infeasible
 from bbparse.solving.in_order import in_order
 from bbparse.solving.trees import Options, check_request, find_trees
+from bbparse.solving.whole_trees import WholeTrees, find_whole_trees, tree_score_of
 
 # Number of problems in one task of a thread: most problems take less time than starting a task.
 _PER_TASK = 8
@@ -34,6 +35,7 @@ def solve(
     observer: Observer | None = None,
     explain: bool = True,
     proof: bool = False,
+    **whole: Unpack[WholeTrees],
 ) -> Solution:
     """Find the k best trees of a problem and prove that they are.
 
@@ -77,6 +79,17 @@ def solve(
         Make a ``proof`` of the solution that `bbparse.verify` can check, in the rest of the time
         limit. It is None if a limit was reached (`bbparse.proof.certify.certify` returns the
         reason).
+    tree_score : callable, optional
+        Score g of a whole tree, which is added to the tree's score: a function of its heads
+        int32[n + 1] (a row of ``Solution.heads``) and of its labels int32[n] (None if the problem
+        has none). -inf forbids the tree. Trees are listed by their score in the
+        problem until no later one can be among the k best; ``stats`` says how many were looked at
+        (``trees_scored``). No proof and no observer then.
+    at_most : float
+        Upper bound on all values of ``tree_score``, 0 by default. The tighter it is, the fewer
+        trees are looked at.
+    tree_limit : int, optional
+        Maximum number of trees that ``tree_score`` looks at; by default, as many as k_best may be.
 
     Returns
     -------
@@ -87,23 +100,28 @@ def solve(
 
         * optimal: every tree is proved, so that the upper bounds are the scores;
         * infeasible: there is no tree;
-        * gap, time_limit, node_limit, work_limit: the limit that ended the search before all trees
-          were proved; the trees are the best ones found, with valid bounds.
+        * gap, time_limit, node_limit, work_limit, tree_limit: the limit that ended the search
+          before all trees were proved; the trees are the best ones found, with valid bounds.
 
     Raises
     ------
     ProblemError
         If an argument is impossible, if the method does not support it, or if the backbone does not
-        cover the problem's parts.
+        cover the problem's parts; if ``tree_score`` fails, or returns what is no number or more
+        than ``at_most``.
     BBParseError
         If a method needs highspy and it is not installed.
     """
     options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
     check_request(problem, method, options)
-    found = find_trees(problem, method, options)
+    score = tree_score_of(whole, proof=proof, observer=observer)
+    if score is None:
+        found = find_trees(problem, method, options)
+    else:
+        found = find_whole_trees(problem, method, options, score)
     if proof:
         found, _ = with_proof(problem, found, k_best, time_limit=options.deadline.limit())
-    if found.status != "infeasible" or not explain:
+    if found.status != "infeasible" or found.conflict or not explain:
         if problem.arc_label is not None:
             found = found.with_labels(problem.arc_label[found.arcs])
         return found

@@ -105,14 +105,7 @@ _ONE = np.ones(1, np.bool_)
 
 def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     """Find the k best trees of a problem, with their bounds."""
-    if options.k_best > 1:  # memory for all trees is allocated at once
-        most = min(options.k_best, max(1, most_trees(problem)))
-        limit = min(MOST_TREES, MOST_TREE_WORDS // problem.n_words)
-        if most > limit:
-            raise ProblemError(
-                f"k_best is {options.k_best}, expected at most {limit} for {problem.n_words} words"
-            )
-        options = replace(options, k_best=most)
+    options = replace(options, k_best=most_listed(problem, options.k_best))
     ordered, order = in_order(problem)
     o = options
     run: Callable[[Problem, Options], Answer]
@@ -127,6 +120,30 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     if _in_doubt(ordered, answer, o.k_best):
         found = in_proportion(ordered, answer, run, o)
     return in_rank(found, problem, order)
+
+
+def most_listed(problem: Problem, k_best: int | None = None) -> int:
+    """Return the number of trees to list for the k best; None: the most that can be listed.
+
+    A problem may have fewer trees than are requested. Raises `ProblemError` if all that are left
+    do not fit in memory, which is allocated at once.
+    """
+    limit = min(MOST_TREES, MOST_TREE_WORDS // problem.n_words)
+    if k_best == 1:
+        return 1
+    most = max(1, most_trees(problem))
+    if k_best is None:
+        return min(limit, most)
+    if min(k_best, most) > limit:
+        raise ProblemError(
+            f"k_best is {k_best}, expected at most {limit} for {problem.n_words} words"
+        )
+    return min(k_best, most)
+
+
+def work_of(solution: Solution) -> float:
+    """Return the hyperedges that the search of a solution has visited."""
+    return solution.stats.get("dp_work", 0.0) * solution.stats.get("edges", 0)
 
 
 def _in_doubt(problem: Problem, answer: Answer, k: int) -> bool:

@@ -120,7 +120,9 @@ def solve_valid(
             break
     values, bounds = result.scores, result.upper_bounds
     if not possible and len(result):
-        values = np.array([split.problem.score(result.arcs[0])])  # without the penalties
+        # without the penalties, but with what scores whole trees
+        of_tree = result.scores[0] - restricted.score(result.arcs[0])
+        values = np.array([split.problem.score(result.arcs[0]) + of_tree])
         bounds = bounds + values - result.scores if result.proved[0] else np.full(1, np.inf)
     solution = Solution.trusted(
         result.heads, split.base[result.arcs].astype(np.int32), values, bounds, result.proved,

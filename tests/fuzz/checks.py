@@ -15,7 +15,7 @@ from bbparse.problem import Problem, Solution
 from tests.oracles.forest import Forest
 
 TOLERANCE = 1e-9
-LIMITS = ("time_limit", "node_limit", "work_limit")
+LIMITS = ("time_limit", "node_limit", "work_limit", "tree_limit")
 
 
 def fault(problem: Problem, answer: Solution, trees: Forest, case: Any) -> str:

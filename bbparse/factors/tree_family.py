@@ -1,0 +1,79 @@
+"""`TreeFamily`: a score of whole trees, for what no set of arcs can express."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from bbparse.errors import FactorError
+from bbparse.factors.family import FactorFamily, told_of
+from bbparse.factors.view import ROOT, FactorView
+from bbparse.solving.whole_trees import Ints, WholeTrees, checked_score
+
+
+class TreeFamily(FactorFamily):
+    """Scores whole trees.
+
+    It has a `name`, a `summary` and the method `tree_score`, and is named, installed and trained
+    with as other families are. It has no features: nothing is learned. The parser adds the scores
+    of all tree families to the score of a tree, and still proves its trees the best ones
+    (`bbparse.solve`, ``tree_score``).
+
+    Attributes
+    ----------
+    at_most : float
+        Upper bound on all scores. The nearer the scores of good trees are to it, the fewer trees
+        are looked at.
+    """
+
+    at_most: float = 0.0
+
+    def factors(self, view: FactorView) -> Iterable[Any]:
+        """Return nothing: the score is of the whole tree."""
+        return ()
+
+    def tree_score(self, view: FactorView, heads: Ints, labels: Sequence[str]) -> float:
+        """Return the score of a tree, at most `at_most`; -inf forbids the tree.
+
+        It depends on the sentence and the tree alone.
+
+        Parameters
+        ----------
+        view : FactorView
+            The words of the sentence, and the candidate arcs; made once for all its trees.
+        heads : int32[n + 1]
+            Head of each word; ``heads[0]`` is -1.
+        labels : sequence of str, length n + 1
+            Label of each word's arc, of which ``labels[0]`` is `ROOT`. They are the labels that
+            the model gives this tree; validity rules may change some of them later. Empty if the
+            model has no labels.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.tree_score")
+
+
+def tree_options(
+    families: Sequence[TreeFamily], view: FactorView, labels_of: Callable[[Ints], Sequence[str]]
+) -> WholeTrees:
+    """Return options of `bbparse.solve` that add the scores of tree families for one sentence.
+
+    ``labels_of`` gives the labels of the words of a tree. The function raises `FactorError` for a
+    family that fails or returns what is no score, with its name and the sentence.
+    """
+    tops = [
+        checked_score(f"tree family {family.name!r}: at_most", family.at_most, error=FactorError)
+        for family in families
+    ]
+
+    def tree_score(heads: Ints, _: Ints | None) -> float:
+        labels = labels_of(heads)
+        if labels:
+            labels = [ROOT, *labels]
+        values = []
+        for family, top in zip(families, tops):
+            with told_of(f"tree family {family.name!r}", view.sentence):
+                value = family.tree_score(view, heads, labels)
+                values.append(checked_score("tree_score", value, top, True, FactorError))
+        return math.fsum(values)
+
+    return {"tree_score": tree_score, "at_most": math.fsum(tops)}

@@ -1,0 +1,137 @@
+"""Tree families in a parser, against the list of all its trees."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from bbparse.errors import BBParseError, FactorError, ModelError
+from bbparse.explain import explain
+from bbparse.factors import FactorView, TreeFamily
+from bbparse.factors.view import ROOT
+from bbparse.learning.train import train
+from bbparse.model.file import model_bytes, model_of_bytes
+from bbparse.parsing.parser import Parser
+from tests import toy
+from tests.parsing.test_given_heads import with_heads
+from tests.parsing.test_valid import RULES
+
+
+class Depth(TreeFamily):
+    """Deep trees cost."""
+
+    name = "depth"
+    summary = "how deep the tree is"
+    at_most = 0.5
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        assert len(heads) == len(labels) == view.n_words + 1
+        assert labels[0] == ROOT and heads[0] == -1 and view.n_arcs > 0
+        depths = [0] * len(heads)
+        for m in range(1, len(heads)):
+            word = m
+            while word > 0:
+                word, depths[m] = int(heads[word]), depths[m] + 1
+        few = 0.5 if labels.count("punct") < 2 else 0.0
+        return few - 30.0 * max(0, max(depths) - 1)
+
+
+class Never(Depth):
+    name = "never"
+    value: ClassVar[Any] = -math.inf
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        found: float = self.value
+        return found
+
+
+def test_the_best_trees_by_their_totals() -> None:
+    parser, changed = toy.parser(), 0
+    for sentence in [s for s in toy.dev_sentences() if 3 < s.n_words < 8]:
+        many = parser.parse(sentence, valid="none", prune=0, k_best=5000)
+        view = parser.maker.view_of(parser.maker([sentence])[0])
+        by_hand = sorted(
+            (
+                (tree.score + Depth().tree_score(view, [-1, *tree.heads], [ROOT, *tree.labels]))
+                for tree in many
+            ),
+            reverse=True,
+        )
+        options: Any = {"valid": "none", "prune": 0, "k_best": 3, "time_limit": 60.0}
+        trees = parser.parse(sentence, tree_score=Depth, **options)
+        assert all(tree.proved for tree in trees)
+        np.testing.assert_allclose([tree.score for tree in trees], by_hand[:3], rtol=1e-12)
+        changed += trees[0].heads != many[0].heads
+        (together,) = parser.parse_all([sentence], tree_score=Depth(), **options)
+        assert together.trees == trees
+        assert together.solution.stats["trees_scored"] >= len(trees)
+    assert changed > 2
+
+
+def test_validity_rules_hold_too() -> None:
+    parser = toy.parser()
+    for sentence in [s for s in toy.dev_sentences() if s.n_words < 9][:12]:
+        trees = parser.parse(sentence, valid=RULES, tree_score=Depth, k_best=2, time_limit=60.0)
+        assert trees and all(tree.proved and not tree.broken for tree in trees)
+        assert trees[0].score <= parser.parse(sentence, valid=RULES)[0].score + Depth.at_most
+
+
+def test_given_heads_are_kept() -> None:
+    sentence = toy.dev_sentences()[0]
+    heads = toy.parser().parse(sentence)[0].heads
+    given = with_heads(sentence, {1: heads[0]}, {})
+    (parse,) = toy.parser().parse_all([given], keep_heads=True, tree_score=Depth)
+    assert parse.trees[0].heads[0] == heads[0]
+    assert parse.solution.stats["trees_scored"] > 0
+
+
+def test_a_model_has_tree_families() -> None:
+    for config in (toy.configuration(), toy.network_configuration()):
+        model = train(toy.sentences()[:20], (), config, factors=["siblings", Depth])
+        read = Parser(model_of_bytes(model_bytes(model), [Depth()]))
+        assert [family.name for family in read.maker.families] == ["siblings", "depth"]
+        assert pickle.loads(pickle.dumps(read)).maker.families[1].name == "depth"
+        sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
+        assert read.solve(sentence).stats["trees_scored"] > 0
+        with pytest.raises(ModelError, match="'depth' scores whole trees"):
+            explain(read, sentence)
+        with pytest.raises(FactorError, match="'depth' is there twice"):
+            read.parse(sentence, tree_score=Depth)
+        with pytest.raises(BBParseError, match="test_whole_trees:Depth"):
+            Parser(model_of_bytes(model_bytes(model), []))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (math.nan, "tree family 'never', small-dev-001: tree_score is nan"),
+        (1.0, "tree_score is 1.0, expected a number from -1e.100 to 0.5"),
+        ("x", "tree_score is 'x', expected a number"),
+        (-math.inf, "no tree was found that the tree families 'never' allow, among"),
+    ],
+)
+def test_what_a_family_must_not_do(
+    value: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Never, "value", value)
+    with pytest.raises(FactorError, match=words) as caught:
+        toy.parser().parse(toy.dev_sentences()[0], tree_score=Never)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_tree_family() -> None:
+    for wrong, words in (
+        ("siblings", "the family 'siblings', expected a TreeFamily"),
+        ("nothing", "no factor family 'nothing'"),
+        (3, "expected a class derived from FactorFamily"),
+    ):
+        with pytest.raises(FactorError, match=words):
+            toy.parser().parse(toy.dev_sentences()[0], tree_score=wrong)
+    monkeyed = type("Monkeyed", (Depth,), {"at_most": math.inf})
+    with pytest.raises(FactorError, match="tree family 'depth': at_most is inf"):
+        toy.parser().parse(toy.dev_sentences()[0], tree_score=monkeyed)

@@ -1,0 +1,198 @@
+"""Scores of whole trees, against the list of all trees."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from bbparse import Problem, ProblemError, solve
+from tests.fuzz.checks import fault
+from tests.fuzz.draw import Case, draw_limit, draw_problem, draw_settings
+from tests.oracles.forest import Forest, TooMany, forest
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+#: No other run has this one.
+SEED = 36
+
+
+def drawn_values(rng: np.random.Generator, trees: Forest) -> Floats:
+    """A value for each tree: of any size, tied, forbidden, depending on its shape or not."""
+    count = len(trees.arcs)
+    spread = float(np.ptp(trees.high)) if count else 0.0
+    kind = str(rng.choice(["normal", "whole", "constant", "against", "few"]))
+    scale = float(rng.choice([1.0, max(spread, 1e-12), 10.0 ** float(rng.uniform(-12, 12))]))
+    values = {
+        "normal": rng.normal(size=count),
+        "whole": rng.integers(-3, 2, count).astype(np.float64),
+        "constant": np.full(count, float(rng.integers(-2, 3))),
+        "against": -trees.high / max(scale, 1e-300) + rng.integers(-1, 2, count),
+        "few": np.where(rng.random(count) < 0.1, 1.0, 0.0),
+    }[kind]
+    values = np.clip(values * scale, -1e100, 1e100)
+    if rng.random() < 0.3:
+        penalty = float(rng.choice([-np.inf, -np.inf, -1e6, -1e12, -1e38]))
+        values[rng.random(count) < rng.choice([0.1, 0.5, 0.95, 1.0])] = penalty
+    return values
+
+
+def with_term(trees: Forest, values: Floats) -> Forest:
+    """The trees with one more term; those for which it is -inf are left out (Dekker 1971)."""
+    kept = values > -np.inf
+    high, low, size, x = (a[kept] for a in (trees.high, trees.low, trees.size, values))
+    total = high + x
+    part = total - high
+    low = low + ((high - (total - part)) + (x - part))
+    both = total + low
+    return Forest(trees.arcs[kept], both, low - (both - total), size + np.abs(x))
+
+
+def verdict(seed: int, index: int) -> str:
+    """What is wrong with one random case; or the empty string."""
+    rng = np.random.default_rng((seed, index))
+    p = draw_problem(rng, small=True)
+    try:
+        trees = forest(p)
+    except TooMany:
+        return ""
+    values = drawn_values(rng, trees)
+    table = {}
+    for arcs, value in zip(trees.arcs, values.tolist()):
+        labels = () if p.arc_label is None else tuple(p.arc_label[arcs].tolist())
+        table[(*p.arc_head[arcs].tolist(),), labels] = value
+    finite = values[np.isfinite(values)]
+    most = float(finite.max(initial=-1e100)) if len(finite) else 0.0
+    most = min(1e100, most + float(rng.choice([0.0, 0.0, 1e-9, 1.0, abs(most)])))
+    k = int(rng.choice([1, 1, 1, 2, 3, 5, 10, 20]))
+    options: dict[str, Any] = {}
+    kind = rng.random()
+    if kind < 0.15:
+        options |= draw_limit(rng)
+        options["method"] = "price-and-cut" if options["method"] == "price-and-cut" else "auto"
+    elif kind < 0.25:
+        options["gap"] = float(rng.choice([1e-9, 1e-3, 0.1, 1.0]))
+    elif kind < 0.4:
+        options["tree_limit"] = int(rng.choice([1, 2, 5, 20]))
+    elif kind < 0.5:
+        options["settings"] = draw_settings(rng)
+    elif kind < 0.53:
+        options["method"] = str(rng.choice(["ilp", "price-and-cut"]))
+    if options.get("method", "auto") != "auto" and p.n_words > 3:  # each tree takes them long
+        options["tree_limit"] = int(rng.choice([1, 2, 8]))
+    elif len(trees.arcs) > 400:  # longer lists of problems out of proportion take long, too
+        options.setdefault("tree_limit", 100)
+    seen: set[Any] = set()
+
+    def look(heads: Ints, labels: Ints | None) -> float:
+        tree = (*heads[1:].tolist(),), () if labels is None else (*labels.tolist(),)
+        if tree in seen:
+            raise ValueError("a tree is scored twice")
+        seen.add(tree)
+        return float(table[tree])
+
+    asked = Case("whole trees", (seed, index), p, k, options)
+    answer = solve(p, k_best=k, explain=False, tree_score=look, at_most=most, **options)
+    if answer.stats["trees_scored"] != len(seen):
+        return f"{answer.stats['trees_scored']} trees are said to be scored, not {len(seen)}"
+    return fault(p, answer, with_term(trees, values), asked)
+
+
+def test_all_of_a_tie_are_not_looked_at() -> None:
+    """The bound of equal scores is their own, whatever rounding could hide."""
+    for scale in (1.0, 0.25, 1e9, 7.0):
+        p = Problem.from_arc_scores(np.full((7, 7), scale))
+        for value in (0.0, -3.0, 5.0):
+            s = solve(p, tree_score=lambda heads, labels: value, at_most=value)  # noqa: B023
+            assert s.status == "optimal" and s.stats["trees_scored"] == 1
+            assert s.scores[0] == 6.0 * scale + value
+
+
+def test_rounding_hides_no_better_tree() -> None:
+    """Two trees have one score in floats; what they score as a whole shows which has more."""
+    small = 2.0**-60
+    p = Problem(3, [0, 1, 2, 1], [1, 2, 3, 3], [1.0, 0.0, small, 0.0])
+    scores = {(-1, 0, 1, 1): -1.0, (-1, 0, 1, 2): -1.0}
+    s = solve(p, tree_score=lambda heads, labels: scores[(*heads.tolist(),)], at_most=-1.0)
+    assert s.heads.tolist() == [[-1, 0, 1, 2]] and s.scores[0] == small
+    assert s.stats["trees_scored"] == 2
+
+
+def test_labels_are_seen() -> None:
+    p = Problem(1, [0, 0], [1, 1], [0.0, 1.0], arc_label=[3, 5])
+    s = solve(p, k_best=2, tree_score=lambda heads, labels: -2.0 * (labels[0] == 5))
+    assert s.labels is not None and s.labels.tolist() == [[3], [5]]
+    assert s.scores.tolist() == [0.0, -1.0]
+
+
+def test_no_tree_is_allowed() -> None:
+    p = Problem.from_arc_scores(np.zeros((4, 4)))
+    s = solve(p, tree_score=lambda heads, labels: -np.inf)
+    assert s.status == "infeasible" and not len(s)
+    assert s.conflict == ("tree_score is -inf for all trees, of which there are 7",)
+    none = solve(Problem(2, [0, 0], [1, 2], [0.0, 0.0]), tree_score=lambda heads, labels: 0.0)
+    assert none.status == "infeasible" and none.stats["trees_scored"] == 0
+    assert "tree_score" not in none.conflict[0]
+    cut = solve(p, tree_score=lambda heads, labels: -np.inf, tree_limit=3)
+    assert cut.status == "tree_limit" and cut.stats["trees_scored"] == 3
+
+
+def test_a_limit_leaves_valid_bounds() -> None:
+    p = Problem.from_arc_scores(np.random.default_rng(5).normal(size=(9, 9)))
+    best = solve(p, tree_score=lambda heads, labels: -float(heads.max()))
+    for limits in ({"tree_limit": 2}, {"node_limit": 1}, {"time_limit": 0.0}, {"gap": 0.5}):
+        s = solve(p, tree_score=lambda heads, labels: -float(heads.max()), **limits)
+        assert s.status in (*limits, "optimal") and len(s) == 1
+        assert s.scores[0] <= best.scores[0] <= s.upper_bounds[0]
+
+
+def _raises(heads: Ints, labels: Ints | None) -> float:
+    raise ValueError("no\nsuch tree")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tree_score": lambda h, _: math.nan}, "heads 0 1 1 is nan, expected a number from"),
+        ({"tree_score": lambda h, _: math.inf}, "is inf, expected a number from -1e.100 to 0, or"),
+        ({"tree_score": lambda h, _: 2, "at_most": 1}, "is 2.0, expected a number from .* to 1, "),
+        ({"tree_score": lambda h, _: -1e101}, "expected a number from -1e.100"),
+        ({"tree_score": lambda h, _: -(10**400)}, "expected a number from -1e.100"),
+        ({"tree_score": lambda h, _: "1"}, "is '1', expected a number"),
+        ({"tree_score": lambda h, _: None}, "is None, expected a number"),
+        ({"tree_score": lambda h, _: False}, "is False, expected a number"),
+        ({"tree_score": lambda h: 0.0}, "heads 0 1 1: TypeError"),
+        ({"tree_score": _raises}, "heads 0 1 1: ValueError: no such tree"),
+        ({"tree_score": 3}, "tree_score is 3, expected a function"),
+        ({"tree_score": _raises, "at_most": math.inf}, "at_most is inf, expected"),
+        ({"tree_score": _raises, "tree_limit": 0}, "tree_limit is 0, expected at least 1"),
+        ({"tree_score": _raises, "proof": True}, "proof is True: with a tree_score there is none"),
+        ({"at_most": 1.0}, "at_most is 1.0: it needs a tree_score"),
+    ],
+)
+def test_what_is_no_score(options: dict[str, Any], words: str) -> None:
+    p = Problem.from_arc_scores(np.eye(4))
+    with pytest.raises(ProblemError, match=words) as caught:
+        solve(p, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_option() -> None:
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'tre_score'"):
+        solve(Problem.from_arc_scores(np.eye(4)), tre_score=None)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_random_functions_of_trees(first: int) -> None:
+    wrong = [f"{i}: {said}" for i in range(first, first + 100) if (said := verdict(SEED, i))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("first", range(300, 10_300, 500))
+def test_many_random_functions_of_trees(first: int) -> None:
+    wrong = [f"{i}: {said}" for i in range(first, first + 500) if (said := verdict(SEED, i))]
+    assert not wrong, "\n".join(wrong)
