@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = (
     "errors", "renamed", "options", "deadline", "jit", "storage", "problem", "oracle", "bounding",
     "search", "highs", "ilp", "pricing", "agreement", "proof", "solving", "treebank", "validity",
+    "adapters",
     "show", "outside", "configuration", "factors", "network", "scoring", "tagging", "text", "model",
     "learning", "torch", "parsing", "phrases", "explain", "tuning", "corpus", "serve", "annotate",
     "cli",

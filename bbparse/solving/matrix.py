@@ -134,7 +134,7 @@ def as_array(name: str, values: Any, ndims: Sequence[int], axes: str) -> NDArray
         raise ProblemError(
             f"{name} has shape {array.shape} and dtype {array.dtype}, expected real numbers: {axes}"
         )
-    return array
+    return array if array.dtype.kind in "iu" else array.astype(np.float64, copy=False)
 
 
 def check_arcs(name: str, arcs: NDArray[Any]) -> None:

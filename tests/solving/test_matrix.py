@@ -133,6 +133,7 @@ SHAPES = "rows are dependents, columns are heads, 0 is the root"
         (with_nan(), None, r"scores\[2, 1\] is nan, expected a number or -inf in shape \(4, 4\)"),
         ([np.zeros((4, 4)), with_nan()], None, r"scores\[1\]\[2, 1\] is nan"),
         (np.full((3, 3), np.inf), None, r"scores\[1, 0\] is inf"),
+        (np.full((3, 3), np.inf, np.float32), None, r"scores\[1, 0\] is inf"),
         (Remote(), None, r"Remote that numpy cannot read \(Implicit conversion is not allowed\)"),
         (np.zeros((3, 3), complex), None, r"dtype complex128, expected real numbers"),
         (np.zeros((2, 4, 4)), [3], r"1 lengths, expected 2"),

@@ -1,0 +1,376 @@
+"""Scores of other parsers, sentence by sentence, and exact trees under them.
+
+Comes in: arc scores [d, h], label scores [d, h, r] and sibling scores [d, h, s] of a sentence, of
+which d is the dependent, h the head, r the label and s the sibling next to d, between d and h.
+Goes out: `Problem`, or the k best labelled trees, under validity rules if there are any.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.deadline import Deadline
+from bbparse.errors import ProblemError
+from bbparse.options import check_options
+from bbparse.problem import Problem, Solution
+from bbparse.problem.check import MAX_SCORE
+from bbparse.solving.matrix import as_array, check_arcs, cut
+from bbparse.solving.solve import solve
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import ScoredTree
+from bbparse.validity.check import RuledSentence
+from bbparse.validity.lazily import ValidTrees, solve_valid
+from bbparse.validity.rules import Rules
+
+_LABELS = "rows are dependents, columns are heads, the last axis is the label"
+_SIBLINGS = "axes are dependent, head and the sibling between them"
+
+
+class DecodeOptions(NamedTuple):
+    """Options of `decode` that are the same for all sentences."""
+
+    k_best: int = 1
+    #: Validity rules: "ud", the name of a file, `Rules`, or None for all trees.
+    valid: str | Rules | None = None
+    projective: bool = True
+    single_root: bool = True
+    #: True: arc and label scores choose the tree together. False: arc scores choose it, each label
+    #: is the best of its arc, and a worse label costs its difference to the best one.
+    joint: bool = True
+    time_limit: float | None = None  #: Seconds for a sentence.
+
+    def checked(self) -> DecodeOptions:
+        """Return these options with rules that are loaded; `BBParseError` if one is impossible."""
+        check_options({"k_best": self.k_best, "time_limit": self.time_limit}, ProblemError)
+        rules = Rules.load(self.valid) if isinstance(self.valid, str) else self.valid
+        if rules is not None and not isinstance(rules, Rules):
+            raise ProblemError(f"valid is of type {type(rules).__name__}, expected Rules or a name")
+        return self._replace(valid=None if rules is None else rules.binding)
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceScores:
+    """Scores of one sentence of n words, as a graph-based parser gives them.
+
+    Parameters
+    ----------
+    arcs : float[n + 1, n + 1]
+        arcs[d, h] of the arc from head h to dependent d; -inf = no such arc. Row 0 and the diagonal
+        are ignored.
+    labels : float[n + 1, n + 1, R], optional
+        labels[d, h, r] of label r on this arc. They become log-probabilities given the arc, which
+        changes nothing in those that are.
+    names : sequence of R str
+        The labels; an empty name is no label, as for the padding of a vocabulary.
+    siblings : float[n + 1, n + 1, n + 1], optional
+        siblings[d, h, s]: d and s are dependents of h on the same side, s is nearer to h, and no
+        other dependent of h is between them. Other triples are ignored.
+
+    Raises
+    ------
+    ProblemError
+        If a shape does not fit or a score is NaN or +inf; names the shape and what was expected.
+    """
+
+    arcs: NDArray[np.float64]
+    labels: NDArray[np.float64] | None = None
+    names: Sequence[str] = ()
+    siblings: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        arcs = as_array("arcs", self.arcs, (2,), "(n + 1, n + 1)").astype(np.float64)
+        check_arcs("arcs", arcs)
+        size, labels, siblings = len(arcs), self.labels, self.siblings
+        np.fill_diagonal(arcs, -np.inf)
+        arcs[0] = -np.inf
+        if labels is not None:
+            expected = f"{(size, size, len(self.names))} as names has {len(self.names)} labels"
+            labels = as_array("labels", labels, (3,), f"{expected}: {_LABELS}").astype(np.float64)
+            _check_shape("labels", labels, (size, size, len(self.names)), f"{expected}: {_LABELS}")
+            labels[:, :, [not name for name in self.names]] = -np.inf
+            _check_numbers("labels", labels, arcs > -np.inf, _LABELS)
+            labels = _log_softmax(labels)
+        if siblings is not None:
+            siblings = as_array("siblings", siblings, (3,), _SIBLINGS).astype(np.float64)
+            _check_shape("siblings", siblings, (size,) * 3, f"{(size,) * 3}: {_SIBLINGS}")
+        for name, value in (("arcs", arcs), ("labels", labels), ("siblings", siblings)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_words(self) -> int:
+        """Number of words."""
+        return len(self.arcs) - 1
+
+    def problem(
+        self, *, projective: bool = True, single_root: bool = True, joint: bool = True,
+        most: int | None = None,
+    ) -> Problem:  # fmt: skip
+        """Make the problem of these scores.
+
+        Parameters
+        ----------
+        projective, single_root : bool
+            See `Problem`.
+        joint : bool
+            Without `most`: the score of an arc includes that of its best label.
+        most : int, optional
+            Make an arc for each of this many best labels of an arc; its label is an index into
+            ``names``. Without it, arcs have no labels.
+
+        Returns
+        -------
+        Problem
+            Its arcs are ordered by head, then by modifier.
+        """
+        heads, mods = np.nonzero(self.arcs.T > -np.inf)
+        scores, numbers = self.arcs[mods, heads], None
+        if most is not None:
+            if self.labels is None:
+                raise ProblemError(f"most is {most}, and there are no label scores")
+            check_options({"k_best": most}, ProblemError)
+            rows = self.labels[mods, heads]
+            order = np.argsort(-rows, axis=-1, kind="stable")[:, :most]
+            arc, place = np.nonzero(np.take_along_axis(rows, order, -1) > -np.inf)
+            numbers = order[arc, place].astype(np.int32)
+            heads, mods, scores = heads[arc], mods[arc], scores[arc] + rows[arc, numbers]
+        elif joint and self.labels is not None:
+            scores = scores + self.labels[mods, heads].max(axis=-1)
+        return Problem(
+            self.n_words, heads, mods, scores, numbers, projective=projective,
+            single_root=single_root, **self._parts(),
+        )  # fmt: skip
+
+    def _parts(self) -> dict[str, Any]:
+        """Return the adjacent siblings as fields of a problem."""
+        if self.siblings is None:
+            return {}
+        word = np.arange(len(self.arcs))
+        outer, head, inner = word[:, None, None], word[:, None], word
+        is_between = (np.minimum(outer, head) < inner) & (inner < np.maximum(outer, head))
+        allowed = self.arcs > -np.inf
+        is_part = is_between & allowed[:, :, None] & allowed.T[None]
+        d, h, s = np.nonzero(is_part)
+        scores = self.siblings[d, h, s]
+        bad = np.flatnonzero(~(np.abs(scores) <= MAX_SCORE))
+        if len(bad):
+            i = bad[0]
+            raise ProblemError(
+                f"siblings[{d[i]}, {h[i]}, {s[i]}] is {scores[i]}, expected a finite number in"
+                f" shape {self.siblings.shape}: {_SIBLINGS}"
+            )
+        return {"sib_head": h, "sib_inner": s, "sib_outer": d, "sib_score": scores}
+
+
+def from_batch(
+    arcs: Any, lengths: Sequence[int] | None = None, *, labels: Any = None,
+    names: Sequence[str] = (), siblings: Any = None,
+) -> list[SentenceScores]:  # fmt: skip
+    """Take the padded scores of a batch apart.
+
+    Parameters
+    ----------
+    arcs : float[b, L, L], array or tensor
+        Of each sentence as in `SentenceScores`; padding follows the words.
+    lengths : sequence of b int, optional
+        Number of words of each sentence, without the root. Without it there is no padding.
+    labels : float[b, L, L, R], optional
+    names : sequence of R str
+    siblings : float[b, L, L, L], optional
+
+    Returns
+    -------
+    list of SentenceScores
+
+    Raises
+    ------
+    ProblemError
+        Names the sentence, the shape and what was expected.
+    """
+    parts: list[Any] = []
+    for name, values, ndim, axes in (
+        ("arcs", arcs, 3, "(b, L, L): sentence, dependent, head"),
+        ("labels", labels, 4, "(b, L, L, R): sentence, dependent, head, label"),
+        ("siblings", siblings, 4, "(b, L, L, L): sentence, dependent, head, sibling"),
+    ):
+        array = None if values is None else as_array(name, values, (ndim,), axes)
+        if array is not None and parts and len(array) != len(parts[0]):
+            raise ProblemError(f"{name} has shape {array.shape}, expected {axes}, b as in arcs")
+        parts.append(array)
+    parts = [part if part is None else cut("arcs", part, lengths) for part in parts]
+    if siblings is not None:
+        parts[2] = [part[:, :, : len(part)] for part in parts[2]]
+    found = []
+    for i, part in enumerate(parts[0]):
+        try:
+            more = [None if column is None else column[i] for column in parts[1:]]
+            found.append(SentenceScores(part, more[0], names, more[1]))
+        except ProblemError as error:
+            raise ProblemError(f"sentence {i} of the batch: {error}") from None
+    return found
+
+
+def decode(
+    scores: SentenceScores, sentence: Sentence | None = None, **options: Any
+) -> list[ScoredTree]:
+    """Find the k best labelled trees of a sentence, with proofs.
+
+    Parameters
+    ----------
+    scores : SentenceScores
+    sentence : Sentence, optional
+        Its words with their tags: required by validity rules.
+    options
+        Those of `DecodeOptions`: k_best=1, valid=None, projective=True, single_root=True,
+        joint=True, time_limit=None.
+
+    Returns
+    -------
+    list of ScoredTree
+        Trees with different heads, best first; none if there is no tree. ``broken`` has the rules
+        that a tree breaks, where no tree keeps them all or the time was too short.
+
+    Raises
+    ------
+    ProblemError
+        If an option is impossible, rules are given without labels or tags, or the labels are none
+        that the rules know.
+    """
+    return decode_with(scores, sentence, DecodeOptions(**options).checked())
+
+
+def decode_with(
+    scores: SentenceScores, sentence: Sentence | None, options: DecodeOptions
+) -> list[ScoredTree]:
+    """Find the k best labelled trees under checked options; see `decode`."""
+    problem = scores.problem(
+        projective=options.projective, single_root=options.single_root, joint=options.joint
+    )
+    deadline = Deadline.after(options.time_limit)
+
+    def solve_it(problem: Problem, k: int) -> Solution:
+        return solve(problem, k_best=k, time_limit=deadline.limit(), explain=False)
+
+    if options.valid is None:
+        solution = solve_it(problem, options.k_best)
+        found = ValidTrees(solution, _best_labels(scores, solution), [[]] * len(solution), 1)
+    else:
+        ruled, labels = _ruled(scores, sentence, options)
+        found = solve_valid(
+            problem, ruled, scores.names, lambda head, mod: labels[mod, head], solve_it,
+            k_best=options.k_best, deadline=deadline,
+        )  # fmt: skip
+    trees = []
+    s = found.solution
+    for i, (row, labels_of, faults) in enumerate(zip(s.heads, found.labels, found.faults)):
+        heads = tuple(row[1:].tolist())
+        texts = [f.text(sentence, heads, labels_of) for f in faults] if sentence else []
+        trees.append(
+            ScoredTree(
+                heads, float(s.scores[i]), float(s.upper_bounds[i]), bool(s.proved[i]),
+                tuple(labels_of), tuple(dict.fromkeys(texts)),
+            )
+        )  # fmt: skip
+    return trees
+
+
+def _best_labels(scores: SentenceScores, solution: Solution) -> list[list[str]]:
+    """Return the best label of each word, by tree."""
+    if scores.labels is None:
+        return [[] for _ in solution.heads]
+    mods = np.arange(1, scores.n_words + 1)
+    return [
+        [scores.names[r] for r in scores.labels[mods, row[1:]].argmax(-1).tolist()]
+        for row in solution.heads
+    ]
+
+
+def _ruled(
+    scores: SentenceScores, sentence: Sentence | None, options: DecodeOptions
+) -> tuple[RuledSentence, NDArray[np.float64]]:
+    """Return the sentence under the rules, and its label scores.
+
+    ProblemError if it has no tags, or labels that the rules do not know.
+    """
+    rules = options.valid
+    assert isinstance(rules, Rules)
+    if scores.labels is None:
+        raise ProblemError("valid is given without label scores: rules are about labels")
+    if sentence is None or sentence.n_words != scores.n_words:
+        count = "no sentence" if sentence is None else f"a sentence of {sentence.n_words} words"
+        raise ProblemError(
+            f"valid is given with {count}, expected one of {scores.n_words} words with their tags"
+        )
+    if "_" in sentence.upos:
+        place = sentence.upos.index("_") + 1
+        raise ProblemError(
+            f"word {place}, {sentence.forms[place - 1]}, has no UPOS tag: rules are about tags;"
+            " tag the sentence, or leave out valid"
+        )
+    known = rules.relations
+    for name in scores.names:
+        if known and name and name.partition(":")[0] not in known:
+            raise ProblemError(
+                f"label {name!r} is none that the rules know, expected {', '.join(sorted(known))}"
+            )
+    return RuledSentence(rules, sentence), scores.labels
+
+
+def check_version(package: str, tried: Sequence[str]) -> str:
+    """Return the installed version of a package; warn in one line if it was not tried.
+
+    Raises
+    ------
+    ProblemError
+        If it is not installed.
+    """
+    try:
+        found = version(package)
+    except PackageNotFoundError:
+        raise ProblemError(f"{package} is not installed: pip install {package}") from None
+    if found not in tried:
+        warnings.warn(
+            f"{package} {found} was never tried with bbparse; tried: {', '.join(tried)}",
+            stacklevel=3,
+        )
+    return found
+
+
+def _check_shape(
+    name: str, array: NDArray[Any], shape: tuple[int, ...], expected: str
+) -> None:
+    if array.shape != shape:
+        raise ProblemError(f"{name} has shape {array.shape}, expected {expected}")
+
+
+def _check_numbers(
+    name: str, array: NDArray[np.float64], used: NDArray[np.bool_], axes: str
+) -> None:
+    """Refuse what is no number in the scores of candidate arcs, and arcs without a label."""
+    is_fine = (np.abs(array) <= MAX_SCORE) | (array == -np.inf)
+    bad = used[:, :, None] & ~is_fine
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0].tolist())
+        raise ProblemError(
+            f"{name}{list(place)} is {array[place]}, expected a number or -inf in shape"
+            f" {array.shape}: {axes}"
+        )
+    bad = used & ~(array > -np.inf).any(axis=-1)
+    if bad.any():
+        d, h = np.argwhere(bad)[0].tolist()
+        raise ProblemError(f"{name}[{d}, {h}] is -inf for all labels, expected one or more: {axes}")
+
+
+def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return logarithms of probabilities over the last axis; rows of -inf become 0."""
+    top = scores.max(axis=-1, keepdims=True)
+    shifted = scores - np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(all="ignore"):
+        total = np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+        return np.where(np.isfinite(total), shifted - total, 0.0)

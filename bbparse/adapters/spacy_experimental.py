@@ -1,0 +1,44 @@
+"""spacy-experimental's scores: the words of all sentences in one array, roots on the diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bbparse.adapters.scores import SentenceScores
+from bbparse.errors import ProblemError
+from bbparse.solving.matrix import as_array
+
+#: Versions whose source the shapes are from.
+TRIED = ("0.6.4",)
+
+
+def scores(flat: Any, lengths: Sequence[int]) -> list[SentenceScores]:
+    """Take the output of the model of ``experimental_arc_predicter`` apart.
+
+    Parameters
+    ----------
+    flat : float[Σ n, max n]
+        Scores of the heads of each word in its sentence; that of the word itself is for the root.
+    lengths : sequence of int
+        Number of words n of each sentence, in order.
+    """
+    array = as_array("flat", flat, (2,), "(words of all sentences, heads)")
+    total, longest = sum(lengths), max(lengths, default=0)
+    if len(array) != total or array.shape[1] < longest:
+        raise ProblemError(
+            f"flat has shape {array.shape}, expected ({total}, {longest}) or wider: the words of"
+            " all sentences, and their heads in the sentence"
+        )
+    sentences = []
+    start = 0
+    for n in lengths:
+        square = array[start : start + n, :n]
+        arcs = np.full((n + 1, n + 1), -np.inf)
+        arcs[1:, 1:] = square
+        arcs[1:, 0] = square.diagonal()
+        sentences.append(SentenceScores(arcs))
+        start += n
+    return sentences

@@ -1,0 +1,133 @@
+"""Stanza's scores, and Stanza with bbparse as its decoder.
+
+Its graph-based parser gives log-probabilities of heads and labels, for batches sorted by length.
+Its own decoder finds the best arborescence, takes the best label of each arc, and repairs words
+that have two subjects or objects in at most five greedy rounds. bbparse finds the best tree of all
+that keep all rules of UD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bbparse.adapters.scores import (
+    DecodeOptions,
+    SentenceScores,
+    check_version,
+    decode_with,
+    from_batch,
+)
+from bbparse.adapters.switch import TREES, Switch, sentence_of, uninstall
+from bbparse.errors import ProblemError
+from bbparse.validity.rules import Rules
+
+__all__ = ["TRIED", "install", "scores", "uninstall"]
+
+#: Versions that bbparse was tried with.
+TRIED = ("1.15.0",)
+
+
+def scores(preds: Sequence[Any], sentlens: Sequence[int], vocab: Any) -> list[SentenceScores]:
+    """Take the predictions of ``GraphParser.forward`` in evaluation mode apart.
+
+    Parameters
+    ----------
+    preds : (float[b, L, L], int[b, L, L], float[b, L, L, R])
+        Log-probabilities of heads, best labels (not used), log-probabilities of labels.
+    sentlens : sequence of b int
+        Number of words and root of each sentence, in the order of the batch.
+    vocab
+        ``trainer.vocab["deprel"]``; its first units are no labels.
+    """
+    if len(preds) < 3:
+        raise ProblemError(
+            f"preds has {len(preds)} arrays, expected heads, best labels and log-probabilities of"
+            " labels [sentence, dependent, head, label]: a version of Stanza before 1.14?"
+        )
+    count = preds[2].shape[-1]
+    names = vocab.unmap(range(len(vocab) - count, len(vocab)))
+    return from_batch(preds[0], [n - 1 for n in sentlens], labels=preds[2], names=names)
+
+
+class _Pending:
+    """The scores of a sentence, decoded when Stanza has put the sentences in order."""
+
+    def __init__(
+        self, sentence_scores: SentenceScores, sentences: Iterator[Any], options: DecodeOptions
+    ) -> None:
+        self.scores = sentence_scores
+        self.sentences = sentences
+        self.options = options
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        sentence = next(self.sentences)
+        words = sentence_of(f"{sentence:C}\n\n") if self.options.valid is not None else None
+        trees = decode_with(self.scores, words, self.options)
+        if not trees:
+            raise ProblemError(f"no tree was found for {sentence.text!r:.60} in time")
+        setattr(sentence, TREES, trees)
+        yield from map(list, zip(trees[0].heads, trees[0].labels))
+
+
+def install(
+    nlp: Any, *, valid: str | Rules | None = "ud", k_best: int = 1, projective: bool = False,
+    joint: bool = True, time_limit: float | None = None,
+) -> Switch:  # fmt: skip
+    """Make a pipeline of Stanza decode with bbparse.
+
+    Heads and relations are those of the best tree. ``sentence.bbparse_trees`` has the k best, each
+    a `bbparse.ScoredTree` with its score and proof.
+
+    Parameters
+    ----------
+    nlp : stanza.Pipeline
+        With a graph-based ``depparse``.
+    valid, k_best, projective, joint, time_limit
+        See `bbparse.adapters.scores.DecodeOptions`. Stanza's own trees may cross.
+
+    Returns
+    -------
+    Switch
+        Use it in ``with``, or call its ``uninstall``.
+
+    Raises
+    ------
+    BBParseError
+        If the pipeline has no such parser, or an option is impossible.
+
+    Warns
+    -----
+    UserWarning
+        If this version of Stanza was never tried.
+    """
+    check_version("stanza", TRIED)
+    processor: Any = getattr(nlp, "processors", {}).get("depparse")
+    trainer: Any = getattr(processor, "trainer", None)
+    model: Any = getattr(trainer, "model", None)
+    kind = type(model).__name__
+    if kind not in ("GraphParser", "EnsembleGraphParser") or trainer.args.get("reversed"):
+        raise ProblemError(
+            f"depparse of the pipeline is {kind}, expected GraphParser or EnsembleGraphParser that"
+            " reads from left to right"
+        )
+    options = DecodeOptions(
+        k_best=k_best, valid=valid, projective=projective, joint=joint, time_limit=time_limit
+    ).checked()
+    vocab, sentences = trainer.vocab["deprel"], [iter(())]
+
+    def predict(*inputs: Any, resolve_head_constraints: bool = False) -> list[_Pending]:
+        _, preds = model(*inputs)
+        found = scores(preds, inputs[12], vocab)
+        return [_Pending(one, sentences[0], options) for one in found]
+
+    process = processor.process
+
+    def process_document(document: Any) -> Any:
+        sentences[0] = iter(document.sentences)
+        return process(document)
+
+    switch = Switch(nlp)
+    switch.replace(model, "predict", predict)
+    switch.replace(processor, "process", process_document)
+    return switch

@@ -1,0 +1,170 @@
+"""SuPar's scores, and SuPar with bbparse as its decoder.
+
+Its parsers take the argmax of each word, and decode only what is no tree then: by Eisner's or Chu
+and Liu's algorithm over the arcs, or, if the model was trained with siblings, over marginals or,
+with ``mbr=False``, over arcs and siblings. Roots of non-projective trees are chosen among those of
+the best tree without that limit. bbparse finds the best tree of all, siblings included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bbparse.adapters.scores import (
+    DecodeOptions,
+    SentenceScores,
+    check_version,
+    decode_with,
+    from_batch,
+)
+from bbparse.adapters.switch import TREES, Switch, sentence_of, uninstall
+from bbparse.errors import ProblemError
+from bbparse.validity.rules import Rules
+
+__all__ = ["TRIED", "install", "scores", "uninstall"]
+
+#: Versions that bbparse was tried with.
+TRIED = ("1.1.4",)
+
+#: Models that can be switched over: names of their classes.
+MODELS = ("BiaffineDependencyModel", "CRFDependencyModel", "CRF2oDependencyModel")
+
+
+def scores(
+    s_arc: Any, s_rel: Any, mask: Any, vocab: Any, s_sib: Any = None
+) -> list[SentenceScores]:
+    """Take the output of ``parser.model(words, feats)`` apart.
+
+    Parameters
+    ----------
+    s_arc : Tensor[b, L, L]
+    s_rel : Tensor[b, L, L, R]
+    mask : Tensor[b, L]
+        True for words; False for the root and padding.
+    vocab
+        ``parser.REL.vocab``, or the list of its labels. Those in <> are no labels.
+    s_sib : Tensor[b, L, L, L], optional
+        Of a second-order model: dependent, head, the sibling between them.
+    """
+    if hasattr(mask, "detach"):
+        mask = mask.detach().cpu().numpy()
+    words = np.asarray(mask)
+    if words.ndim != 2 or words.dtype != np.bool_ or words[:, :1].any():
+        raise ProblemError(
+            f"mask has shape {words.shape} and dtype {words.dtype}, expected bool (b, L), False for"
+            " the root in column 0 and for padding"
+        )
+    lengths = words.sum(axis=1).tolist()
+    if any(not row[1 : n + 1].all() for row, n in zip(words, lengths)):
+        raise ProblemError(f"mask {words.shape} has gaps, expected padding after the words")
+    labels = [*getattr(vocab, "itos", vocab)]
+    names = ["" if name.startswith("<") else name for name in labels]
+    return from_batch(s_arc, lengths, labels=s_rel, names=names, siblings=s_sib)
+
+
+class _Watched:
+    """A loader that remembers the batch it has given last."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+        self.sentences: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self.loader:
+            self.sentences = batch.sentences
+            yield batch
+
+
+def install(
+    parser: Any, *, valid: str | Rules | None = None, k_best: int = 1,
+    projective: bool | None = None, joint: bool = False, time_limit: float | None = None,
+) -> Switch:  # fmt: skip
+    """Make ``parser.predict`` and ``parser.evaluate`` decode with bbparse.
+
+    Trees are the best under the scores of the model, whatever ``mbr`` and ``tree`` are. Each
+    sentence of the data has its k best as ``bbparse_trees``, each a `bbparse.ScoredTree`.
+
+    Parameters
+    ----------
+    parser : supar.Parser
+        For dependencies: biaffine, crf or crf2o.
+    valid, k_best, joint, time_limit
+        See `bbparse.adapters.scores.DecodeOptions`. Rules need tags in the data.
+    projective : bool, optional
+        By default what SuPar is asked for by ``proj``.
+
+    Returns
+    -------
+    Switch
+        Use it in ``with``, or call its ``uninstall``.
+
+    Raises
+    ------
+    BBParseError
+        If the parser is another one, or an option is impossible.
+
+    Warns
+    -----
+    UserWarning
+        If this version of SuPar was never tried.
+    """
+    check_version("supar", TRIED)
+    model: Any = getattr(parser, "model", None)
+    if type(model).__name__ not in MODELS:
+        raise ProblemError(f"model is a {type(model).__name__}, expected {', '.join(MODELS)}")
+    options = DecodeOptions(
+        k_best=k_best, valid=valid, joint=joint, time_limit=time_limit
+    ).checked()
+    outputs: list[Any] = [()]
+    watched: list[Any] = [None]
+
+    def decode(s_arc: Any, *others: Any, **named: Any) -> Any:
+        """Decode what the model has just given: ``s_arc`` may be marginals by now."""
+        if model.training:
+            return type(model).decode(model, s_arc, *others, **named)
+        raw, *siblings, s_rel = outputs[0]
+        mask = others[len(siblings) + 1]
+        proj = named.get("proj", others[-1] if len(others) > 3 + len(siblings) else False)
+        wanted = options._replace(projective=proj if projective is None else projective)
+        heads = mask.new_zeros(mask.shape).long()
+        labels = heads.clone()
+        batch = watched[0].sentences if watched[0] is not None else [None] * len(mask)
+        found = scores(raw, s_rel, mask, parser.REL.vocab, *siblings)
+        for i, (one, sentence) in enumerate(zip(found, batch)):
+            words = None if wanted.valid is None else sentence_of(f"{sentence}\n")
+            trees = decode_with(one, words, wanted)
+            if not trees:
+                raise ProblemError(f"no tree was found for sentence {i} of a batch in time")
+            if sentence is not None:
+                object.__setattr__(sentence, TREES, trees)
+            n = one.n_words
+            heads[i, 1 : n + 1] = heads.new_tensor(trees[0].heads)
+            labels[i, 1 : n + 1] = heads.new_tensor([*map(one.names.index, trees[0].labels)])
+        return heads, labels
+
+    switch = Switch(parser)
+    handle = model.register_forward_hook(lambda *step: outputs.__setitem__(0, step[-1]))
+    switch.at_end(handle.remove)
+    switch.replace(model, "decode", decode)
+    for name in ("_predict", "_evaluate"):
+        switch.replace(parser, name, _watching(getattr(parser, name), watched))
+    return switch
+
+
+def _watching(method: Any, watched: list[Any]) -> Any:
+    """Return the method, which notes the loader whose batches it takes."""
+
+    def watch(loader: Any) -> Any:
+        watched[0] = _Watched(loader)
+        try:
+            return method(watched[0])
+        finally:
+            watched[0] = None
+
+    return watch

@@ -1,0 +1,33 @@
+"""UDPipe 2's scores: heads of words, without a row for the root."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bbparse.adapters.scores import SentenceScores, from_batch
+from bbparse.errors import ProblemError
+from bbparse.solving.matrix import as_array
+
+#: Where the shapes are from: it has no releases.
+TRIED = ("udpipe2.py, branch udpipe-2",)
+
+
+def scores(heads_logs: Any, lengths: Sequence[int]) -> list[SentenceScores]:
+    """Take ``Network.heads_logs`` apart; its labels are scored for chosen heads only.
+
+    Parameters
+    ----------
+    heads_logs : float[b, n, n + 1]
+        Log-probabilities of the heads of each word; column 0 is the root.
+    lengths : sequence of b int
+        Number of words of each sentence.
+    """
+    array = as_array("heads_logs", heads_logs, (3,), "(b, n, n + 1): sentence, dependent, head")
+    if array.shape[2] != array.shape[1] + 1:
+        raise ProblemError(
+            f"heads_logs has shape {array.shape}, expected (b, n, n + 1): sentence, dependent, head"
+        )
+    return from_batch(np.pad(array, ((0, 0), (1, 0), (0, 0))), lengths)

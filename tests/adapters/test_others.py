@@ -1,0 +1,56 @@
+"""Scores of parsers that are not installed here: recorded arrays of the right shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse import best_tree
+from bbparse.adapters import decode, spacy_experimental, trankit, udpipe2
+from bbparse.errors import ProblemError
+
+
+def random(*shape: int) -> Any:
+    return np.random.default_rng(0).normal(size=shape)
+
+
+def test_trankit_has_one_label_an_arc() -> None:
+    arcs, labels = random(2, 5, 5), np.random.default_rng(1).integers(1, 3, size=(2, 5, 5))
+    vocab = {"<PAD>": 0, "nsubj": 1, "obj": 2}
+    found = trankit.scores((arcs, labels), [4, 2], vocab)
+    for one, matrix, numbers, n in zip(found, arcs, labels, (4, 2)):
+        (tree,) = decode(one)
+        assert [-1, *tree.heads] == best_tree(matrix[: n + 1, : n + 1]).tolist()
+        names = {1: "nsubj", 2: "obj"}
+        assert [names[numbers[d, h]] for d, h in enumerate(tree.heads, 1)] == list(tree.labels)
+    with pytest.raises(ProblemError, match=r"dep_preds\[1\] has label 2, expected 0..1"):
+        trankit.scores((arcs, labels), [4, 2], {"<PAD>": 0, "nsubj": 1})
+    with pytest.raises(ProblemError, match="dep_preds has 1 arrays, expected arcs and labels"):
+        trankit.scores((arcs,), [4, 2], vocab)
+
+
+def test_udpipe_has_no_row_for_the_root() -> None:
+    logs = random(2, 4, 5)
+    long, short = udpipe2.scores(logs, [4, 2])
+    full = np.vstack([np.zeros((1, 5)), logs[0]])
+    assert [-1, *decode(long)[0].heads] == best_tree(full).tolist()
+    assert short.n_words == 2
+    for wrong in (random(2, 5, 5), random(2, 5, 4)):
+        with pytest.raises(ProblemError, match=r"shape \(2, 5, \d\), expected \(b, n, n \+ 1\)"):
+            udpipe2.scores(wrong, [4, 2])
+
+
+def test_spacy_has_roots_on_the_diagonal() -> None:
+    flat = random(5, 3)
+    long, short = spacy_experimental.scores(flat, [3, 2])
+    full = np.zeros((4, 4))
+    full[1:, 1:], full[1:, 0] = flat[:3], flat[:3].diagonal()
+    tree = decode(long, projective=False)[0]
+    assert [-1, *tree.heads] == best_tree(full, projective=False).tolist()
+    assert tree.heads.count(0) == 1      # spaCy's own decoder may give several
+    assert short.arcs[1, 0] == flat[3, 0] and short.arcs[2, 1] == flat[4, 0]
+    for wrong, lengths in ((flat, [3, 3]), (flat[:, :2], [3, 2])):
+        with pytest.raises(ProblemError, match=r"flat has shape .*, expected \(\d, 3\) or wider"):
+            spacy_experimental.scores(wrong, lengths)
