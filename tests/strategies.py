@@ -169,7 +169,7 @@ def _random_table(rng: np.random.Generator, scale: str, size: int, hard: bool) -
     return scores.tolist()
 
 
-def random_problem(
+def random_problem(  # noqa: C901, PLR0913, PLR0915 – all kinds of part, factor and constraint
     rng: np.random.Generator,
     *,
     max_words: int = 7,

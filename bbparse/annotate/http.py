@@ -56,7 +56,7 @@ def check_request(request: Request, port: int, token: str) -> None:
         raise Refused(415, f"the body is of type {kind!r}, expected application/json")
 
 
-def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
+def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:  # noqa: C901 – a list of paths
     """Make the application; with a token all its paths begin with ``/TOKEN``."""
     app = FastAPI(title="bbparse annotate", docs_url=None, redoc_url=None, openapi_url=None)
     prefix = f"/{token}" if token else ""

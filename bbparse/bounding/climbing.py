@@ -19,7 +19,7 @@ _MOST_PASSES = 4
 
 
 @kernel
-def climb(o, node, limits, incumbents, counters):
+def climb(o, node, limits, incumbents, counters):  # noqa: C901, PLR0915 – one pass over words, heads and changes
     """Improve the best incumbent by moving words to better heads; insert the result."""
     in_ptr, in_list, group_ptr, base = o.in_ptr, o.in_list, o.group_ptr, node.base
     n, parts = in_ptr.shape[0] - 2, o.flags[1]

@@ -134,7 +134,7 @@ def require_arc(arc, arc_mod, base, alive):
 
 
 @kernel
-def simplify_counts(n_words, arc_mod, base, counts, constant):
+def simplify_counts(n_words, arc_mod, base, counts, constant):  # noqa: C901, PLR0915 – one pass over sets, in place
     """Simplify count factors in place, and fix arcs for which a table leaves no choice.
 
     Dead and required arcs (see :func:`bbparse.bounding.multipliers.simplify_factors`) are removed

@@ -150,7 +150,7 @@ def _in_order(first, heads, waits, order):
 
 
 @kernel
-def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, counters):
+def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, counters):  # noqa: C901, PLR0913, PLR0915 – one depth-first search, with undo
     """Enumerate better trees of a node, after `with_each`; return True if complete.
 
     Trees are inserted into the incumbents. ``shift`` is the part of the bound that is not the
@@ -296,7 +296,7 @@ def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, c
 
 
 @kernel
-def _try_trees(
+def _try_trees(  # noqa: PLR0913 – the state of a node's bound
     o, s, node, each, arc_score, shift, call, fewest, limits, slack, incumbents, counters
 ):  # fmt: skip
     """Look for better trees of a node, after `with_each`; return True if none remain.

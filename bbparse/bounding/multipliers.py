@@ -242,7 +242,7 @@ def factor_gaps(factors, chosen, arc_gap):
 
 
 @kernel
-def simplify_factors(n_words, arc_mod, base, factors, constant, hard):
+def simplify_factors(n_words, arc_mod, base, factors, constant, hard):  # noqa: C901, PLR0915 – one pass over sets, in place
     """Simplify factors in place: drop those with a dead arc, remove required arcs from others.
 
     An arc is dead if ``base`` is -inf, and required if no other arc into its word is alive. A

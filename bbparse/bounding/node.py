@@ -170,7 +170,7 @@ def _worth_listing(values, least, k):
 
 
 @kernel
-def bound_node(node, incumbents, limits, counters, record):
+def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR0915 – one loop of calls; its state is all local
     """Bound a :class:`bbparse.bounding.state.Node` in place; return a :class:`Verdict`.
 
     ``counters`` float64[3] counts oracle calls, full-size calls and trees tried; it is updated.

@@ -77,15 +77,9 @@ _TAGS = {
     "--json", "as_json", is_flag=True, help="Print one JSON object, with fractions from 0 to 1."
 )
 def evaluate(
-    gold: str,
-    predicted: str,
-    by: tuple[str, ...],
-    against: str | None,
-    resamples: int,
-    seed: int,
-    confidence: float,
-    as_json: bool,
-) -> None:
+    gold: str, predicted: str, by: tuple[str, ...], against: str | None, as_json: bool,
+    **bootstrap: Any,
+) -> None:  # fmt: skip
     """Compare the trees of PREDICTED with those of GOLD.
 
     Both are CoNLL-U or CoNLL-X files of the same text, compressed with .gz or .xz or not; one may
@@ -140,14 +134,14 @@ def evaluate(
     report = shares[0]
     differences = None
     if against is not None:
-        bootstrap: dict[str, Any] = {"resamples": resamples, "seed": seed, "confidence": confidence}
         differences = compare_tallies(*tallies, **bootstrap)
         report["against"] = shares[1]
         report["differences"] = {
             name: {key: value for key, value in asdict(row).items() if key != "measure"}
             for name, row in differences.items()
         }
-        report["bootstrap"] = bootstrap
+        names = ("resamples", "seed", "confidence")
+        report["bootstrap"] = {name: bootstrap[name] for name in names}
     if as_json:
         click.echo(json.dumps(report, indent=2))
         return
@@ -160,8 +154,9 @@ def evaluate(
         click.echo(f"\n{_table(scores.as_dict())}")
     else:
         click.echo(f"A: {predicted}\nB: {against}\n")
-        click.echo(_comparison(differences, confidence))
-        click.echo(f"\npaired bootstrap over sentences, {resamples} draws, seed {seed}")
+        click.echo(_comparison(differences, bootstrap["confidence"]))
+        drawn = f"{bootstrap['resamples']} draws, seed {bootstrap['seed']}"
+        click.echo(f"\npaired bootstrap over sentences, {drawn}")
     for name, breakdowns in zip("AB", broken_down):
         for breakdown in breakdowns:
             title = f"{name}, by {breakdown.by}" if len(files) > 1 else f"by {breakdown.by}"

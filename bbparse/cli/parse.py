@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -140,32 +140,36 @@ def parse(
         parser = parser.with_projective(projective == "yes")
     if members is not None:
         parser = parser.with_members(members)
-    parse_files(parser, sources or ["-"], output, **settings)
+    form = FileForm(**{name: settings.pop(name) for name in FileForm._fields})
+    parse_files(parser, sources or ["-"], output, form, **settings)
+
+
+class FileForm(NamedTuple):
+    """How files are read and written; see the options of the command."""
+
+    split: Split | None = None
+    format_name: str = "conllu"
+    threads: int = 1
+    colour: bool | None = None
+    ascii_only: bool = False
+    skip_invalid: bool = False
+
+
+_USUAL = FileForm()
 
 
 def parse_files(
-    parser: Parser,
-    sources: Sequence[str],
-    output: str,
-    *,
-    split: Split | None = None,
-    format_name: str = "conllu",
-    k_best: int = 1,
-    threads: int = 1,
-    colour: bool | None = None,
-    ascii_only: bool = False,
-    valid: str | None = None,
-    skip_invalid: bool = False,
-    **limits: Any,
-) -> None:
+    parser: Parser, sources: Sequence[str], output: str, form: FileForm = _USUAL, *,
+    k_best: int = 1, valid: str | None = None, **limits: Any,
+) -> None:  # fmt: skip
     """Run the command after the model is loaded; see its options."""
-    style = _style(output, k_best, colour, ascii_only)
+    style = _style(output, k_best, form.colour, form.ascii_only)
     limits["valid"] = rules_for(valid, parser.labeller) or "none"
-    write = FORMATS[format_name]
+    write, is_conllu = FORMATS[form.format_name], form.format_name == "conllu"
 
     def texts(section: Section) -> Iterator[str]:
         """Yield the text of each sentence."""
-        if not section.n_sentences and format_name == "conllu":
+        if not section.n_sentences and is_conllu:
             yield section.raw.decode("latin-1")  # blank lines
         sentences = map(parser.tagged, sentences_of(section))
         for parse in parser.parse_all(sentences, k_best=k_best, **limits):
@@ -174,19 +178,14 @@ def parse_files(
     def whole_text(section: Section) -> str:
         return "".join(texts(section))
 
-    silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
-    sections = read_sections(sources, parser, split)
-    results = answers(whole_text, sections, threads, _descriptor(sources))
+    sections = read_sections(sources, parser, form.split)
+    results = answers(whole_text, sections, form.threads, _descriptor(sources))
     valid_text = _ValidText(whole_text)
     count, name, last = 0, "", b""
-    size = total_size(sources, split)
-    shown: dict[str, Any] = {"unit": " sentences"}
-    if size is not None:
-        bar_format = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
-        shown = {"total": size, "bar_format": bar_format}
+    size = total_size(sources, form.split)
     with (
         open_binary_output(output) as stream,
-        Bar(delay=2, disable=silent, **shown) as bar,
+        _progress_bar(output, size) as bar,
         closing(results),
     ):
         for section, answer in results:
@@ -194,10 +193,10 @@ def parse_files(
             step = 1 if size is None else len(section.raw) / max(1, section.n_sentences)
             bar.set_description_str(f"{count:,} sentences" if size else None, refresh=False)
             if name != section.name:
-                if format_name == "conllu" and last and not last.endswith((b"\n\n", b"\n\r\n")):
+                if is_conllu and last and not last.endswith((b"\n\n", b"\n\r\n")):
                     stream.write(b"\n" if last.endswith(b"\n") else b"\n\n")
                 name = section.name
-            if answer is None and skip_invalid:
+            if answer is None and form.skip_invalid:
                 answer = valid_text(section).encode()
             if answer is None:
                 for text in texts(section):
@@ -211,6 +210,15 @@ def parse_files(
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section
         valid_text.conclude(count)
+
+
+def _progress_bar(output: str, size: int | None) -> Bar:
+    """Make a bar for the bytes of all files, or for sentences if their size is unknown."""
+    silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
+    if size is None:
+        return Bar(delay=2, disable=silent, unit=" sentences")
+    bar_format = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
+    return Bar(delay=2, disable=silent, total=size, bar_format=bar_format)
 
 
 def _parse_shards(

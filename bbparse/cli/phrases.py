@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -48,7 +49,7 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
 @options.node_limit("Search nodes for one sentence; 1: no branching.")
 def phrases(
     source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
-    k_best: int, time_limit: float | None, node_limit: int | None,
+    **limits: Any,
 ) -> None:  # fmt: skip
     """Parse running text, CoNLL-U or bracketed trees (.ptb, .mrg) into phrase structure.
 
@@ -62,6 +63,7 @@ def phrases(
       echo "Time flies." | bbparse phrases --text --model phrases.model --format tree
       bbparse phrases gold.ptb --model phrases.model -o out.ptb
     """
+    k_best = limits.pop("k_best")
     parser = load_phrases(model)
     if use in ("arcs", "both") and parser.dependencies is None:
         use = "none" if use == "arcs" else "tags"
@@ -69,9 +71,7 @@ def phrases(
     written = 0
     with open_output(output) as out:
         for words, tags in _sentences(source, parser, split):
-            parsed = parser.parse(
-                words, tags, use=use, k=k_best, time_limit=time_limit, node_limit=node_limit
-            )
+            parsed = parser.parse(words, tags, use=use, k=k_best, **limits)
             if format_name == "svg" and written:
                 raise TreebankError(f"{source}: more than one sentence, expected one for a picture")
             written += 1

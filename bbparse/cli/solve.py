@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
@@ -49,15 +50,7 @@ _MEANING = {
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def solve(
-    problem_file: str,
-    k_best: int,
-    time_limit: float | None,
-    node_limit: int | None,
-    gap: float,
-    method: str,
-    output: str | None,
-    proof_file: str | None,
-    as_json: bool,
+    problem_file: str, output: str | None, proof_file: str | None, as_json: bool, **search: Any
 ) -> None:
     """Solve a problem saved by Problem.save: find its best trees.
 
@@ -76,14 +69,13 @@ def solve(
     for target in (output, proof_file):
         if target is not None:
             check_output(target)
-    solution = find_trees(
-        problem, k_best=k_best, time_limit=time_limit, node_limit=node_limit, gap=gap, method=method
-    )
+    solution = find_trees(problem, **search)
     no_proof = ""
     if proof_file is not None:
         taken = float(solution.stats["seconds"])
-        left = None if time_limit is None else max(0.0, time_limit - taken)
-        solution, no_proof = with_proof(problem, solution, k_best, time_limit=left)
+        limit = search["time_limit"]
+        left = None if limit is None else max(0.0, limit - taken)
+        solution, no_proof = with_proof(problem, solution, search["k_best"], time_limit=left)
         if not no_proof:
             solution.save(proof_file)
     if output is not None:

@@ -80,20 +80,9 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @click.option("--language", metavar="CODE", help="Language, such as hu, for the model's card.")
 @click.option("--license", metavar="TEXT", help="Licence of the model, for the card.")
 def train(
-    treebank: str,
-    dev: str | None,
-    config_name: str,
-    model: str,
-    factors: str | None,
-    prune: int | None,
-    epochs: int | None,
-    seed: int | None,
-    projective: str | None,
-    text_from: str | None,
-    no_text: bool,
-    skip_invalid: bool,
-    **about: Any,
-) -> None:
+    treebank: str, dev: str | None, config_name: str, model: str, text_from: str | None,
+    no_text: bool, skip_invalid: bool, **about: Any,
+) -> None:  # fmt: skip
     """Train a model on the trees of TRAIN.
 
     The model has a parser, a tokenizer and a tagger, so it parses running text. Its card says which
@@ -109,13 +98,7 @@ def train(
       bbparse train --print-config english > mine.toml
       bbparse train train.conllu --dev dev.conllu --config mine.toml --model mine.model
     """
-    config = Configuration.load(config_name)
-    learner = "network" if config.network.epochs else "learning"
-    config = config.with_("pruner", k=prune).with_("learning", seed=seed)
-    config = config.with_(learner, epochs=epochs)
-    if projective is not None:
-        choice = {"yes": True, "no": False}.get(projective, projective)
-        config = config.with_("model", projective=choice)
+    config, factors = _configured(config_name, about), about.pop("factors")
     target = Path(model)
     check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
@@ -155,6 +138,19 @@ def train(
         _say(table(accuracy))
     shutil.rmtree(passing, ignore_errors=True)
     _say(f"wrote {target}")
+
+
+def _configured(name: str, options: dict[str, Any]) -> Configuration:
+    """Load a configuration, and change what the options say, which are taken out of them."""
+    config = Configuration.load(name)
+    learner = "network" if config.network.epochs else "learning"
+    config = config.with_("pruner", k=options.pop("prune"))
+    config = config.with_("learning", seed=options.pop("seed"))
+    config = config.with_(learner, epochs=options.pop("epochs"))
+    projective = options.pop("projective")
+    if projective is None:
+        return config
+    return config.with_("model", projective={"yes": True, "no": False}.get(projective, projective))
 
 
 def _say(line: str) -> None:

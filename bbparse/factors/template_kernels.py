@@ -135,7 +135,7 @@ def _hash_words(values, gate, keys):
 
 
 @kernel
-def find_sets(values, arcs, first, family, gate_bits, gate_shift):
+def find_sets(values, arcs, first, family, gate_bits, gate_shift):  # noqa: C901, PLR0915 – one depth-first search, with undo
     """Return the sets of arcs of a family whose gates pass a filter, and what words add to keys.
 
     The first arc of a set is in ``first`` (int64[*]); ``arcs`` are those of a `FactorView`, as its
@@ -219,6 +219,10 @@ def find_sets(values, arcs, first, family, gate_bits, gate_shift):
     return rows[:count], gate_words, parts
 
 
+# Factors whose keys are made before their weights: the look-ups wait for memory together.
+_BLOCK = 64
+
+
 @kernel
 def score_sets(values, arcs, first, family, index):
     """Return the sets of a family whose score is not 0: the arrays of `Factors`.
@@ -235,18 +239,15 @@ def score_sets(values, arcs, first, family, index):
     out_ptr, out_score = np.zeros(n_rows + 1, np.int64), np.empty(n_rows)
     out_arcs = np.empty(n_rows * size, np.int32)
     n_templates = np.uint64(parts.shape[2])
-    # Keys of a block of factors first, then their weights: the look-ups wait for memory together.
-    block = 64
     arc_head, arc_mod, _, arc_labels = arcs
-    keys = np.empty((np.uint64(block) + np.uint64(1)) * n_templates, np.uint64)
-    places = np.empty(np.uint64(block) * n_templates, np.uint64)
-    ends = np.empty(block, np.uint64)
-    n_known = np.uint64(pairs.shape[0])
+    keys = np.empty((np.uint64(_BLOCK) + np.uint64(1)) * n_templates, np.uint64)
+    places = np.empty(np.uint64(_BLOCK) * n_templates, np.uint64)
+    ends = np.empty(_BLOCK, np.uint64)
     sums = np.empty(n_templates, np.uint64)
-    one = np.uint64(1)
+    n_known, one = np.uint64(pairs.shape[0]), np.uint64(1)
     n_factors = at = 0
-    for first in range(0, n_rows, block):
-        last = min(first + block, n_rows)
+    for first in range(0, n_rows, _BLOCK):
+        last = min(first + _BLOCK, n_rows)
         n_keys = np.uint64(0)
         for i in range(first, last):
             code = np.uint64(rows[i, size])

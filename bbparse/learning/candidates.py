@@ -31,7 +31,7 @@ _WEIGHTS: dict[str, Rule] = {"weights": (INTS, 1, None)}
 
 
 @kernel
-def _step(
+def _step(  # noqa: PLR0913 – a sentence and the learner's arrays
     n: int,
     head: NDArray[np.int32],
     mod: NDArray[np.int32],

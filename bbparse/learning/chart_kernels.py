@@ -120,7 +120,7 @@ def gold_parts(heads, head, mod, sib, gc):
 
 
 @kernel
-def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):
+def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):  # noqa: C901 – one recurrence, there and back
     """Return the log of the sum of exp(score) over all trees; add its gradient, the marginals.
 
     Scores are float64; those of arcs follow the chart's groups. The gradients `d_arc`, `d_sib` and

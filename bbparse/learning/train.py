@@ -29,7 +29,7 @@ from bbparse.treebank.progress import progress_bars
 LEAST_CROSSING = 0.05
 
 
-def train(
+def train(  # noqa: PLR0913 – public keywords
     sentences: Sequence[Sentence],
     dev: Sequence[Sentence],
     config: Configuration,

@@ -34,7 +34,7 @@ _BLOCK = 64
 
 
 @intrinsic
-def _tile(
+def _tile(  # noqa: PLR0913 – an intrinsic takes arrays and offsets apart
     typing_context: Any, x: Any, at: Any, stride: Any, inputs: Any, panel: Any, bias: Any,
     out: Any, row: Any, column: Any,
 ) -> Any:  # fmt: skip
@@ -107,7 +107,7 @@ if config.DISABLE_JIT:  # equal except for the rarest of roundings
     def _fused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
         return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
 
-    def _tile(x, at, stride, inputs, panel, bias, out, row, column):  # type: ignore[no-untyped-def]
+    def _tile(x, at, stride, inputs, panel, bias, out, row, column):  # type: ignore[no-untyped-def]  # noqa: PLR0913 – an intrinsic takes arrays and offsets apart
         columns = slice(column, column + _COLUMNS)
         for r in range(ROWS):
             total = bias[columns]

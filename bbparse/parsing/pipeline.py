@@ -74,7 +74,7 @@ class Pipeline:
         """The model's training data, settings and accuracy; see `bbparse.model.model.card`."""
         return card(self.parser.model)
 
-    def __call__(
+    def __call__(  # noqa: PLR0913 – public keywords
         self,
         text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
         *,

@@ -143,7 +143,7 @@ def _emit(steps, chart, step_of, n_items, n_edges, kind):
 
 
 @kernel
-def _weigh(model, leaves, cache, side, pair, state, q, label, q_mod, scratch):
+def _weigh(model, leaves, cache, side, pair, state, q, label, q_mod, scratch):  # noqa: PLR0913 – words and states of one step
     """Return the weight of a modifier, or of STOP (label -1), from a cache if it is known."""
     forms, pairs, possible, table, lexical = model
     far = 0 if state == 0 or state == STATES - 1 else 1
@@ -171,7 +171,7 @@ def _weigh(model, leaves, cache, side, pair, state, q, label, q_mod, scratch):
 
 
 @kernel
-def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, arcs, lexical, room):
+def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, arcs, lexical, room):  # noqa: C901, PLR0913, PLR0915 – one recurrence
     """Build the chart of a sentence from the items that `bbparse.phrases.prune.prune` retained.
 
     Parameters
@@ -348,7 +348,7 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
 
 
 @kernel
-def _add_base(bases, count, side, item, pair, state, head, extra, steps):
+def _add_base(bases, count, side, item, pair, state, head, extra, steps):  # noqa: PLR0913 – the fields of one item
     at = count[side]
     if at >= bases.item.shape[0]:
         steps.counts[1] = 1

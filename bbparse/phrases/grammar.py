@@ -98,7 +98,7 @@ def label_contexts(side, parent, head, state, tag, word, forms, out):
 
 
 @kernel
-def word_contexts(side, parent, head, state, tag, word, label, mod_tag, forms, out):
+def word_contexts(side, parent, head, state, tag, word, label, mod_tag, forms, out):  # noqa: PLR0913 – the words of one step
     """Write the context levels of a modifier's word into uint64[5]."""
     label = forms.plain[label]
     out[4] = mix(np.uint64(6), mod_tag)
@@ -117,7 +117,7 @@ def head_weight(table, parent, head, tag, word, forms, scratch):
 
 
 @kernel
-def modifier_weight(
+def modifier_weight(  # noqa: PLR0913 – the words of one step
     table, side, parent, head, state, tag, word, label, mod_tag, mod_word, forms, scratch
 ):
     """Compute log P(category and tag of a modifier) + WORDS·log P(its word); label -1 is STOP."""

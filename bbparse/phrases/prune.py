@@ -92,7 +92,7 @@ def _part(pair, first, more, out_first, out_more, hook, around, over):
 
 
 @kernel
-def _inside(leaf, pairs, division, kept, kept_pair, entries, phrase, hook):
+def _inside(leaf, pairs, division, kept, kept_pair, entries, phrase, hook):  # noqa: C901 – one recurrence
     n, n_tags = leaf.shape
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
     bits, best = (
@@ -170,7 +170,7 @@ def _offer(pairs, symbols, hook):
 
 
 @kernel
-def _outside(n, n_tags, pairs, floor, entries, phrase, around, hook, o_hook, kept, kept_pair):
+def _outside(n, n_tags, pairs, floor, entries, phrase, around, hook, o_hook, kept, kept_pair):  # noqa: C901, PLR0913 – one recurrence
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
     over = np.full((4, score.shape[0]), NEG, np.float32)  # outside values of retained pairs
     count = np.zeros(4, np.int32)

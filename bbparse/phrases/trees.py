@@ -133,7 +133,7 @@ def read_trees(path: str | os.PathLike[str]) -> Iterator[tuple[int, PhraseTree]]
     return read_trees_text(text, os.fspath(path))
 
 
-def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, PhraseTree]]:
+def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, PhraseTree]]:  # noqa: C901 – one case for each kind of token
     """Read the trees of a text; see `read_trees`."""
     stack: list[tuple[int, str, list[PhraseTree], str]] = []  # line, label, children, word
     line, after_open = 1, False

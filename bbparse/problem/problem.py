@@ -99,7 +99,7 @@ class Problem(ProblemArrays):
         If a value is invalid; names the array and the index: "arc_mod[7] is 12, expected 1..9".
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 – public keywords
         self,
         n_words: int,
         arc_head: ArrayLike,

@@ -66,7 +66,7 @@ class Solution:
     conflict: tuple[str, ...]
     labels: NDArray[np.int32] | None
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 – public keywords
         self,
         heads: ArrayLike,
         arcs: ArrayLike,

@@ -19,7 +19,7 @@ Ints = NDArray[np.int32]
 
 
 @kernel
-def in_projective_trees(n, arc_head, arc_mod, single_root):
+def in_projective_trees(n, arc_head, arc_mod, single_root):  # noqa: C901 – one recurrence, there and back
     """Return the arcs, sorted by head, that belong to a projective tree. O(n A).
 
     ``whole[h, e]`` and ``ending[e, h]`` are True if there is a span from head h to its end e, and

@@ -51,7 +51,7 @@ def distance_bucket(distance):
 
 
 @kernel
-def walk_parts(walk, parts, tables, weights, quantum, scores, templates):
+def walk_parts(walk, parts, tables, weights, quantum, scores, templates):  # noqa: C901, PLR0915 – one pass for all template groups
     """Score parts by the templates of one of `WALKS`, or list the indices of their features.
 
     `parts` are `PartWords`, `tables` those of the sentence, `templates` `PartTemplates`. `grand`

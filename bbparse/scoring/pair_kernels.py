@@ -142,7 +142,7 @@ def far_scores(both, sizes, first, before, table, out_w, head, mod):
 
 
 @kernel
-def pair_scores_back(both, sizes, layout, before, table, out_w, d_out, d_both, d_table, d_out_w):
+def pair_scores_back(both, sizes, layout, before, table, out_w, d_out, d_both, d_table, d_out_w):  # noqa: PLR0913 – weights, scores and the gradients of each
     """Add the gradients of `pair_scores` from those of the scores, which are 0 without an arc."""
     first, size = layout
     pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])

@@ -85,7 +85,7 @@ def part_scores(
 
 
 @kernel
-def part_scores_back(
+def part_scores_back(  # noqa: PLR0913 – weights, scores and the gradients of each
     head: Ints, third: Ints, mod: Ints, both: Floats, begin: int, at: int,
     weights: tuple[Any, ...], d_out: NDArray[np.float64], d_both: Floats,
     d_weights: tuple[Any, ...],

@@ -60,7 +60,7 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
+def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: C901 – a list of paths
     """Make the application with all paths; `reload` is called to have the models loaded again."""
     app = FastAPI(title="bbparse", version=__version__, docs_url=None, redoc_url=None)
 

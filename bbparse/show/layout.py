@@ -175,7 +175,7 @@ def _ports(n: int, arcs: Sequence[Arc]) -> list[tuple[float, float]]:
     return [(a, b) for a, b in offsets]
 
 
-def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ()) -> Layout:
+def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ()) -> Layout:  # noqa: PLR0915 – one step after the other
     """Place words and arcs: each word may have one arc into it above the words and one below."""
     n = len(forms)
     widths = [text_width(form, FORM_SIZE) for form in forms]

@@ -85,7 +85,17 @@ def tree_parts(heads):
 
 
 @kernel
-def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
+def _fires(factors, c, arc_mod, tree):
+    """Return True if a tree has all arcs of a factor."""
+    for i in range(factors.ptr[c], factors.ptr[c + 1]):
+        a = factors.arcs[i]
+        if tree[arc_mod[a] - 1] != a:
+            return False
+    return True
+
+
+@kernel
+def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):  # noqa: C901 – one case for each kind of part
     """Score trees, ``trees`` int32[K, n] with ``heads`` int32[K, n+1]; write ``out`` float64[3, K].
 
     The rows of ``out`` are φ, the sum of the magnitudes of all terms of a tree, and the smallest
@@ -135,13 +145,7 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
                 i = before_gsib[i]
             c = last_factor[_place(h, m, last_factor)]
             while c >= 0:
-                fires = first_mod[c] == m
-                for i in range(factors.ptr[c], factors.ptr[c + 1]):
-                    a = factors.arcs[i]
-                    if trees[t, arcs.mod[a] - 1] != a:
-                        fires = False
-                        break
-                if fires:
+                if first_mod[c] == m and _fires(factors, c, arcs.mod, trees[t]):
                     score, low, size, least = _add(score, low, size, least, factors.score[c])
                 c = before_factor[c]
         for c in range(counts.ptr.shape[0] - 1):

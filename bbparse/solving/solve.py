@@ -21,7 +21,7 @@ from bbparse.solving.whole_trees import WholeTrees, find_whole_trees, tree_score
 _PER_TASK = 8
 
 
-def solve(
+def solve(  # noqa: PLR0913 – public keywords
     problem: Problem,
     *,
     k_best: int = 1,

@@ -127,7 +127,7 @@ def score_labels(
 
 
 @kernel
-def score_words(
+def score_words(  # noqa: PLR0913 – the arrays of a layer
     values: NDArray[np.uint64],
     pad: int,
     cand_ptr: Ints,
@@ -180,7 +180,7 @@ def score_words(
 
 
 @kernel
-def label_words(
+def label_words(  # noqa: PLR0913 – the arrays of a layer
     values: NDArray[np.uint64],
     pad: int,
     cand_ptr: Ints,

@@ -81,7 +81,7 @@ def _change(learned: Learned, place: int, sign: int, rate: float, clock: int) ->
 
 
 @kernel
-def learn_sentence(
+def learn_sentence(  # noqa: C901, PLR0913, PLR0915 – the arrays of a layer
     features: Ints,
     cand_ptr: Ints,
     cand_label: Ints,
@@ -194,7 +194,7 @@ def _known_features(
     return unique[kept], np.split(number[inverse].reshape(every.shape), ends[:-1])
 
 
-def train_layer(
+def train_layer(  # noqa: PLR0913 – settings of a layer
     name: str,
     labels: Sequence[str],
     lists: Mapping[str, tuple[int, ...]],

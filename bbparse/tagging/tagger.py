@@ -86,7 +86,7 @@ class Tagger:
         Vectors that the network takes besides.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 – public keywords
         self,
         known: Mapping[str, str],
         habits: Mapping[str, str],

@@ -127,7 +127,7 @@ class Suggestion:
     loss: Difference  #: best - setting in the chosen measure, with its confidence interval.
 
 
-def measure_settings(
+def measure_settings(  # noqa: PLR0913 – public keywords
     parser: Parser,
     sentences: Sequence[Sentence],
     prunes: Sequence[int],

@@ -128,7 +128,7 @@ def _of_ud() -> Rules:
     return Rules._parsed(text, "ud.toml")
 
 
-def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]:
+def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]:  # noqa: C901 – one check after the other
     """Parse the rules in the table of a file."""
     tables = table.pop("rule", [])
     relations = table.pop("relations", RELATIONS)

@@ -25,7 +25,7 @@ ITERATIONS = 1000
 NEVER = -1e4
 
 
-def solve(problem: Problem, time_limit: float) -> Answer:
+def solve(problem: Problem, time_limit: float) -> Answer:  # noqa: C901 – one case for each kind of part
     """One run of AD3; the time limit is not looked at, its iterations are limited."""
     import ad3.factor_graph
     from ad3.extensions import PFactorTree

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 
-def broken(rules: Any, sentence: Any, heads: list[int], labels: list[str]) -> set[tuple[Any, ...]]:
+def broken(rules: Any, sentence: Any, heads: list[int], labels: list[str]) -> set[tuple[Any, ...]]:  # noqa: C901 – one case for each kind of rule
     """(number of the rule, of its conditions, words …) of each fault; heads of words 1 to n."""
     words = range(1, len(heads) + 1)
 

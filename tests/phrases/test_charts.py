@@ -59,7 +59,7 @@ def _derivations(chart: Any, item: int) -> list[tuple[float, frozenset[int]]]:
     return found
 
 
-def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:
+def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  # noqa: C901 – all trees, by recursion
     """The best tree of each choice of tags, by the grammar alone and without a chart."""
     g = toy.parser().grammar
     scratch = np.empty(7, np.uint64)

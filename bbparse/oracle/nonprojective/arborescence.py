@@ -26,7 +26,7 @@ NEG = -np.inf
 
 
 @kernel
-def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):
+def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):  # noqa: C901, PLR0915 – one algorithm: contract, then expand
     """Find the best tree; return its score, -inf if there is none.
 
     Parameters

@@ -76,7 +76,7 @@ def _link(h, m, c, e, first, last, next_arc):
 
 
 @kernel
-def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
+def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):  # noqa: C901, PLR0915 – one recurrence
     """Build a :class:`Chart` with all items and hyperedges, smaller spans first.
 
     Parameters

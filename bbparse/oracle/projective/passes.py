@@ -204,7 +204,7 @@ def arcs_by_score(group_ptr, arc_score):
 
 
 @kernel
-def list_derivations(chart, arc_score, order, alive, inside, k, min_score, until):
+def list_derivations(chart, arc_score, order, alive, inside, k, min_score, until):  # noqa: C901, PLR0915 – one best-first search
     """Enumerate the k best derivations of the goal, up to the first below ``min_score``.
 
     Parameters

@@ -190,7 +190,7 @@ def weight_tables(n, head, mod, mode, index, parts):
 
 
 @kernel
-def take_factors(head, mod, mode, index, weights, factors):
+def take_factors(head, mod, mode, index, weights, factors):  # noqa: C901 – one case for each kind of part
     """Absorb factors that equal parts into the weights, and remove them, in place.
 
     The arcs are sorted by (head, mod), and no two join the same words. Returns the number of
