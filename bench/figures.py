@@ -2,25 +2,37 @@
 
     python bench/figures.py [--check]
 
-writes docs/notes/figures.md and the table of the README from bench/results, so that no figure is
-written by hand. With --check it writes nothing and fails if one of the two is not up to date.
+writes docs/figures.md (what a user decides by), docs/notes/figures.md (all of it) and the table of
+the README from bench/results, so that no figure is written by hand. With --check it writes nothing
+and fails if one of them is not up to date.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import textwrap
 from pathlib import Path
-from typing import Any
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results"
-PAGE = HERE.parent / "docs" / "notes" / "figures.md"
-README = HERE.parent / "README.md"
+import overview
+from overview import RESULTS, measured, result, table
+
+ROOT = Path(__file__).resolve().parent.parent
+OVERVIEW = ROOT / "docs" / "figures.md"
+PAGE = ROOT / "docs" / "notes" / "figures.md"
+README = ROOT / "README.md"
 BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
 
-PREFACE = """# Figures
+PREFACE = """# All figures
+
+**Summary**
+
+* [Figures](../figures.md) has what a user decides by; this page has the rest.
+* Factor families gain up to 0.2 UAS beside earlier backbones on EWT, brackets and siblings most.
+* Parsing from file to file takes 1.7 times as many words a second as UDPipe 1 with a beam.
+* Against HiGHS, CP-SAT, toulbar2 and AD3, decoding is faster by factors of 12 to 653 in the median.
+* Kernels run about as fast as the same in C.
+* Rules of valid trees cost 6 to 30 % of the time, and remove all faults of level 3.
+* Crossing models gain most in Dutch; price and cut pays for dense problems of 45 words and more.
+* Agreement of three models gains 4 F1 over the grammar alone in phrase structure.
 
 This page is written by `bench/figures.py` from what the benchmarks measured (`bench/README.md`);
 the script that measures again stands under each heading. UAS is the share of words whose head is
@@ -34,6 +46,9 @@ templates over a convolutional network, in whose place one recurrent network is 
 
 #: Title, result, and what has to be known to read its table.
 SECTIONS = (
+    ("Accuracy", "accuracy",
+     "The model that comes with the package, by what of a dev set is given, with the rules of valid"
+     " trees; LAS is of labels without subtypes, as the official scorer counts it."),
     ("Treebanks and factor families", "tables",
      "Qian & Liu's Tables 2 and 3: train → dev, gold tags unless said otherwise. All rows of a"
      " treebank have one backbone, so that they differ in their factors only; gains are against the"
@@ -47,7 +62,7 @@ SECTIONS = (
      "Sentences of UD English EWT dev in eight shards, against parsing them one after the other"
      " without an engine. The machine was busy with a dozen other things, so that only what words/s"
      " are to each other counts; most of Ray's time is its start. Processor time is that of all"
-     " processes but Ray's. [Corpora](../howto/corpus.md) says more."),
+     " processes but Ray's. [Corpora](../howto/corpora.md) says more."),
     ("A service", "serve",
      "`bbparse serve` with one worker, asked for one sentence of UD English EWT dev at a time by"
      " clients on the same machine. [A service](../howto/serving.md) says more."),
@@ -132,20 +147,6 @@ EXACTNESS = {
 }
 
 
-def result(name: str) -> dict[str, Any]:
-    """What ``results/NAME.json`` holds."""
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table, all columns but the first to the right."""
-    lines = [head, [" --- ", *[" ---: "] * (len(head) - 1)]]
-    return "".join(
-        "|" + "|".join(cell if cell.startswith(" --") else f" {cell} " for cell in line) + "|\n"
-        for line in [*lines, *rows]
-    )
-
-
 def exactness() -> str:
     """Random problems, how many answers were wrong, and the lies that were told to the checker."""
     found = result("exactness")
@@ -180,18 +181,6 @@ def startup() -> str:
     return table(["run of one sentence", "seconds", "seconds of processor"], rows)
 
 
-def measured(found: dict[str, Any]) -> str:
-    """When and on what something was measured."""
-    machine = found.get("machine")
-    if machine is None:
-        return ""
-    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
-    return (
-        f"Measured {machine['date']}: {machine['processor']}, {machine['cores']} cores, Python"
-        f" {machine['python']}, {versions}.\n"
-    )
-
-
 def section(title: str, name: str, text: str) -> str:
     """A heading, what the table shows, the table, its plots, and where it was measured."""
     body = (RESULTS / f"{name}.md").read_text(encoding="utf-8").strip()
@@ -217,51 +206,22 @@ def page() -> str:
     return PREFACE + "\n".join([*(section(*given) for given in SECTIONS), *by_hand])
 
 
-def summary() -> str:
-    """The table of the README."""
-    rows = []
-    for name, model in (
-        ("english", "`english`, as it comes with the package"),
-        ("english, k = 3", "`english`, three candidate heads a word"),
-    ):
-        found = result("throughput")["rows"][name]
-        speed = found["words_per_second"]["1"]
-        rows.append([
-            model, f"{100 * found['uas']:.2f}", f"{100 * found['las']:.2f}",
-            f"{round(speed, -2):,.0f}", f"{found['dp_calls']:.2f}",
-            f"{100 * found['proved']:.2f}",
-        ])  # fmt: skip
-    head = ["model", "UAS", "LAS", "words/s", "DP calls a sentence", "proved, %"]
-    solvers = result("decode")["solvers"]
-    times = ", ".join(
-        f"{name} {solvers[key]['median_ratio']:,.0f}"
-        for key, name in (("toulbar2", "toulbar2"), ("highs", "HiGHS"), ("ad3", "AD3"))
-    )
-    beside = result("beside_udpipe")["rows"]
-    ratio = next(row["ratio"] for name, row in beside.items() if name.startswith("bbparse"))
-    exact = result("exactness")
-    text = (
-        f"UDPipe 1 (beam of five) takes {ratio:.1f} times as long."
-        f" Decoding a problem takes {solvers['default']['median_ms']:.2f} ms (median);"
-        f" times as long take {times}. Of {exact['problems']:,} random problems"
-        f" {len(exact['disagreements']) or 'none'} had a wrong answer."
-    )
-    return f"{table(head, rows)}\n{textwrap.fill(text, 105)}\n"
-
-
 def with_summary(readme: str) -> str:
     """The README with its table as it should be."""
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{summary()}{END}{after}"
+    return f"{before}{BEGIN}{overview.readme()}{END}{after}"
 
 
 def main() -> None:
-    """Write both, or check them."""
+    """Write all, or check them."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--check", action="store_true")
     given = arguments.parse_args()
-    wanted = {PAGE: page(), README: with_summary(README.read_text(encoding="utf-8"))}
+    wanted = {
+        OVERVIEW: overview.page(), PAGE: page(),
+        README: with_summary(README.read_text(encoding="utf-8")),
+    }  # fmt: skip
     for path, text in wanted.items():
         if not given.check:
             path.write_text(text, encoding="utf-8")

@@ -1,8 +1,24 @@
-"""Settings of Sphinx: `make docs` builds the pages into build/docs."""
+"""Settings of Sphinx: `make docs` builds the pages into build/docs.
+
+Two lists are made from the code when the pages are built: where a page has a line
+``<!-- commands -->`` or ``<!-- settings -->``, it gets the help of all commands, or the tables of a
+configuration.
+"""
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import click
+
 import bbparse
+from bbparse.cli.main import COMMANDS, cli
+from bbparse.configuration import records
+from bbparse.search.settings import SearchSettings
 
 project = "bbparse"
 author = "The bbparse authors"
@@ -29,3 +45,100 @@ html_theme = "furo"
 html_title = "bbparse"
 html_copy_source = False
 exclude_patterns = ["build"]
+
+#: Records of a configuration's tables, in the order of the page.
+TABLES = (
+    records.ModelConfig, records.PrunerConfig, records.NetworkConfig, records.FactorConfig,
+    records.LearningConfig, records.LabelConfig,
+)  # fmt: skip
+
+
+def commands() -> str:
+    """Return the help of all commands."""
+    parent = click.Context(cli, info_name="bbparse", terminal_width=100, max_content_width=100)
+    parts = []
+    for name in COMMANDS:
+        command = cli.get_command(parent, name)  # type: ignore[attr-defined]
+        text = command.get_help(click.Context(command, parent=parent, info_name=name))
+        parts.append(f"### {name}\n\n```text\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+def settings() -> str:
+    """Return a table for each table of a configuration: keys, defaults, values, meaning."""
+    parts = []
+    for record in TABLES:
+        rows = [
+            f"| {', '.join(f'`{o.name}`' for o in options)}"
+            f" | {', '.join(_value(o.default) for o in options)}"
+            f" | {'; '.join(dict.fromkeys(map(_allowed, options)))} | {text} |"
+            for text, options in _described(record)
+        ]
+        parts.append(_table(record.table, record.__doc__, ["", "default", "value", ""], rows))
+    search = inspect.getdoc(SearchSettings) or ""
+    attributes = search.partition("----------\n")[2].partition("\n\nRaises")[0]
+    rows = [
+        f"| `{names.replace(', ', '`, `')}` |"
+        f" {', '.join(_value(getattr(SearchSettings(), name)) for name in names.split(', '))} |"
+        f" {_marked(text)} |"
+        for names, text in re.findall(r"^(\S.*?) : .*\n((?:    .*\n?)+)", attributes, re.MULTILINE)
+    ]
+    parts.append(_table("search", "Settings of branch and bound.", ["", "default", ""], rows))
+    return "\n".join(parts)
+
+
+def _table(name: str, says: str | None, head: list[str], rows: list[str]) -> str:
+    lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|", *rows]
+    return f"### [{name}]\n\n{_marked(says or '')}\n\n" + "\n".join(lines) + "\n"
+
+
+def _described(record: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the text of each comment ``#:`` of a record, and the fields below it."""
+    option_of = {option.name: option for option in fields(record)}
+    text: list[str] = []
+    group: list[Any] = []
+    for line in [*map(str.strip, inspect.getsource(record).splitlines()), "#:"]:
+        name = line.partition(":")[0]
+        if line.startswith("#:"):
+            if group:
+                yield _marked(" ".join(text)), group
+                text, group = [], []
+            text.append(line[2:].strip())
+        elif name in option_of:
+            group.append(option_of[name])
+
+
+def _allowed(option: Any) -> str:
+    expected: str = option.metadata.get("expected", "true or false")
+    shorter = {"a whole number of at least": "integer ≥", "a number above": ">"}
+    for long, short in shorter.items():
+        expected = expected.replace(long, short)
+    return expected
+
+
+def _value(default: object) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"`{default}`" if isinstance(default, str) else str(default) if default != () else "none"
+
+
+def _marked(text: str) -> str:
+    """Return a docstring's text as Markdown on one line."""
+    return " ".join(re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text.replace("``", "`")).split())
+
+
+def filled(text: str) -> str:
+    """Return a page with its lists in place."""
+    for mark, made in (("<!-- commands -->", commands), ("<!-- settings -->", settings)):
+        if mark in text:
+            text = text.replace(mark, made())
+    return text
+
+
+def setup(app: Any) -> None:
+    """Have Sphinx fill pages when it reads them."""
+
+    def fill(app: Any, name: str, source: list[str]) -> None:
+        source[0] = filled(source[0])
+
+    app.connect("source-read", fill)

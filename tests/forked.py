@@ -3,7 +3,8 @@
 The documentation starts some fifty of them, and each would import numba and load compiled code
 again. ``python tests/forked.py FOLDER`` writes stand-ins for both into FOLDER, says so in one line,
 and serves them until its standard input ends. A stand-in sends its arguments, environment, folder
-and open files; a fork does the work with them and sends back its exit status.
+and open files; a fork does the work with them and sends back its exit status. Networks that they
+train are small, unless the environment has the variable `FULL_SIZE`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ import traceback
 from pathlib import Path
 
 import click
+
+#: Variable of the environment; set for pages that print what trained models do.
+FULL_SIZE = "BBPARSE_TEST_FULL_SIZE"
 
 _STAND_IN = """#!{python} -IS
 import json, os, socket, sys
@@ -77,12 +81,15 @@ def _train_small_networks() -> None:
     These networks, and what is trained on the other parts, take most of the time.
     """
     from bbparse.configuration import Configuration
+    from bbparse.tagging import TaggerSettings
     from tests import toy
 
     load = Configuration.load
 
     def small(name: str | Path) -> Configuration:
         config = load(name)
+        if os.environ.get(FULL_SIZE):
+            return config
         config = config.with_("factors", folds=2, fold_epochs=4)
         sizes = dict.fromkeys(("word", "width", "pairs", "shared", "parts", "naming"), 16)
         return config.with_(
@@ -92,8 +99,11 @@ def _train_small_networks() -> None:
 
     Configuration.load = small
 
+    def settings() -> TaggerSettings:
+        return TaggerSettings() if os.environ.get(FULL_SIZE) else toy.TAGGER
+
     for name in ("tagging.training", "learning.reading", "cli.tag"):
-        importlib.import_module(f"bbparse.{name}").TaggerSettings = lambda: toy.TAGGER
+        importlib.import_module(f"bbparse.{name}").TaggerSettings = settings
 
 
 def _answer(connection: socket.socket) -> None:

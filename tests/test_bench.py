@@ -10,6 +10,7 @@ import pytest
 
 BENCH = Path(__file__).parent.parent / "bench"
 SCRIPTS = (
+    "accuracy",
     "annotating",
     "corpus",
     "crossing",

@@ -70,7 +70,7 @@ class Configuration:
         tables = [*_RECORDS, "templates"]
         for name, value in table.items():
             if name in _NO_MORE:
-                raise ConfigError(f"[{name}] is no more: {_NO_MORE[name]}")
+                raise ConfigError(f"[{name}] no longer exists: {_NO_MORE[name]}")
             if name not in tables:
                 raise ConfigError(f"unknown table [{name}]; there are {', '.join(tables)}")
             if not isinstance(value, Mapping):

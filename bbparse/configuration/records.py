@@ -210,7 +210,7 @@ class LearningConfig(Record):
     seed: int = _whole(1, 0)
     #: Fraction of the backbone's non-zero weights that the finished model keeps, the largest; see
     #: :func:`bbparse.learning.run.keep_largest`.
-    keep: float = _checked(1.0, lambda v: 0.0 < v <= 1.0, "a share above 0, at most 1")
+    keep: float = _checked(1.0, lambda v: 0.0 < v <= 1.0, "a fraction above 0, at most 1")
     #: Bits of a weight of backbone and pruner in the finished model: 8, 16 or 32. Fewer bits are
     #: read faster.
     bits: int = _one_of(32, (8, 16, 32))

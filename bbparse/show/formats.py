@@ -1,7 +1,7 @@
 """Output formats of ``bbparse parse``, by name: one text for each sentence.
 
-docs/howto/showing.md has the schema of the records in JSON lines. Within a version, fields may be
-added, but none changes or disappears.
+docs/reference/formats.md has the schema of the records in JSON lines. Within a version, fields may
+be added, but none changes or disappears.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def example(
     monkeypatch.chdir(tmp_path)
     frame = pandas.DataFrame({"id": [1, 2, 3], "text": texts()})
     frame.to_parquet("texts.parquet")
-    page = (Path(toy.__file__).parents[1] / "docs/howto/corpus.md").read_text(encoding="utf-8")
+    page = (Path(toy.__file__).parents[1] / "docs/howto/corpora.md").read_text(encoding="utf-8")
 
     def run(engine: str) -> list[str]:
         begins = re.compile(rf"text\n(import|from) {engine}\b")
