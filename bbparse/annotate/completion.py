@@ -75,9 +75,7 @@ class Completer:
         self._crossing = parser
         if parser.config.projective:
             # The network scores crossing arcs as all others, and a person may want one.
-            config = parser.config.with_("model", projective=False)
-            maker = replace(parser.maker, config=config)
-            self._crossing = Parser(replace(parser.model, maker=maker))
+            self._crossing = Parser(parser.model.with_crossing())
 
     def best(self, sentence: Sentence, marks: Marks, k: int = 1) -> list[Tree]:
         """Return the k best trees around marks, or fewer if no more exist.

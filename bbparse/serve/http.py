@@ -32,7 +32,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from bbparse import __version__
-from bbparse.serve import udpipe
+from bbparse.serve import inception, udpipe
 from bbparse.serve.guard import Guard, Protocol
 from bbparse.serve.pool import Metrics, Pool
 from bbparse.serve.schema import Options, ParseRequest, TextOptions, with_bodies
@@ -132,6 +132,21 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
     async def models() -> Response:
         response = {"models": pool.models, "default_model": next(iter(pool.models))}
         return JSONResponse(response, headers=_ANYONE)
+
+    @app.post("/inception/predict", tags=["INCEpTION"], summary="Suggest arcs")
+    @app.post("/inception/{model}/predict", tags=["INCEpTION"], summary="Suggest arcs")
+    async def predict(body: inception.Predict, model: str = "") -> Response:
+        """Add an arc for each word without one, the best around those that the document has."""
+        fields = {"model": model, "inception": body.model_dump(by_alias=True)}
+        text = await _joined(answer("inception", fields))
+        return JSONResponse({"document": text.decode("utf-8", "surrogatepass")})
+
+    @app.post("/inception/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    @app.post("/inception/{model}/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    async def train(body: inception.Train, model: str = "") -> Response:
+        """Accept documents, and neither store them nor learn from them."""
+        text = f"nothing is stored or learned: {model_of(model)} stays as it is"
+        return JSONResponse({"trained": False, "message": text})
 
     @app.post("/v1/models/reload", tags=["service"], summary="Load the models again")
     async def load_anew(request: Request) -> Response:

@@ -33,7 +33,8 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import sentence_of
 from bbparse.parsing.valid import rules_for
 from bbparse.problem import Problem
-from bbparse.serve import udpipe, wire
+from bbparse.serve import inception, udpipe, wire
+from bbparse.serve.inception import Predict
 from bbparse.serve.schema import Constraint, ParseRequest
 from bbparse.serve.settings import Refused
 from bbparse.show.formats import FORMATS, Style, as_conllu, sentence_record
@@ -54,12 +55,13 @@ _EXPLAIN_NODES = 200
 class Job(ParseRequest):
     """A request, checked as far as possible without a model."""
 
-    kind: Literal["parse", "process", "explain"]
+    kind: Literal["parse", "process", "explain", "inception"]
     left: float = math.inf  #: Seconds until its deadline.
     skip: int = 0  #: Number of pieces received from an earlier worker.
     max_words: int = 1000  #: As `max_tree_words`, see `bbparse.serve.settings.Settings`.
     max_tree_words: int = 200_000
     udpipe: dict[str, str] = Field({})
+    inception: Predict | None = Field(None)
     sentences: int = 0  #: Number of sentences done.
     n_words: int = 0  #: Number of their words.
     _end: Deadline = PrivateAttr(NO_DEADLINE)
@@ -81,6 +83,10 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
     parser = parsers[job.model]
     if job.kind == "process":
         yield from udpipe.answer(parser, job.model, job.udpipe, partial(parses, parser, job=job))
+        return
+    if job.inception is not None:
+        job.keep_heads, job.confidence = True, NOTE in parser.notes
+        yield inception.answer(parser, job.inception, partial(parses, job=job))
         return
     sentences = _sentences(parser, job)
     if job.kind == "explain":
