@@ -38,6 +38,7 @@ from bbparse.serve.inception import Predict
 from bbparse.serve.schema import Constraint, ParseRequest
 from bbparse.serve.settings import Refused
 from bbparse.show.formats import FORMATS, Style, as_conllu, sentence_record
+from bbparse.show.layout import in_english
 from bbparse.show.svg import Arc, describe_tree, draw_arcs
 from bbparse.text import sentences_of_text
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu
@@ -235,8 +236,8 @@ def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, 
         arcs = []
         for m, head in enumerate(tree.heads, start=1):
             label = tree.labels[m - 1] if tree.labels else ""
-            above = sentence.forms[head - 1] if head else "the root"
-            tip = f"{sentence.forms[m - 1]} ← {above}{f', {label}' if label else ''}"
+            above = in_english(sentence.forms[head - 1]) if head else "the root"
+            tip = f"{in_english(sentence.forms[m - 1])} ← {above}{f', {label}' if label else ''}"
             arcs.append(Arc(head, m, label, tip=tip))
         entry["svg"] = draw_arcs(
             sentence.forms, arcs, sentence.upos, interactive=True, title="The best tree",
