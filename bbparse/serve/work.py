@@ -278,6 +278,11 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
         for request in requests:
             list(pieces(parsers, Job(kind="parse", model=name, words=words, **request)))
         list(pieces(parsers, Job(kind="explain", model=name, words=words)))
+        crossing = Sentence.from_words(
+            [form for form, _ in words[0]], upos=[tag for _, tag in words[0]],
+            heads=[3, 4, 0, NO_HEAD], deprels=["det", "nsubj", "root", "_"],
+        )  # fmt: skip
+        list(Parser(parser.model.with_crossing()).parse_around([crossing], reasons=False))
         if parser.tagger is not None and parser.tokenizer is not None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 
