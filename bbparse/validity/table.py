@@ -10,7 +10,7 @@ A table has validity rules and everything that checking and solving derive from 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product, repeat
@@ -140,6 +140,7 @@ class ArcBits:
         with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
         self._is_read = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
         self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
+        self._items = Cache(self._items_of)
         self._of_label = Cache(self._bits_of_label)
         self._of_word = Cache(self._bits_of_word)
         #: Conditions that can hold for modifiers to the left and to the right.
@@ -167,18 +168,17 @@ class ArcBits:
         words = map(self._of_word.__getitem__, islice(keys, sentence.n_words))
         return [self._of_word[ROOT], *words]
 
-    def _miscs_of(self, sentence: Sentence) -> Iterator[str]:
-        """Yield the items of MISC that conditions name, by word.
+    def _miscs_of(self, sentence: Sentence) -> list[str]:
+        """Return the items of MISC that conditions name, by word."""
+        lines, items = sentence.lines, self._items
+        return [items[(line := lines[i])[line.rfind("\t") + 1 :]] for i in sentence.word_lines]
+
+    def _items_of(self, misc: str) -> str:
+        """Return the items of a MISC column that conditions name.
 
         Other items, which every word may have, would make words harder to cache.
         """
-        lines, items = sentence.lines, self._misc
-        for i in sentence.word_lines:
-            line, present = lines[i], ""
-            if any(item in line for item in items):
-                column = line.rpartition("\t")[2].rstrip("\r").split("|")
-                present = "|".join([value for value in column if value in items])
-            yield present
+        return "|".join([item for item in misc.rstrip("\r").split("|") if item in self._misc])
 
     def _bits_of_word(self, word: tuple[str, ...]) -> WordBits:
         upos, xpos, form, lemma, feats, misc = word
