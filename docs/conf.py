@@ -1,8 +1,8 @@
 """Settings of Sphinx: `make docs` builds the pages into build/docs.
 
-Two lists are made from the code when the pages are built: the help of all commands takes the place
-of what a page has between ``<!-- commands -->`` and ``<!-- end -->``, the tables of a configuration
-that between ``<!-- settings -->`` and ``<!-- end -->``.
+Two lists are made from the code when the pages are built: where a page has a line
+``<!-- commands -->`` or ``<!-- settings -->``, it gets the help of all commands, or the tables of a
+configuration.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ myst_heading_anchors = 3
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["torch"]  # the pages are built where it is not installed
 autodoc_typehints = "none"  # the docstrings give types, with shapes and dtypes
 autodoc_default_options = {"members": True}
 
@@ -129,10 +130,9 @@ def _marked(text: str) -> str:
 
 def filled(text: str) -> str:
     """Return a page with its lists in place."""
-    for name, made in (("commands", commands), ("settings", settings)):
-        before, mark, rest = text.partition(f"<!-- {name} -->\n")
-        if mark:
-            text = f"{before}{made()}{rest.partition('<!-- end -->')[2]}"
+    for mark, made in (("<!-- commands -->", commands), ("<!-- settings -->", settings)):
+        if mark in text:
+            text = text.replace(mark, made())
     return text
 
 

@@ -90,7 +90,7 @@ class Parts:
 
 def sentences_of(
     flat: NDArray[np.float64], lengths: list[int], shape: Sequence[int], parts: list[Parts],
-    flags: dict[str, bool],
+    flags: dict[str, Any],
 ) -> list[ScoredSentence]:  # fmt: skip
     """Make the sentences of a batch from its flat scores: arcs, siblings, grandchildren, factors.
 
@@ -128,8 +128,13 @@ def sentences_of(
         fields["factor_ptr"] = np.cumsum([0, *map(len, factors)])
         fields["factor_arcs"] = np.array([a for members in factors for a in members], np.int64)
         fields["factor_score"] = flat[[int(row[0]) for row in rows[len(rows) - len(factors) :]]]
+        words, scores = (head.astype(np.int32), mod.astype(np.int32)), matrix[head, mod]
         try:
-            problem = Problem(n, head, mod, matrix[head, mod], **fields)
+            problem = (
+                Problem.trusted(n, *words, scores, **flags)  # arcs are checked above
+                if len(rows) == 1
+                else Problem(n, *words, scores, **fields)
+            )
         except ProblemError as error:
             raise ProblemError(f"sentence {i} of the batch: {error}") from None
         found.append(ScoredSentence(problem, np.concatenate(rows)))

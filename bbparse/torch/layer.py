@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bbparse.errors import ProblemError
 from bbparse.options import check_options
+from bbparse.problem.check import as_flag
 from bbparse.solving.in_order import in_order
 from bbparse.torch.inputs import Parts, padded_arcs, sentences_of
 from bbparse.torch.sentence import Floats, ScoredSentence
@@ -65,7 +66,8 @@ class TreeLayer(torch.nn.Module):
     ) -> None:
         super().__init__()
         check_options({"threads": threads}, ProblemError)
-        self.flags = {"projective": projective, "single_root": single_root}
+        flags = {"projective": projective, "single_root": single_root}
+        self.flags = {name: as_flag(name, value) for name, value in flags.items()}
         self.threads = threads
 
     def forward(
