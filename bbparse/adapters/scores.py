@@ -93,13 +93,19 @@ class SentenceScores:
         if labels is not None:
             expected = f"{(size, size, len(self.names))} as names has {len(self.names)} labels"
             labels = as_array("labels", labels, (3,), f"{expected}: {_LABELS}").astype(np.float64)
-            _check_shape("labels", labels, (size, size, len(self.names)), f"{expected}: {_LABELS}")
+            if labels.shape != (size, size, len(self.names)):
+                raise ProblemError(
+                    f"labels has shape {labels.shape}, expected {expected}: {_LABELS}"
+                )
             labels[:, :, [not name for name in self.names]] = -np.inf
-            _check_numbers("labels", labels, arcs > -np.inf, _LABELS)
+            _check_labels(labels, arcs > -np.inf)
             labels = _log_softmax(labels)
         if siblings is not None:
             siblings = as_array("siblings", siblings, (3,), _SIBLINGS).astype(np.float64)
-            _check_shape("siblings", siblings, (size,) * 3, f"{(size,) * 3}: {_SIBLINGS}")
+            if siblings.shape != (size,) * 3:
+                raise ProblemError(
+                    f"siblings has shape {siblings.shape}, expected {(size,) * 3}: {_SIBLINGS}"
+                )
         for name, value in (("arcs", arcs), ("labels", labels), ("siblings", siblings)):
             object.__setattr__(self, name, value)
 
@@ -217,8 +223,9 @@ def from_batch(
 
 
 def decode(
-    scores: SentenceScores, sentence: Sentence | None = None, **options: Any
-) -> list[ScoredTree]:
+    scores: SentenceScores, sentence: Sentence | None = None,
+    options: DecodeOptions | None = None, **changes: Any,
+) -> list[ScoredTree]:  # fmt: skip
     """Find the k best labelled trees of a sentence, with proofs.
 
     Parameters
@@ -226,9 +233,10 @@ def decode(
     scores : SentenceScores
     sentence : Sentence, optional
         Its words with their tags: required by validity rules.
-    options
-        Those of `DecodeOptions`: k_best=1, valid=None, projective=True, single_root=True,
-        joint=True, time_limit=None.
+    options : DecodeOptions, optional
+    changes
+        Options by name: k_best=1, valid=None, projective=True, single_root=True, joint=True,
+        time_limit=None.
 
     Returns
     -------
@@ -242,13 +250,7 @@ def decode(
         If an option is impossible, rules are given without labels or tags, or the labels are none
         that the rules know.
     """
-    return decode_with(scores, sentence, DecodeOptions(**options).checked())
-
-
-def decode_with(
-    scores: SentenceScores, sentence: Sentence | None, options: DecodeOptions
-) -> list[ScoredTree]:
-    """Find the k best labelled trees under checked options; see `decode`."""
+    options = (options or DecodeOptions())._replace(**changes).checked()
     problem = scores.problem(
         projective=options.projective, single_root=options.single_root, joint=options.joint
     )
@@ -259,7 +261,16 @@ def decode_with(
 
     if options.valid is None:
         solution = solve_it(problem, options.k_best)
-        found = ValidTrees(solution, _best_labels(scores, solution), [[]] * len(solution), 1)
+        mods = np.arange(1, scores.n_words + 1)
+        found = ValidTrees(
+            solution,
+            [
+                [] if scores.labels is None
+                else [scores.names[r] for r in scores.labels[mods, row[1:]].argmax(-1).tolist()]
+                for row in solution.heads
+            ],
+            [[]] * len(solution), 1,
+        )  # fmt: skip
     else:
         ruled, labels = _ruled(scores, sentence, options)
         found = solve_valid(
@@ -268,27 +279,12 @@ def decode_with(
         )  # fmt: skip
     trees = []
     s = found.solution
-    for i, (row, labels_of, faults) in enumerate(zip(s.heads, found.labels, found.faults)):
+    numbers = zip(s.scores.tolist(), s.upper_bounds.tolist(), s.proved.tolist())
+    for row, names, faults, proof in zip(s.heads, found.labels, found.faults, numbers):
         heads = tuple(row[1:].tolist())
-        texts = [f.text(sentence, heads, labels_of) for f in faults] if sentence else []
-        trees.append(
-            ScoredTree(
-                heads, float(s.scores[i]), float(s.upper_bounds[i]), bool(s.proved[i]),
-                tuple(labels_of), tuple(dict.fromkeys(texts)),
-            )
-        )  # fmt: skip
+        texts = [fault.text(sentence, heads, names) for fault in faults] if sentence else []
+        trees.append(ScoredTree(heads, *proof, tuple(names), tuple(dict.fromkeys(texts))))
     return trees
-
-
-def _best_labels(scores: SentenceScores, solution: Solution) -> list[list[str]]:
-    """Return the best label of each word, by tree."""
-    if scores.labels is None:
-        return [[] for _ in solution.heads]
-    mods = np.arange(1, scores.n_words + 1)
-    return [
-        [scores.names[r] for r in scores.labels[mods, row[1:]].argmax(-1).tolist()]
-        for row in solution.heads
-    ]
 
 
 def _ruled(
@@ -342,29 +338,18 @@ def check_version(package: str, tried: Sequence[str]) -> str:
     return found
 
 
-def _check_shape(
-    name: str, array: NDArray[Any], shape: tuple[int, ...], expected: str
-) -> None:
-    if array.shape != shape:
-        raise ProblemError(f"{name} has shape {array.shape}, expected {expected}")
-
-
-def _check_numbers(
-    name: str, array: NDArray[np.float64], used: NDArray[np.bool_], axes: str
-) -> None:
-    """Refuse what is no number in the scores of candidate arcs, and arcs without a label."""
-    is_fine = (np.abs(array) <= MAX_SCORE) | (array == -np.inf)
-    bad = used[:, :, None] & ~is_fine
+def _check_labels(labels: NDArray[np.float64], used: NDArray[np.bool_]) -> None:
+    """Refuse what is no number in the labels of candidate arcs, and arcs without a label."""
+    bad = used[:, :, None] & ~((np.abs(labels) <= MAX_SCORE) | (labels == -np.inf))
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
         raise ProblemError(
-            f"{name}{list(place)} is {array[place]}, expected a number or -inf in shape"
-            f" {array.shape}: {axes}"
+            f"labels{list(place)} is {labels[place]}, expected a number or -inf in shape"
+            f" {labels.shape}: {_LABELS}"
         )
-    bad = used & ~(array > -np.inf).any(axis=-1)
-    if bad.any():
-        d, h = np.argwhere(bad)[0].tolist()
-        raise ProblemError(f"{name}[{d}, {h}] is -inf for all labels, expected one or more: {axes}")
+    bare = np.argwhere(used & ~(labels > -np.inf).any(axis=-1)).tolist()
+    if bare:
+        raise ProblemError(f"labels{bare[0]} is -inf for all labels, expected one or more")
 
 
 def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:

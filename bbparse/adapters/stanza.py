@@ -11,13 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bbparse.adapters.scores import (
-    DecodeOptions,
-    SentenceScores,
-    check_version,
-    decode_with,
-    from_batch,
-)
+from bbparse.adapters.scores import DecodeOptions, SentenceScores, check_version, decode, from_batch
 from bbparse.adapters.switch import TREES, Switch, sentence_of, uninstall
 from bbparse.errors import ProblemError
 from bbparse.validity.rules import Rules
@@ -63,7 +57,7 @@ class _Pending:
     def __iter__(self) -> Iterator[list[Any]]:
         sentence = next(self.sentences)
         words = sentence_of(f"{sentence:C}\n\n") if self.options.valid is not None else None
-        trees = decode_with(self.scores, words, self.options)
+        trees = decode(self.scores, words, self.options)
         if not trees:
             raise ProblemError(f"no tree was found for {sentence.text!r:.60} in time")
         setattr(sentence, TREES, trees)

@@ -13,13 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.adapters.scores import (
-    DecodeOptions,
-    SentenceScores,
-    check_version,
-    decode_with,
-    from_batch,
-)
+from bbparse.adapters.scores import DecodeOptions, SentenceScores, check_version, from_batch
+from bbparse.adapters.scores import decode as decode_sentence
 from bbparse.adapters.switch import TREES, Switch, sentence_of, uninstall
 from bbparse.errors import ProblemError
 from bbparse.validity.rules import Rules
@@ -138,7 +133,7 @@ def install(
         found = scores(raw, s_rel, mask, parser.REL.vocab, *siblings)
         for i, (one, sentence) in enumerate(zip(found, batch)):
             words = None if wanted.valid is None else sentence_of(f"{sentence}\n")
-            trees = decode_with(one, words, wanted)
+            trees = decode_sentence(one, words, wanted)
             if not trees:
                 raise ProblemError(f"no tree was found for sentence {i} of a batch in time")
             if sentence is not None:
