@@ -22,7 +22,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 from measure import RESULTS, machine, write_result
 
 from bbparse.adapters import SentenceScores, decode
@@ -77,7 +76,7 @@ def predictions(path: str, dev: str) -> tuple[list[Any], Any]:
     return unsort(found, batch.data_orig_idx), trainer.vocab["deprel"]
 
 
-def stanza_ways(vocab: Any, folder: Path) -> dict[str, Callable[..., Tree]]:
+def stanza_ways(vocab: Any, groups: Rules) -> dict[str, Callable[..., Tree]]:
     """Ways to a tree from arcs, best labels, label scores, their record, and the words."""
     from stanza.models.common.chuliu_edmonds import chuliu_edmonds_one_root
     from stanza.models.common.vocab import VOCAB_PREFIX_SIZE
@@ -104,8 +103,6 @@ def stanza_ways(vocab: Any, folder: Path) -> dict[str, Callable[..., Tree]]:
 
         return decoded
 
-    (folder / "greedy.toml").write_text(GREEDY)
-    groups = Rules.load(str(folder / "greedy.toml"))
     return {
         "Stanza without repair": plain, "Stanza's greedy repair": repaired,
         "exact, no rules": exactly(None, True),
@@ -120,37 +117,38 @@ def stanza_table(path: str, dev: str, count: int | None) -> dict[str, Any]:
     found, vocab = predictions(path, dev)
     gold = list(read_conllu(dev))[:count]
     rules = Rules.load("ud").binding
-    names = vocab.unmap(range(len(vocab) - found[0][2].shape[-1], len(vocab)))
     with TemporaryDirectory() as folder:
-        ways = stanza_ways(vocab, Path(folder))
-        group_rules = Rules.load(str(Path(folder) / "greedy.toml"))
-        for sentence, preds in list(zip(gold, found))[:20]:   # compiles and fills tables
-            for way in ways.values():
-                way(*preds, sentence)
-        counts = ("faults", "faulty", "groups", "score", "las", "uas", "seconds")
-        rows = {name: {**dict.fromkeys(counts, 0), "trees": []} for name in ways}
-        for i, (sentence, preds) in enumerate(zip(gold, found)):
-            turn = [*ways.items()]
-            for name, way in turn if i % 2 else reversed(turn):
-                row, started = rows[name], time.process_time()
-                heads, labels = way(*preds, sentence)
-                row["seconds"] += time.process_time() - started
-                parsed = replace(sentence, heads=[*heads], deprels=[*labels])
-                faults = rules.faults(parsed)
-                row["faults"] += len(faults)
-                row["faulty"] += bool(faults)
-                row["groups"] += len(group_rules.faults(parsed))
-                row["score"] += sum(
-                    float(preds[0][d, h]) + float(preds[2][d, h, names.index(r)])
-                    for d, (h, r) in enumerate(zip(heads, labels), start=1)
-                )
-                right = [h == x for h, x in zip(heads, sentence.heads)]
-                row["uas"] += sum(right)
-                row["las"] += sum(
-                    good and a.partition(":")[0] == b.partition(":")[0]
-                    for good, a, b in zip(right, labels, sentence.deprels)
-                )
-                row["trees"].append((heads, labels))
+        (Path(folder) / "greedy.toml").write_text(GREEDY)
+        groups = Rules.load(str(Path(folder) / "greedy.toml"))
+    ways = stanza_ways(vocab, groups)
+    names = vocab.unmap(range(len(vocab) - found[0][2].shape[-1], len(vocab)))
+    for sentence, preds in list(zip(gold, found))[:20]:   # compiles and fills tables
+        for way in ways.values():
+            way(*preds, sentence)
+    counts = ("faults", "faulty", "groups", "score", "las", "uas", "seconds")
+    rows = {name: {**dict.fromkeys(counts, 0), "trees": []} for name in ways}
+    for i, (sentence, preds) in enumerate(zip(gold, found)):
+        turn = [*ways.items()]
+        for name, way in turn if i % 2 else reversed(turn):
+            row, started = rows[name], time.process_time()
+            heads, labels = way(*preds, sentence)
+            row["seconds"] += time.process_time() - started
+            parsed = replace(sentence, heads=[*heads], deprels=[*labels])
+            faults = rules.faults(parsed)
+            row["faults"] += len(faults)
+            row["faulty"] += bool(faults)
+            row["groups"] += len(groups.faults(parsed))
+            row["score"] += sum(
+                float(preds[0][d, h]) + float(preds[2][d, h, names.index(r)])
+                for d, (h, r) in enumerate(zip(heads, labels), start=1)
+            )
+            right = [h == x for h, x in zip(heads, sentence.heads)]
+            row["uas"] += sum(right)
+            row["las"] += sum(
+                good and a.partition(":")[0] == b.partition(":")[0]
+                for good, a, b in zip(right, labels, sentence.deprels)
+            )
+            row["trees"].append((heads, labels))
     plain = rows["Stanza without repair"]["trees"]
     for row in rows.values():
         row["changed"] = sum(a != b for a, b in zip(row.pop("trees"), plain))
@@ -172,12 +170,11 @@ def supar_table(path: str, dev: str, count: int | None) -> dict[str, Any]:
     dataset.build(1000, 8)
     parser.model.eval()
     second = type(parser.model).__name__ == "CRF2oDependencyModel"
-    kinds = {"projective": (True, False), "crossing": (False, False)}
-    if second:
-        kinds = {"projective, scores": (True, False), "projective, marginals": (True, True)}
+    first_kinds = {"projective": (True, False), "crossing": (False, False)}
+    second_kinds = {"projective, scores": (True, False), "projective, marginals": (True, True)}
     rows = {}
-    for kind, (proj, mbr) in kinds.items():
-        rows[kind] = row = {"missed": 0, "lost": [], "trees": 0}
+    for kind, (proj, mbr) in (second_kinds if second else first_kinds).items():
+        rows[kind] = row = {"trees": 0, "missed": 0, "loss": 0.0, "largest": 0.0}
         with torch.no_grad():
             for batch in dataset.loader:
                 words, _, *feats = batch
@@ -187,8 +184,7 @@ def supar_table(path: str, dev: str, count: int | None) -> dict[str, Any]:
                 scores = supar_adapter.scores(s_arc, s_rel, mask, parser.REL.vocab, *s_sib)
                 given = s_arc.clone()
                 if mbr:
-                    crf = supar.structs.Dependency2oCRF((s_arc, *s_sib), mask.sum(-1))
-                    given = crf.marginals
+                    given = supar.structs.Dependency2oCRF((s_arc, *s_sib), mask.sum(-1)).marginals
                 options = (mask, True, mbr, proj) if second else (mask, True, proj)
                 arcs, _ = parser.model.decode(given, *s_sib, s_rel, *options)
                 for one, heads in zip(scores, arcs.tolist()):
@@ -205,7 +201,8 @@ def compare(scores: SentenceScores, heads: list[int], proj: bool, row: dict[str,
     row["trees"] += 1
     if tree.score - theirs > 1e-3:
         row["missed"] += 1
-        row["lost"].append(round(tree.score - theirs, 4))
+        row["loss"] += tree.score - theirs
+        row["largest"] = max(row["largest"], tree.score - theirs)
 
 
 def markdown(result: dict[str, Any]) -> str:
@@ -229,11 +226,9 @@ def markdown(result: dict[str, Any]) -> str:
     lines += ["| SuPar | trees | missed | mean loss | largest loss |", "| --- |" + " ---: |" * 4]
     for name, one in result["supar"].items():
         for kind, row in one["rows"].items():
-            lost = row["lost"] or [0.0]
-            lines.append(
-                f"| {name}, {kind} | {row['trees']:,} | {row['missed']:,} | {np.mean(lost):.2f} |"
-                f" {max(lost):.2f} |"
-            )
+            mean = row["loss"] / max(1, row["missed"])
+            counts = f"{row['trees']:,} | {row['missed']:,}"
+            lines.append(f"| {name}, {kind} | {counts} | {mean:.2f} | {row['largest']:.2f} |")
     return "\n".join(lines) + "\n"
 
 

@@ -26,6 +26,7 @@ SCRIPTS = (
     "limits",
     "measure",
     "multipliers",
+    "other_parsers",
     "scaling",
     "serve",
     "tables",

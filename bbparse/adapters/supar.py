@@ -2,8 +2,8 @@
 
 Its parsers take the argmax of each word, and decode only what is no tree then: by Eisner's or Chu
 and Liu's algorithm over the arcs, or, if the model was trained with siblings, over marginals or,
-with ``mbr=False``, over arcs and siblings. Roots of non-projective trees are chosen among those of
-the best tree without that limit. bbparse finds the best tree of all, siblings included.
+with ``mbr=False``, over arcs and siblings. bbparse finds the best tree of all,
+siblings included.
 """
 
 from __future__ import annotations
