@@ -60,6 +60,7 @@ def commands(model: str, train: str, dev: str, place: Path) -> dict[str, list[st
         "explain": ["explain", "I saw her duck with a telescope.", *with_model, "-o", out],
         "evaluate": ["evaluate", train, train],
         "check": ["check", train],
+        "repair": ["repair", train, "--projective", "yes", "-o", out, "--report", f"{out}.txt"],
         "calibrate": ["calibrate", dev, *with_model, "-o", out],
         "verify": ["verify", str(place / "p.npz"), str(place / "s.npz")],
         "serve": ["serve", *with_model, "--port", "0", "--workers", "1"],

@@ -1,8 +1,8 @@
 """Settings of Sphinx: `make docs` builds the pages into build/docs.
 
-Two lists are made from the code when the pages are built: where a page has a line
-``<!-- commands -->`` or ``<!-- settings -->``, it gets the help of all commands, or the tables of a
-configuration.
+Two lists are made from the code when the pages are built: the help of all commands takes the place
+of what a page has between ``<!-- commands -->`` and ``<!-- end -->``, the tables of a configuration
+that between ``<!-- settings -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
@@ -130,9 +130,10 @@ def _marked(text: str) -> str:
 
 def filled(text: str) -> str:
     """Return a page with its lists in place."""
-    for mark, made in (("<!-- commands -->", commands), ("<!-- settings -->", settings)):
-        if mark in text:
-            text = text.replace(mark, made())
+    for name, made in (("commands", commands), ("settings", settings)):
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        if mark:
+            text = f"{before}{made()}{rest.partition('<!-- end -->')[2]}"
     return text
 
 

@@ -13,6 +13,7 @@ sums do between processors. ``…`` stands for any text, and alone on a line for
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -22,8 +23,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import click
 import pytest
 
+from bbparse.cli.main import COMMANDS, cli
+from bbparse.configuration import Configuration
 from tests.forked import FULL_SIZE
 
 ROOT = Path(__file__).parent.parent
@@ -218,3 +222,52 @@ def test_the_readme_is_for_a_newcomer() -> None:
     for target in targets:
         assert f"\n{target}: " in makefile
         assert f" make {target} " in checks
+
+
+def commands_of(page: Path) -> list[str]:
+    """Commands of bbparse on a page, whether it runs them or not: in blocks, and between `…`."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    blocks = [body for _, body in re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S)]
+    lines = [line.partition("  #")[0] for body in blocks for line in body.splitlines()]
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    lines += re.findall(r"`(bbparse [^`]*)`", prose.replace("\n", " "))
+    pieces = [part.strip() for line in lines for part in re.split(r"\||&&|\$\(|;|>", line)]
+    return [part for part in pieces if part.startswith("bbparse ")]
+
+
+def test_commands_that_pages_name_exist() -> None:
+    context = click.Context(cli)
+    seen = set()
+    for page in PAGES:
+        for line in commands_of(page):
+            words = [word.strip("\"',.)") for word in line.split()[1:]]
+            if words[0].startswith("-") or words[0] in ("COMMAND", "COMMAND`"):
+                continue
+            command = cli.get_command(context, words[0])
+            assert command is not None, f"{page.name}: {line}"
+            known = {name for option in command.params for name in option.opts}
+            known |= {name for option in command.params for name in option.secondary_opts}
+            for word in words[1:]:
+                if re.fullmatch(r"-[a-z]|--[a-z][\w-]*", word):
+                    assert word in known | {"--help", "-h"}, f"{page.name}: {word} in {line}"
+                    seen.add((words[0], word))
+    assert len(seen) > 40
+
+
+def test_the_reference_has_all_commands_and_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    monkeypatch.delitem(sys.modules, "conf", raising=False)
+    conf = importlib.import_module("conf")
+    pages = {
+        name: conf.filled((ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8"))
+        for name in ("command-line", "configuration")
+    }
+    for name in COMMANDS:
+        assert f"\n### {name}\n\n```text\nUsage: bbparse {name} " in pages["command-line"]
+        assert re.search(rf"^\| .*`{name}`.* \|", pages["command-line"], re.MULTILINE), name
+    for name, table in Configuration.load("english").to_table().items():
+        for key in table if name != "templates" else ():
+            if key != "templates":
+                _, _, section = pages["configuration"].partition(f"\n### [{name}]\n")
+                assert f"`{key}`" in section.partition("\n#")[0], f"{name}.{key}"
+    assert "<!--" not in pages["command-line"] + pages["configuration"]

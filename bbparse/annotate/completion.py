@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.annotate.marks import Marks
-from bbparse.errors import BBParseError
+from bbparse.errors import BBParseError, TreebankError
 from bbparse.parsing.confidence import Calibration, evidence_of
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
@@ -75,9 +75,7 @@ class Completer:
         self._crossing = parser
         if parser.config.projective:
             # The network scores crossing arcs as all others, and a person may want one.
-            config = parser.config.with_("model", projective=False)
-            maker = replace(parser.maker, config=config)
-            self._crossing = Parser(replace(parser.model, maker=maker))
+            self._crossing = Parser(parser.model.with_crossing())
 
     def best(self, sentence: Sentence, marks: Marks, k: int = 1) -> list[Tree]:
         """Return the k best trees around marks, or fewer if no more exist.
@@ -90,6 +88,12 @@ class Completer:
         for m, (head, label) in marks.fixed.items():
             heads[m - 1], labels[m - 1] = head, label or "_"
         around = replace(sentence, heads=heads, deprels=labels)
+        for fault in tree_faults(heads, single_root=self.parser.config.model.single_root):
+            arcs = [
+                f"{sentence.forms[m - 1]} ← {sentence.forms[head - 1] if head else 'the root'}"
+                for m, head in ((m, heads[m - 1]) for m in fault.arcs)
+            ]
+            raise TreebankError(f"no tree has all arcs that are fixed: {', '.join(arcs)}")
         if self.parser.config.projective and not crossing_words(heads):
             try:
                 return self._best(self.parser, around, marks, k)

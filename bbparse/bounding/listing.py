@@ -11,7 +11,10 @@ score.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.bounding.climbing import climb
 from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
@@ -149,13 +152,23 @@ def _in_order(first, heads, waits, order):
                 left[heads[q]] -= 1
 
 
+class TreeBound(NamedTuple):
+    """A bound on the trees of a node."""
+
+    arc_score: NDArray[np.float64]  # [A], of arcs under the multipliers
+    each: NDArray[np.float64]  # [A], the bound on the trees with each arc, without the shift
+    shift: float  # what is not the oracle's
+    slack: float  # its rounding error
+
+
 @kernel
-def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, counters):  # noqa: C901, PLR0913, PLR0915 – one depth-first search, with undo
+def _list_trees(o, s, node, bound, most, limits, incumbents, counters):  # noqa: C901, PLR0915 – one depth-first search, with undo
     """Enumerate better trees of a node, after `with_each`; return True if complete.
 
-    Trees are inserted into the incumbents. ``shift`` is the part of the bound that is not the
-    oracle's. The kernel gives up, and returns False, after settling ``most`` words.
+    Trees are inserted into the incumbents. ``bound`` is a `TreeBound`. The kernel gives up, and
+    returns False, after settling ``most`` words.
     """
+    arc_score, _, shift, slack = bound
     least = floor_to_beat(incumbents, limits.quantum, slack) - shift
     in_ptr, single, parts, factors = o.in_ptr, o.flags[0], o.flags[1], node.factors
     n, size, value = in_ptr.shape[0] - 2, arc_score.shape[0], s.value
@@ -296,18 +309,19 @@ def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, c
 
 
 @kernel
-def _try_trees(  # noqa: PLR0913 – the state of a node's bound
-    o, s, node, each, arc_score, shift, call, fewest, limits, slack, incumbents, counters
-):  # fmt: skip
+def _try_trees(o, s, node, bound, turn, limits, incumbents, counters):
     """Look for better trees of a node, after `with_each`; return True if none remain.
 
-    ``fewest`` float64[1]: enumerate only if at most 2**fewest choices of heads are left.
+    ``bound`` is a `TreeBound`. ``turn`` is the number of the call, and float64[1]: enumerate only
+    if at most 2**that choices of heads are left.
     """
+    call, fewest = turn
     if CLIMBS <= call < CLIMBS + limits.eliminate_every:
         climb(o, node, limits, incumbents, counters)
     if call < LATE:
         return False
-    least = floor_to_beat(incumbents, limits.quantum, slack) - shift
+    each = bound.each
+    least = floor_to_beat(incumbents, limits.quantum, bound.slack) - bound.shift
     count = np.zeros(o.in_ptr.shape[0] - 1)
     for a in range(each.shape[0]):
         count[node.arc_mod[a]] += each[a] >= least
@@ -316,7 +330,7 @@ def _try_trees(  # noqa: PLR0913 – the state of a node's bound
         return False
     fewest[0] = choices - 2.0
     most = _STEPS * (call + 1)
-    return _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, counters)
+    return _list_trees(o, s, node, bound, most, limits, incumbents, counters)
 
 
 #: Used by oracles whose components must agree; exact oracles enumerate their k best trees.

@@ -26,7 +26,7 @@ from bbparse.bounding.incumbents import (
     tree_score,
     tree_scores,
 )
-from bbparse.bounding.listing import LATE, try_trees
+from bbparse.bounding.listing import LATE, TreeBound, try_trees
 from bbparse.bounding.multipliers import (
     apply_multipliers,
     arc_leads,
@@ -251,10 +251,9 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
             counters[1] += 2.0 * share
             if by_leads:
                 arc_leads(n_words, node.arc_mod, each, lead)
-            if try_trees(
-                oracle, scratch, node, each, arc_score, shift, call, fewest, limits, slack,
-                incumbents, counters,
-            ):  # fmt: skip
+            tree_bound = TreeBound(arc_score, each, shift, slack)
+            turn = (call, fewest)
+            if try_trees(oracle, scratch, node, tree_bound, turn, limits, incumbents, counters):
                 return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
             floor = floor_to_beat(incumbents, limits.quantum, slack)
             before = size_of(oracle)

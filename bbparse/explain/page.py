@@ -26,7 +26,7 @@ from bbparse.explain.charts import (
     tree_of_nodes,
 )
 from bbparse.explain.terms import PARTS, Term
-from bbparse.show.layout import printable
+from bbparse.show.layout import in_english, printable, runs_to_the_left
 from bbparse.show.svg import Arc, describe_tree, draw_arcs
 from bbparse.show.text import draw_text
 
@@ -72,7 +72,8 @@ def page(explanation: Explanation, *, model: str = "") -> str:
     largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
     return _templates().get_template("page.html").render(
         e=e, model=model, version=__version__, names=PARTS, infinity=math.inf,
-        forms=["root", *e.sentence.forms], word=arcs.word, in_words=e.in_words,
+        forms=["root", *map(in_english, e.sentence.forms)], word=arcs.word,
+        side="rtl" if runs_to_the_left(e.sentence.forms) else "ltr", in_words=e.in_words,
         changes=arcs.changes, image=arcs.best_tree(), lines=lines,
         rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
         losses=[(loss, by_word[loss.mod]) for loss in e.losses],
@@ -93,7 +94,7 @@ class _Arcs:
 
     def word(self, index: int) -> str:
         """Name a word with its number, or the root."""
-        return f"{self.forms[index]} ({index})" if index else "the root"
+        return f"{in_english(self.forms[index])} ({index})" if index else "the root"
 
     def arc(self, head: int, mod: int) -> str:
         """Name an arc: modifier ← head."""
@@ -102,7 +103,8 @@ class _Arcs:
     def short(self, arc: tuple[int, int]) -> str:
         """Name an arc with shortened words."""
         head, mod = (
-            form if len(form) <= 9 else form[:8] + "…" for form in (self.forms[w] for w in arc)
+            in_english(form if len(form) <= 9 else form[:8] + "…")
+            for form in (self.forms[w] for w in arc)
         )
         return f"{mod} ← {head}"
 
@@ -120,7 +122,7 @@ class _Arcs:
         return Markup("; ").join(pieces) + "."
 
     def _quoted(self, index: int) -> Markup:
-        quoted = Markup("<em>“{}”</em>").format(printable(self.forms[index]))
+        quoted = Markup("<em>“{}”</em>").format(printable(in_english(self.forms[index])))
         return quoted if index else Markup("the root")
 
     def best_tree(self) -> Markup:

@@ -18,6 +18,7 @@ from bbparse.factors import FactorView, tree_batches
 from bbparse.problem.parts import PART_NAMES, rows_of
 from bbparse.problem.tree import count_terms, fired_factors, fired_parts, heads_of
 from bbparse.scoring.scorer import PartScorer
+from bbparse.show.layout import in_english
 from bbparse.treebank.encode import encode
 
 if TYPE_CHECKING:
@@ -271,7 +272,10 @@ def names_of(sentence: Sentence) -> list[str]:
     """Return the forms of words, with their numbers where several words have the same form."""
     times = Counter(sentence.forms)
     pairs = enumerate(sentence.forms, start=1)
-    return [f"{form} ({word})" if times[form] > 1 else form for word, form in pairs]
+    return [
+        f"{in_english(form)} ({word})" if times[form] > 1 else in_english(form)
+        for word, form in pairs
+    ]
 
 
 def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:

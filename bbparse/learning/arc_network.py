@@ -141,8 +141,8 @@ class ArcLearner:
         if trees:
             loss += self._trees_loss(examples, batch, ends, scores, d_scores, d_ends, 1.0 / n_words)
         pair_scores_back(
-            ends, sizes, layout, before, *arcs, d_scores, d_ends,
-            w.gradients["arc_table"], w.gradients["arc_out"],
+            ends, sizes, layout, before, arcs, d_scores, d_ends,
+            (w.gradients["arc_table"], w.gradients["arc_out"]),
         )  # fmt: skip
         if self.labels:
             loss += self._labels_loss(batch, ends, heads, labels, d_ends, 1.0 / n_words)
@@ -172,18 +172,22 @@ class ArcLearner:
                 ArcNetwork.KINDS.items(), (chart[7], chart[8]), self._part_columns
             ):
                 names = f"{kind}_out", f"{kind}_table", "none"
-                triple = (*(words[i] for i in order), ends, first, column)
+                triple = tuple([words[i] for i in order])
                 weights = tuple(w.values[name] for name in names)
-                triples.append((triple, weights, tuple(w.gradients[name] for name in names)))
-                scores_of_parts.append(part_scores(*triple, weights))
+                gradients = tuple(w.gradients[name] for name in names)
+                triples.append((triple, column, weights, gradients))
+                scores_of_parts.append(part_scores(*triple, ends, first, column, weights))
             slopes = [np.zeros_like(part) for part in scores_of_parts]
             loss += log_sum(tuple(chart), *scores_of_parts, *slopes)
             for part, right, d_part in zip(scores_of_parts, gold, slopes):
                 loss -= float(part[right].sum())
                 d_part[right] -= 1.0
             slope[head, mod] += (slopes[0] * unit).astype(np.float32)
-            for (triple, weights, gradients), d_part in zip(triples, slopes[1:]):
-                part_scores_back(*triple, weights, d_part * unit, d_ends, gradients)
+            for (triple, column, weights, gradients), d_part in zip(triples, slopes[1:]):
+                slope_of_part = d_part * unit
+                part_scores_back(
+                    triple, ends, first, column, weights, slope_of_part, d_ends, gradients
+                )
         return loss
 
     def _labels_loss(

@@ -31,22 +31,21 @@ _WEIGHTS: dict[str, Rule] = {"weights": (INTS, 1, None)}
 
 
 @kernel
-def _step(  # noqa: PLR0913 – a sentence and the learner's arrays
+def _step(
     n: int,
-    head: NDArray[np.int32],
-    mod: NDArray[np.int32],
-    indices: NDArray[np.int64],
+    arcs: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]],
     heads: NDArray[np.int32],
     rate: float,
     clock: int,
-    weights: NDArray[np.float32],
-    sums: NDArray[np.float64],
-    squares: NDArray[np.float32],
+    learned: tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float32]],
 ) -> float:
     """Take one gradient step on one sentence and return the log-loss before it.
 
-    ``indices`` is int64[A, F], the features of each arc; ``heads``, int32[n+1], is the gold tree.
+    ``arcs`` are heads, modifiers, and the features of each arc, int64[A, F]; ``heads``,
+    int32[n+1], is the gold tree. Weights, their sums over time and the sums of squared gradients
+    are ``learned``.
     """
+    (head, mod, indices), (weights, sums, squares) = arcs, learned
     n_arcs, n_features = indices.shape
     scores = np.empty(n_arcs)
     top = np.full(n + 1, -np.inf)
@@ -94,10 +93,8 @@ def train_pruner(
         for i in watched(random.permutation(chosen), "pruner"):
             head, mod, indices = scorer.features_of_all_arcs(data.values[i])
             heads = data.heads[i]
-            _step(
-                len(heads) - 1, head, mod, indices, heads, settings.rate, clock, weights, sums,
-                squares,
-            )  # fmt: skip
+            learned = weights, sums, squares
+            _step(len(heads) - 1, (head, mod, indices), heads, settings.rate, clock, learned)
             clock += 1
     return np.rint((weights - sums / clock) / QUANTUM).astype(np.int32)
 

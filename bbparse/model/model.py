@@ -104,6 +104,14 @@ class Model:
         config = self.config.with_("model", projective=True)
         return replace(self, maker=replace(self.maker, config=config))
 
+    def with_crossing(self) -> Model:
+        """Return the same model for non-projective trees, too, even if it saw no crossing arcs.
+
+        For trees around arcs that a person has chosen: these may cross.
+        """
+        config = self.config.with_("model", projective=False)
+        return replace(self, maker=replace(self.maker, config=config))
+
     def with_members(self, members: int) -> Model:
         """Return the same model with only `members` of its networks: faster, but less accurate.
 

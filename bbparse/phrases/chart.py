@@ -21,7 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.phrases.grammar import STATES, head_weight, modifier_weight, next_state
+from bbparse.phrases.grammar import (
+    STATES,
+    HeadChild,
+    Modifier,
+    head_weight,
+    modifier_weight,
+    next_state,
+)
 from bbparse.phrases.prune import AFTER, BARE, LEFT, RIGHT, cell
 
 NEG = -np.inf
@@ -64,6 +71,7 @@ class _Bases(NamedTuple):
     state: Ints
     head: Ints
     extra: NDArray[np.float64]  # weight before the modifier: of a head child, of STOP on the right
+    used: Ints  # int32[1]: number of items
 
 
 class _Steps(NamedTuple):
@@ -85,7 +93,7 @@ def _room(n_cells, room):
     return _Bases(
         np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32), np.empty(room, np.int32),
         np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
-        np.empty(room),
+        np.empty(room), np.zeros(1, np.int32),
     )  # fmt: skip
 
 
@@ -143,9 +151,12 @@ def _emit(steps, chart, step_of, n_items, n_edges, kind):
 
 
 @kernel
-def _weigh(model, leaves, cache, side, pair, state, q, label, q_mod, scratch):  # noqa: PLR0913 – words and states of one step
-    """Return the weight of a modifier, or of STOP (label -1), from a cache if it is known."""
-    forms, pairs, possible, table, lexical = model
+def _weigh(model, side, pair, state, q, label, q_mod):
+    """Return the weight of a modifier, or of STOP (label -1), from a cache if it is known.
+
+    The model is the grammar, the weight of words, the leaves, the cache and room for contexts.
+    """
+    (forms, _, pairs, possible, table), lexical, leaves, keys, values, scratch = model
     far = 0 if state == 0 or state == STATES - 1 else 1
     if label < 0:
         plain = np.float64(pairs.stop[side, far, pair])
@@ -153,7 +164,6 @@ def _weigh(model, leaves, cache, side, pair, state, q, label, q_mod, scratch):  
         plain = np.float64(possible[label, side, far, pair])
     if lexical == 0:
         return plain
-    keys, values = cache
     n_leaves = leaves.word.shape[0]
     key = np.uint64(side * pairs.score.shape[0] + pair) * np.uint64(STATES) + np.uint64(state)
     key = (key * np.uint64(n_leaves) + np.uint64(q)) * np.uint64(pairs.root.shape[0] + 1)
@@ -163,26 +173,26 @@ def _weigh(model, leaves, cache, side, pair, state, q, label, q_mod, scratch):  
         mod_tag = leaves.tag[q_mod] if label >= 0 else 0
         mod_number = leaves.number[q_mod] if label >= 0 else 0
         keys[at] = key
-        values[at] = modifier_weight(
-            table, side, pairs.parent[pair], pairs.head[pair], state, leaves.tag[q],
-            leaves.number[q], label, mod_tag, mod_number, forms, scratch,
-        )  # fmt: skip
+        child = HeadChild(
+            side, pairs.parent[pair], pairs.head[pair], state, leaves.tag[q], leaves.number[q]
+        )
+        modifier = Modifier(label, mod_tag, mod_number)
+        values[at] = modifier_weight(table, child, modifier, forms, scratch)
     return lexical * values[at] + (1 - lexical) * plain
 
 
 @kernel
-def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, arcs, lexical, room):  # noqa: C901, PLR0913, PLR0915 – one recurrence
+def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, PLR0915 – one recurrence
     """Build the chart of a sentence from the items that `bbparse.phrases.prune.prune` retained.
 
     Parameters
     ----------
     leaves : Leaves
-    forms, kind, pairs, table
-        Fields of `bbparse.phrases.grammar.Grammar`.
-    possible : float32[S, 2, 2, X]
-        Its dense rules; see `bbparse.phrases.prune.dense_rules`.
-    kept, kept_pair
-        Retained symbols and pairs; see `bbparse.phrases.prune.prune`.
+    grammar : tuple
+        forms, kind and pairs of `bbparse.phrases.grammar.Grammar`, its dense rules float32[S, 2, 2,
+        X] (`bbparse.phrases.prune.dense_rules`), and its table.
+    retained : tuple
+        Symbols and pairs; see `bbparse.phrases.prune.prune`.
     arcs : int32[n + 1, n]
         Coordinates of arcs from head (0: the root) to modifier, or FREE or FORBIDDEN.
     lexical : float
@@ -200,12 +210,12 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
     full : bool
         True if there are more steps than `room`; the chart is then useless.
     """
+    (forms, kind, pairs, possible, table), (kept, kept_pair) = grammar, retained
     n = leaves.ptr.shape[0] - 1
     n_cells, n_leaves = n * (n + 1) // 2, leaves.word.shape[0]
     n_pairs, n_symbols = pairs.score.shape[0], pairs.root.shape[0]
-    model = (forms, pairs, possible, table, lexical)
-    cache = (np.zeros(1 << 16, np.uint64), np.empty(1 << 16))
     scratch = np.empty(7, np.uint64)
+    model = grammar, lexical, leaves, np.zeros(1 << 16, np.uint64), np.empty(1 << 16), scratch
     chart = Chart(
         np.zeros(room + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
         np.empty(room), np.empty(room, np.int32), np.full(room, -1, np.int32),
@@ -221,7 +231,6 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
     )  # fmt: skip
     first, last = np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32)  # phrases of a cell
     right_bases, left_bases = _room(n_cells, room), _room(n_cells, room)
-    n_bases = np.zeros(2, np.int32)
     by_head = np.argsort(pairs.head)
     head_ptr = np.searchsorted(pairs.head[by_head], np.arange(n_symbols + 1))
     n_items, n_edges = 1, 0
@@ -250,9 +259,8 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
                             if arc == FORBIDDEN or possible[label, side, 1, x] == NEG:
                                 continue
                             weight = bases.extra[b] + _weigh(
-                                model, leaves, cache, side, x, bases.state[b], q, label, q_mod,
-                                scratch,
-                            )  # fmt: skip
+                                model, side, x, bases.state[b], q, label, q_mod
+                            )
                             state = next_state(bases.state[b], kind[label]) if lexical > 0 else 1
                             key = x * STATES + state
                             if side == 1:
@@ -268,9 +276,9 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
                 if kept[c, pairs.parent[x]]:
                     weight = 0.0
                     if step_of[r] == RIGHT:
-                        weight = _weigh(model, leaves, cache, 1, x, state, q, -1, 0, scratch)
+                        weight = _weigh(model, 1, x, state, q, -1, 0)
                         state = STATES - 1
-                    weight += _weigh(model, leaves, cache, 0, x, state, q, -1, 0, scratch)
+                    weight += _weigh(model, 0, x, state, q, -1, 0)
                     _offer(steps, pairs.parent[x], q, r, 0, weight, FREE)
             if width == 1:
                 for q in range(leaves.ptr[i], leaves.ptr[i + 1]):
@@ -282,7 +290,7 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
             first[c] = n_items
             n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
             words_end = n_items if width == 1 else first[c]
-            right_bases.start[c], left_bases.start[c] = n_bases[1], n_bases[0]
+            right_bases.start[c], left_bases.start[c] = right_bases.used[0], left_bases.used[0]
             for turn in range(2):  # tags first, then phrases over them
                 start, end = (first[c], words_end) if turn == 0 else (words_end, n_items)
                 for p in range(start, end):
@@ -300,12 +308,12 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
                                 leaves.number[q], forms, scratch,
                             )  # fmt: skip
                         if bare:
-                            _add_base(right_bases, n_bases, 1, p, x, 0, q, weight, steps)
-                        weight += _weigh(model, leaves, cache, 1, x, 0, q, -1, 0, scratch)
+                            _add_base(steps, right_bases, p, x, 0, q, weight)
+                        weight += _weigh(model, 1, x, 0, q, -1, 0)
                         if bare and kept_pair[c, x] & (1 << AFTER):
-                            _add_base(left_bases, n_bases, 0, p, x, 0, q, weight, steps)
+                            _add_base(steps, left_bases, p, x, 0, q, weight)
                         if over_tag:
-                            weight += _weigh(model, leaves, cache, 0, x, 0, q, -1, 0, scratch)
+                            weight += _weigh(model, 0, x, 0, q, -1, 0)
                             _offer(steps, pairs.parent[x], q, p, 0, weight, FREE)
                 if turn == 0:
                     n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
@@ -313,13 +321,13 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
             for r in range(begin, pairs_end):
                 x, state, q = chart.symbol[r] // STATES, chart.symbol[r] % STATES, chart.head[r]
                 if step_of[r] == LEFT:
-                    _add_base(left_bases, n_bases, 0, r, x, state, q, 0.0, steps)
+                    _add_base(steps, left_bases, r, x, state, q, 0.0)
                     continue
-                _add_base(right_bases, n_bases, 1, r, x, state, q, 0.0, steps)
+                _add_base(steps, right_bases, r, x, state, q, 0.0)
                 if kept_pair[c, x] & (1 << AFTER):
-                    weight = _weigh(model, leaves, cache, 1, x, state, q, -1, 0, scratch)
-                    _add_base(left_bases, n_bases, 0, r, x, STATES - 1, q, weight, steps)
-            right_bases.end[c], left_bases.end[c] = n_bases[1], n_bases[0]
+                    weight = _weigh(model, 1, x, state, q, -1, 0)
+                    _add_base(steps, left_bases, r, x, STATES - 1, q, weight)
+            right_bases.end[c], left_bases.end[c] = right_bases.used[0], left_bases.used[0]
             if steps.counts[1]:
                 return chart, step_of, True
     top = cell(n, 0, n)
@@ -329,8 +337,9 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
         if pairs.root[label] > NEG and arc != FORBIDDEN:
             weight = np.float64(pairs.root[label])
             if lexical > 0:
+                modifier = Modifier(label, leaves.tag[q], leaves.number[q])
                 weight = modifier_weight(
-                    table, 2, 0, 0, 0, 0, 0, label, leaves.tag[q], leaves.number[q], forms, scratch
+                    table, HeadChild(2, 0, 0, 0, 0, 0), modifier, forms, scratch
                 )
             _offer(steps, 0, 0, p, 0, weight, arc)
     has_tree = steps.counts[0] > 0
@@ -348,8 +357,8 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
 
 
 @kernel
-def _add_base(bases, count, side, item, pair, state, head, extra, steps):  # noqa: PLR0913 – the fields of one item
-    at = count[side]
+def _add_base(steps, bases, item, pair, state, head, extra):
+    at = bases.used[0]
     if at >= bases.item.shape[0]:
         steps.counts[1] = 1
         return
@@ -358,4 +367,4 @@ def _add_base(bases, count, side, item, pair, state, head, extra, steps):  # noq
     bases.state[at] = state
     bases.head[at] = head
     bases.extra[at] = extra
-    count[side] = at + 1
+    bases.used[0] = at + 1

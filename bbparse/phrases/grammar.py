@@ -66,6 +66,25 @@ class Forms(NamedTuple):
     base: Ints  # the lowest of joined categories
 
 
+class HeadChild(NamedTuple):
+    """A head child, below its parent, as one more modifier finds it; numbers."""
+
+    side: int  # of the modifier: 1 right, 0 left, 2 below the root
+    parent: int
+    head: int
+    state: int
+    tag: int
+    word: int
+
+
+class Modifier(NamedTuple):
+    """A modifier's category (-1: STOP), and the tag and the word of its head; numbers."""
+
+    label: int
+    tag: int
+    word: int
+
+
 @kernel
 def next_state(state, kind):
     """Return the state between the head and the next modifier, after one of this kind."""
@@ -83,8 +102,9 @@ def head_contexts(parent, tag, word, forms, out):
 
 
 @kernel
-def label_contexts(side, parent, head, state, tag, word, forms, out):
+def label_contexts(child, forms, out):
     """Write the context levels of a modifier's category and tag into uint64[7]."""
+    side, parent, head, state, tag, word = child
     state = 0 if state == STATES - 1 else state
     out[6] = mix(mix(np.uint64(2), side), forms.base[parent])
     key = mix(mix(mix(np.uint64(3), side), forms.plain[parent]), forms.plain[head])
@@ -98,10 +118,11 @@ def label_contexts(side, parent, head, state, tag, word, forms, out):
 
 
 @kernel
-def word_contexts(side, parent, head, state, tag, word, label, mod_tag, forms, out):  # noqa: PLR0913 – the words of one step
+def word_contexts(child, modifier, forms, out):
     """Write the context levels of a modifier's word into uint64[5]."""
-    label = forms.plain[label]
-    out[4] = mix(np.uint64(6), mod_tag)
+    side, parent, head, state, tag, word = child
+    label = forms.plain[modifier.label]
+    out[4] = mix(np.uint64(6), modifier.tag)
     out[3] = mix(mix(out[4], 7), label)
     out[2] = mix(mix(mix(mix(out[3], 9), side), forms.base[parent]), tag)
     out[1] = mix(out[2], word)
@@ -117,15 +138,13 @@ def head_weight(table, parent, head, tag, word, forms, scratch):
 
 
 @kernel
-def modifier_weight(  # noqa: PLR0913 – the words of one step
-    table, side, parent, head, state, tag, word, label, mod_tag, mod_word, forms, scratch
-):
-    """Compute log P(category and tag of a modifier) + WORDS·log P(its word); label -1 is STOP."""
-    label_contexts(side, parent, head, state, tag, word, forms, scratch)
-    score = backed_off(table, scratch, (label + 1) * 256 + mod_tag, FLOOR)
-    if label >= 0:
-        word_contexts(side, parent, head, state, tag, word, label, mod_tag, forms, scratch)
-        score += WORDS * backed_off(table, scratch[:5], mod_word, FLOOR)
+def modifier_weight(table, child, modifier, forms, scratch):
+    """Compute log P(category and tag of a modifier) + WORDS·log P(its word)."""
+    label_contexts(child, forms, scratch)
+    score = backed_off(table, scratch, (modifier.label + 1) * 256 + modifier.tag, FLOOR)
+    if modifier.label >= 0:
+        word_contexts(child, modifier, forms, scratch)
+        score += WORDS * backed_off(table, scratch[:5], modifier.word, FLOOR)
     return score
 
 
@@ -141,13 +160,14 @@ def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
     at = 0
     for i in range(modifiers.shape[0]):
         side, parent, head, state, tag, word, label, mod_tag, mod_word = modifiers[i]
+        child = HeadChild(side, parent, head, state, tag, word)
         out = label_keys[0, i]
-        label_contexts(side, parent, head, state, tag, word, forms, out)
+        label_contexts(child, forms, out)
         for level in range(out.shape[0]):
             label_keys[1, i, level] = mix(out[level], (label + 1) * 256 + mod_tag)
         if label >= 0:
             out = word_keys[0, at]
-            word_contexts(side, parent, head, state, tag, word, label, mod_tag, forms, out)
+            word_contexts(child, Modifier(label, mod_tag, mod_word), forms, out)
             for level in range(out.shape[0]):
                 word_keys[1, at, level] = mix(out[level], mod_word)
             at += 1

@@ -277,7 +277,7 @@ class _Sentence:
         g, room = p.grammar, 1000 + 16 * int(np.count_nonzero(kept_pair))  # most have fewer steps
         while True:
             chart, step_of, full = build_chart(
-                self.leaves, g.forms, g.kind, g.pairs, p.rules, g.table, kept, kept_pair, arcs,
+                self.leaves, (g.forms, g.kind, g.pairs, p.rules, g.table), (kept, kept_pair), arcs,
                 p.settings.lexical, room,
             )  # fmt: skip
             if not full:

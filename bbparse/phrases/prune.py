@@ -92,6 +92,21 @@ def _part(pair, first, more, out_first, out_more, hook, around, over):
 
 
 @kernel
+def _divided(division, kept, candidates, bits, best):
+    """List the pairs that divide retained ones; return how many there are."""
+    count = 0
+    for y in range(kept.shape[0]):
+        if kept[y] != 0:
+            for d in range(division.ptr[y], division.ptr[y + 1]):
+                x = division.pair[d]
+                candidates[count], bits[x] = x, kept[y]
+                for step in range(4):
+                    best[step, x] = NEG
+                count += 1
+    return count
+
+
+@kernel
 def _inside(leaf, pairs, division, kept, kept_pair, entries, phrase, hook):  # noqa: C901 – one recurrence
     n, n_tags = leaf.shape
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
@@ -106,15 +121,8 @@ def _inside(leaf, pairs, division, kept, kept_pair, entries, phrase, hook):  # n
         for i in range(n - width + 1):
             j = i + width
             c = cell(n, i, j)
-            inner, count = phrase[c], 0
-            for y in range(kept_pair.shape[1]):
-                if kept_pair[c, y] != 0:
-                    for d in range(division.ptr[y], division.ptr[y + 1]):
-                        x = division.pair[d]
-                        candidates[count], bits[x] = x, kept_pair[c, y]
-                        for step in range(4):
-                            best[step, x] = NEG
-                        count += 1
+            inner = phrase[c]
+            count = _divided(division, kept_pair[c], candidates, bits, best)
             for k in range(i + 1, j if count > 0 else i + 1):
                 a, b = cell(n, i, k), cell(n, k, j)
                 p, q, r, t = start[a], end[a], start[b], end[b]
@@ -170,10 +178,22 @@ def _offer(pairs, symbols, hook):
 
 
 @kernel
-def _outside(n, n_tags, pairs, floor, entries, phrase, around, hook, o_hook, kept, kept_pair):  # noqa: C901, PLR0913 – one recurrence
+def _take(pairs, symbols, hook, above):
+    """Compute the outside scores of phrases from those that they have as modifiers."""
+    for m in range(symbols.shape[0]):
+        if symbols[m] > NEG:
+            for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
+                x, side = pairs.rule_pair[r], pairs.rule_side[r]
+                for far in range(2):
+                    _raise_to(above, m, hook[side, far, x] + pairs.rule_score[r, far])
+
+
+@kernel
+def _outside(shape, pairs, floor, entries, phrases, hooks, kept, kept_pair):  # noqa: C901 – one recurrence
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
     over = np.full((4, score.shape[0]), NEG, np.float32)  # outside values of retained pairs
     count = np.zeros(4, np.int32)
+    (n, n_tags), phrase, around, hook, o_hook = shape, phrases[0], phrases[1], hooks[0], hooks[1]
     start, end, pair, value, outside, hook_of = entries
     around[cell(n, 0, n)] = pairs.root
     reached = np.zeros(around.shape[0], np.bool_)  # cells that are in some tree
@@ -186,13 +206,7 @@ def _outside(n, n_tags, pairs, floor, entries, phrase, around, hook, o_hook, kep
                 continue
             symbols, above = phrase[c], around[c]
             if hook_of[c] >= 0:
-                ring = o_hook[hook_of[c]]
-                for m in range(symbols.shape[0]):
-                    if symbols[m] > NEG:
-                        for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
-                            x, side = pairs.rule_pair[r], pairs.rule_side[r]
-                            for far in range(2):
-                                _raise_to(above, m, ring[side, far, x] + pairs.rule_score[r, far])
+                _take(pairs, symbols, o_hook[hook_of[c]], above)
             for tags in range(2):  # phrases first, then the tags below them
                 for e in range(start[c], end[c]):
                     x = pair[e]
@@ -284,7 +298,7 @@ def _possible(leaf, pairs):
 
 @kernel
 def _prune(leaf, pairs, margin, division, coarse_kept, coarse_pair):
-    n, n_tags = leaf.shape
+    n = leaf.shape[0]
     n_cells, n_symbols, n_pairs = coarse_kept.shape[0], pairs.root.shape[0], pairs.score.shape[0]
     is_used = np.zeros(n_pairs, np.bool_)
     room, n_hooks = 0, 0
@@ -315,10 +329,7 @@ def _prune(leaf, pairs, margin, division, coarse_kept, coarse_pair):
     if best > NEG:
         floor = best - np.float32(margin) - np.float32(1e-4) * n
         small_kept = np.zeros((n_cells, number.shape[0]), np.uint8)
-        _outside(
-            n, n_tags, small, floor, entries, phrase[0], phrase[1], hooks[0], hooks[1], kept,
-            small_kept,
-        )  # fmt: skip
+        _outside(leaf.shape, small, floor, entries, phrase, hooks, kept, small_kept)
         for x in range(number.shape[0]):
             kept_pair[:, number[x]] = small_kept[:, x]
     return best, kept, kept_pair

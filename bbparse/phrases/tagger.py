@@ -153,7 +153,7 @@ class TrigramTagger:
         ptr, numbers = flat([layer.lists.get(word, unknown) for word in words])
         scale = self.scale * LAYER_QUANTUM
         counts, labels, scores = score_words(
-            self.tagger.encode(words), PAD, ptr, numbers, MAX_TAGS, layer.compiled,
+            self.tagger.encode(words), PAD, (ptr, numbers), MAX_TAGS, layer.compiled,
             layer.weights.table, NO_MORE, True,
         )  # fmt: skip
         keep = np.arange(labels.shape[1]) < counts[:, None]

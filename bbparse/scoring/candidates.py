@@ -183,7 +183,7 @@ def score_candidates(
         walk_parts(walk, parts, tables, weights, unit, into, part_templates)
     if want[2]:
         _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
-    return sib[:], gc[:], gsib[:], scores, start
+    return (sib[:], gc[:], gsib[:]), scores, start
 
 
 @kernel

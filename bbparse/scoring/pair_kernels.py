@@ -142,8 +142,12 @@ def far_scores(both, sizes, first, before, table, out_w, head, mod):
 
 
 @kernel
-def pair_scores_back(both, sizes, layout, before, table, out_w, d_out, d_both, d_table, d_out_w):  # noqa: PLR0913 – weights, scores and the gradients of each
-    """Add the gradients of `pair_scores` from those of the scores, which are 0 without an arc."""
+def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weights):
+    """Add the gradients of `pair_scores` from those of the scores, which are 0 without an arc.
+
+    ``weights`` are the last two arguments of `pair_scores`, ``d_weights`` their gradients.
+    """
+    (table, out_w), (d_table, d_out_w) = weights, d_weights
     first, size = layout
     pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])
     c_at = np.uint64(2) * pairs

@@ -36,12 +36,9 @@ def part_row(h: int, x: int, m: int) -> int:
 
 
 @kernel
-def _columns(at: int, size: int) -> tuple[np.uint64, ...]:
-    """Return the first columns of the six vectors p, q, r, c, d, e of a word."""
-    return (
-        np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size),
-        np.uint64(at + 3 * size), np.uint64(at + 4 * size), np.uint64(at + 5 * size),
-    )  # fmt: skip
+def _columns(at: int, size: int) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Return the first columns of three vectors of a word, side by side from column ``at``."""
+    return np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size)
 
 
 @kernel
@@ -56,7 +53,7 @@ def part_scores(
     out_w, table, none = weights
     size = out_w.shape[0]
     length = np.uint64(size)
-    p, q, r, c, d, e = _columns(at, size)
+    (p, q, r), (c, d, e) = _columns(at, size), _columns(at + 3 * size, size)
     product = np.empty(size, np.float32)
     rest = np.empty(size, np.float32)
     lanes = np.empty(size, np.float32)
@@ -85,17 +82,20 @@ def part_scores(
 
 
 @kernel
-def part_scores_back(  # noqa: PLR0913 – weights, scores and the gradients of each
-    head: Ints, third: Ints, mod: Ints, both: Floats, begin: int, at: int,
-    weights: tuple[Any, ...], d_out: NDArray[np.float64], d_both: Floats,
-    d_weights: tuple[Any, ...],
+def part_scores_back(
+    words: tuple[Ints, Ints, Ints], both: Floats, begin: int, at: int, weights: tuple[Any, ...],
+    d_out: NDArray[np.float64], d_both: Floats, d_weights: tuple[Any, ...],
 ) -> None:  # fmt: skip
-    """Add the gradients of `part_scores` from those of the scores."""
+    """Add the gradients of `part_scores` from those of the scores.
+
+    ``words`` are the first three arguments of `part_scores`.
+    """
+    head, third, mod = words
     out_w, table, none = weights
     d_out_w, d_table, d_none = d_weights
     size = out_w.shape[0]
     length = np.uint64(size)
-    p, q, r, c, d, e = _columns(at, size)
+    (p, q, r), (c, d, e) = _columns(at, size), _columns(at + 3 * size, size)
     third_r = np.empty(size, np.float32)
     third_e = np.empty(size, np.float32)
     d_r = np.empty(size, np.float32)

@@ -99,7 +99,7 @@ class PartScorer:
         Outermost grandchildren share the words of grandchildren.
         """
         arcs = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
-        sib, gc, gsib, scores, start = score_candidates(
+        (sib, gc, gsib), scores, start = score_candidates(
             values, *arcs, projective, single_root, self.weights, self.quantum,
             self._compiled,
         )  # fmt: skip

@@ -10,7 +10,7 @@ import math
 import os
 import signal
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from importlib.resources import files
@@ -32,7 +32,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from bbparse import __version__
-from bbparse.serve import udpipe
+from bbparse.serve import inception, udpipe
 from bbparse.serve.guard import Guard, Protocol
 from bbparse.serve.pool import Metrics, Pool
 from bbparse.serve.schema import Options, ParseRequest, TextOptions, with_bodies
@@ -133,6 +133,8 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
         response = {"models": pool.models, "default_model": next(iter(pool.models))}
         return JSONResponse(response, headers=_ANYONE)
 
+    _add_recommender(app, answer, model_of)
+
     @app.post("/v1/models/reload", tags=["service"], summary="Load the models again")
     async def load_anew(request: Request) -> Response:
         """Reload, from this machine only. Requests continue; /health shows the generation."""
@@ -170,6 +172,28 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
     document = app.openapi
     app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
     return app
+
+
+def _add_recommender(
+    app: FastAPI, answer: Callable[[str, dict[str, Any]], AsyncGenerator[bytes, None]],
+    model_of: Callable[[str], str],
+) -> None:  # fmt: skip
+    """Add the paths for INCEpTION."""
+
+    @app.post("/inception/predict", tags=["INCEpTION"], summary="Suggest arcs")
+    @app.post("/inception/{model}/predict", tags=["INCEpTION"], summary="Suggest arcs")
+    async def predict(body: inception.Predict, model: str = "") -> Response:
+        """Add an arc for each word without one, the best around those that the document has."""
+        fields = {"model": model, "inception": body.model_dump(by_alias=True)}
+        text = await _joined(answer("inception", fields))
+        return JSONResponse({"document": text.decode("utf-8", "surrogatepass")})
+
+    @app.post("/inception/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    @app.post("/inception/{model}/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    async def train(body: inception.Train, model: str = "") -> Response:
+        """Accept documents, and neither store them nor learn from them."""
+        text = f"nothing is stored or learned: {model_of(model)} stays as it is"
+        return JSONResponse({"trained": False, "message": text})
 
 
 async def _joined(pieces: AsyncIterator[bytes]) -> bytes:

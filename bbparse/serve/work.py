@@ -33,10 +33,12 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import sentence_of
 from bbparse.parsing.valid import rules_for
 from bbparse.problem import Problem
-from bbparse.serve import udpipe, wire
+from bbparse.serve import inception, udpipe, wire
+from bbparse.serve.inception import Predict
 from bbparse.serve.schema import Constraint, ParseRequest
 from bbparse.serve.settings import Refused
 from bbparse.show.formats import FORMATS, Style, as_conllu, sentence_record
+from bbparse.show.layout import in_english
 from bbparse.show.svg import Arc, describe_tree, draw_arcs
 from bbparse.text import sentences_of_text
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu
@@ -54,12 +56,13 @@ _EXPLAIN_NODES = 200
 class Job(ParseRequest):
     """A request, checked as far as possible without a model."""
 
-    kind: Literal["parse", "process", "explain"]
+    kind: Literal["parse", "process", "explain", "inception"]
     left: float = math.inf  #: Seconds until its deadline.
     skip: int = 0  #: Number of pieces received from an earlier worker.
     max_words: int = 1000  #: As `max_tree_words`, see `bbparse.serve.settings.Settings`.
     max_tree_words: int = 200_000
     udpipe: dict[str, str] = Field({})
+    inception: Predict | None = Field(None)
     sentences: int = 0  #: Number of sentences done.
     n_words: int = 0  #: Number of their words.
     _end: Deadline = PrivateAttr(NO_DEADLINE)
@@ -81,6 +84,10 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
     parser = parsers[job.model]
     if job.kind == "process":
         yield from udpipe.answer(parser, job.model, job.udpipe, partial(parses, parser, job=job))
+        return
+    if job.inception is not None:
+        job.keep_heads, job.confidence = True, NOTE in parser.notes
+        yield inception.answer(parser, job.inception, partial(parses, job=job))
         return
     sentences = _sentences(parser, job)
     if job.kind == "explain":
@@ -229,8 +236,8 @@ def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, 
         arcs = []
         for m, head in enumerate(tree.heads, start=1):
             label = tree.labels[m - 1] if tree.labels else ""
-            above = sentence.forms[head - 1] if head else "the root"
-            tip = f"{sentence.forms[m - 1]} ← {above}{f', {label}' if label else ''}"
+            above = in_english(sentence.forms[head - 1]) if head else "the root"
+            tip = f"{in_english(sentence.forms[m - 1])} ← {above}{f', {label}' if label else ''}"
             arcs.append(Arc(head, m, label, tip=tip))
         entry["svg"] = draw_arcs(
             sentence.forms, arcs, sentence.upos, interactive=True, title="The best tree",
@@ -271,6 +278,11 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
         for request in requests:
             list(pieces(parsers, Job(kind="parse", model=name, words=words, **request)))
         list(pieces(parsers, Job(kind="explain", model=name, words=words)))
+        crossing = Sentence.from_words(
+            [form for form, _ in words[0]], upos=[tag for _, tag in words[0]],
+            heads=[3, 4, 0, NO_HEAD], deprels=["det", "nsubj", "root", "_"],
+        )  # fmt: skip
+        list(Parser(parser.model.with_crossing()).parse_around([crossing], reasons=False))
         if parser.tagger is not None and parser.tokenizer is not None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 

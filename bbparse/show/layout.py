@@ -37,15 +37,27 @@ def levels(spans: Sequence[tuple[int, int]], *, apart: bool = False) -> list[int
 
 
 def printable(text: str) -> str:
-    """Escape the characters of a text that control a terminal or are invisible."""
+    """Escape the characters of a text that control a terminal or are invisible.
+
+    Joiners and direction marks stay: scripts need them, and they affect nothing further away.
+    """
     if text.isprintable():
         return text
     return "".join(
         c
-        if c.isprintable() or c in "\u200c\u200d" or unicodedata.category(c) == "Zs"
+        if c.isprintable() or c in "\u200c\u200d\u200e\u200f" or unicodedata.category(c) == "Zs"
         else c.encode("unicode_escape").decode("ascii")
         for c in text
     )
+
+
+def in_english(form: str) -> str:
+    """Return a word for an English text: right-to-left letters do not reorder what follows it.
+
+    A left-to-right mark after the word keeps numbers, arrows and punctuation in their order.
+    """
+    has_letters = any(unicodedata.bidirectional(c) in ("R", "AL") for c in form)
+    return f"{form}\u200e" if has_letters else form
 
 
 def columns(text: str) -> int:

@@ -17,6 +17,7 @@ from bbparse.show.layout import (
     check_tree_columns,
     label_width,
     printable,
+    runs_to_the_left,
 )
 from bbparse.show.layout import lay_out as _lay_out
 
@@ -142,9 +143,12 @@ def draw_arcs(
     lines.append(f'<desc id="d{id_suffix}">{markup(description)}</desc>')
     if style:
         lines.append(f"<style>{style}</style>")
+    # In such a line, brackets are mirrored.
+    direction = ' direction="rtl"' if runs_to_the_left(forms) else ""
     for i, (form, x) in enumerate(zip(forms, layout.centres)):
         lines.append(
-            f'<text class="bbp-form" x="{x:.1f}" y="{layout.baseline:.1f}">{markup(form)}</text>'
+            f'<text class="bbp-form" x="{x:.1f}" y="{layout.baseline:.1f}"{direction}>'
+            f"{markup(form)}</text>"
         )
         if tags and tags[i]:
             y = layout.baseline + TAG_SIZE + 6.0

@@ -127,11 +127,10 @@ def score_labels(
 
 
 @kernel
-def score_words(  # noqa: PLR0913 – the arrays of a layer
+def score_words(
     values: NDArray[np.uint64],
     pad: int,
-    cand_ptr: Ints,
-    cand_label: Ints,
+    candidates: tuple[Ints, Ints],
     most: int,
     templates: TagTemplates,
     table: tuple[Any, ...],
@@ -140,11 +139,12 @@ def score_words(  # noqa: PLR0913 – the arrays of a layer
 ) -> tuple[Ints, Ints, Longs]:
     """Candidates of the words of a sentence: counts int32[n], labels int32[n, K], int64[n, K].
 
-    Word i has ``cand_label[cand_ptr[i]:cand_ptr[i+1]]``, one at least, of which ``most`` are kept,
-    by their own scores; all but rare words have fewer. One alone is scored only if ``every_word``
-    is. The table is that of `bbparse.tagging.layer.Weights`; ``more`` (int32[n, L] or [0, L]) is
-    added to the scores of labels.
+    With candidates (ptr, label), word i has ``label[ptr[i]:ptr[i+1]]``, one at least, of which
+    ``most`` are kept, by their own scores; all but rare words have fewer. One alone is scored only
+    if ``every_word`` is. The table is that of `bbparse.tagging.layer.Weights`; ``more`` (int32[n,
+    L] or [0, L]) is added to the scores of labels.
     """
+    cand_ptr, cand_label = candidates
     n = cand_ptr.shape[0] - 1
     counts = np.empty(n, np.int32)
     widest = 1
@@ -180,11 +180,10 @@ def score_words(  # noqa: PLR0913 – the arrays of a layer
 
 
 @kernel
-def label_words(  # noqa: PLR0913 – the arrays of a layer
+def label_words(
     values: NDArray[np.uint64],
     pad: int,
-    cand_ptr: Ints,
-    cand_label: Ints,
+    candidates: tuple[Ints, Ints],
     most: int,
     templates: TagTemplates,
     table: tuple[Any, ...],
@@ -193,7 +192,7 @@ def label_words(  # noqa: PLR0913 – the arrays of a layer
 ) -> Ints:
     """Labels of the words of a sentence, int32[n]; see `score_words` and `best_sequence`."""
     counts, labels, scores = score_words(
-        values, pad, cand_ptr, cand_label, most, templates, table, more, False
+        values, pad, candidates, most, templates, table, more, False
     )
     places = np.empty(counts.shape[0], np.int32)
     best_sequence(counts, labels, scores, bigrams, places)

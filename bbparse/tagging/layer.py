@@ -186,7 +186,7 @@ class Layer:
     ) -> Ints:
         """As `find`, of and with the numbers of labels; lists as `flat` has them."""
         return label_words(
-            values, self._reach, ptr, numbers, MOST, self.compiled, self.weights.table,
+            values, self._reach, (ptr, numbers), MOST, self.compiled, self.weights.table,
             self.bigrams, NO_MORE if more is None else more,
         )  # fmt: skip
 

@@ -71,6 +71,14 @@ class Learned(NamedTuple):
     squares: Reals
 
 
+class Step(NamedTuple):
+    """How to learn from a sentence."""
+
+    cost: int  #: What a wrong label scores too much, in quanta.
+    rate: float  #: AdaGrad's step, in quanta.
+    clock: int  #: Number of the sentence, for the average.
+
+
 @kernel
 def _change(learned: Learned, place: int, sign: int, rate: float, clock: int) -> None:
     weights, sums, squares = learned
@@ -81,16 +89,54 @@ def _change(learned: Learned, place: int, sign: int, rate: float, clock: int) ->
 
 
 @kernel
-def learn_sentence(  # noqa: C901, PLR0913, PLR0915 – the arrays of a layer
+def _scored(
+    features: Ints, candidates: Ints, gold: int, n_labels: int, cost: int, weights: Ints,
+    labels: Ints, scores: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Write the candidates of a word, the gold label among them, and their scores; count them."""
+    count = 0
+    there = False
+    for label in candidates:
+        labels[count] = label
+        there |= label == gold
+        count += 1
+    if not there:
+        labels[count] = gold
+        count += 1
+    for k in range(count):
+        scores[k] = 0 if labels[k] == gold else cost
+    if count > 1:
+        for feature in features:
+            if feature >= 0:
+                place = np.int64(feature) * n_labels
+                for k in range(count):
+                    scores[k] += weights[place + labels[k]]
+    return count
+
+
+@kernel
+def _learn_chain(chain: Learned, gold: Ints, found: Ints, border: int, step: Step) -> None:
+    """Learn from the pairs of labels in a row, those at the borders of the sentence included."""
+    right_before = wrong_before = border
+    for i in range(gold.shape[0] + 1):
+        right = gold[i] if i < gold.shape[0] else border
+        wrong = found[i] if i < gold.shape[0] else border
+        if right != wrong or right_before != wrong_before:
+            here = right_before * (border + 1) + right
+            _change(chain, here, 1, step.rate, step.clock)
+            here = wrong_before * (border + 1) + wrong
+            _change(chain, here, -1, step.rate, step.clock)
+        right_before, wrong_before = right, wrong
+
+
+@kernel
+def learn_sentence(
     features: Ints,
-    cand_ptr: Ints,
-    cand_label: Ints,
+    candidates: tuple[Ints, Ints],
     gold: Ints,
     n_labels: int,
     most: int,
-    cost: int,
-    rate: float,
-    clock: int,
+    step: Step,
     own: Learned,
     chain: Learned,
 ) -> int:
@@ -98,10 +144,10 @@ def learn_sentence(  # noqa: C901, PLR0913, PLR0915 – the arrays of a layer
 
     Features (int32[n, T]) of -1 take no part. Of the candidates of a word (to which the gold label
     is added where it is not among them) ``most`` are kept for the search, the gold label among
-    them; a wrong label has a cost, and AdaGrad's step is ``rate``, both in quanta. ``clock`` is the
-    number of the sentence, for the average. ``own`` has place ``feature * n_labels + label``,
-    ``chain``, of two labels in a row, (n_labels + 1)² places, or one where there are none.
+    them. ``own`` has place ``feature * n_labels + label``, ``chain``, of two labels in a row,
+    (n_labels + 1)² places, or one where there are none.
     """
+    cand_ptr, cand_label = candidates
     n = gold.shape[0]
     n_features = features.shape[1]
     counts = np.empty(n, np.int32)
@@ -110,23 +156,10 @@ def learn_sentence(  # noqa: C901, PLR0913, PLR0915 – the arrays of a layer
     own_labels = np.empty(n_labels + 1, np.int32)
     own_scores = np.empty(n_labels + 1, np.int64)
     for i in range(n):
-        count = 0
-        there = False
-        for k in range(cand_ptr[i], cand_ptr[i + 1]):
-            own_labels[count] = cand_label[k]
-            there |= cand_label[k] == gold[i]
-            count += 1
-        if not there:
-            own_labels[count] = gold[i]
-            count += 1
-        for k in range(count):
-            own_scores[k] = 0 if own_labels[k] == gold[i] else cost
-        if count > 1:
-            for f in range(n_features):
-                if features[i, f] >= 0:
-                    place = np.int64(features[i, f]) * n_labels
-                    for k in range(count):
-                        own_scores[k] += own.weights[place + own_labels[k]]
+        count = _scored(
+            features[i], cand_label[cand_ptr[i] : cand_ptr[i + 1]], gold[i], n_labels, step.cost,
+            own.weights, own_labels, own_scores,
+        )  # fmt: skip
         counts[i] = best_first(own_labels, own_scores, count, most)
         there = False
         for k in range(counts[i]):
@@ -143,27 +176,19 @@ def learn_sentence(  # noqa: C901, PLR0913, PLR0915 – the arrays of a layer
     places = np.empty(n, np.int32)
     best_sequence(counts, labels, scores, chain.weights.reshape((size, size)), places)
     errors = 0
+    found = np.empty(n, np.int32)
     for i in range(n):
-        found = labels[i, places[i]]
-        if found == gold[i]:
+        found[i] = labels[i, places[i]]
+        if found[i] == gold[i]:
             continue
         errors += 1
         for f in range(n_features):
             if features[i, f] >= 0:
                 place = np.int64(features[i, f]) * n_labels
-                _change(own, place + gold[i], 1, rate, clock)
-                _change(own, place + found, -1, rate, clock)
+                _change(own, place + gold[i], 1, step.rate, step.clock)
+                _change(own, place + found[i], -1, step.rate, step.clock)
     if border and errors:
-        right_before = wrong_before = border
-        for i in range(n + 1):
-            right = gold[i] if i < n else border
-            wrong = labels[i, places[i]] if i < n else border
-            if right != wrong or right_before != wrong_before:
-                here = right_before * size + right
-                _change(chain, here, 1, rate, clock)
-                here = wrong_before * size + wrong
-                _change(chain, here, -1, rate, clock)
-            right_before, wrong_before = right, wrong
+        _learn_chain(chain, gold, found, border, step)
     return errors
 
 
@@ -228,8 +253,8 @@ def train_layer(  # noqa: PLR0913 – settings of a layer
             some = features[i]
             dropped = random.random(some.shape, np.float32) < settings.dropout
             learn_sentence(
-                np.where(dropped, np.int32(-1), some), *candidates[i], lessons[i].gold, n_labels,
-                MOST, cost, rate, clock, own, chain,
+                np.where(dropped, np.int32(-1), some), candidates[i], lessons[i].gold, n_labels,
+                MOST, Step(cost, rate, clock), own, chain,
             )  # fmt: skip
             clock += 1
 

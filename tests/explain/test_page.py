@@ -300,3 +300,15 @@ def test_curves(curve: list[Point]) -> None:
     for points in (*chart["lines"].values(), chart["between"]):
         for x, y in (map(float, point.split(",")) for point in points.split()):
             assert 0 <= x <= chart["width"] and 0 <= y <= chart["height"]
+
+
+def test_words_from_right_to_left() -> None:
+    sentence = Sentence.from_words(
+        ["הילדה", "קראה", "את", "את", "."], upos=["NOUN", "VERB", "ADP", "NOUN", "PUNCT"]
+    )
+    text = page(explain(toy.parser(), sentence))
+    assert '<h1 dir="auto">' in text
+    assert text.count(' dir="rtl"') == len(re.findall('<svg[^>]*class="bbp"', text))
+    assert "קראה\u200e (2)" in text and "את\u200e (3)" in text
+    assert not re.search("[א-ת] (→|←|\\()", text)
+    assert ' dir="rtl"' not in page(explain(toy.parser(), toy.dev_sentences()[1]))

@@ -13,7 +13,7 @@ from bbparse.agreement import agree
 from bbparse.deadline import Deadline
 from bbparse.phrases.chart import FREE, Chart, build_chart
 from bbparse.phrases.counts import backed_off
-from bbparse.phrases.grammar import head_weight, modifier_weight, next_state
+from bbparse.phrases.grammar import HeadChild, Modifier, head_weight, modifier_weight, next_state
 from bbparse.phrases.k_best import KBestStructures
 from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.parser import _derived, _Sentence, _structures
@@ -38,7 +38,7 @@ def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any
     kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
     free = np.full((n + 1, n), FREE, np.int32) if arcs is None else arcs
     chart, _, full = build_chart(
-        leaves, g.forms, g.kind, g.pairs, dense_rules(g.pairs), g.table, kept, kept_pair, free,
+        leaves, (g.forms, g.kind, g.pairs, dense_rules(g.pairs), g.table), (kept, kept_pair), free,
         lexical, 1 << 17,
     )  # fmt: skip
     assert not full
@@ -69,13 +69,11 @@ def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  #
 
     def weigh(side: int, x: int, state: int, q: int, label: int, own: int) -> float:
         parent, head = pairs[x]
-        return float(
-            modifier_weight(
-                g.table, side, parent, head, state, leaves.tag[q], leaves.number[q], label,
-                leaves.tag[own] if label >= 0 else 0, leaves.number[own] if label >= 0 else 0,
-                g.forms, scratch,
-            )
-        )  # fmt: skip
+        child = HeadChild(side, parent, head, state, leaves.tag[q], leaves.number[q])
+        modifier = Modifier(label, 0, 0)
+        if label >= 0:
+            modifier = Modifier(label, leaves.tag[own], leaves.number[own])
+        return float(modifier_weight(g.table, child, modifier, g.forms, scratch))
 
     def phrases(i: int, j: int) -> list[tuple[int, int, float, frozenset[int]]]:
         """Symbol, head, score and tags of all phrases over a span."""
@@ -126,9 +124,9 @@ def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  #
     best: dict[frozenset[int], float] = {}
     for symbol, q, score, tags in phrases(0, len(words)):
         if g.pairs.root[symbol] > -np.inf:
-            score += modifier_weight(
-                g.table, 2, 0, 0, 0, 0, 0, symbol, leaves.tag[q], leaves.number[q], g.forms, scratch
-            )
+            modifier = Modifier(symbol, leaves.tag[q], leaves.number[q])
+            below_root = HeadChild(2, 0, 0, 0, 0, 0)
+            score += modifier_weight(g.table, below_root, modifier, g.forms, scratch)
             best[tags] = max(best.get(tags, -np.inf), score)
     return best
 
@@ -291,8 +289,9 @@ def _best_kept(grammar: Any, leaves: Any, kept: Any, kept_pair: Any) -> float:
     """The best tree without words in what was kept."""
     n = len(leaves.ptr) - 1
     chart, _, _ = build_chart(
-        leaves, grammar.forms, grammar.kind, grammar.pairs, dense_rules(grammar.pairs),
-        grammar.table, kept, kept_pair, np.full((n + 1, n), FREE, np.int32), 0.0, 1 << 17,
+        leaves,
+        (grammar.forms, grammar.kind, grammar.pairs, dense_rules(grammar.pairs), grammar.table),
+        (kept, kept_pair), np.full((n + 1, n), FREE, np.int32), 0.0, 1 << 17,
     )  # fmt: skip
     return ChartOracle(chart, leaves.word).best(np.zeros(len(leaves.word))).value
 

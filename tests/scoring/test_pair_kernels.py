@@ -121,8 +121,8 @@ def test_gradients_of_arcs_are_slopes(words: list[int]) -> None:
     gradients = {name: np.ones_like(array) for name, array in arrays.items()}
     layout = batch.first, batch.size
     pair_scores_back(
-        arrays["both"], (PAIRS, SHARED), layout, before, arrays["table"], arrays["out"], d_out,
-        *gradients.values(),
+        arrays["both"], (PAIRS, SHARED), layout, before, (arrays["table"], arrays["out"]), d_out,
+        gradients["both"], (gradients["table"], gradients["out"]),
     )  # fmt: skip
     p = in_double(arrays)
 
@@ -163,9 +163,8 @@ def test_scores_of_triples_and_their_gradients(at: int) -> None:
     slopes = rng.normal(size=len(found)) * (rng.random(len(found)) < 0.3)
     d_both = np.ones_like(both)
     gradients = {name: np.ones_like(array) for name, array in arrays.items()}
-    part_scores_back(
-        *given, weights, slopes, d_both, tuple(gradients[k] for k in ("out", "table", "none"))
-    )
+    d_weights = tuple(gradients[k] for k in ("out", "table", "none"))
+    part_scores_back(given[:3], *given[3:], weights, slopes, d_both, d_weights)
     gradients["both"] = d_both[begin:]
     assert (d_both[:begin] == 1.0).all()
     some = [(tuple(map(int, t)), s) for t, s in zip(triples.T, slopes.tolist()) if s]

@@ -9,6 +9,7 @@ from bbparse.show.layout import (
     Arc,
     check_tree_columns,
     columns,
+    in_english,
     lay_out,
     levels,
     printable,
@@ -46,6 +47,7 @@ def test_controls_become_visible() -> None:
     assert printable("plain – ж 語") == "plain – ж 語"
     assert printable("a\x1b[31mb\x07") == r"a\x1b[31mb\x07"
     assert printable("right\u202eleft") == r"right\u202eleft"
+    assert printable("\u05d0\u200f \u200e") == "\u05d0\u200f \u200e"
     assert printable("no\u00a0break") == "no\u00a0break"
     assert printable("\ud800") == r"\ud800"
 
@@ -85,3 +87,8 @@ def test_words_stand_as_their_script_runs() -> None:
 def test_what_cannot_be_drawn(heads: list[int], labels: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_tree_columns(2, heads, labels)
+
+
+def test_words_in_an_english_text() -> None:
+    assert [in_english(form) for form in ("dog", "25", "(", "")] == ["dog", "25", "(", ""]
+    assert in_english("ספר") == "ספר\u200e" and in_english("كتاب") == "كتاب\u200e"

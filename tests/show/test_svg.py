@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -138,3 +139,9 @@ def test_another_tree_is_drawn_where_it_differs() -> None:
     assert 'theirs"' not in same
     with pytest.raises(ValueError, match=r"heads: expected 2 values, found 1"):
         draw_svg(list("ab"), [2, 0], other_heads=[2])
+
+
+def test_brackets_are_mirrored_where_a_line_runs_to_the_left() -> None:
+    for forms, count in ((["ספר", "(", "ישן", ")"], 4), (["book", "(", "ישן", ")"], 0)):
+        image = draw_svg(forms, [0, 3, 1, 3])
+        assert len(re.findall('class="bbp-form"[^>]* direction="rtl"', image)) == count

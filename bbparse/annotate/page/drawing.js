@@ -27,15 +27,16 @@ function draw(svg, view) {
   svg.setAttribute("viewBox", `0 -10 ${view.width} ${height}`);
   svg.setAttribute("aria-label", view.cells.map((cell) => `${cell.form} depends on ${
     cell.head > 0 ? view.cells[cell.head - 1].form : "nothing"} as ${cell.label}`).join("; "));
-  view.cells.forEach((cell, i) => {
+  const words = view.cells.map((cell, i) => {
     const word = make(svg, "g", { class: "word", "data-word": i + 1 }), x = view.centres[i];
     const back = make(word, "rect", { y: view.baseline - 17, height: 38, rx: 6 });
     const form = make(word, "text", { class: "form", x, y: view.baseline }, cell.form);
     if (cell.form.length > 24) form.textContent = cell.form.slice(0, 23) + "…";
     if (cell.upos !== "_") make(word, "text", { class: "tag", x, y: view.baseline + 16 }, cell.upos);
-    const width = Math.max(form.getComputedTextLength(), 26) + 10;
-    back.setAttribute("x", x - width / 2); back.setAttribute("width", width);
+    return [back, form, x];
   });
+  const widths = words.map(([, form]) => Math.max(form.getComputedTextLength(), 26) + 10); // one layout
+  words.forEach(([back, , x], i) => { back.setAttribute("x", x - widths[i] / 2); back.setAttribute("width", widths[i]); });
   const foot = view.baseline + 24;
   for (const [first, last, form] of view.tokens) {
     const xs = [view.centres[first - 1], view.centres[last - 1]].sort((a, b) => a - b);

@@ -30,29 +30,37 @@ function choose() { // the rows that are shown, in their order
   $("rows").style.height = `${shown.length * HEIGHT}px`;
   list();
 }
-function list() {
+function progress() {
   $("progress").textContent = `${rows.filter((row) => row.state === "done").length} of ${rows.length} done`;
+}
+function list() {
   const first = Math.max(0, Math.floor($("list").scrollTop / HEIGHT) - 4);
   const count = Math.ceil($("list").clientHeight / HEIGHT) + 8;
-  $("rows").replaceChildren(...shown.slice(first, first + count).map((row, i) => {
-    const item = element("div", undefined, { className: `item ${row.state}`, onclick: () => open(row.index) });
-    item.classList.toggle("invalid", !!row.broken?.length);
-    item.style.top = `${(first + i) * HEIGHT}px`;
-    item.setAttribute("role", "option");
-    item.setAttribute("aria-selected", row.index === view?.index);
-    const value = $("order").value === "least" ? row.least : row.sure;
-    const sure = row.broken?.length ? "invalid" : row.state === "done" || value === null ? "" : `${Math.round(100 * value)} %`;
-    item.append(element("span", { untouched: "○", work: "◐", done: "●" }[row.state], { className: "mark", title: row.state }),
-      element("bdi", row.text), element("span", sure, { className: "sure", title: row.broken?.join(", ") ?? "" }));
-    return item;
-  }));
+  $("rows").replaceChildren(...shown.slice(first, first + count).map((row, i) => line(row, `${(first + i) * HEIGHT}px`)));
+}
+function line(row, top) {
+  const item = element("div", undefined, { className: `item ${row.state}`, onclick: () => open(row.index) });
+  item.classList.toggle("invalid", !!row.broken?.length);
+  item.style.top = top;
+  item.dataset.index = row.index;
+  item.setAttribute("role", "option");
+  item.setAttribute("aria-selected", row.index === view?.index);
+  const value = $("order").value === "least" ? row.least : row.sure;
+  const sure = row.broken?.length ? "invalid" : row.state === "done" || value === null ? "" : `${Math.round(100 * value)} %`;
+  item.append(element("span", { untouched: "○", work: "◐", done: "●" }[row.state], { className: "mark", title: row.state }),
+    element("bdi", row.text), element("span", sure, { className: "sure", title: row.broken?.join(", ") ?? "" }));
+  return item;
 }
 function update(changed) { // the order stays as it is while sentences are worked on
   const isNew = changed.some(({ index }) => !rows[index] || rows[index].sure === null);
   for (const row of changed) rows[row.index] = row;
+  progress();
   if (isNew) return choose();
   shown = shown.map(({ index }) => rows[index]);
-  list();
+  for (const row of changed) {
+    const item = $("rows").querySelector(`[data-index="${row.index}"]`);
+    item?.replaceWith(line(row, item.style.top));
+  }
 }
 async function poll() {
   const found = await ask(`sentences?since=${changes}`);

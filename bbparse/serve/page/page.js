@@ -69,7 +69,8 @@ function forbid(word) {
   change(s, () => { s.forbidden.delete(key); if (before !== undefined) s.fixed.set(word, before); });
 }
 const tree = () => now().record.trees[shown];
-const form = (i) => (i ? now().record.words[i - 1] : "the root");
+const marked = (word) => (/[\u0590-\u08ff\ufb1d-\ufefc]/.test(word) ? `${word}\u200e` : word); // keeps what follows in order
+const form = (i) => (i ? marked(now().record.words[i - 1]) : "the root");
 function button(text, pressed, act, label) {
   const made = document.createElement("button");
   made.type = "button"; made.textContent = text;
@@ -92,6 +93,7 @@ function draw() {
     () => { shown = k; chosen = 0; draw(); }, `Tree ${k + 1}, score ${t.score.toFixed(2)}`)));
   if (!trees.length) { $("drawing").textContent = "no tree"; return; }
   $("drawing").innerHTML = trees[shown].svg; // made and escaped by the service
+  $("drawing").dir = runsToTheLeft() ? "rtl" : "ltr"; // it scrolls from where the line begins
   $("drawing").querySelectorAll("[data-mod]").forEach((arc) => {
     const m = +arc.dataset.mod;
     arc.classList.toggle("fixed", s.fixed.get(m) === tree().heads[m - 1]);
