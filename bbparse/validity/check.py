@@ -64,19 +64,18 @@ class RuledSentence:
     def __init__(self, rules: RuleTable, sentence: Sentence) -> None:
         self.rules = rules
         self.sentence = sentence
-        self.words = rules.bits.of_words(sentence)
+        self.words = rules.of_words(sentence)
 
     def between(self, head: int, mod: int) -> int:
         """Return the conditions that an arc may fulfil, as far as its words decide."""
-        bits = self.rules.bits
-        side = bits.left if mod < head else bits.right
+        side = self.rules.left if mod < head else self.rules.right
         return self.words[head].head & self.words[mod].mod & side
 
     def bits(self, arc: Arc, labels: Sequence[str]) -> list[int]:
         """Return the conditions that an arc fulfils with each of some labels."""
         of_words = self.between(*arc)
-        bits = [of_words & of_label for of_label in self.rules.bits.of_labels(labels)]
-        for bit, holds in self.rules.bits.functions.items():
+        bits = [of_words & of_label for of_label in self.rules.of_labels(labels)]
+        for bit, holds in self.rules.functions.items():
             for i, label in enumerate(labels):
                 bits[i] &= -1 if holds(self.sentence, *arc, label) else ~bit
         return bits
@@ -90,7 +89,7 @@ class RuledSentence:
             -1 for a word without an arc.
         labels : sequence of str, length n
         """
-        words, table = self.words, self.rules.bits
+        words, table = self.words, self.rules
         left, right = table.left, table.right
         arcs = [0]  # the conditions that hold of each arc
         for m, (head, bits) in enumerate(zip(heads, table.of_labels(labels)), start=1):

@@ -21,8 +21,9 @@ from bbparse.problem.edit import arc_index, with_sets
 from bbparse.problem.parts import SetRow, set_fields, set_rows
 from bbparse.validity.check import ALWAYS, PERHAPS, Arc, Fault, RuledSentence, relation
 
+Scores = NDArray[np.float64]
 #: Scores float64[L] of the labels of an arc (head, modifier), up to a constant.
-LabelScores = Callable[[int, int], NDArray[np.float64]]
+LabelScores = Callable[[int, int], Scores]
 
 
 class Group(NamedTuple):
@@ -57,8 +58,8 @@ class Candidates:
         self.problem = problem
         self.names = names
         self.ruled = ruled
-        self._with_any = ~sum(ruled.rules.bits.functions)  # conditions that any label fulfils
-        for bits in ruled.rules.bits.of_labels(names):
+        self._with_any = ~sum(ruled.rules.functions)  # conditions that any label fulfils
+        for bits in ruled.rules.of_labels(names):
             self._with_any &= bits
 
     def _into(self, m: int) -> list[Arc]:
@@ -125,15 +126,15 @@ class Candidates:
                         yield self.of_fault(Fault("", 0, words, e), heads)
 
     def split(
-        self, constraints: Iterable[Constraint], label_scores: LabelScores, *, valid: bool
+        self, constraints: Iterable[Constraint], scores: Mapping[Arc, Scores], *, valid: bool
     ) -> SplitArcs:
         """Copy the arcs of constraints, one copy for each label that makes a difference.
 
-        Of labels that fulfil the same conditions, only the best one of an arc becomes a copy: no
-        best tree needs another. If trees have to be `valid`, no copy has a label that a rule about
-        one arc forbids, as long as there is another. A copy has the score of the arc minus the
-        difference of its label to the arc's best one. The problem has no labels, and its arcs are
-        sorted by head and modifier.
+        ``scores`` are those of the labels of an arc. Of labels that fulfil the same conditions,
+        only the best one of an arc becomes a copy: no best tree needs another. If trees have to be
+        `valid`, no copy has a label that a rule about one arc forbids, as long as there is another.
+        A copy has the score of the arc minus the difference of its label to the arc's best one. The
+        problem has no labels, and its arcs are sorted by head and modifier.
         """
         p = self.problem
         conditions: dict[Arc, int] = {}
@@ -150,7 +151,7 @@ class Candidates:
             a = int(np.searchsorted(keys, key))
             if a < len(keys) and keys[a] == key:  # trees of a wider problem may have other arcs
                 bits = self.ruled.bits(arc, self.names)
-                copies[a] = _best_labels(label_scores(*arc), bits, relevant, forbidden)
+                copies[a] = _best_labels(scores[arc], bits, relevant, forbidden)
                 n_copies[a] = len(copies[a])
         first = np.concatenate([[0], np.cumsum(n_copies)])
         base = np.repeat(np.arange(len(keys)), n_copies)
@@ -235,7 +236,7 @@ class Candidates:
 
 
 def _best_labels(
-    scores: NDArray[np.float64], bits: Sequence[int], relevant: int, forbidden: int
+    scores: Scores, bits: Sequence[int], relevant: int, forbidden: int
 ) -> list[tuple[int, float]]:
     """Return the best label for each set of relevant conditions, and its difference to the best.
 

@@ -79,17 +79,12 @@ def solve_valid(
     """
     candidates = Candidates(problem, names, ruled)
     constraints: dict[Constraint, None] = {}
-    scores_of = Cache(lambda arc: label_scores(*arc))
+    scores = Cache(lambda arc: label_scores(*arc))
 
-    def scores(head: int, mod: int) -> NDArray[np.float64]:
-        return scores_of[head, mod]
-
-    def forbid(heads: Sequence[int], faults: Sequence[Fault]) -> bool:
-        """Add constraints for the faults of a tree; return True if any is new."""
-        by_word, n_before = dict(enumerate(heads, start=1)), len(constraints)
+    def forbid(heads: Sequence[int], faults: Sequence[Fault]) -> None:
+        by_word = dict(enumerate(heads, start=1))
         for fault in faults:
             constraints[candidates.of_fault(fault, by_word)] = None
-        return len(constraints) > n_before
 
     for heads, faults in broken:
         forbid(heads, faults)
@@ -105,19 +100,19 @@ def solve_valid(
             continue
         labels: list[list[str]] = []
         faults_of: list[list[Fault]] = []
-        has_new_faults = False
+        n_known = len(constraints)
         for row, arcs in deadline.through(zip(result.heads, result.arcs)):
             heads = row[1:].tolist()
             numbers = [
-                label if label >= 0 else int(scores(h, m).argmax())
+                label if label >= 0 else int(scores[h, m].argmax())
                 for m, (h, label) in enumerate(zip(heads, split.labels[arcs].tolist()), start=1)
             ]
             labels.append([names[i] for i in numbers])
             faults_of.append(ruled.faults(heads, labels[-1]))
-            has_new_faults |= forbid(heads, faults_of[-1])
+            forbid(heads, faults_of[-1])
         result = result.first(len(labels))
-        if not has_new_faults or result.status != "optimal":  # at a limit, no proof will follow
-            break
+        if len(constraints) == n_known or result.status != "optimal":
+            break  # at a limit, no proof will follow
     values, bounds = result.scores, result.upper_bounds
     if not possible and len(result):
         # without the penalties, but with what scores whole trees

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -36,6 +37,7 @@ from bbparse.validity.table import (
 
 _TEXTS = ("name", "says", "example", "source", "at")
 _CONDITIONS = ("arc", *KINDS[1:], "unless")
+_KEYS = (*_TEXTS, *_CONDITIONS, "warning")
 
 
 class Rules(RuleTable):
@@ -80,8 +82,30 @@ class Rules(RuleTable):
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{where}: {error}") from None
-        relations = table.get("relations", RELATIONS)
-        return cls(_rules_of(table, text.splitlines(), where), relations)
+        tables = table.pop("rule", [])
+        relations, upos = table.pop("relations", RELATIONS), table.pop("upos", UPOS)
+        lines = text.splitlines()
+        starts = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*rule\s*\]\]", line)]
+        if table or not isinstance(tables, list) or len(starts) != len(tables):
+            name = next(iter(table), "rule")
+            line = next((i for i, text in enumerate(lines, 1) if name in text), 1)
+            raise ConfigError(
+                f"{where}, line {line}: found {name!r}, expected [[rule]] tables, and perhaps"
+                " relations and upos, lists of names, before them"
+            )
+        if not tables:
+            raise ConfigError(f"{where}: found no rule, expected at least one [[rule]]")
+
+        def wrong(number: int, key: str, text: str) -> ConfigError:
+            places = range(starts[number], [*starts, len(lines)][number + 1])
+            named = (i for i in places if re.match(rf"\s*{re.escape(key)}\s*=", lines[i]))
+            return ConfigError(f"{where}, line {next(named, places[0]) + 1}: {text}")
+
+        rules = [
+            _rule_of(fields, relations, upos, partial(wrong, number))
+            for number, fields in enumerate(tables)
+        ]
+        return cls(rules, relations)
 
     def faults(self, sentence: Sentence) -> list[Fault]:
         """Return the faults of a sentence's tree, by word; each is reported once for its word.
@@ -128,82 +152,44 @@ def _of_ud() -> Rules:
     return Rules._parsed(text, "ud.toml")
 
 
-def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]:  # noqa: C901 – one check after the other
-    """Parse the rules in the table of a file."""
-    tables = table.pop("rule", [])
-    relations = table.pop("relations", RELATIONS)
-    upos = table.pop("upos", UPOS)
-    starts = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*rule\s*\]\]", line)]
-    if table or not isinstance(tables, list) or len(starts) != len(tables):
-        name = next(iter(table), "rule")
-        line = next((i for i, text in enumerate(lines, 1) if name in text), 1)
-        raise ConfigError(
-            f"{where}, line {line}: found {name!r}, expected [[rule]] tables, and perhaps"
-            " relations and upos, lists of names, before them"
-        )
-    if not tables:
-        raise ConfigError(f"{where}: found no rule, expected at least one [[rule]]")
+def _rule_of(
+    fields: dict[str, Any], relations: Sequence[str], upos: Sequence[str],
+    wrong: Callable[[str, str], ConfigError],
+) -> Rule:  # fmt: skip
+    """Parse the rule in a table; `wrong` makes an error of a key and a text."""
+    for key, value in fields.items():
+        if key not in _KEYS:
+            raise wrong(key, f"unknown key {key!r}, expected {', '.join(_KEYS)}")
+        texts = value if isinstance(value, list) and key in _CONDITIONS[:-1] else [value]
+        required, expected = (bool, "true or false") if key == "warning" else (str, "a text")
+        if not texts or not all(isinstance(text, required) for text in texts):
+            raise wrong(key, f"{key} is {value!r}, expected {expected}")
+    for key in ("name", "arc"):
+        if not fields.get(key):
+            raise wrong(key, f"the rule has no {key}, expected one")
+    kind, *more_kinds = [kind for kind in KINDS[1:] if kind in fields] or [""]
+    if more_kinds:
+        raise wrong(more_kinds[0], f"found {kind} and {more_kinds[0]}, expected at most one")
+    if fields.get("at", "head") not in ("head", "mod"):
+        raise wrong("at", f"at is {fields['at']!r}, expected head or mod")
 
-    def place(number: int, key: str) -> str:
-        start = starts[number]
-        end = starts[number + 1] if number + 1 < len(starts) else len(lines)
-        matches = (i for i in range(start, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[i]))
-        return f"{where}, line {next(matches, start) + 1}"
+    def conditions(key: str) -> tuple[ArcCondition, ...]:
+        texts = fields.get(key, [])
+        texts = [texts] if isinstance(texts, str) else texts
+        try:
+            return tuple([ArcCondition.parse(text, relations, upos) for text in texts])
+        except ConditionError as error:
+            raise wrong(key, f"{key}: {error}") from None
 
-    rules = []
-    for number, fields in enumerate(tables):
-        for key, value in fields.items():
-            if key not in (*_TEXTS, *_CONDITIONS, "warning"):
-                keys = ", ".join((*_TEXTS, *_CONDITIONS, "warning"))
-                raise ConfigError(f"{place(number, key)}: unknown key {key!r}, expected {keys}")
-            is_valid = (
-                isinstance(value, bool) if key == "warning"
-                else isinstance(value, str) if key in (*_TEXTS, "unless")
-                else isinstance(value, str) or (
-                    isinstance(value, list) and value and all(isinstance(v, str) for v in value)
-                )
-            )  # fmt: skip
-            if not is_valid:
-                expected = "true or false" if key == "warning" else "a text"
-                raise ConfigError(f"{place(number, key)}: {key} is {value!r}, expected {expected}")
-        for key in ("name", "arc"):
-            if not fields.get(key):
-                raise ConfigError(f"{place(number, key)}: the rule has no {key}, expected one")
-        kinds = [kind for kind in KINDS[1:] if kind in fields]
-        if len(kinds) > 1:
-            raise ConfigError(
-                f"{place(number, kinds[1])}: found {' and '.join(kinds)}, expected at most one"
-            )
-        if fields.get("at", "head") not in ("head", "mod"):
-            raise ConfigError(
-                f"{place(number, 'at')}: at is {fields['at']!r}, expected head or mod"
-            )
-        parsed: dict[str, tuple[ArcCondition, ...]] = {}
-        for key in ("arc", *kinds, "unless"):
-            texts = fields.get(key, [])
-            try:
-                parsed[key] = tuple(
-                    ArcCondition.parse(text, relations, upos)
-                    for text in ([texts] if isinstance(texts, str) else texts)
-                )
-            except ConditionError as error:
-                raise ConfigError(f"{place(number, key)}: {key}: {error}") from None
-        texts = {key: fields[key] for key in ("says", "example", "source", "at") if key in fields}
-        kind = kinds[0] if kinds else ""
-        rules.append(
-            Rule(
-                fields["name"], parsed["arc"], kind, parsed.get(kind, ()),
-                parsed["unless"][0] if parsed["unless"] else None,
-                warning=fields.get("warning", False),
-                **texts,
-            )
-        )
-        if rules[-1].example:
-            try:
-                example_of(rules[-1])
-            except ValueError as error:
-                raise ConfigError(f"{place(number, 'example')}: {error}") from None
-    return rules
+    others = {key: fields[key] for key in (*_TEXTS[1:], "warning") if key in fields}
+    rule = Rule(fields["name"], conditions("arc"), kind, conditions(kind), **others)
+    rule = replace(rule, unless=next(iter(conditions("unless")), None))
+    try:
+        if rule.example:
+            example_of(rule)
+    except ValueError as error:
+        raise wrong("example", str(error)) from None
+    return rule
 
 
 def example_of(rule: Rule) -> Sentence:

@@ -1,10 +1,7 @@
-"""Conditions on a labelled arc as texts: ``label=det side=left mod.upos!=DET|PRON``.
+"""Validity rules, and their conditions on labelled arcs: all conditions are evaluated at once.
 
-A condition consists of tests with spaces between, all of which have to hold. Many conditions are
-evaluated at once: each is a bit of an integer, and the bits that a label, a head, a modifier and a
-side allow are cached.
-
-A table has validity rules and everything that checking and solving derive from them.
+A condition is a text such as ``label=det side=left mod.upos!=DET|PRON``: tests with spaces between,
+all of which have to hold.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product, repeat
+from itertools import chain, islice, product, repeat
 from typing import Any, NamedTuple, Self
 
 from bbparse.treebank import Sentence
@@ -22,16 +19,14 @@ from bbparse.treebank import Sentence
 COLUMNS = ("upos", "pos", "xpos", "form", "lemma", "feats", "misc")
 #: UPOS, XPOS, form, lemma, FEATS and MISC of the artificial root, which precedes the first word.
 ROOT = ("ROOT",) * 6
-UPOS = (
-    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
-    "PUNCT", "SCONJ", "SYM", "VERB", "X",
-)  # fmt: skip
-RELATIONS = (
-    "acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound",
-    "conj", "cop", "csubj", "dep", "det", "discourse", "dislocated", "expl", "fixed", "flat",
-    "goeswith", "iobj", "list", "mark", "nmod", "nsubj", "nummod", "obj", "obl", "orphan",
-    "parataxis", "punct", "reparandum", "root", "vocative", "xcomp",
-)  # fmt: skip
+UPOS = tuple(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
+)
+RELATIONS = tuple(
+    """acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse
+    dislocated expl fixed flat goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis
+    punct reparandum root vocative xcomp""".split()
+)
 
 _TEST = re.compile(rf"(label|side|(?:head|mod)\.(?:{'|'.join(COLUMNS)}))(!?=)(.*)", re.DOTALL)
 
@@ -123,77 +118,6 @@ class WordBits(NamedTuple):
     mod: int
 
 
-class ArcBits:
-    """Evaluator of several conditions on arcs, as the bits of an integer.
-
-    The conditions are those of first arcs, then of second arcs, then of exceptions. None holds for
-    no arc; a condition in Python may hold for any.
-    """
-
-    def __init__(self, conditions: Sequence[ArcCondition | ArcFunction | None]) -> None:
-        bits = [(1 << i, c) for i, c in enumerate(conditions) if c is not None]
-        self._conditions = [(bit, c) for bit, c in bits if isinstance(c, ArcCondition)]
-        #: Conditions in Python, by bit.
-        self.functions = {bit: c for bit, c in bits if not isinstance(c, ArcCondition)}
-        tests = [test for _, c in self._conditions for test in c.tests]
-        columns = {test.attribute.partition(".")[2] for test in tests}
-        with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
-        self._is_read = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
-        self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
-        self._items = Cache(self._items_of)
-        self._of_label = Cache(self._bits_of_label)
-        self._of_word = Cache(self._bits_of_word)
-        #: Conditions that can hold for modifiers to the left and to the right.
-        self.left = self._bits_of({"side": ("left",)})
-        self.right = self._bits_of({"side": ("right",)})
-
-    def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
-        fulfilled = [bit for bit, condition in self._conditions if condition.allows(known)]
-        return sum(fulfilled, start=sum(self.functions))
-
-    def _bits_of_label(self, label: str) -> int:
-        return self._bits_of({"label": (label, label.partition(":")[0])})
-
-    def of_labels(self, labels: Sequence[str]) -> list[int]:
-        """Return the conditions that arcs with each label may fulfil."""
-        return [*map(self._of_label.__getitem__, labels)]
-
-    def of_words(self, sentence: Sentence) -> list[WordBits]:
-        """Return the conditions that each word may fulfil, the root first."""
-        columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
-        keys = zip(
-            *(column if is_read else repeat("") for column, is_read in zip(columns, self._is_read)),
-            self._miscs_of(sentence) if self._misc else repeat(""),
-        )
-        words = map(self._of_word.__getitem__, islice(keys, sentence.n_words))
-        return [self._of_word[ROOT], *words]
-
-    def _miscs_of(self, sentence: Sentence) -> list[str]:
-        """Return the items of MISC that conditions name, by word."""
-        lines, items = sentence.lines, self._items
-        return [items[(line := lines[i])[line.rfind("\t") + 1 :]] for i in sentence.word_lines]
-
-    def _items_of(self, misc: str) -> str:
-        """Return the items of a MISC column that conditions name.
-
-        Other items, which every word may have, would make words harder to cache.
-        """
-        return "|".join([item for item in misc.rstrip("\r").split("|") if item in self._misc])
-
-    def _bits_of_word(self, word: tuple[str, ...]) -> WordBits:
-        upos, xpos, form, lemma, feats, misc = word
-        external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
-        pos = external[0].partition("=")[2] if external else upos
-        columns: dict[str, Sequence[str]] = dict(
-            upos=[upos], pos=[pos], xpos=[xpos], form=[form], lemma=[lemma],
-            feats=feats.split("|"), misc=misc.split("|"),
-        )  # fmt: skip
-        return WordBits(*(
-            self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
-            for role in ("head", "mod")
-        ))
-
-
 #: Position of the second arc of a rule relative to the first; "" for rules about one arc.
 KINDS = ("", "below", "beside", "inside", "crossing")
 
@@ -250,7 +174,12 @@ class Entry(NamedTuple):
 
 
 class RuleTable:
-    """Several validity rules, the known relations if any, and everything derived from them."""
+    """Several validity rules, the known relations if any, and the conditions of the rules on arcs.
+
+    The conditions that an arc fulfils are the bits of an integer. With size entries, bits e,
+    size + e and 2 size + e are the first arc, the second arc and the exception of entry e. What a
+    label, a head, a modifier and a side allow is cached. A condition in Python may hold for any.
+    """
 
     def __init__(self, rules: Iterable[Rule], relations: Collection[str] = ()) -> None:
         self.rules = tuple(rules)
@@ -260,11 +189,6 @@ class RuleTable:
             for rule in self.rules
             for arc, other in product(rule.arc, rule.other or (None,))
         ]
-        self.bits = ArcBits(
-            [e.arc for e in self.entries]
-            + [e.other for e in self.entries]
-            + [e.unless for e in self.entries]
-        )
         self.size = len(self.entries)
         #: Kind → its entries, as bits.
         self.of_kind = {
@@ -279,10 +203,22 @@ class RuleTable:
         self.mutual = sum(
             1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
         )
-
-    def bit(self, entry: int, part: int) -> int:
-        """Return the bit of a condition: the first arc (0), the second (1) or the exception (2)."""
-        return 1 << part * self.size + entry
+        parts = zip(*(entry[1:] for entry in self.entries))
+        bits = [(1 << i, c) for i, c in enumerate(chain(*parts)) if c is not None]
+        self._conditions = [(bit, c) for bit, c in bits if isinstance(c, ArcCondition)]
+        #: Conditions in Python, by bit.
+        self.functions = {bit: c for bit, c in bits if not isinstance(c, ArcCondition)}
+        tests = [test for _, c in self._conditions for test in c.tests]
+        columns = {test.attribute.partition(".")[2] for test in tests}
+        with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
+        self._is_read = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
+        self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
+        self._items = Cache(self._items_of)
+        self._of_label = Cache(self._bits_of_label)
+        self._of_word = Cache(self._bits_of_word)
+        #: Conditions that can hold for modifiers to the left and to the right.
+        self.left = self._bits_of({"side": ("left",)})
+        self.right = self._bits_of({"side": ("right",)})
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -297,3 +233,53 @@ class RuleTable:
         """The rules without mere warnings."""
         rules = [rule for rule in self.rules if not rule.warning]
         return self if len(rules) == len(self) else type(self)(rules, self.relations)
+
+    def bit(self, entry: int, part: int) -> int:
+        """Return the bit of a condition: the first arc (0), the second (1) or the exception (2)."""
+        return 1 << part * self.size + entry
+
+    def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
+        fulfilled = [bit for bit, condition in self._conditions if condition.allows(known)]
+        return sum(fulfilled, start=sum(self.functions))
+
+    def _bits_of_label(self, label: str) -> int:
+        return self._bits_of({"label": (label, label.partition(":")[0])})
+
+    def of_labels(self, labels: Sequence[str]) -> list[int]:
+        """Return the conditions that arcs with each label may fulfil."""
+        return [*map(self._of_label.__getitem__, labels)]
+
+    def of_words(self, sentence: Sentence) -> list[WordBits]:
+        """Return the conditions that each word may fulfil, the root first."""
+        columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
+        keys = zip(
+            *(column if is_read else repeat("") for column, is_read in zip(columns, self._is_read)),
+            self._miscs_of(sentence) if self._misc else repeat(""),
+        )
+        words = map(self._of_word.__getitem__, islice(keys, sentence.n_words))
+        return [self._of_word[ROOT], *words]
+
+    def _miscs_of(self, sentence: Sentence) -> list[str]:
+        """Return the items of MISC that conditions name, by word."""
+        lines, items = sentence.lines, self._items
+        return [items[(line := lines[i])[line.rfind("\t") + 1 :]] for i in sentence.word_lines]
+
+    def _items_of(self, misc: str) -> str:
+        """Return the items of a MISC column that conditions name.
+
+        Other items, which every word may have, would make words harder to cache.
+        """
+        return "|".join([item for item in misc.rstrip("\r").split("|") if item in self._misc])
+
+    def _bits_of_word(self, word: tuple[str, ...]) -> WordBits:
+        upos, xpos, form, lemma, feats, misc = word
+        external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
+        pos = external[0].partition("=")[2] if external else upos
+        columns: dict[str, Sequence[str]] = dict(
+            upos=[upos], pos=[pos], xpos=[xpos], form=[form], lemma=[lemma],
+            feats=feats.split("|"), misc=misc.split("|"),
+        )  # fmt: skip
+        return WordBits(*(
+            self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
+            for role in ("head", "mod")
+        ))
