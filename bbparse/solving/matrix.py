@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
-from bbparse.problem.check import MAX_SCORE, as_count
+from bbparse.problem.check import MAX_SCORE, as_count, as_flag
 from bbparse.solving.matrix_kernels import best_heads
 from bbparse.solving.solve import solve
 
@@ -55,6 +55,8 @@ def best_tree(
     ProblemError
         If the shape does not fit, a score is NaN or +inf, or a sentence has no tree.
     """
+    projective = as_flag("projective", projective)
+    single_root = as_flag("single_root", single_root)
     matrices, shape = _matrices(scores, lengths)
     heads = [np.full(len(arcs), -1, np.int32) for arcs in matrices]
     if shape is not None:
