@@ -19,7 +19,7 @@ from bbparse.validity.rules import Rules
 __all__ = ["TRIED", "install", "scores", "uninstall"]
 
 #: Versions that bbparse was tried with.
-TRIED = ("1.15.0",)
+TRIED = ("1.14.0", "1.15.0")
 
 
 def scores(preds: Sequence[Any], sentlens: Sequence[int], vocab: Any) -> list[SentenceScores]:

@@ -77,7 +77,7 @@ def nlp(tmp_path_factory: pytest.TempPathFactory) -> Any:
         f" --no_checkpoint --save_dir {folder} --save_name toy.pt"
     )
     parser.train(parser.parse_args(text.split()))
-    (folder / "resources.json").write_text('{"en": {"lang_name": "English"}}')
+    (folder / "resources.json").write_text('{"en": {"lang_name": "English", "packages": {}}}')
     return stanza.Pipeline(
         "en", processors="depparse", depparse_pretagged=True, dir=str(folder), download_method=None,
         depparse_model_path=str(folder / "toy.pt"), use_gpu=False, verbose=False,
