@@ -79,10 +79,17 @@ def _join(pair, first, more, hook, best):
 
 
 @kernel
-def _part(pair, first, more, out_first, out_more, hook, around, over):
-    """Reverse `_join`: raise the outside values of pairs and of the modifiers that join them."""
-    for e in range(pair.shape[0]):
-        x = pair[e]
+def _part(entries, rows, steps, hooks, at, over):
+    """Reverse `_join`: raise the outside values of pairs and of the modifiers that join them.
+
+    ``rows`` are the first entry and the end; ``steps`` those of the first modifier and of more.
+    """
+    value, outside = entries.inside, entries.outside
+    first, more = value[steps[0]], value[steps[1]]
+    out_first, out_more = outside[steps[0]], outside[steps[1]]
+    hook, around = hooks[0, at[0], at[1]], hooks[1, at[0], at[1]]
+    for e in range(rows[0], rows[1]):
+        x = entries.pair[e]
         o = over[x]
         if o > NEG:
             _raise_to(out_first, e, o + hook[0, x])
@@ -193,7 +200,7 @@ def _outside(shape, pairs, floor, entries, phrases, hooks, kept, kept_pair):  # 
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
     over = np.full((4, score.shape[0]), NEG, np.float32)  # outside values of retained pairs
     count = np.zeros(4, np.int32)
-    (n, n_tags), phrase, around, hook, o_hook = shape, phrases[0], phrases[1], hooks[0], hooks[1]
+    (n, n_tags), phrase, around = shape, phrases[0], phrases[1]
     start, end, pair, value, outside, hook_of = entries
     around[cell(n, 0, n)] = pairs.root
     reached = np.zeros(around.shape[0], np.bool_)  # cells that are in some tree
@@ -206,7 +213,7 @@ def _outside(shape, pairs, floor, entries, phrases, hooks, kept, kept_pair):  # 
                 continue
             symbols, above = phrase[c], around[c]
             if hook_of[c] >= 0:
-                _take(pairs, symbols, o_hook[hook_of[c]], above)
+                _take(pairs, symbols, hooks[1, hook_of[c]], above)
             for tags in range(2):  # phrases first, then the tags below them
                 for e in range(start[c], end[c]):
                     x = pair[e]
@@ -237,18 +244,10 @@ def _outside(shape, pairs, floor, entries, phrases, hooks, kept, kept_pair):  # 
                 p, q, r, t = start[a], end[a], start[b], end[b]
                 if count[RIGHT] > 0 and hook_of[b] >= 0 and q > p:
                     reached[a] = reached[b] = True
-                    _part(
-                        pair[p:q], value[BARE, p:q], value[RIGHT, p:q], outside[BARE, p:q],
-                        outside[RIGHT, p:q], hook[hook_of[b], 1], o_hook[hook_of[b], 1],
-                        over[RIGHT],
-                    )  # fmt: skip
+                    _part(entries, (p, q), (BARE, RIGHT), hooks, (hook_of[b], 1), over[RIGHT])
                 if count[LEFT] > 0 and hook_of[a] >= 0 and t > r:
                     reached[a] = reached[b] = True
-                    _part(
-                        pair[r:t], value[AFTER, r:t], value[LEFT, r:t], outside[AFTER, r:t],
-                        outside[LEFT, r:t], hook[hook_of[a], 0], o_hook[hook_of[a], 0],
-                        over[LEFT],
-                    )  # fmt: skip
+                    _part(entries, (r, t), (AFTER, LEFT), hooks, (hook_of[a], 0), over[LEFT])
             for e in range(start[c], end[c]):
                 for step in range(4):
                     over[step, pair[e]] = NEG

@@ -219,7 +219,7 @@ def _known_features(
     return unique[kept], np.split(number[inverse].reshape(every.shape), ends[:-1])
 
 
-def train_layer(  # noqa: PLR0913 – settings of a layer
+def train_layer(
     name: str,
     labels: Sequence[str],
     lists: Mapping[str, tuple[int, ...]],
@@ -227,13 +227,14 @@ def train_layer(  # noqa: PLR0913 – settings of a layer
     lessons: Sequence[Lesson],
     settings: LayerSettings,
     seed: int,
-    columns: Sequence[str] = COLUMNS,
-    reach: int = PAD,
+    scheme: tuple[Sequence[str], int] = (COLUMNS, PAD),
 ) -> Layer:
     """Train a layer (see `Layer`) with the templates in ``lines``; ``name`` is for progress bars.
 
-    The seed is that of the order of lessons, and of what is dropped.
+    The seed is that of the order of lessons, and of what is dropped. The scheme is the columns of
+    words, and how many words away templates may look.
     """
+    columns, reach = scheme
     templates = compile_tag_templates(lines, columns, reach)
     n_labels = len(labels)
     keys, features = _known_features(

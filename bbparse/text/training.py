@@ -130,7 +130,7 @@ def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
     ]
     ends = train_layer(
         "sentences", TOKEN_LABELS, {"": (0, 1)}, own_templates("tokenizer")["sentences"], examples,
-        SETTINGS, seed, TOKEN_COLUMNS, REACH,
+        SETTINGS, seed, (TOKEN_COLUMNS, REACH),
     )  # fmt: skip
     return Tokenizer(characters, ends, multiwords, _language(texts))
 
@@ -197,5 +197,5 @@ def _characters(
     ]
     return train_layer(
         "characters", CHARACTER_LABELS, lists, own_templates("tokenizer")["characters"], examples,
-        SETTINGS, seed, CHARACTER_COLUMNS, REACH,
+        SETTINGS, seed, (CHARACTER_COLUMNS, REACH),
     )
