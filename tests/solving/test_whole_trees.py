@@ -121,13 +121,6 @@ def test_rounding_hides_no_better_tree() -> None:
     assert s.stats["trees_scored"] == 2
 
 
-def test_labels_are_seen() -> None:
-    p = Problem(1, [0, 0], [1, 1], [0.0, 1.0], arc_label=[3, 5])
-    s = solve(p, k_best=2, tree_score=lambda heads, labels: -2.0 * (labels[0] == 5))
-    assert s.labels is not None and s.labels.tolist() == [[3], [5]]
-    assert s.scores.tolist() == [0.0, -1.0]
-
-
 def test_no_tree_is_allowed() -> None:
     p = Problem.from_arc_scores(np.zeros((4, 4)))
     s = solve(p, tree_score=lambda heads, labels: -np.inf)
@@ -159,10 +152,8 @@ def _raises(heads: Ints, labels: Ints | None) -> float:
         ({"tree_score": lambda h, _: math.nan}, "heads 0 1 1 is nan, expected a number from"),
         ({"tree_score": lambda h, _: math.inf}, "is inf, expected a number from -1e.100 to 0, or"),
         ({"tree_score": lambda h, _: 2, "at_most": 1}, "is 2.0, expected a number from .* to 1, "),
-        ({"tree_score": lambda h, _: -1e101}, "expected a number from -1e.100"),
         ({"tree_score": lambda h, _: -(10**400)}, "expected a number from -1e.100"),
         ({"tree_score": lambda h, _: "1"}, "is '1', expected a number"),
-        ({"tree_score": lambda h, _: None}, "is None, expected a number"),
         ({"tree_score": lambda h, _: False}, "is False, expected a number"),
         ({"tree_score": lambda h: 0.0}, "heads 0 1 1: TypeError"),
         ({"tree_score": _raises}, "heads 0 1 1: ValueError: no such tree"),
@@ -178,21 +169,14 @@ def test_what_is_no_score(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ProblemError, match=words) as caught:
         solve(p, **options)
     assert "\n" not in str(caught.value)
-
-
-def test_an_unknown_option() -> None:
     with pytest.raises(TypeError, match="got an unexpected keyword argument 'tre_score'"):
-        solve(Problem.from_arc_scores(np.eye(4)), tre_score=None)  # type: ignore[call-arg]
+        solve(p, tre_score=None)  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("first", range(0, 300, 100))
+FIRST = [0, 100, 200, *(pytest.param(i, marks=pytest.mark.fuzz) for i in range(300, 10_300, 100))]
+
+
+@pytest.mark.parametrize("first", FIRST)
 def test_random_functions_of_trees(first: int) -> None:
     wrong = [f"{i}: {said}" for i in range(first, first + 100) if (said := verdict(SEED, i))]
-    assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("first", range(300, 10_300, 500))
-def test_many_random_functions_of_trees(first: int) -> None:
-    wrong = [f"{i}: {said}" for i in range(first, first + 500) if (said := verdict(SEED, i))]
     assert not wrong, "\n".join(wrong)
