@@ -112,7 +112,7 @@ class Completer:
         trees = []
         for tree in parse.trees:
             sure = [
-                1.0 if marks.fixed.get(m) in ((head, label), (head, "")) else probability
+                1.0 if marks.fixed.get(m) == (head, label) else probability
                 for m, (head, label, probability) in enumerate(
                     zip(tree.heads, tree.labels, tree.confidences), start=1
                 )

@@ -9,6 +9,8 @@ function make(parent, name, attributes, text) {
   parent.append(made);
   return made;
 }
+const certainty = ({ fixed, named, sure }) =>
+  named ? "fixed" : `${fixed ? "head fixed, " : ""}${Math.round(100 * sure)} % sure`;
 const grade = (sure) => (sure < 0.5 ? "c0" : sure < 0.8 ? "c1" : sure < 0.95 ? "c2" : "c3");
 function route({ head, start, end, foot, top, below }) { // the line of an arc, and its arrow
   const up = below ? 1 : -1, base = foot + up * 7;
@@ -63,7 +65,7 @@ function draw(svg, view) {
     const y = arc.head ? arc.top + 4 : arc.below ? arc.top + 11 : arc.top - 4;
     make(group, "text", { x, y, class: "label" }, (fault ? "! " : "") + arc.label);
     if (fault && fault.arcs[0] === arc.mod) said.push([x, y - 13, fault.says || fault.name]);
-    make(group, "title", {}, cell.fixed ? "fixed" : `${Math.round(100 * cell.sure)} % sure`);
+    make(group, "title", {}, certainty(cell));
   }
   for (const [x, y, says] of said) { // above all arcs, and within the drawing
     const note = make(svg, "g", { class: "says" }), back = make(note, "rect", { y: y - 11, height: 15, rx: 4 });

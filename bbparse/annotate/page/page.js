@@ -121,9 +121,9 @@ function show(found) {
   draw($("drawing"), view);
   pick(other || !word ? leastSure() : Math.min(word, view.words));
 }
-function leastSure() {
+function leastSure() { // also where only the head is fixed
   let best = 0;
-  view.cells.forEach((cell, i) => { if (!cell.fixed && (!best || cell.sure < view.cells[best - 1].sure)) best = i + 1; });
+  view.cells.forEach((cell, i) => { if (!cell.named && (!best || cell.sure < view.cells[best - 1].sure)) best = i + 1; });
   return best || 1;
 }
 const form = (i) => (i > 0 ? `\u2068${view.cells[i - 1].form}\u2069` : i ? "nothing yet" : "the root"); // isolated: it may run to the left
@@ -142,7 +142,7 @@ async function pick(i) {
   const cell = view.cells[i - 1], mine = ++asking, { index, revision, tree } = view;
   $("panel").hidden = false;
   $("form").textContent = `${i} ${form(i)}`;
-  $("arc").textContent = `← ${form(cell.head)}, ${cell.label}: ${cell.fixed ? "fixed" : `${Math.round(100 * cell.sure)} % sure`}`;
+  $("arc").textContent = `← ${form(cell.head)}, ${cell.label}: ${certainty(cell)}`;
   const banned = view.forbidden.filter(([, m]) => m === i).map(([head]) => form(head));
   $("forbidden").textContent = banned.length ? `not ← ${banned.join(", ")}` : "";
   for (const input of $("cells").querySelectorAll("input")) input.value = cell[input.dataset.column];
