@@ -7,9 +7,8 @@ that a modifier is weighed once per span, whichever pairs it joins: O(n²·R + n
 pairs. An item is retained if some tree with it scores at most `margin` less than the best one, so
 the best tree is never lost (Charniak & Johnson 2005 prune by sums instead).
 
-Categories of a finer grammar divide those of a coarser one (Charniak et al. 2006). A tree of the
-finer is a tree of the coarser, and its chart is built within the retained part of the coarser
-chart. Spans have lists of their possible pairs: most have few or none.
+Categories of a finer grammar divide those of a coarser one (Charniak et al. 2006). The chart of the
+finer is built within the retained part of the coarser. Spans have lists of their possible pairs.
 """
 
 from __future__ import annotations
