@@ -254,9 +254,11 @@ class Reduction:
         unit = 2.0 ** -math.frexp(max_loss)[1] if max_loss > 1e-300 else 2.0**1000
         best = np.full(p.n_words + 1, NEG)
         np.maximum.at(best, p.arc_mod[self.alive], p.arc_score[self.alive])
+        arc_score = np.zeros(len(self.alive))  # dead arcs may be out of any proportion to the unit
+        arc_score[self.alive] = (p.arc_score - best[p.arc_mod])[self.alive] * unit
         changes: dict[str, Any] = {
             "arc_state": np.where(self.alive, 0, -1).astype(np.int8),
-            "arc_score": np.where(self.alive, (p.arc_score - best[p.arc_mod]) * unit, 0.0),
+            "arc_score": arc_score,
             "count_score": p.count_score.copy(), "quantum": p.quantum * unit,
         }  # fmt: skip
         constants: list[float] = best[1:].tolist()
