@@ -6,20 +6,25 @@ message names the place (file and line, or array and index), what was found and 
 
 from __future__ import annotations
 
+from bbparse.renamed import renamed_members
+
 __all__ = [
     "BBParseError",
     "ClusterError",
     "ConfigError",
+    "EmbeddingsError",
     "FactorError",
     "ModelError",
     "OutputError",
-    "OutsideError",
     "ProblemError",
     "ServiceError",
     "TreebankError",
     "VerificationError",
     "WorkerError",
 ]
+
+
+__getattr__ = renamed_members(__name__, {"OutsideError": "EmbeddingsError"})
 
 
 class BBParseError(Exception):
@@ -50,7 +55,7 @@ class OutputError(BBParseError):
     """A file that cannot be written."""
 
 
-class OutsideError(BBParseError):
+class EmbeddingsError(BBParseError):
     """Word vectors or an encoder that cannot be read, or that differ from those of the model."""
 
 

@@ -1,4 +1,4 @@
-"""Old names of public functions, classes and arguments, which keep working.
+"""Old names of public modules, functions, classes and arguments, which keep working.
 
 Each use of an old name gives one warning, of one line, that names the new one.
 """
@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
+from importlib import import_module
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,6 +32,30 @@ def renamed_members(module: str, names: Mapping[str, str]) -> Callable[[str], An
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         _warn(f"{module}.{name}", f"{module}.{new}")
         return getattr(sys.modules[module], new)
+
+    return get
+
+
+def renamed_module(module: str, new: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Make the function `__getattr__` of a module under its old name.
+
+    Parameters
+    ----------
+    module : str
+        Name of the old module, ``__name__``.
+    new : str
+        Name of the module that replaces it.
+    names : mapping of str to str
+        Old name → new name, of members that have new names, too.
+    """
+
+    def get(name: str) -> Any:
+        target = names.get(name, name)
+        members = import_module(new)
+        if name.startswith("_") or not hasattr(members, target):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        _warn(f"{module}.{name}", f"{new}.{target}")
+        return getattr(members, target)
 
     return get
 

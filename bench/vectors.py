@@ -25,8 +25,8 @@ import numpy as np
 from measure import arguments
 
 from bbparse.configuration import Configuration
+from bbparse.embeddings import read_vectors
 from bbparse.learning.reading import learn_to_read
-from bbparse.outside import read_vectors
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, compare_tallies, read_conllu
 from bbparse.treebank.evaluation import tallied
@@ -85,10 +85,10 @@ def main() -> None:
         print("| tags | measure | seed | without | with | p |\n" + "| --- " * 6 + "|")
         for seed in map(int, options.seeds.split(",")):
             tallies = []
-            for outside in (None, partial(read_vectors, path)):
+            for embeddings in (None, partial(read_vectors, path)):
                 config = Configuration.load(options.config).with_("learning", seed=seed)
                 own = Parser.train(
-                    train, (), config, factors=[], outside=outside,
+                    train, (), config, factors=[], embeddings=embeddings,
                     reading=lambda source, kept, seed=seed: learn_to_read(train, seed, source),
                 )  # fmt: skip
                 tallies.append([tallied(dev, parsed(own, dev)),

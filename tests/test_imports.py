@@ -15,12 +15,11 @@ ROOT = Path(__file__).parent.parent
 
 #: Rooms of `bbparse`; a module imports from its own room and from those before it.
 ROOMS = (
-    "errors", "renamed", "options", "deadline", "jit", "storage", "problem", "oracle", "bounding",
+    "renamed", "errors", "options", "deadline", "jit", "storage", "problem", "oracle", "bounding",
     "search", "highs", "ilp", "pricing", "agreement", "proof", "solving", "treebank", "validity",
-    "adapters",
-    "show", "outside", "configuration", "factors", "network", "scoring", "tagging", "text", "model",
-    "learning", "torch", "parsing", "phrases", "explain", "tuning", "corpus", "serve", "annotate",
-    "cli",
+    "adapters", "show", "embeddings", "outside", "configuration", "factors", "network", "scoring",
+    "tagging", "text", "model", "learning", "torch", "parsing", "phrases", "explain", "tuning",
+    "corpus", "serve", "annotate", "cli",
     "bbparse",
 )  # fmt: skip
 

@@ -52,8 +52,8 @@ def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
         return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "-"
 
     config = entries["configuration"]
-    more = entries.get("outside")
-    outside = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
+    more = entries.get("embeddings")
+    embeddings = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
     return [
         ("treebank", entries.get("name") or "-"),
         ("language", entries.get("language") or "-"),
@@ -65,7 +65,7 @@ def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
         ("trees", "projective" if entries["projective"] else "crossing arcs allowed"),
         ("labels", str(len(entries["labels"]))),
         ("tags", str(entries["tags"])),
-        *outside,
+        *embeddings,
         ("factors", ", ".join(entries["factors"]) or "none"),
         ("candidate heads", str(config["pruner"]["k"])),
         ("seed", str(entries["seed"])),

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.common import FILE, FileOrName
-from bbparse.cli.outside import given_outside, outside_options
+from bbparse.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger, save_tagger
 from bbparse.storage.output import check_output
@@ -72,7 +72,7 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
 )  # fmt: skip
 @click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
 @click.option("--seed", type=click.IntRange(0), metavar="S", help="Random seed.")
-@outside_options
+@embedding_options
 def train_tagger(
     treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None, **vectors: Any
 ) -> None:
@@ -88,7 +88,7 @@ def train_tagger(
     target = Path(model)
     check_output(target)
     passing = target.with_name(target.name + ".states")
-    take = given_outside(vectors, passing)
+    take = embeddings_of_options(vectors, passing)
     settings = TaggerSettings()
     if seed is not None:
         settings = replace(settings, seed=seed)

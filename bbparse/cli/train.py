@@ -10,16 +10,16 @@ from typing import Any
 import click
 
 from bbparse.cli.common import FILE, FileOrName
-from bbparse.cli.outside import given_outside, outside_options
+from bbparse.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration
+from bbparse.embeddings import Embeddings
 from bbparse.errors import BBParseError, TreebankError
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.reading import Reading, learn_to_read
 from bbparse.model import MODELS
 from bbparse.model.file import load_tagger
 from bbparse.model.model import NOTE
-from bbparse.outside import Outside
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu
@@ -75,7 +75,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
     "--skip-invalid", is_flag=True,
     help="Leave out sentences without a well-formed tree; report their number.",
 )  # fmt: skip
-@outside_options
+@embedding_options
 @click.option("--name", metavar="TEXT", help="Name of the treebank, for the model's card.")
 @click.option("--language", metavar="CODE", help="Language, such as hu, for the model's card.")
 @click.option("--license", metavar="TEXT", help="Licence of the model, for the card.")
@@ -103,7 +103,7 @@ def train(
     check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
     passing = target.with_name(target.name + ".states")
-    take = given_outside(about, passing)
+    take = embeddings_of_options(about, passing)
     single_root = config.model.single_root
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
@@ -112,7 +112,7 @@ def train(
         raise click.UsageError("--text-from and --no-text exclude each other")
     given = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
 
-    def reading(source: Outside | None, kept: Checkpoint) -> Reading:
+    def reading(source: Embeddings | None, kept: Checkpoint) -> Reading:
         if given is not None:
             return given
         seed = config.learning.seed
@@ -127,7 +127,7 @@ def train(
             model=target,
             reading=None if no_text else reading,
             checkpoint=target.with_name(target.name + ".checkpoint"),
-            outside=take,
+            embeddings=take,
             about=about,
             progress=terminal,
             report=_say,

@@ -222,8 +222,8 @@ def _without_words(
     From the loss of an arc, the joint loss of the other heads of its modifier is subtracted. Terms
     stay unchanged if the deadline comes first: the losses of only some words would mislead.
     """
-    outside = parser.maker.outside
-    vectors = None if outside is None else outside([sentence])[0]
+    embeddings = parser.maker.embeddings
+    vectors = None if embeddings is None else embeddings([sentence])[0]
     values, best, quantum = encode(sentence), trees[0][0], parser.maker.quantum
     kind = parser.config.projective, parser.config.model.single_root, quantum
     tree_arcs, lost = [], []

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.records import ModelConfig
+from bbparse.embeddings import Embeddings
 from bbparse.errors import TreebankError
 from bbparse.oracle.projective.dense import eisner
-from bbparse.outside import Outside
 from bbparse.scoring.labeller import MAX_LABELS
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
@@ -40,7 +40,7 @@ class TrainingData:
     #: was not trained on the sentence; empty without a network.
     arc_labels: list[Ints] = field(default_factory=list)
     #: Pretrained vectors as further input of the networks.
-    outside: Outside | None = None
+    outside: Embeddings | None = None
 
 
 def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from bbparse.embeddings import Embeddings
 from bbparse.learning.checkpoint import Arrays, Checkpoint
-from bbparse.outside import Outside
 from bbparse.tagging import Tagger, TaggerSettings, train_tagger
 from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text import Tokenizer, train_tokenizer
@@ -25,7 +25,7 @@ class Reading(NamedTuple):
 def learn_to_read(
     sentences: Sequence[Sentence],
     seed: int = 1,
-    outside: Outside | None = None,
+    outside: Embeddings | None = None,
     checkpoint: Checkpoint | None = None,
     *,
     progress: bool = False,

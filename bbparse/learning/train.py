@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bbparse.configuration import Configuration
+from bbparse.embeddings import Embeddings, one_source
 from bbparse.errors import ConfigError, TreebankError
 from bbparse.factors import FactorFamily, load_families, specification
 from bbparse.learning.candidates import prune_all
@@ -19,7 +20,6 @@ from bbparse.learning.reading import Reading
 from bbparse.learning.run import Run
 from bbparse.model.file import save_model
 from bbparse.model.model import NOTE, Model, card_note
-from bbparse.outside import Outside, one_source
 from bbparse.treebank import Sentence, check_tree, is_projective
 from bbparse.treebank.progress import progress_bars
 
@@ -37,8 +37,8 @@ def train(  # noqa: PLR0913 – public keywords
     factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
-    reading: Callable[[Outside | None, Checkpoint], Reading] | None = None,
-    outside: Callable[[Sequence[Sentence], Sequence[Sentence]], Outside] | None = None,
+    reading: Callable[[Embeddings | None, Checkpoint], Reading] | None = None,
+    outside: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
     about: Mapping[str, str | None] | None = None,
     progress: bool = False,
     report: Any = None,
@@ -64,7 +64,7 @@ def train(  # noqa: PLR0913 – public keywords
         trees have been checked.
     outside : callable, optional
         Returns pretrained vectors for the networks, given `sentences` and `dev`: a partial
-        `bbparse.outside.read_vectors` or `fit_encoder`. It is called after the same checks.
+        `bbparse.embeddings.read_vectors` or `fit_encoder`. It is called after the same checks.
     about : mapping, optional
         Entries of the model's card: ``name`` of the treebank, ``language``, ``license``.
     progress : bool
@@ -110,7 +110,7 @@ def _learned(
     sentences: Sequence[Sentence],
     dev: Sequence[Sentence],
     checkpoint: Checkpoint,
-    outside: Outside | None,
+    outside: Embeddings | None,
     say: Callable[[str], None],
 ) -> Model:
     """Train with checked arguments; otherwise as `train`."""

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from bbparse import __version__
 from bbparse.configuration import Configuration
+from bbparse.embeddings import EARLIER_NAMES, EMBEDDINGS_ARRAYS, embeddings_from
 from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families
 from bbparse.model import MODELS
 from bbparse.model.model import Model
-from bbparse.outside import OUTSIDE_ARRAYS, outside_from
 from bbparse.problem.quantum import QUANTUM
 from bbparse.renamed import renamed_arguments
 from bbparse.scoring.arc_network import ARC_ARRAYS, ArcNetwork
@@ -57,6 +57,11 @@ def packed_rules(name: str) -> dict[str, Rule]:
 
 TEMPLATE_ARRAYS = {**packed_rules("backbone"), **packed_rules("pruner")}
 _ANEW = "of an earlier version: train the model anew with 'bbparse train'"
+#: Arrays of embeddings, under the names of earlier files, too.
+_EMBEDDINGS: dict[str, Rule] = {
+    **EMBEDDINGS_ARRAYS,
+    **{earlier: EMBEDDINGS_ARRAYS[name] for earlier, name in EARLIER_NAMES.items()},
+}
 #: Arrays of networks of earlier versions.
 _EARLIER: dict[str, Rule] = {
     f"{name}_{field}": rule
@@ -75,7 +80,7 @@ _RULES: dict[str, Rule] = {
     **LABEL_ARRAYS,
     **ARC_ARRAYS,
     **_EARLIER,
-    **OUTSIDE_ARRAYS,
+    **_EMBEDDINGS,
     **TAGGER_ARRAYS,
     **TOKENIZER_ARRAYS,
 }
@@ -123,9 +128,9 @@ def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
     arrays["factor_weights"] = table.weights
     if isinstance(model.labeller, Labeller):
         arrays.update(model.labeller.to_arrays())
-    outside = model.outside
-    if outside is not None:
-        arrays.update(outside.to_arrays())
+    embeddings = model.embeddings
+    if embeddings is not None:
+        arrays.update(embeddings.to_arrays())
     if model.tagger is not None:
         arrays.update(tagger_arrays(model.tagger))
     if model.tokenizer is not None:
@@ -194,11 +199,11 @@ def _model(
     labeller: Labelling | None = network if network is not None and network.labels else None
     if network is None and not arrays.keys().isdisjoint(LABEL_ARRAYS):
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
-    outside = outside_from(arrays, where)
+    embeddings = embeddings_from(arrays, where)
     tagger = None
     if not arrays.keys().isdisjoint(TAGGER_ARRAYS):
-        tagger = tagger_from(arrays, where, outside)
-    taken = None if network is None else network.taken(outside, f"{where}: its network")
+        tagger = tagger_from(arrays, where, embeddings)
+    taken = None if network is None else network.taken(embeddings, f"{where}: its network")
     maker = ProblemMaker(config, network, pruner, scorer, families, table, taken, quantum)
     return Model(maker, labeller, tagger, notes, _tokenizer(arrays, where))
 
@@ -238,10 +243,10 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]
         if arrays.keys().isdisjoint(TAGGER_ARRAYS):
             raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
     else:
-        rules = {**TAGGER_ARRAYS, **OUTSIDE_ARRAYS, **TOKENIZER_ARRAYS, **_EARLIER}
+        rules = {**TAGGER_ARRAYS, **_EMBEDDINGS, **TOKENIZER_ARRAYS, **_EARLIER}
         arrays = _read(path, TAGGER_KIND, rules, set(rules) - {"tagger_header"})
     where = os.fspath(path)
-    return tagger_from(arrays, where, outside_from(arrays, where)), _tokenizer(arrays, where)
+    return tagger_from(arrays, where, embeddings_from(arrays, where)), _tokenizer(arrays, where)
 
 
 @renamed_arguments(cutter="tokenizer")
@@ -275,7 +280,7 @@ def _read(
     if not arrays.keys().isdisjoint(_EARLIER):
         where = "bytes" if isinstance(path, bytes) else os.fspath(path)
         raise ModelError(f"{where}: its networks are {_ANEW}")
-    return arrays
+    return {EARLIER_NAMES.get(name, name): array for name, array in arrays.items()}
 
 
 def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:

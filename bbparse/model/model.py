@@ -12,9 +12,10 @@ from typing import Any
 
 from bbparse import __version__
 from bbparse.configuration import Configuration
+from bbparse.embeddings import Embeddings, one_source
 from bbparse.errors import ModelError
 from bbparse.options import check_options
-from bbparse.outside import Outside, one_source
+from bbparse.renamed import RenamedMember
 from bbparse.scoring.labeller import Labelling
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging.tagger import Tagger
@@ -58,9 +59,12 @@ class Model:
         return self.tagger is not None or not self.notes.get("tagged", True)
 
     @property
-    def outside(self) -> Outside | None:
-        """Vectors of parser and tagger; raises `ModelError` if they use different ones."""
-        return one_source(self.maker.outside, None if self.tagger is None else self.tagger.outside)
+    def embeddings(self) -> Embeddings | None:
+        """Embeddings of parser and tagger; raises `ModelError` if they use different ones."""
+        tagger = self.tagger
+        return one_source(self.maker.embeddings, None if tagger is None else tagger.outside)
+
+    outside = RenamedMember("embeddings")
 
     def needed_tokenizer(self) -> Tokenizer:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""
@@ -154,14 +158,14 @@ def card(model: Model) -> dict[str, Any]:
     """Return the card of a model.
 
     It has the entries of `card_note` and ``results`` on dev, F1 in percent; unknown ones are
-    missing or None. It also has the input it ``takes``, pretrained vectors (``outside``) if any,
+    missing or None. It also has the input it ``takes``, pretrained vectors (``embeddings``) if any,
     the kind of its trees, its ``labels``, ``factors``, ``seed`` and whole ``configuration``.
     """
-    config, outside = model.config, model.outside
+    config, embeddings = model.config, model.embeddings
     tagger, labeller = model.tagger, model.labeller
     return {
         **model.notes.get(NOTE, {}),
-        **({} if outside is None else {"outside": outside.note}),
+        **({} if embeddings is None else {"embeddings": embeddings.note}),
         "takes": [
             *(["text"] if model.tokenizer is not None and model.takes_words else []),
             *(["words"] if model.takes_words else []),

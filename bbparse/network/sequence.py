@@ -1,10 +1,10 @@
 """`SequenceNetwork`: word vectors in their sentence, in 32-bit floats.
 
-A word is the sum of the vectors of its attributes and, with pretrained vectors (`bbparse.outside`),
-of a linear function of its own. The first layer is a convolution over five words. Each further
-layer is added to its input, and the sum is normalised: recurrences over the whole sentence in both
-directions, and convolutions over three words. Subclasses add the output for their task (arcs, tags,
-tokens).
+A word is the sum of the vectors of its attributes and, with pretrained embeddings
+(`bbparse.embeddings`), of a linear function of its own. The first layer is a convolution over five
+words. Each further layer is added to its input, and the sum is normalised: recurrences over the
+whole sentence in both directions, and convolutions over three words. Subclasses add the output for
+their task (arcs, tags, tokens).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
 from bbparse.network import layers
 from bbparse.network.layers import LANES, Backward, Floats, Weights, find_rows
 from bbparse.network.ragged import Ragged
-from bbparse.outside import Outside
 from bbparse.storage.archive import INTS, TEXT, Rule
 
 Ints = NDArray[np.int64]
@@ -189,7 +189,7 @@ class SequenceNetwork:
         """Return the rows of the vectors of an encoded sentence's words, -1 if there is none."""
         return find_rows(values, self.COLUMNS, self.keys, self._buckets, 64 - _BUCKET_BITS)
 
-    def taken(self, outside: Outside | None, whose: str) -> Outside | None:
+    def taken(self, outside: Embeddings | None, whose: str) -> Embeddings | None:
         """Return `outside` if this network uses pretrained vectors, else None.
 
         Raises `ModelError` if the vectors it needs are missing or have another length.

@@ -39,7 +39,7 @@ class ModelScores:
         head, mod = all_arcs(n, n)
         labels = np.zeros((n + 1, n + 1, len(self.labels)))
         if maker.network is not None:
-            vectors = None if maker.outside is None else maker.outside([sentence])[0]
+            vectors = None if maker.embeddings is None else maker.embeddings([sentence])[0]
             (scores,) = maker.network([values], [vectors]).sentences()
             arcs = scores.scores.astype(np.float64)
             labels[head, mod] = scores.label_scores(head, mod)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Any, Unpack
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
+from bbparse.embeddings import Embeddings
 from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
@@ -23,7 +24,7 @@ from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
 from bbparse.parsing.whole_trees import Solve, check_found, tree_families, with_tree_scores
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
-from bbparse.renamed import RenamedMember
+from bbparse.renamed import RenamedMember, renamed_arguments
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.labeller import best_labels
@@ -96,19 +97,28 @@ class Parser:
         save_model(self.model, path)
 
     @classmethod
+    @renamed_arguments(outside="embeddings")
     def train(
         cls,
         sentences: Iterable[Sentence],
         dev: Iterable[Sentence] = (),
         config: Configuration | str = "english",
+        *,
+        embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
         **options: Any,
     ) -> Parser:
-        """Train a parser by `bbparse.learning.train.train`; calibrate it if `dev` has sentences."""
+        """Train a parser by `bbparse.learning.train.train`; calibrate it if `dev` has sentences.
+
+        `embeddings` returns pretrained embeddings for the networks, given `sentences` and `dev`: a
+        partial `bbparse.embeddings.read_vectors` or `fit_encoder`. Other options are those of
+        `train`.
+        """
         from bbparse.learning.train import train  # keep the imports of training out of parsing
 
         if isinstance(config, str):
             config = Configuration.load(config)
-        parser = cls(train(list(sentences), dev := list(dev), config, **options))
+        dev = list(dev)
+        parser = cls(train(list(sentences), dev, config, outside=embeddings, **options))
         if dev:
             parser.calibrate(dev)
             if options.get("model") is not None:

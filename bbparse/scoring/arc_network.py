@@ -180,17 +180,17 @@ class ArcNetwork(SequenceNetwork):
         return by_root(scores.astype(np.float64), heads, self.root)
 
     def __call__(
-        self, values: Sequence[Values], outside: Sequence[Floats | None] | None = None
+        self, values: Sequence[Values], embeddings: Sequence[Floats | None] | None = None
     ) -> BatchScores:
         """Score all arcs of a batch of sentences.
 
-        ``values`` are encoded sentences (`bbparse.treebank.encode.encode`). ``outside`` are the
+        ``values`` are encoded sentences (`bbparse.treebank.encode.encode`). ``embeddings`` are the
         pretrained vectors of the words of each, if the network uses any.
         """
-        return self._score(values, [self.rows(own) for own in values], outside)
+        return self._score(values, [self.rows(own) for own in values], embeddings)
 
     def without_words(
-        self, values: Values, outside: Floats | None = None
+        self, values: Values, embeddings: Floats | None = None
     ) -> Iterator[SentenceScores]:
         """Score a sentence once for each of its words, with that word unknown."""
         n = len(values) - 2 * PAD - 1
@@ -201,20 +201,20 @@ class ArcNetwork(SequenceNetwork):
             for word in range(first, min(first + together, n + 1)):
                 rows.append(whole.copy())
                 rows[-1][word] = -1
-                vectors.append(None if outside is None else outside.copy())
+                vectors.append(None if embeddings is None else embeddings.copy())
                 if vectors[-1] is not None:
                     vectors[-1][word - 1] = 0.0
             yield from self._score([values] * len(rows), rows, vectors).sentences()
 
     def _score(
         self, values: Sequence[Values], known: Sequence[NDArray[np.int64]],
-        outside: Sequence[Floats | None] | None,
+        embeddings: Sequence[Floats | None] | None,
     ) -> BatchScores:  # fmt: skip
         """Score all arcs of sentences, given the rows of the vectors of their words."""
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
         rows = batch.rows_of(known, -1)
         before = batch.rows_of([counts_before(encoded) for encoded in values], 0)
-        vectors = vectors_of(batch, outside)
+        vectors = vectors_of(batch, embeddings)
         layout = batch.first, batch.size
         sizes = self.sizes["pairs"], self.sizes["shared"]
         ends, all_scores = [], []
@@ -226,9 +226,9 @@ class ArcNetwork(SequenceNetwork):
         return BatchScores(self, Batch(ends, before, *layout, mean_of(all_scores)))
 
 
-def vectors_of(batch: Ragged, outside: Sequence[Floats | None] | None) -> Floats | None:
+def vectors_of(batch: Ragged, embeddings: Sequence[Floats | None] | None) -> Floats | None:
     """Join the pretrained vectors of a batch's words, float32[R, d]; the root has zeros."""
-    known = [] if outside is None else [vectors for vectors in outside if vectors is not None]
+    known = [] if embeddings is None else [vectors for vectors in embeddings if vectors is not None]
     if not known:
         return None
     out = np.zeros((batch.n_rows, known[0].shape[1]), np.float32)

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
+from bbparse.embeddings import Embeddings
 from bbparse.errors import ProblemError, TreebankError
 from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
 from bbparse.options import check_options, check_type
-from bbparse.outside import Outside
 from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of
 from bbparse.problem.quantum import QUANTUM
+from bbparse.renamed import RenamedMember
 from bbparse.scoring.arc_network import ArcNetwork
 from bbparse.scoring.batch_kernels import MOST_ARCS
 from bbparse.scoring.candidates import LONG, all_arcs
@@ -127,11 +128,13 @@ class ProblemMaker:
     #: Weights of the factors' features.
     table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
     #: Pretrained vectors as further input of the network.
-    outside: Outside | None = None
+    embeddings: Embeddings | None = None
     #: Unit of all scores, including those of factors.
     quantum: float = QUANTUM
     #: Most candidate parts of a sentence.
     max_parts: int = MAX_PARTS
+
+    outside = RenamedMember("embeddings")
 
     def __call__(
         self,
@@ -203,7 +206,7 @@ class ProblemMaker:
         """Score sentences with the network; None with templates."""
         if self.network is None:
             return None
-        return self.network(values, None if self.outside is None else self.outside(sentences))
+        return self.network(values, None if self.embeddings is None else self.embeddings(sentences))
 
     def _candidates(
         self, values: Sequence[Values], scores: BatchScores | None, k: int | None,

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
 from bbparse.network.layers import Backward, Floats, Weights, linear
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
@@ -27,7 +28,6 @@ from bbparse.network.sequence import (
     network_rules,
     sums_of_words,
 )
-from bbparse.outside import Outside
 from bbparse.storage.archive import INTS, Rule
 from bbparse.tagging.encode import COLUMNS, PAD
 from bbparse.tagging.layer import LAYER_QUANTUM
@@ -228,7 +228,7 @@ def train_tag_network(
     settings: NetworkSettings,
     seed: int,
     sentences: Sequence[Sentence] = (),
-    outside: Outside | None = None,
+    outside: Embeddings | None = None,
 ) -> TagNetwork:
     """Train a network on encoded sentences, and on columns of each: tags, FEATS, and UPOS.
 

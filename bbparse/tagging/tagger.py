@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse import __version__
+from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
-from bbparse.outside import Outside
 from bbparse.storage.archive import TEXT, Rule
 from bbparse.tagging.encode import FormEncoder, fill_tags
 from bbparse.tagging.layer import Layer, layer_rules, reading_header
@@ -82,7 +82,7 @@ class Tagger:
         What is worth knowing about the training; saved with the model.
     network : TagNetwork, optional
         Its scores are added to those of the tags and FEATS.
-    outside : Outside, optional
+    outside : Embeddings, optional
         Vectors that the network takes besides.
     """
 
@@ -96,7 +96,7 @@ class Tagger:
         lexicon: Mapping[str, str] | None = None,
         notes: Mapping[str, Any] | None = None,
         network: TagNetwork | None = None,
-        outside: Outside | None = None,
+        outside: Embeddings | None = None,
     ) -> None:
         self.encode = FormEncoder(known, habits)
         self.tags, self.feats, self.lemmas = tags, feats, lemmas
@@ -229,7 +229,7 @@ def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
 
 
 def tagger_from(
-    arrays: Mapping[str, NDArray[Any]], where: str, outside: Outside | None = None
+    arrays: Mapping[str, NDArray[Any]], where: str, outside: Embeddings | None = None
 ) -> Tagger:
     """Make a tagger from arrays that the rules of `TAGGER_ARRAYS` have been checked on.
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.templates import own_templates
+from bbparse.embeddings import Embeddings
 from bbparse.errors import TreebankError
-from bbparse.outside import Outside
 from bbparse.tagging.encode import FormEncoder, fill_tags, style
 from bbparse.tagging.layer import Layer, Lists
 from bbparse.tagging.learning import LayerSettings, Lesson, train_layer
@@ -64,7 +64,7 @@ def train_tagger(
     sentences: Sequence[Sentence],
     settings: TaggerSettings | None = None,
     *,
-    outside: Outside | None = None,
+    outside: Embeddings | None = None,
     progress: bool = False,
 ) -> Tagger:
     """Train a tagger.
@@ -74,7 +74,7 @@ def train_tagger(
     sentences : sequence of Sentence
         With tags; columns of ``_`` alone (XPOS, FEATS, LEMMA) are left to be ``_``.
     settings : TaggerSettings, optional
-    outside : Outside, optional
+    outside : Embeddings, optional
         Vectors that the network takes besides.
     progress : bool
         Whether to draw progress bars on standard error.

@@ -30,7 +30,7 @@ from tests.scoring.reference import candidate_parts
 from tests.strategies import random_tree
 
 
-class FromOutside:
+class RandomEmbeddings:
     """Vectors of words that say nothing; some have none."""
 
     width = 12
@@ -90,7 +90,7 @@ def loss_by_definition(
     total, words = 0.0, 0
     for sentence in sentences:
         n, heads = sentence.n_words, [-1, *sentence.heads]
-        outside = FromOutside()([sentence])[0] if sizes["outside"] else None
+        outside = RandomEmbeddings()([sentence])[0] if sizes["outside"] else None
         plain = Plain(network, sentence, outside, given=p)
         square = plain.arcs()
         words += n
@@ -137,14 +137,14 @@ def tree_likelihood(
     ("trees", "labels", "root", "outside"),
     [
         (False, LABELS, -1, None),
-        (False, (), -1, FromOutside()),
+        (False, (), -1, RandomEmbeddings()),
         (True, LABELS, 3, None),
-        (True, LABELS, -1, FromOutside()),
+        (True, LABELS, -1, RandomEmbeddings()),
         (True, (), -1, None),
     ],
 )
 def test_the_loss_is_as_defined_and_its_gradients_are_slopes(
-    trees: bool, labels: tuple[str, ...], root: int, outside: FromOutside | None
+    trees: bool, labels: tuple[str, ...], root: int, outside: RandomEmbeddings | None
 ) -> None:
     sentences = treebank([3, 1, 4, 4], crossing=True)
     learner = learner_of(sentences, labels, root, outside)
@@ -173,7 +173,7 @@ def test_the_loss_is_as_defined_and_its_gradients_are_slopes(
 
 
 def test_gradients_are_those_of_what_dropout_leaves() -> None:
-    learner = learner_of(treebank([3, 1, 6, 9, 12]), LABELS, -1, FromOutside())
+    learner = learner_of(treebank([3, 1, 6, 9, 12]), LABELS, -1, RandomEmbeddings())
 
     def loss() -> float:
         learner.learner.noise.random = np.random.default_rng(4)
@@ -219,8 +219,8 @@ def test_words_of_an_unknown_head_teach_no_arc() -> None:
     assert 7.0 * (whole - part) == pytest.approx(left_out, rel=1e-3)
 
 
-@pytest.mark.parametrize("outside", [None, FromOutside()])
-def test_learning_and_parsing_have_the_same_scores(outside: FromOutside | None) -> None:
+@pytest.mark.parametrize("outside", [None, RandomEmbeddings()])
+def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | None) -> None:
     config = toy.network_configuration()
     sentences = toy.sentences()[:12]
     data = prepare(sentences, config.model)

@@ -127,7 +127,7 @@ def test_a_passive_aggressive_step_makes_up_for_the_whole_loss(
 def test_the_network_is_not_asked_about_problems_that_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nor are vectors from outside read for it; labels are those of the folds."""
+    """Nor are embeddings read for it; labels are those of the folds."""
     config = toy.network_configuration(epochs=1).with_("factors", families=("sibling-labels",))
     run = Run(config, prepare(toy.sentences()[:8], config.model), None)
     problems = held_out_problems(run)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
 from bbparse.network.sequence import QUANTUM as QUANTUM_OF_VECTORS
 from bbparse.oracle.projective.dense import eisner
-from bbparse.outside import Outside
 from bbparse.problem.parts import PART_NAMES
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.arc_network import ArcNetwork
@@ -190,7 +190,7 @@ def test_networks_of_other_kinds_have_no_mean() -> None:
             network.with_others([other])
 
 
-def test_vectors_from_outside_of_nothing_change_nothing() -> None:
+def test_embeddings_of_zeros_change_nothing() -> None:
     rng = np.random.default_rng(6)
     sentences = [random_sentence(rng, 7)]
     with_some = random_network(rng, sentences, outside=12)
@@ -220,14 +220,14 @@ class Numbers:
 def test_a_source_of_vectors_has_to_fit() -> None:
     rng = np.random.default_rng(6)
     sentences = [random_sentence(rng, 7)]
-    source: Outside = Numbers(12)
+    source: Embeddings = Numbers(12)
     network = random_network(rng, sentences, outside=12)
     assert network.taken(source, "it") is source
     assert random_network(rng, sentences).taken(source, "it") is None
     for wrong in (None, Numbers(8)):
         with pytest.raises(ModelError, match="it needs pretrained vectors of 12 dimensions"):
             network.taken(wrong, "it")
-    maker = replace(maker_of(network), outside=source)
+    maker = replace(maker_of(network), embeddings=source)
     (scored,) = maker(sentences)
     (expected,) = scores_of(network, sentences, source(sentences))
     assert scored.scores is not None

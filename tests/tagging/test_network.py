@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bbparse.embeddings import Embeddings, WordVectors
 from bbparse.errors import ModelError
 from bbparse.model.file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.network.sequence import known_rows
-from bbparse.outside import Outside, WordVectors
 from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, TaggerSettings, accuracy, train_tagger
 from bbparse.tagging.encode import FormEncoder
@@ -49,7 +49,7 @@ def labels_of(count: int) -> tuple[list[str], list[str]]:
 
 
 def trained(
-    count: int, settings: NetworkSettings = SMALL, seed: int = 1, outside: Outside | None = None
+    count: int, settings: NetworkSettings = SMALL, seed: int = 1, outside: Embeddings | None = None
 ) -> TagNetwork:
     return train_tag_network(
         values_of(count), columns_of(count), labels_of(count), settings, seed, toy.sentences(),
@@ -67,7 +67,7 @@ def letters(dimension: int = 6, seed: int = 3) -> WordVectors:
 
 
 def learner_of(
-    keys: np.ndarray, count: int, labels: list[list[str]], outside: Outside | None = None
+    keys: np.ndarray, count: int, labels: list[list[str]], outside: Embeddings | None = None
 ) -> TagLearner:
     """A learner of the first sentences and some kinds of labels."""
     rows = [known_rows(some, keys, NETWORK_COLUMNS) for some in values_of(count)]
@@ -81,7 +81,7 @@ def learner_of(
 
 
 @pytest.mark.parametrize("outside", [None, letters()])
-def test_learning_and_tagging_have_the_same_scores(outside: Outside | None) -> None:
+def test_learning_and_tagging_have_the_same_scores(outside: Embeddings | None) -> None:
     network = trained(20, outside=outside)
     labels = [list(some) for some in labels_of(20)]
     learner = learner_of(network.keys, 20, labels, outside)
@@ -159,7 +159,7 @@ def test_a_file_says_the_same(tmp_path: Path, with_network: bool) -> None:
         assert again.columns(sentence.forms) == some.columns(sentence.forms)
 
 
-def test_a_tagger_with_vectors_from_outside(tmp_path: Path) -> None:
+def test_a_tagger_with_embeddings(tmp_path: Path) -> None:
     source, path = letters(), tmp_path / "with.tagger"
     own = train_tagger(toy.sentences(), toy.TAGGER, outside=source)
     assert own.outside is source and own.network is not None and own.network.sizes["outside"] == 8

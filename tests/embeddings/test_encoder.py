@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.errors import ModelError, OutputError, OutsideError
-from bbparse.outside import EncoderStates, fit_encoder, outside_from
-from bbparse.outside import encoder as encoder_module
-from bbparse.outside.encoder import VARIABLE
+from bbparse.embeddings import EncoderStates, embeddings_from, fit_encoder
+from bbparse.embeddings import encoder as encoder_module
+from bbparse.embeddings.encoder import VARIABLE
+from bbparse.errors import EmbeddingsError, ModelError, OutputError
 from bbparse.treebank import Sentence
-from tests.outside.tiny import make_encoder
+from tests.embeddings.tiny import make_encoder
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from bbparse.outside.transformer import Transformer, _pooled  # noqa: E402
+from bbparse.embeddings.transformer import Transformer, _pooled  # noqa: E402
 
 SHORT = ["The", "dogs", "saw", "\u200b", "it", "."]
 
@@ -114,7 +114,7 @@ def test_states_are_kept_on_disk(
     expected = source(sentences())
     files = sorted((tmp_path / "states").glob("*/*.npy"))
     assert len(files) == 3
-    again = EncoderStates(source.note, source.to_arrays()["outside_shift"], tmp_path / "states")
+    again = EncoderStates(source.note, source.to_arrays()["embeddings_shift"], tmp_path / "states")
 
     def fails(*given: Any, **others: Any) -> None:
         raise AssertionError("an encoder was loaded")
@@ -124,7 +124,7 @@ def test_states_are_kept_on_disk(
         for one, other in zip(expected, again(sentences())):
             assert np.array_equal(one, other)
     files[0].write_bytes(files[0].read_bytes()[:-9])  # damaged: computed anew
-    third = EncoderStates(source.note, source.to_arrays()["outside_shift"], tmp_path / "states")
+    third = EncoderStates(source.note, source.to_arrays()["embeddings_shift"], tmp_path / "states")
     for one, other in zip(expected, third(sentences())):
         assert np.array_equal(one, other)
     np.load(files[0], allow_pickle=False)
@@ -137,22 +137,22 @@ def test_a_model_has_its_encoder_by_name_and_hash(
     mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = fit_encoder(str(mine), sentences())
-    again = outside_from(source.to_arrays())
+    again = embeddings_from(source.to_arrays())
     assert isinstance(again, EncoderStates) and again.note == source.note
     assert np.array_equal(again(sentences())[0], source(sentences())[0])
 
     mine.rename(tmp_path / "moved")
-    lost = outside_from(source.to_arrays())
+    lost = embeddings_from(source.to_arrays())
     assert lost is not None
-    with pytest.raises(OutsideError, match=r"not there: config\.json, model.*BBPARSE_ENCODER"):
+    with pytest.raises(EmbeddingsError, match=r"not there: config\.json, model.*BBPARSE_ENCODER"):
         lost(sentences())
     monkeypatch.setenv(VARIABLE, str(tmp_path / "moved"))
     assert np.array_equal(lost(sentences())[0], source(sentences())[0])
 
     make_encoder(tmp_path / "moved", seed=5)
-    other = outside_from(source.to_arrays())
+    other = embeddings_from(source.to_arrays())
     assert other is not None
-    with pytest.raises(OutsideError, match=r"another version than the model was trained with"):
+    with pytest.raises(EmbeddingsError, match=r"another version than the model was trained with"):
         other(sentences())
 
 
@@ -202,14 +202,14 @@ def test_encoders_of_other_kinds(kind: str, mine: Path) -> None:
 )
 def test_missing_files_are_named(lost: str, message: str, mine: Path) -> None:
     (mine / lost).unlink()
-    with pytest.raises(OutsideError, match=message) as caught:
+    with pytest.raises(EmbeddingsError, match=message) as caught:
         Transformer(str(mine))
     assert "\n" not in str(caught.value)
 
 
 def test_damaged_files_and_names_of_nothing(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (mine / "model.safetensors").write_bytes(b"nothing of it")
-    with pytest.raises(OutsideError, match=r"mine: cannot be loaded: ") as caught:
+    with pytest.raises(EmbeddingsError, match=r"mine: cannot be loaded: ") as caught:
         Transformer(str(mine))
     assert "\n" not in str(caught.value)
     import huggingface_hub
@@ -218,7 +218,7 @@ def test_damaged_files_and_names_of_nothing(mine: Path, monkeypatch: pytest.Monk
         raise OSError("no\nconnection")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
-    with pytest.raises(OutsideError, match=r"not there: config\.json, .* \(no connection\)"):
+    with pytest.raises(EmbeddingsError, match=r"not there: config\.json, .* \(no connection\)"):
         Transformer("some/encoder")
 
 
@@ -228,7 +228,7 @@ def test_weights_that_are_not_there_are_not_made_up(mine: Path) -> None:
     weights = load_file(mine / "model.safetensors")
     some = {key: weight for key, weight in weights.items() if "layer.1" not in key}
     save_file(some, mine / "model.safetensors", {"format": "pt"})
-    with pytest.raises(OutsideError, match=r"mine: its files have no weights encoder\.layer\.1"):
+    with pytest.raises(EmbeddingsError, match=r"mine: its files have no weights encoder\.layer\.1"):
         Transformer(str(mine))
 
 
@@ -239,7 +239,7 @@ def test_states_that_are_no_numbers_are_not_kept(mine: Path, tmp_path: Path) -> 
     weights = load_file(mine / "model.safetensors")
     weights["encoder.layer.1.output.dense.weight"][:] = float("nan")
     save_file(weights, mine / "model.safetensors", {"format": "pt"})
-    with pytest.raises(OutsideError, match="mine: its states are no finite numbers"):
+    with pytest.raises(EmbeddingsError, match="mine: its states are no finite numbers"):
         fit_encoder(mine, sentences(), folder=kept)
     assert not kept.exists()
 
@@ -250,7 +250,7 @@ def test_nobody_is_asked_whether_code_may_run(mine: Path, monkeypatch: pytest.Mo
     (mine / "config.json").write_text(json.dumps(config), encoding="utf-8")
     asked: list[str] = []
     monkeypatch.setattr("builtins.input", lambda text="": asked.append(text) or "n")
-    with pytest.raises(OutsideError, match="mine: cannot be loaded: "):
+    with pytest.raises(EmbeddingsError, match="mine: cannot be loaded: "):
         Transformer(str(mine))
     assert not asked
 
@@ -259,7 +259,7 @@ def test_what_fails_in_use_is_said(mine: Path) -> None:
     with open(mine / "vocab.txt", "a", encoding="utf-8") as file:
         file.write("zebra\n")  # of which it has no vector
     threads = torch.get_num_threads()
-    with pytest.raises(OutsideError, match="mine: cannot be used: index out of range"):
+    with pytest.raises(EmbeddingsError, match="mine: cannot be used: index out of range"):
         Transformer(str(mine)).states([["zebra"]])
     assert torch.get_num_threads() == threads
 
@@ -295,16 +295,16 @@ def test_the_hub_is_asked_for_what_is_not_there_only(
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    with pytest.raises(OutsideError, match=r"pip install 'bbparse\[transformers\]'"):
+    with pytest.raises(EmbeddingsError, match=r"pip install 'bbparse\[transformers\]'"):
         Transformer("xlm-roberta-base")
 
 
 def test_damaged_arrays_of_a_model(folder: Path) -> None:
     arrays = fit_encoder(str(folder), sentences()).to_arrays()
-    bad = json.dumps({**json.loads(arrays["outside_note"].item()), "dimension": 17})
+    bad = json.dumps({**json.loads(arrays["embeddings_note"].item()), "dimension": 17})
     with pytest.raises(ModelError, match=r"a\.model: .*expected \(2, 17\)"):
-        outside_from({**arrays, "outside_note": np.array(bad)}, "a.model")
-    shift = arrays["outside_shift"].copy()
+        embeddings_from({**arrays, "embeddings_note": np.array(bad)}, "a.model")
+    shift = arrays["embeddings_shift"].copy()
     shift[1, 0] = 0.0
     with pytest.raises(ModelError, match="not above 0"):
-        outside_from({**arrays, "outside_shift": shift}, "a.model")
+        embeddings_from({**arrays, "embeddings_shift": shift}, "a.model")

@@ -1,7 +1,7 @@
 """`EncoderStates`: embeddings of words in their sentence by an encoder of the library transformers.
 
 States are computed on first use, cached in memory for a while, and stored on disk if there is a
-folder for them. They are those of `bbparse.outside.transformer`, in 16 bits; each dimension is
+folder for them. They are those of `bbparse.embeddings.transformer`, in 16 bits; each dimension is
 standardised by its mean and variance over the training words.
 """
 
@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import OutputError, OutsideError
-from bbparse.outside.protocol import Floats, note_array, read_note, width_of
-from bbparse.outside.transformer import Transformer
+from bbparse.embeddings.protocol import Floats, note_array, read_note, width_of
+from bbparse.embeddings.transformer import Transformer
+from bbparse.errors import EmbeddingsError, OutputError
 from bbparse.storage.output import open_binary_output
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
@@ -50,7 +50,7 @@ class EncoderStates:
 
     Raises
     ------
-    OutsideError
+    EmbeddingsError
         If the arguments do not agree with each other.
     """
 
@@ -63,12 +63,12 @@ class EncoderStates:
     ) -> None:
         expected = 2, note["dimension"]
         if shift.shape != expected or shift.dtype != np.float32:
-            raise OutsideError(
+            raise EmbeddingsError(
                 f"means and deviations have shape {shift.shape} and dtype {shift.dtype}, expected"
                 f" {expected} and float32"
             )
         if not np.isfinite(shift).all() or not (shift[1] > 0.0).all():
-            raise OutsideError("means and deviations are no finite numbers, or not above 0")
+            raise EmbeddingsError("means and deviations are no finite numbers, or not above 0")
         self.note = note
         self.folder = None if folder is None else Path(folder)
         self._shift = shift
@@ -153,7 +153,7 @@ class EncoderStates:
             name = os.environ.get(VARIABLE) or note["name"]
             encoder = Transformer(name, note["revision"], cpu=forked)
             if encoder.hash != note["hash"]:
-                raise OutsideError(
+                raise EmbeddingsError(
                     f"encoder {encoder.name}: another version than the model was trained with: its"
                     f" files have the hash {encoder.hash}, expected {note['hash']}"
                 )
@@ -162,12 +162,12 @@ class EncoderStates:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays for a model file."""
-        return {"outside_note": note_array(self.note), "outside_shift": self._shift}
+        return {"embeddings_note": note_array(self.note), "embeddings_shift": self._shift}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> EncoderStates:
-        """Make embeddings from arrays of `to_arrays`; `OutsideError` if they are damaged."""
-        return cls({"revision": None, **read_note(arrays)}, arrays["outside_shift"])
+        """Make embeddings from arrays of `to_arrays`; `EmbeddingsError` if they are damaged."""
+        return cls({"revision": None, **read_note(arrays)}, arrays["embeddings_shift"])
 
 
 def fit_encoder(
@@ -197,8 +197,8 @@ def fit_encoder(
 
     Raises
     ------
-    OutsideError
-        If the encoder cannot be loaded or used; see `bbparse.outside.transformer.Transformer`.
+    EmbeddingsError
+        If the encoder cannot be loaded or used; see `bbparse.embeddings.transformer.Transformer`.
     """
     encoder = Transformer(os.fspath(name))
     note = {

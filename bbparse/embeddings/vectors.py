@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import OutsideError
-from bbparse.outside.protocol import (
+from bbparse.embeddings.protocol import (
     MAX_DIMENSIONS,
     Floats,
     note_array,
     read_note,
     width_of,
 )
+from bbparse.errors import EmbeddingsError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash
 from bbparse.treebank.reading import open_source, raw_lines
@@ -56,7 +56,7 @@ class WordVectors:
 
     Raises
     ------
-    OutsideError
+    EmbeddingsError
         If the arguments do not agree with each other.
     """
 
@@ -69,16 +69,20 @@ class WordVectors:
     ) -> None:
         expected = len(keys), width_of(note["dimension"])
         if rows.shape != expected or rows.dtype != np.int8 or keys.dtype != np.uint64:
-            raise OutsideError(
+            raise EmbeddingsError(
                 f"vectors have shape {rows.shape} and dtypes {keys.dtype} and {rows.dtype},"
                 f" expected {expected}, uint64 and int8"
             )
         if scales.shape != keys.shape or scales.dtype != np.float32:
-            raise OutsideError(f"there are {len(scales)} steps of {scales.dtype} for {len(keys)}")
+            raise EmbeddingsError(
+                f"there are {len(scales)} steps of {scales.dtype} for {len(keys)}"
+            )
         if not np.isfinite(scales).all():
-            raise OutsideError("steps of vectors are no finite numbers")
+            raise EmbeddingsError("steps of vectors are no finite numbers")
         if not len(keys) or not (keys[1:] > keys[:-1]).all():
-            raise OutsideError("there are no words, or they are not sorted, or not each there once")
+            raise EmbeddingsError(
+                "there are no words, or they are not sorted, or not each there once"
+            )
         self.note = note
         self._keys, self._rows, self._scales = keys, rows, scales
 
@@ -117,18 +121,18 @@ class WordVectors:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays for a model file."""
         return {
-            "outside_note": note_array(self.note),
-            "outside_keys": self._keys,
-            "outside_rows": self._rows,
-            "outside_scales": self._scales,
+            "embeddings_note": note_array(self.note),
+            "embeddings_keys": self._keys,
+            "embeddings_rows": self._rows,
+            "embeddings_scales": self._scales,
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:
-        """Make vectors from arrays of `to_arrays`; `OutsideError` if they are damaged."""
+        """Make vectors from arrays of `to_arrays`; `EmbeddingsError` if they are damaged."""
         return cls(
             read_note(arrays),
-            *(arrays[f"outside_{name}"] for name in ("keys", "rows", "scales")),
+            *(arrays[f"embeddings_{name}"] for name in ("keys", "rows", "scales")),
         )
 
 
@@ -160,7 +164,7 @@ def read_vectors(
 
     Raises
     ------
-    TreebankError, OutsideError
+    TreebankError, EmbeddingsError
         If the file cannot be read, ends early, or has a line that is not a word with as many finite
         numbers as the others; names file and line. The numbers of words that are not kept are only
         counted.
@@ -183,7 +187,7 @@ def read_vectors(
                 header = _HEADER.fullmatch(line)
                 dimension = int(header[2]) if header else line.count(b" ")
                 if not 1 <= dimension <= MAX_DIMENSIONS:
-                    raise OutsideError(
+                    raise EmbeddingsError(
                         f"{where}: {dimension} numbers a word, expected 1 to {MAX_DIMENSIONS}"
                     )
                 if header:
@@ -197,14 +201,14 @@ def read_vectors(
                 words[word] = len(rows)
                 rows.append(_numbers(line, dimension, where))
     if not count:
-        raise OutsideError(f"{path}: there are no vectors")
+        raise EmbeddingsError(f"{path}: there are no vectors")
     if announced and count != announced:
-        raise OutsideError(
+        raise EmbeddingsError(
             f"{path}, line 1: {announced} words are announced, and {count} are there: is the file"
             " whole?"
         )
     if not kept_words & words.keys():
-        raise OutsideError(f"{path}: no word of the treebank is there: vectors of its language?")
+        raise EmbeddingsError(f"{path}: no word of the treebank is there: vectors of its language?")
     keys = np.array([attribute_hash("form", word.decode()) for word in words], np.uint64)
     order = np.argsort(keys)
     note = {
@@ -226,11 +230,13 @@ def _word(line: bytes, dimension: int, where: str) -> bytes:
     if n_spaces < dimension or (
         n_spaces > dimension and _NUMBER.fullmatch(word.rpartition(b" ")[2])
     ):
-        raise OutsideError(f"{where}: a word and {n_spaces} numbers, expected {dimension} numbers")
+        raise EmbeddingsError(
+            f"{where}: a word and {n_spaces} numbers, expected {dimension} numbers"
+        )
     try:
         word.decode()
     except UnicodeDecodeError as error:
-        raise OutsideError(
+        raise EmbeddingsError(
             f"{where}: byte 0x{word[error.start]:02x} in the word, expected text in UTF-8 (binary"
             " files of vectors are not read)"
         ) from None
@@ -243,10 +249,10 @@ def _numbers(line: bytes, dimension: int, where: str) -> Floats:
         with np.errstate(over="ignore"):
             row = np.array([float(piece) for piece in pieces], np.float32)
     except ValueError as error:
-        raise OutsideError(f"{where}: {error}") from None
+        raise EmbeddingsError(f"{where}: {error}") from None
     if not np.isfinite(row).all():
         i = int(np.flatnonzero(~np.isfinite(row))[0])
-        raise OutsideError(
+        raise EmbeddingsError(
             f"{where}: number {i + 1} is {pieces[i].decode()!r}, expected a finite one"
         )
     return row

@@ -1,4 +1,4 @@
-"""Parsers that take vectors from outside: the whole way, from training to a loaded model."""
+"""Parsers with pretrained embeddings: the whole way, from training to a loaded model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import bbparse.errors
+import bbparse.outside
 from bbparse.configuration import Configuration
-from bbparse.errors import ConfigError, ModelError
+from bbparse.embeddings import Embeddings, embeddings_from, read_vectors
+from bbparse.embeddings.vectors import WordVectors
+from bbparse.errors import ConfigError, EmbeddingsError, ModelError
 from bbparse.explain import explain
 from bbparse.learning import network as network_module
 from bbparse.learning.arc_network import train_arcs
 from bbparse.model.file import load_model
-from bbparse.outside import read_vectors
-from bbparse.outside.vectors import WordVectors
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.treebank import Sentence
@@ -58,22 +60,22 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def parser(vectors: Path) -> Parser:
-    outside = partial(read_vectors, vectors, license="CC0")
-    return Parser.train(TRAIN, DEV, configuration(), outside=outside)
+    embeddings = partial(read_vectors, vectors, license="CC0")
+    return Parser.train(TRAIN, DEV, configuration(), embeddings=embeddings)
 
 
 def test_a_loaded_model_parses_the_same(parser: Parser, tmp_path: Path) -> None:
-    path = tmp_path / "outside.model"
+    path = tmp_path / "embeddings.model"
     parser.save(path)
     again = Parser.load(path)
-    assert isinstance(again.maker.outside, WordVectors)
+    assert isinstance(again.maker.embeddings, WordVectors)
     for sentence in DEV:
         trees = parser.parse(sentence, k_best=2)
         assert [(t.heads, t.labels, t.score) for t in trees] == [
             (t.heads, t.labels, t.score) for t in again.parse(sentence, k_best=2)
         ]
     card = Pipeline(again).card
-    assert card["outside"]["name"] == "letters.vec" and card["outside"]["license"] == "CC0"
+    assert card["embeddings"]["name"] == "letters.vec" and card["embeddings"]["license"] == "CC0"
     assert [p.solution.scores[0] for p in again.parse_all(DEV, threads=2)] == [
         p.solution.scores[0] for p in parser.parse_all(DEV)
     ]
@@ -94,11 +96,46 @@ def test_vectors_are_looked_at(parser: Parser, vectors: Path) -> None:
     assert network is not None and network.sizes["outside"] == 8
     weights = network.weights.values["outside_w"]
     assert np.abs(weights[:6]).min() > 0.0 and weights.std() > 0.01
-    blind = toy.changed(parser, outside=Silent())
+    blind = toy.changed(parser, embeddings=Silent())
     for sentence in DEV:
         one, other = (p.maker([sentence])[0].scores for p in (parser, blind))
         assert one is not None and other is not None
         assert not np.array_equal(one.scores, other.scores)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_file_with_the_old_names_loads(parser: Parser, tmp_path: Path) -> None:
+    path = tmp_path / "new.model"
+    parser.save(path)
+    with np.load(path) as archive:
+        arrays = {name.replace("embeddings_", "outside_"): archive[name] for name in archive.files}
+    assert "outside_note" in arrays
+    with open(tmp_path / "old.model", "wb") as file:
+        np.savez(file, **arrays)
+    again = Parser.load(tmp_path / "old.model")
+    again.save(tmp_path / "again.model")
+    assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
+
+
+def test_the_old_names_of_embeddings_name_the_new_ones(parser: Parser) -> None:
+    for name, new in (
+        ("Outside", Embeddings), ("outside_from", embeddings_from), ("read_vectors", read_vectors),
+    ):  # fmt: skip
+        message = rf"bbparse\.outside\.{name} is now called bbparse\.embeddings\.{new.__name__}$"
+        with pytest.warns(FutureWarning, match=message):
+            assert getattr(bbparse.outside, name) is new
+    with pytest.raises(AttributeError, match=r"bbparse\.outside.*no attribute 'Inside'"):
+        bbparse.outside.Inside  # noqa: B018
+    with pytest.warns(FutureWarning, match="errors.OutsideError is now called .*EmbeddingsError"):
+        assert bbparse.errors.OutsideError is EmbeddingsError
+    for old in (parser.model, parser.maker):
+        with pytest.warns(FutureWarning, match=r"\.outside is now called \w+\.embeddings"):
+            assert old.outside is parser.maker.embeddings
+    with (
+        pytest.warns(FutureWarning, match=r"train\(outside=…\) is now called .*\(embeddings=…\)"),
+        pytest.raises(ConfigError, match="only networks use"),
+    ):
+        Parser.train(TRAIN, (), toy.configuration(), outside=lambda train, dev: None)
 
 
 def test_an_interrupted_run_goes_on(
@@ -106,12 +143,12 @@ def test_an_interrupted_run_goes_on(
 ) -> None:
     seen: list[str] = []
     run = partial(Parser.train, TRAIN, DEV, configuration(), checkpoint=tmp_path / "run")
-    outside = partial(read_vectors, vectors, license="CC0")
+    embeddings = partial(read_vectors, vectors, license="CC0")
     monkeypatch.setattr(network_module, "train_arcs", counted(train_arcs, 2))
     with pytest.raises(PowerCut):
-        run(outside=outside)
+        run(embeddings=embeddings)
     monkeypatch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
-    again = run(outside=outside)
+    again = run(embeddings=embeddings)
     assert len(seen) == 1
     paths = tmp_path / "one", tmp_path / "two"
     for path, each in zip(paths, (parser, again)):
@@ -121,16 +158,16 @@ def test_an_interrupted_run_goes_on(
 
 def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"network\.epochs is 0: only networks use"):
-        Parser.train(TRAIN, (), toy.configuration(), outside=partial(read_vectors, vectors))
-    path = tmp_path / "outside.model"
+        Parser.train(TRAIN, (), toy.configuration(), embeddings=partial(read_vectors, vectors))
+    path = tmp_path / "embeddings.model"
     parser.save(path)
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    lost = {name: a for name, a in arrays.items() if not name.startswith("outside_")}
-    note = json.loads(arrays["outside_note"].item())
+    lost = {name: a for name, a in arrays.items() if not name.startswith("embeddings_")}
+    note = json.loads(arrays["embeddings_note"].item())
     other = {
-        **arrays, "outside_note": np.array(json.dumps({**note, "dimension": 12})),
-        "outside_rows": np.zeros((len(arrays["outside_rows"]), 12), np.int8),
+        **arrays, "embeddings_note": np.array(json.dumps({**note, "dimension": 12})),
+        "embeddings_rows": np.zeros((len(arrays["embeddings_rows"]), 12), np.int8),
     }  # fmt: skip
     for changed in (lost, other):
         with open(tmp_path / "changed.model", "wb") as file:

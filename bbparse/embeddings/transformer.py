@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import OutsideError
+from bbparse.errors import EmbeddingsError
 
 #: Number of layers, from the top, that are averaged; if there are fewer, all but the lowest.
 LAYERS = 4
@@ -37,7 +37,7 @@ class Transformer:
     """An encoder, on a GPU if there is one, unless ``cpu``.
 
     The name is that of a folder or of a model on the Hugging Face hub, whose files (of the given
-    revision, by default the current one) are downloaded if they are missing. `OutsideError` if
+    revision, by default the current one) are downloaded if they are missing. `EmbeddingsError` if
     torch or transformers are not installed, or files are missing or damaged.
     """
 
@@ -48,7 +48,7 @@ class Transformer:
             import torch
             import transformers
         except ImportError as error:
-            raise OutsideError(
+            raise EmbeddingsError(
                 f"encoder {name}: {error}: pip install 'bbparse[transformers]'"
             ) from None
         transformers.logging.set_verbosity_error()
@@ -80,11 +80,11 @@ class Transformer:
             alone, text = self._pieces_of(["a"])[0], self._pieces("a a", add_special_tokens=False)
             self._blank = "" if text.input_ids == alone * 2 else " "
         except Exception as error:  # nearly anything
-            raise OutsideError(f"encoder {name}: cannot be loaded: {_shown(error)}") from None
+            raise EmbeddingsError(f"encoder {name}: cannot be loaded: {_shown(error)}") from None
         # missing weights would be random, and different each time
         missing = [key for key in info["missing_keys"] if not _UNUSED.search(key)]
         if missing:
-            raise OutsideError(f"encoder {name}: its files have no weights {min(missing)}")
+            raise EmbeddingsError(f"encoder {name}: its files have no weights {min(missing)}")
         limits = (
             getattr(self._pieces, "model_max_length", None),
             # some encoders count positions from 2
@@ -93,7 +93,7 @@ class Transformer:
         longest = min(int(limit) for limit in (*limits, _MAX_PIECES) if limit and limit > 0)
         self._room = longest - len(self._before) - len(self._after)
         if self._room < 4:
-            raise OutsideError(f"encoder {name}: takes {self._room} pieces, expected 4 and more")
+            raise EmbeddingsError(f"encoder {name}: takes {self._room} pieces, expected 4 and more")
 
     @cached_property
     def hash(self) -> str:
@@ -138,11 +138,11 @@ class Transformer:
                         high = self._room // 2 + self._room // 4
                     piece_states[i][start + low : start + high] = window_states[low:high]
         except Exception as error:  # such as pieces without a vector
-            raise OutsideError(f"encoder {self.name}: cannot be used: {_shown(error)}") from None
+            raise EmbeddingsError(f"encoder {self.name}: cannot be used: {_shown(error)}") from None
         finally:
             torch.set_num_threads(threads)
         if not all(np.isfinite(states).all() for states in piece_states):
-            raise OutsideError(f"encoder {self.name}: its states are no finite numbers")
+            raise EmbeddingsError(f"encoder {self.name}: its states are no finite numbers")
         return [
             _pooled(states, word_of, len(words)).astype(np.float16)
             for states, (_, word_of), words in zip(piece_states, pieces, sentences)
@@ -243,7 +243,7 @@ def _folder(name: str, revision: str | None) -> tuple[Path, str | None]:
                     reason = f" ({_shown(error, 100)})"
     missing = _missing(folder)
     if folder is None or missing:
-        raise OutsideError(
+        raise EmbeddingsError(
             f"encoder {name}: not there: {missing}{reason}; expected a folder that has them, or the"
             " name of an encoder on the Hugging Face hub that can be fetched or was before, as"
             " --encoder, or in BBPARSE_ENCODER for a trained model"

@@ -9,25 +9,27 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import OutsideError
+from bbparse.errors import EmbeddingsError
 from bbparse.storage.archive import TEXT, Rule
 from bbparse.treebank import Sentence
 
 Floats = NDArray[np.float32]
 
 #: Arrays of a model file, with the rules by which `read_archive` checks them.
-OUTSIDE_ARRAYS: dict[str, Rule] = {
-    "outside_note": (TEXT, 0, None),
-    "outside_keys": ("u", 1, None),
-    "outside_rows": ("i", 2, None),
-    "outside_scales": ("f", 1, None),
-    "outside_shift": ("f", 2, None),
+EMBEDDINGS_ARRAYS: dict[str, Rule] = {
+    "embeddings_note": (TEXT, 0, None),
+    "embeddings_keys": ("u", 1, None),
+    "embeddings_rows": ("i", 2, None),
+    "embeddings_scales": ("f", 1, None),
+    "embeddings_shift": ("f", 2, None),
 }
+#: Names of these arrays in earlier files → their names today.
+EARLIER_NAMES = {name.replace("embeddings_", "outside_"): name for name in EMBEDDINGS_ARRAYS}
 #: Maximum length of a vector.
 MAX_DIMENSIONS = 4096
 
 
-class Outside(Protocol):
+class Embeddings(Protocol):
     """Pretrained embeddings. They depend only on the forms of words, and threads may share them."""
 
     #: Facts for the model card that identify the source: file or encoder, hash, dimension.
@@ -43,7 +45,7 @@ class Outside(Protocol):
         ...
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of `OUTSIDE_ARRAYS` for a model file."""
+        """Return the arrays of `EMBEDDINGS_ARRAYS` for a model file."""
         ...
 
 
@@ -58,16 +60,16 @@ def note_array(note: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def read_note(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the note in the arrays of a file; `OutsideError` if it is damaged.
+    """Return the note in the arrays of a file; `EmbeddingsError` if it is damaged.
 
     It has a name, a hash and a dimension within the limits.
     """
     try:
-        note = dict(json.loads(str(arrays["outside_note"].item())))
+        note = dict(json.loads(str(arrays["embeddings_note"].item())))
         dimension = note["dimension"]
         is_named = isinstance(note["name"], str) and isinstance(note["hash"], str)
         if not is_named or type(dimension) is not int or not 1 <= dimension <= MAX_DIMENSIONS:
             raise ValueError(f"dimension is {dimension!r:.20}")
     except (KeyError, TypeError, ValueError) as error:
-        raise OutsideError(f"outside_note is damaged: {error}") from None
+        raise EmbeddingsError(f"embeddings_note is damaged: {error}") from None
     return note

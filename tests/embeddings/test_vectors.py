@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.errors import BBParseError, ModelError, OutsideError
-from bbparse.outside import OUTSIDE_ARRAYS, WordVectors, outside_from, read_vectors
+from bbparse.embeddings import EMBEDDINGS_ARRAYS, WordVectors, embeddings_from, read_vectors
+from bbparse.errors import BBParseError, EmbeddingsError, ModelError
 from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
 
@@ -71,7 +71,7 @@ def test_formats_are_read_alike(packed: str, end: str, tmp_path: Path) -> None:
         path.write_bytes(pack((tmp_path / "some.vec").read_bytes()))
     found = read_vectors(path, [SENTENCE])
     for name, array in plain.to_arrays().items():
-        if name != "outside_note":
+        if name != "embeddings_note":
             assert np.array_equal(array, found.to_arrays()[name])
 
 
@@ -107,7 +107,7 @@ def test_what_is_wrong_is_one_line(
     path = tmp_path / "bad.vec"
     text = header + "".join(line + "\n" for line in lines)
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(OutsideError, match=message) as caught:
+    with pytest.raises(EmbeddingsError, match=message) as caught:
         read_vectors(path, [SENTENCE])
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
@@ -121,33 +121,33 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_vectors(path, [SENTENCE])
     path = tmp_path / "binary.vec"
     path.write_bytes(b"3 4\n" + bytes(range(11, 256)) * 9)
-    with pytest.raises(OutsideError, match=r"binary\.vec, line 2"):
+    with pytest.raises(EmbeddingsError, match=r"binary\.vec, line 2"):
         read_vectors(path, [SENTENCE])
 
 
 def test_models_hold_the_same_vectors(tmp_path: Path) -> None:
     found = read_vectors(written(tmp_path, LINES), [SENTENCE], license="CC BY 4.0")
     path = tmp_path / "arrays"
-    write_archive(path, "outside", 1, found.to_arrays())
-    arrays = read_archive(path, "outside", 1, OUTSIDE_ARRAYS, set(OUTSIDE_ARRAYS))
-    again = outside_from(arrays)
+    write_archive(path, "embeddings", 1, found.to_arrays())
+    arrays = read_archive(path, "embeddings", 1, EMBEDDINGS_ARRAYS, set(EMBEDDINGS_ARRAYS))
+    again = embeddings_from(arrays)
     assert isinstance(again, WordVectors) and again.note == found.note
     assert again.note["license"] == "CC BY 4.0"
     assert np.array_equal(again([SENTENCE])[0], found([SENTENCE])[0])
-    assert outside_from({}) is None
+    assert embeddings_from({}) is None
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"outside_keys": None}, "array outside_keys is missing"),
-        ({"outside_note": np.array("[]")}, "outside_note is damaged"),
-        ({"outside_note": np.array('{"name": "a", "hash": "b", "dimension": 0}')}, "dimension"),
-        ({"outside_rows": np.zeros((6, 7), np.int8)}, r"expected \(6, 8\)"),
-        ({"outside_rows": np.zeros((6, 8), np.int16)}, "int16"),
-        ({"outside_scales": np.zeros(5, np.float32)}, "5 steps"),
-        ({"outside_scales": np.full(6, np.nan, np.float32)}, "no finite numbers"),
-        ({"outside_keys": np.zeros(6, np.uint64)}, "not sorted"),
+        ({"embeddings_keys": None}, "array embeddings_keys is missing"),
+        ({"embeddings_note": np.array("[]")}, "embeddings_note is damaged"),
+        ({"embeddings_note": np.array('{"name": "a", "hash": "b", "dimension": 0}')}, "dimension"),
+        ({"embeddings_rows": np.zeros((6, 7), np.int8)}, r"expected \(6, 8\)"),
+        ({"embeddings_rows": np.zeros((6, 8), np.int16)}, "int16"),
+        ({"embeddings_scales": np.zeros(5, np.float32)}, "5 steps"),
+        ({"embeddings_scales": np.full(6, np.nan, np.float32)}, "no finite numbers"),
+        ({"embeddings_keys": np.zeros(6, np.uint64)}, "not sorted"),
     ],
 )
 def test_damaged_arrays(change: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -157,4 +157,4 @@ def test_damaged_arrays(change: dict[str, Any], message: str, tmp_path: Path) ->
         if array is not None:
             arrays[name] = array
     with pytest.raises(ModelError, match=rf"^a\.model: .*{message}"):
-        outside_from(arrays, "a.model")
+        embeddings_from(arrays, "a.model")

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from bbparse.cli.common import FILE
-from bbparse.outside import Outside, WordVectors, fit_encoder, read_vectors
-from bbparse.outside.vectors import FIRST_WORDS
+from bbparse.embeddings import Embeddings, WordVectors, fit_encoder, read_vectors
+from bbparse.embeddings.vectors import FIRST_WORDS
 from bbparse.treebank import Sentence
 
 _OPTIONS = (
@@ -41,17 +41,17 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def outside_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add all options of this module to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def given_outside(
+def embeddings_of_options(
     given: dict[str, Any], passing: Path
-) -> Callable[[Sequence[Sentence], Sequence[Sentence]], Outside] | None:
-    """Return the argument `outside` of `bbparse.learning.train.train`.
+) -> Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None:
+    """Return the argument `embeddings` of `bbparse.learning.train.train`.
 
     The options of this module are removed from `given`. States of an encoder are stored in
     ``passing`` until training is done. Raises `UsageError` if both kinds are given, or settings of

@@ -12,7 +12,7 @@ from bbparse.model.file import load_model
 from bbparse.treebank import write_conllu
 from tests import toy
 from tests.cli.conftest import Done
-from tests.outside.tiny import make_encoder
+from tests.embeddings.tiny import make_encoder
 
 Run = Callable[..., Done]
 
@@ -36,7 +36,7 @@ cutoff = 1
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a few sentences, vectors, and a configuration with a network."""
-    folder = tmp_path_factory.mktemp("outside")
+    folder = tmp_path_factory.mktemp("embeddings")
     write_conllu(folder / "train.conllu", toy.sentences()[:20])
     write_conllu(folder / "dev.conllu", toy.dev_sentences()[:12])
     (folder / "some.vec").write_text("the 1 0 2\n, 0 1 1\n. 1 1 0\n", encoding="utf-8")
@@ -91,8 +91,8 @@ def test_one_source_for_tagger_and_parser(run: Run, small: Path, tmp_path: Path)
         assert train(run, small, path, "--vectors", small / "some.vec", text="").code == 0
     assert model.read_bytes() == again.read_bytes()
     found = load_model(model)
-    assert found.tagger is not None and found.tagger.outside is found.maker.outside
-    assert found.outside is not None and found.outside.note["name"] == "some.vec"
+    assert found.tagger is not None and found.tagger.outside is found.maker.embeddings
+    assert found.embeddings is not None and found.embeddings.note["name"] == "some.vec"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_an_encoder(
     again = tmp_path / "b.model"
     assert train(run, small, again, "--encoder", folder, "--states", states).code == 0
     assert again.read_bytes() == model.read_bytes() and len(list(states.glob("*/*.npy"))) == 32
-    card = json.loads(run("model", model, "--json").out)["outside"]
+    card = json.loads(run("model", model, "--json").out)["embeddings"]
     assert card["kind"] == "encoder" and card["dimension"] == 18
     sections = tmp_path / "sections.conllu"  # for several processes
     write_conllu(sections, [*toy.sentences(), *toy.dev_sentences()] * 2)

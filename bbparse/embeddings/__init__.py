@@ -8,34 +8,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import ModelError, OutsideError
-from bbparse.outside.encoder import EncoderStates, fit_encoder
-from bbparse.outside.protocol import OUTSIDE_ARRAYS, Outside
-from bbparse.outside.vectors import WordVectors, read_vectors
+from bbparse.embeddings.encoder import EncoderStates, fit_encoder
+from bbparse.embeddings.protocol import EARLIER_NAMES, EMBEDDINGS_ARRAYS, Embeddings
+from bbparse.embeddings.vectors import WordVectors, read_vectors
+from bbparse.errors import EmbeddingsError, ModelError
 
 __all__ = [
-    "OUTSIDE_ARRAYS", "EncoderStates", "Outside", "WordVectors", "fit_encoder", "one_source",
-    "outside_from", "read_vectors",
+    "EARLIER_NAMES",
+    "EMBEDDINGS_ARRAYS",
+    "Embeddings",
+    "EncoderStates",
+    "WordVectors",
+    "embeddings_from",
+    "fit_encoder",
+    "one_source",
+    "read_vectors",
 ]  # fmt: skip
 
 
-def outside_from(arrays: Mapping[str, NDArray[Any]], where: str = "outside") -> Outside | None:
+def embeddings_from(
+    arrays: Mapping[str, NDArray[Any]], where: str = "embeddings"
+) -> Embeddings | None:
     """Load the embeddings of a model file; None if it has none.
 
     `ModelError` if the arrays are damaged; `where` is the name of the file.
     """
-    if arrays.keys().isdisjoint(OUTSIDE_ARRAYS):
+    if arrays.keys().isdisjoint(EMBEDDINGS_ARRAYS):
         return None
     try:
-        kind = EncoderStates if "outside_shift" in arrays else WordVectors
+        kind = EncoderStates if "embeddings_shift" in arrays else WordVectors
         return kind.from_arrays(arrays)
     except KeyError as error:
         raise ModelError(f"{where}: array {error.args[0]} is missing") from None
-    except OutsideError as error:
+    except EmbeddingsError as error:
         raise ModelError(f"{where}: {error}") from None
 
 
-def one_source(*sources: Outside | None) -> Outside | None:
+def one_source(*sources: Embeddings | None) -> Embeddings | None:
     """Return the embeddings that all networks share, None if none uses any.
 
     `ModelError` if two networks use different ones.
