@@ -105,7 +105,7 @@ class Treebank:
         self.lock = threading.RLock()
         self.changes = 0
         self.trouble = ""  #: Why nothing is saved any more, if so.
-        self.told: list[str] = []  #: Lines for the person who starts the program.
+        self.messages: list[str] = []  #: Lines for the person who starts the program.
         self.entries = [self._entry(sentence) for sentence in read_conllu(source)]
         if completer.parser.tagger is None:  # words without tags may be an error
             for entry in self.entries:
@@ -134,7 +134,9 @@ class Treebank:
         """Restore the steps of a sentence, unless its text was changed elsewhere."""
         entry = self.entries[index] if index < len(self.entries) else None
         if entry is None or digest(entry.base_text) not in history.digests:
-            self.told.append(f"sentence {index + 1} was changed elsewhere: its steps are left out")
+            self.messages.append(
+                f"sentence {index + 1} was changed elsewhere: its steps are left out"
+            )
             return
         in_file = entry.base_text
         data = history.base.encode("utf-8", "surrogatepass")

@@ -75,7 +75,7 @@ def annotate(
             Path(treebank), Completer(parser, valid), Path(output) if output else None,
             suggest_only=suggest_only, mark_fixed=mark_fixed,
         )  # fmt: skip
-        for line in sentences.told:
+        for line in sentences.messages:
             click.echo(f"bbparse: {line}", err=True)
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listener.getsockname()[1]}/{token and token + '/'}"

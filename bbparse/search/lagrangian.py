@@ -37,7 +37,7 @@ BOUND, WATCH, START = 2, 3, 4
 CALLS = {True: 1, False: 12}
 
 
-class Left(NamedTuple):
+class BoundedNode(NamedTuple):
     """A bounded node, as :mod:`bbparse.solving.root` returns it."""
 
     node: tuple[Any, ...]  # as :func:`bbparse.bounding.state.plain_node` makes it
@@ -60,7 +60,7 @@ class Called(NamedTuple):
     arcs: Ints
     scores: Floats
     full_size: float  # size of the whole oracle
-    left: Left | None  # None: the root is closed
+    left: BoundedNode | None  # None: the root is closed
     best: Incumbents
     counters: Floats  # [4], the work done so far (3 counters), and the slack
 
@@ -96,7 +96,7 @@ class Lagrangian(Bounder[Subspace]):
     """
 
     def __init__(
-        self, root: Left, found: Called, call_node: Callable[..., Left | None],
+        self, root: BoundedNode, found: Called, call_node: Callable[..., BoundedNode | None],
         settings: SearchSettings, projective: bool, quantum: float = 0.0,
         observer: Observer | None = None, given: Ints | None = None,
     ) -> None:  # fmt: skip
@@ -166,17 +166,18 @@ class Lagrangian(Bounder[Subspace]):
         calls = self.settings.root_calls if node.depth == 0 else self.settings.node_calls
         calls *= self._calls
         watch = self._watch
-        left = self._call(
+        bounded = self._call(
             BOUND if watch is None else WATCH, node, calls,
             NOT_RECORDED if watch is None else watch.record(calls),
         )  # fmt: skip
-        if left is None:
+        if bounded is None:
             node.bound = -np.inf
             return
-        node.arc, node.lower, node.margin, node.state = left.arc, left.lower, left.margin, left.node
+        node.arc, node.lower, node.margin = bounded.arc, bounded.lower, bounded.margin
+        node.state = bounded.node
         node.dead = NO_ARCS
-        node.bound = min(node.bound, left.bound) if left.status != CLOSED else -np.inf
-        node.tree = left.tree if left.status == SOLVED else None
+        node.bound = min(node.bound, bounded.bound) if bounded.status != CLOSED else -np.inf
+        node.tree = bounded.tree if bounded.status == SOLVED else None
 
     def divide(self, node: Subspace) -> list[Subspace]:
         """Partition a node around its best tree if that is known, else branch on its arc.
@@ -223,7 +224,9 @@ class Lagrangian(Bounder[Subspace]):
         if self._watch is not None:
             self._watch.branched(node, children)
 
-    def _call(self, task: int, node: Subspace, calls: int, record: tuple[Any, ...]) -> Left | None:
+    def _call(
+        self, task: int, node: Subspace, calls: int, record: tuple[Any, ...]
+    ) -> BoundedNode | None:
         s = self.settings
         limits = (
             METHODS[s.method], calls, self.limits.work, self.limits.deadline.at,

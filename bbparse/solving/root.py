@@ -49,7 +49,7 @@ from bbparse.problem.parts import (
     Parts,
     Siblings,
 )
-from bbparse.search.lagrangian import BOUND, NO_ARCS, START, WATCH, Called, Left
+from bbparse.search.lagrangian import BOUND, NO_ARCS, START, WATCH, BoundedNode, Called
 from bbparse.search.observer import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
@@ -86,7 +86,7 @@ class Made(NamedTuple):
     """A root that is not bounded yet."""
 
     node: Node
-    order: Ints  # this and the next three fields: see :class:`bbparse.search.lagrangian.Left`
+    order: Ints  # this and the next three fields: see `BoundedNode`
     slack: float
     hard: float
     moved: int
@@ -270,8 +270,8 @@ def call_projective(mode, problem, choices, parent, best, limits, counters, reco
     The first result is the trees, if the root is closed or trees are scored: heads int32[K, n + 1],
     arcs of the problem int32[K, n], and the scores of `rescore_trees` float64[3, K], best tree
     first. The second is the size of the oracle at the root, 0 if some word has no arc. The last has
-    the fields of a :class:`bbparse.search.lagrangian.Left`; None if the node is closed and not
-    watched, or the task does not bound it.
+    the fields of a `BoundedNode`; None if the node is closed and not watched, or the task
+    does not bound it.
     """
     node, dead = parent
     made = named_node(Chart(*node[0]), node)
@@ -308,20 +308,20 @@ def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...
         mode, p.plain(), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
         (NO_NODE[p.projective], NO_ARCS), tuple(best), limits, counters, NOT_RECORDED,
     )  # fmt: skip
-    open_root = None if left is None else Left(*left)
+    open_root = None if left is None else BoundedNode(*left)
     return Called(heads, arcs, scores, full_size, open_root, best, counters)
 
 
 def call_node(
     projective: bool, task: int, node: tuple[Any, ...], dead: Ints, best: Incumbents,
     limits: tuple[Any, ...], counters: Floats, record: tuple[Any, ...],
-) -> Left | None:  # fmt: skip
+) -> BoundedNode | None:  # fmt: skip
     """Do a task at the child of a node in which some arcs are dead; None: the child is closed."""
     *_, left = _KERNELS[projective](
         0, _NO_PROBLEM, (task, 0, False, True, True), (node, dead), tuple(best), limits, counters,
         record,
     )  # fmt: skip
-    return None if left is None else Left(*left)
+    return None if left is None else BoundedNode(*left)
 
 
 def call_scores(p: Problem, trees: Ints) -> Floats:

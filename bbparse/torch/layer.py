@@ -19,7 +19,7 @@ from bbparse.torch.sparse_map import sparse_map
 
 _STEP = 1e-4  # of the central difference that is the gradient of marginals
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class _Computed(torch.autograd.Function):
@@ -242,10 +242,10 @@ class TreeBatch:
 
     # ---- what they share -------------------------------------------------------------------------
 
-    def _each(self, function: Callable[..., Found], *columns: Any) -> list[Found]:
+    def _each(self, function: Callable[..., Result], *columns: Any) -> list[Result]:
         """Map a function over the sentences, with the elements of columns that are theirs."""
 
-        def of(i: int) -> Found:
+        def of(i: int) -> Result:
             try:
                 return function(self._sentences[i], *(column[i] for column in columns))
             except ProblemError as error:

@@ -111,11 +111,11 @@ def test_sentences_that_were_changed_elsewhere(opened: Opened) -> None:
     text = TEXT.replace("7\t.\t", "7\t!\t")
     opened.path.write_text(text, encoding="utf-8")
     treebank = opened()
-    assert treebank.told == ["sentence 3 was changed elsewhere: its steps are left out"]
+    assert treebank.messages == ["sentence 3 was changed elsewhere: its steps are left out"]
     assert [entry.at for entry in treebank.entries] == [1, 1, 0]
     does(treebank, 2, "fix", 6, head=4)
     treebank = opened()
-    assert [entry.at for entry in treebank.entries] == [1, 1, 1] and not treebank.told
+    assert [entry.at for entry in treebank.entries] == [1, 1, 1] and not treebank.messages
 
 
 def test_what_is_no_journal(opened: Opened) -> None:
