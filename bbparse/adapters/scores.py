@@ -8,7 +8,8 @@ Goes out: `Problem`, or the k best labelled trees, under validity rules if there
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
@@ -18,9 +19,9 @@ from numpy.typing import NDArray
 
 from bbparse.deadline import Deadline
 from bbparse.errors import ProblemError
-from bbparse.options import check_options
+from bbparse.options import check_options, check_type
 from bbparse.problem import Problem, Solution
-from bbparse.problem.check import MAX_SCORE
+from bbparse.problem.check import MAX_SCORE, as_flag
 from bbparse.solving.matrix import as_array, check_arcs, cut
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
@@ -49,6 +50,7 @@ class DecodeOptions(NamedTuple):
     def checked(self) -> DecodeOptions:
         """Return these options with rules that are loaded; `BBParseError` if one is impossible."""
         check_options({"k_best": self.k_best, "time_limit": self.time_limit}, ProblemError)
+        as_flag("joint", self.joint)
         rules = Rules.load(self.valid) if isinstance(self.valid, str) else self.valid
         if rules is not None and not isinstance(rules, Rules):
             raise ProblemError(f"valid is of type {type(rules).__name__}, expected Rules or a name")
@@ -90,6 +92,7 @@ class SentenceScores:
         size, labels, siblings = len(arcs), self.labels, self.siblings
         np.fill_diagonal(arcs, -np.inf)
         arcs[0] = -np.inf
+        object.__setattr__(self, "names", _texts("names", self.names))
         if labels is not None:
             expected = f"{(size, size, len(self.names))} as names has {len(self.names)} labels"
             labels = as_array("labels", labels, (3,), f"{expected}: {_LABELS}").astype(np.float64)
@@ -206,20 +209,45 @@ def from_batch(
         ("siblings", siblings, 4, "(b, L, L, L): sentence, dependent, head, sibling"),
     ):
         array = None if values is None else as_array(name, values, (ndim,), axes)
-        if array is not None and parts and len(array) != len(parts[0]):
-            raise ProblemError(f"{name} has shape {array.shape}, expected {axes}, b as in arcs")
+        if array is not None and parts and array.shape[:3] != parts[0].shape:
+            raise ProblemError(
+                f"{name} has shape {array.shape}, and arcs {parts[0].shape}, expected {axes}"
+            )
         parts.append(array)
     parts = [part if part is None else cut("arcs", part, lengths) for part in parts]
     if siblings is not None:
         parts[2] = [part[:, :, : len(part)] for part in parts[2]]
     found = []
     for i, part in enumerate(parts[0]):
-        try:
+        with naming_sentence(i):
             more = [None if column is None else column[i] for column in parts[1:]]
             found.append(SentenceScores(part, more[0], names, more[1]))
-        except ProblemError as error:
-            raise ProblemError(f"sentence {i} of the batch: {error}") from None
     return found
+
+
+@contextmanager
+def naming_sentence(i: int) -> Iterator[None]:
+    """Name a sentence of a batch in errors about it."""
+    try:
+        yield
+    except ProblemError as error:
+        raise ProblemError(f"sentence {i} of the batch: {error}") from None
+
+
+def label_names(labels: Any) -> list[str]:
+    """Return the labels of a vocabulary; what is in <> is no label, and becomes an empty name.
+
+    ProblemError if they are no texts.
+    """
+    return ["" if name.startswith("<") else name for name in _texts("vocab", labels)]
+
+
+def _texts(what: str, values: Any) -> list[str]:
+    """Return a list of texts, or raise `ProblemError`."""
+    texts = [*values] if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+    for text in texts:
+        check_type(f"a label of {what}", text, str, "str", ProblemError)
+    return [*map(str, texts)]
 
 
 def decode(
@@ -250,6 +278,9 @@ def decode(
         If an option is impossible, rules are given without labels or tags, or the labels are none
         that the rules know.
     """
+    for name in changes.keys() - {*DecodeOptions._fields}:
+        raise TypeError(f"decode() got an unexpected keyword argument {name!r}")
+    check_type("scores", scores, SentenceScores, "SentenceScores", ProblemError)
     options = (options or DecodeOptions())._replace(**changes).checked()
     problem = scores.problem(
         projective=options.projective, single_root=options.single_root, joint=options.joint

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.adapters.scores import SentenceScores
+from bbparse.adapters.scores import SentenceScores, naming_sentence
 from bbparse.errors import ProblemError
-from bbparse.solving.matrix import as_array
+from bbparse.solving.matrix import as_array, as_lengths
 
 #: Versions whose source the shapes are from.
 TRIED = ("0.6.4",)
@@ -26,7 +26,8 @@ def scores(flat: Any, lengths: Sequence[int]) -> list[SentenceScores]:
         Number of words n of each sentence, in order.
     """
     array = as_array("flat", flat, (2,), "(words of all sentences, heads)")
-    total, longest = sum(lengths), max(lengths, default=0)
+    numbers = as_lengths("lengths", lengths)
+    total, longest = sum(numbers), max(numbers, default=0)
     if len(array) != total or array.shape[1] < longest:
         raise ProblemError(
             f"flat has shape {array.shape}, expected ({total}, {longest}) or wider: the words of"
@@ -34,11 +35,12 @@ def scores(flat: Any, lengths: Sequence[int]) -> list[SentenceScores]:
         )
     sentences = []
     start = 0
-    for n in lengths:
+    for i, n in enumerate(numbers):
         square = array[start : start + n, :n]
         arcs = np.full((n + 1, n + 1), -np.inf)
         arcs[1:, 1:] = square
         arcs[1:, 0] = square.diagonal()
-        sentences.append(SentenceScores(arcs))
+        with naming_sentence(i):
+            sentences.append(SentenceScores(arcs))
         start += n
     return sentences

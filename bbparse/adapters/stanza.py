@@ -11,9 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bbparse.adapters.scores import DecodeOptions, SentenceScores, check_version, decode, from_batch
+from bbparse.adapters.scores import (
+    DecodeOptions,
+    SentenceScores,
+    check_version,
+    decode,
+    from_batch,
+    label_names,
+)  # fmt: skip
 from bbparse.adapters.switch import TREES, Switch, sentence_of, uninstall
 from bbparse.errors import ProblemError
+from bbparse.options import check_type
+from bbparse.solving.matrix import as_array, as_lengths
 from bbparse.validity.rules import Rules
 
 __all__ = ["TRIED", "install", "scores", "uninstall"]
@@ -34,14 +43,24 @@ def scores(preds: Sequence[Any], sentlens: Sequence[int], vocab: Any) -> list[Se
     vocab
         ``trainer.vocab["deprel"]``; its first units are no labels.
     """
+    check_type("preds", preds, (list, tuple), "a list of arrays", ProblemError)
     if len(preds) < 3:
         raise ProblemError(
             f"preds has {len(preds)} arrays, expected heads, best labels and log-probabilities of"
             " labels [sentence, dependent, head, label]: a version of Stanza before 1.14?"
         )
-    count = preds[2].shape[-1]
-    names = vocab.unmap(range(len(vocab) - count, len(vocab)))
-    return from_batch(preds[0], [n - 1 for n in sentlens], labels=preds[2], names=names)
+    labels = as_array("preds[2]", preds[2], (4,), "[sentence, dependent, head, label]")
+    count = labels.shape[-1]
+    units = vocab.unmap(range(len(vocab))) if hasattr(vocab, "unmap") else vocab
+    names = label_names(units)
+    first = len(names) - count
+    if first < 0 or any(names[:first]):
+        raise ProblemError(
+            f"vocab has {len(names)} units, {sum(map(bool, names))} of them labels, and preds[2]"
+            f" scores of {count}, expected as many: the vocabulary of another model?"
+        )
+    numbers = [n - 1 for n in as_lengths("sentlens", sentlens)]
+    return from_batch(preds[0], numbers, labels=labels, names=names[first:])
 
 
 class _Pending:

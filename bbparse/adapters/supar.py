@@ -11,12 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from bbparse.adapters.scores import DecodeOptions, SentenceScores, check_version, from_batch
+from bbparse.adapters.scores import (
+    DecodeOptions,
+    SentenceScores,
+    check_version,
+    from_batch,
+    label_names,
+)  # fmt: skip
 from bbparse.adapters.scores import decode as decode_sentence
 from bbparse.adapters.switch import TREES, Switch, sentence_of, uninstall
 from bbparse.errors import ProblemError
+from bbparse.solving.matrix import as_array
 from bbparse.validity.rules import Rules
 
 __all__ = ["TRIED", "install", "scores", "uninstall"]
@@ -44,20 +49,16 @@ def scores(
     s_sib : Tensor[b, L, L, L], optional
         Of a second-order model: dependent, head, the sibling between them.
     """
-    if hasattr(mask, "detach"):
-        mask = mask.detach().cpu().numpy()
-    words = np.asarray(mask)
-    if words.ndim != 2 or words.dtype != np.bool_ or words[:, :1].any():
-        raise ProblemError(
-            f"mask has shape {words.shape} and dtype {words.dtype}, expected bool (b, L), False for"
-            " the root in column 0 and for padding"
-        )
+    arcs = as_array("s_arc", s_arc, (3,), "(b, L, L): sentence, dependent, head")
+    expected = f"bool {arcs.shape[:2]}, False for the root in column 0 and for padding"
+    words = as_array("mask", mask, (2,), expected, kinds="b")
+    if words.shape != arcs.shape[:2] or words[:, :1].any():
+        raise ProblemError(f"mask has shape {words.shape}, expected {expected}")
     lengths = words.sum(axis=1).tolist()
     if any(not row[1 : n + 1].all() for row, n in zip(words, lengths)):
         raise ProblemError(f"mask {words.shape} has gaps, expected padding after the words")
-    labels = [*getattr(vocab, "itos", vocab)]
-    names = ["" if name.startswith("<") else name for name in labels]
-    return from_batch(s_arc, lengths, labels=s_rel, names=names, siblings=s_sib)
+    names = label_names(getattr(vocab, "itos", vocab))
+    return from_batch(arcs, lengths, labels=s_rel, names=names, siblings=s_sib)
 
 
 class _Watched:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.adapters.scores import SentenceScores, from_batch
+from bbparse.adapters.scores import SentenceScores, from_batch, label_names
 from bbparse.errors import ProblemError
-from bbparse.solving.matrix import as_array, cut
+from bbparse.options import check_type
+from bbparse.problem.check import MAX_WORDS, as_count
+from bbparse.solving.matrix import as_array
 
 #: Versions whose source the shapes are from.
 TRIED = ("1.1.2",)
@@ -29,16 +31,17 @@ def scores(
     vocab : mapping
         ``classifier.vocabs["deprel"]``: number of each label.
     """
+    check_type("dep_preds", dep_preds, (list, tuple), "a list of arrays", ProblemError)
     if len(dep_preds) != 2:
         raise ProblemError(f"dep_preds has {len(dep_preds)} arrays, expected arcs and labels")
-    labels = as_array("dep_preds[1]", dep_preds[1], (3,), "(b, L, L): sentence, dependent, head")
-    names = [""] * (1 + max(vocab.values(), default=-1))
-    for name, number in vocab.items():
-        names[number] = "" if name.startswith("<") else name
-    sentences = []
-    for arcs, best in zip(from_batch(dep_preds[0], lengths), cut("labels", [*labels], lengths)):
-        if best.max() >= len(names):
-            raise ProblemError(f"dep_preds[1] has label {best.max()}, expected 0..{len(names) - 1}")
-        one = np.where(best[:, :, None] == np.arange(len(names)), 0.0, -np.inf)
-        sentences.append(SentenceScores(arcs.arcs, one, names))
-    return sentences
+    best = as_array("dep_preds[1]", dep_preds[1], (3,), "(b, L, L): sentence, dependent, head")
+    check_type("vocab", vocab, Mapping, "a mapping of labels to their numbers", ProblemError)
+    numbers = [as_count(f"vocab[{name!r}]", i, 0, MAX_WORDS) for name, i in vocab.items()]
+    names = [""] * (1 + max(numbers, default=-1))
+    for name, number in zip(label_names(vocab), numbers):
+        names[number] = name
+    if not np.isin(best, np.arange(len(names))).all():
+        found = best[~np.isin(best, np.arange(len(names)))][0]
+        raise ProblemError(f"dep_preds[1] has label {found}, expected 0..{len(names) - 1}")
+    labels = np.where(best[..., None] == np.arange(len(names)), 0.0, -np.inf)
+    return from_batch(dep_preds[0], lengths, labels=labels, names=names)

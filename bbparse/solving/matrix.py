@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
-from bbparse.problem.check import MAX_SCORE, as_count, as_flag
+from bbparse.problem.check import MAX_SCORE, MAX_WORDS, as_count, as_flag
 from bbparse.solving.matrix_kernels import best_heads
 from bbparse.solving.solve import solve
 
@@ -61,7 +61,7 @@ def best_tree(
     heads = [np.full(len(arcs), -1, np.int32) for arcs in matrices]
     if shape is not None:
         padded = np.full(shape[:-1], -1, np.int32)
-        rows = padded.reshape(-1, shape[-1])
+        rows = [padded] if padded.ndim == 1 else list(padded)
         heads = [row[: len(arcs)] for row, arcs in zip(rows, matrices)]
     for i, (arcs, found) in enumerate(zip(matrices, heads)):
         square = len(arcs) > 1 and arcs.shape == (len(arcs),) * 2
@@ -113,30 +113,40 @@ def best_trees(
     return solutions[0] if shape is not None and len(shape) == 2 else solutions
 
 
-def as_array(name: str, values: Any, ndims: Sequence[int], axes: str) -> NDArray[Any]:
+def as_array(
+    name: str, values: Any, ndims: Sequence[int], axes: str, kinds: str = "iuf"
+) -> NDArray[Any]:
     """Return real numbers as an array: tensors leave their device and their gradients behind.
 
     Raises
     ------
     ProblemError
-        If they are no array of numbers of one of these dimensions; `axes` says what is expected.
+        If they are no array of numbers of one of these dimensions, or of other `kinds` of numpy;
+        `axes` says what is expected.
     """
     kind = f"{type(values).__module__}.{type(values).__name__}"
     try:
         if hasattr(values, "detach"):
-            values = values.detach().double().cpu().numpy()
+            values = values.detach()
+            if values.is_floating_point():  # numpy has no bfloat16
+                values = values.double()
+            values = values.cpu().numpy()
         array = np.asarray(values)
     except Exception as error:   # whatever a library says of arrays on devices it has no driver for
         reason = " ".join(str(error).split())
         raise ProblemError(
-            f"{name} is a {kind} that numpy cannot read ({reason:.120}), expected an array on the"
+            f"{name} is a {kind} that numpy cannot read ({reason:.120}), expected one array on the"
             f" processor, {axes}"
         ) from None
-    if array.ndim not in ndims or array.dtype.kind not in "iuf":
+    if array.ndim not in ndims or array.dtype.kind not in kinds:
+        what = "real numbers: " if "f" in kinds else ""
         raise ProblemError(
-            f"{name} has shape {array.shape} and dtype {array.dtype}, expected real numbers: {axes}"
+            f"{name} has shape {array.shape} and dtype {array.dtype}, expected {what}{axes}"
         )
-    return array if array.dtype.kind in "iu" else array.astype(np.float64, copy=False)
+    if array.dtype.kind != "f":
+        return array
+    with np.errstate(over="ignore"):  # of longer floats: what is too large is refused as inf
+        return array.astype(np.float64, copy=False)
 
 
 def check_arcs(name: str, arcs: NDArray[Any]) -> None:
@@ -174,20 +184,26 @@ def cut(
     """Return the arrays without padding: [n + 1, n + 1] or more dimensions, n of each sentence."""
     if lengths is None:
         return list(arrays)
-    numbers = as_array("lengths", lengths, (1,), "one number of words a sentence").tolist()
+    numbers = as_lengths("lengths", lengths)
     if len(numbers) != len(arrays):
         raise ProblemError(f"{len(numbers)} lengths, expected {len(arrays)}, one a sentence")
     found = []
-    for i, (array, number) in enumerate(zip(arrays, numbers)):
+    for i, (array, n) in enumerate(zip(arrays, numbers)):
         shape = array.shape
-        n = as_count(f"lengths[{i}]", number, 1, max(1, min(shape[:2]) - 1))
-        if shape[0] != shape[1] or n + 1 > shape[0]:
+        if shape[0] != shape[1] or shape[0] < 2:
             raise ProblemError(
                 f"{name} of sentence {i} has shape {shape}, expected ({n + 1}, {n + 1}) or more for"
                 f" its {n} words: {_AXES}"
             )
+        as_count(f"lengths[{i}]", n, 1, shape[0] - 1)
         found.append(array[: n + 1, : n + 1])
     return found
+
+
+def as_lengths(name: str, values: Any) -> list[int]:
+    """Return numbers of words as a list; `ProblemError` if they are not one whole number each."""
+    numbers = as_array(name, values, (1,), "one number of words a sentence").tolist()
+    return [as_count(f"{name}[{i}]", n, 1, MAX_WORDS) for i, n in enumerate(numbers)]
 
 
 def problem_of(
@@ -210,7 +226,7 @@ def _matrices(
     else:
         array = as_array("scores", scores, (2, 3), axes)
         shape = array.shape
-        matrices = list(array.reshape(-1, *shape[-2:]))
+        matrices = [array] if array.ndim == 2 else list(array)
     return cut("scores", matrices, lengths), shape
 
 

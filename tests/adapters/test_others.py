@@ -25,10 +25,20 @@ def test_trankit_has_one_label_an_arc() -> None:
         assert [-1, *tree.heads] == best_tree(matrix[: n + 1, : n + 1]).tolist()
         names = {1: "nsubj", 2: "obj"}
         assert [names[numbers[d, h]] for d, h in enumerate(tree.heads, 1)] == list(tree.labels)
-    with pytest.raises(ProblemError, match=r"dep_preds\[1\] has label 2, expected 0..1"):
-        trankit.scores((arcs, labels), [4, 2], {"<PAD>": 0, "nsubj": 1})
-    with pytest.raises(ProblemError, match="dep_preds has 1 arrays, expected arcs and labels"):
-        trankit.scores((arcs,), [4, 2], vocab)
+    for preds, names, message in (
+        ((arcs, labels), {"<PAD>": 0, "nsubj": 1}, r"dep_preds\[1\] has label 2, expected 0..1"),
+        ((arcs, -labels), vocab, r"dep_preds\[1\] has label -1, expected 0..2"),
+        ((arcs, labels + 0.5), vocab, r"dep_preds\[1\] has label 1.5, expected 0..2"),
+        ((arcs, labels[:, :3, :3]), vocab, r"labels has shape .*, and arcs \(2, 5, 5\), expected"),
+        ((arcs,), vocab, "dep_preds has 1 arrays, expected arcs and labels"),
+        (None, vocab, "dep_preds is of type NoneType, expected a list of arrays"),
+        ((arcs, labels), ["nsubj"], "vocab is of type list, expected a mapping"),
+        ((arcs, labels), {0: "<PAD>"}, r"vocab\[0\] is '<PAD>', expected an integer"),
+        ((arcs, labels), {"obj": -1}, r"vocab\['obj'\] is -1, expected 0..32000"),
+        ((arcs, labels), {"obj": 10**12}, r"vocab\['obj'\] is 1000000000000, expected 0..32000"),
+    ):
+        with pytest.raises(ProblemError, match=message):
+            trankit.scores(preds, [4, 2], names)
 
 
 def test_udpipe_has_no_row_for_the_root() -> None:
@@ -54,3 +64,11 @@ def test_spacy_has_roots_on_the_diagonal() -> None:
     for wrong, lengths in ((flat, [3, 3]), (flat[:, :2], [3, 2])):
         with pytest.raises(ProblemError, match=r"flat has shape .*, expected \(\d, 3\) or wider"):
             spacy_experimental.scores(wrong, lengths)
+    nan = np.vstack([flat[:3], flat[:3] * np.nan])
+    for scores, numbers, message in (
+        (flat, [6, -1], r"lengths\[1\] is -1, expected 1"), (flat, [3.0, 2.0], "lengths.* is 3.0"),
+        (flat, 5, r"lengths has shape \(\)"), (flat, None, "lengths has shape"),
+        (nan, [3, 3], r"sentence 1 of the batch: arcs\[1, 0\] is nan"),
+    ):
+        with pytest.raises(ProblemError, match=message):
+            spacy_experimental.scores(scores, numbers)

@@ -166,7 +166,10 @@ ARCS, LABELS = np.zeros((2, 5, 5)), np.zeros((2, 5, 5, 4))
     [
         (ARCS[0], {}, r"arcs has shape \(5, 5\) .*expected .*sentence, dependent, head"),
         (ARCS, {"lengths": [5, 4]}, r"lengths\[0\] is 5, expected 1..4"),
-        (ARCS, {"labels": LABELS[:1]}, r"labels has shape \(1, 5, 5, 4\)"),
+        (ARCS, {"labels": LABELS[:1]}, r"labels has shape \(1, 5, 5, 4\), and arcs \(2, 5, 5\)"),
+        (ARCS, {"siblings": np.zeros((2, 4, 5, 5))}, r"siblings has shape \(2, 4, 5, 5\)"),
+        (ARCS, {"labels": LABELS, "names": [1] * 4}, r"of names is of type int, expected str"),
+        (ARCS, {"labels": LABELS, "names": None}, r"of names is of type NoneType"),
         (ARCS, {"labels": LABELS, "names": ["a", "b"]},
          r"sentence 0 .*labels has shape \(5, 5, 4\), expected \(5, 5, 2\) as names has 2 labels"),
         (ARCS, {"labels": LABELS.transpose(0, 3, 1, 2), "names": NAMES}, r"labels .*shape"),
@@ -192,6 +195,8 @@ def test_bad_requests_get_a_line(rules: Rules) -> None:
         (lambda: decode(scores, SENTENCE, valid="nothing"), "no rules 'nothing'"),
         (lambda: decode(scores, SENTENCE, valid=3), "valid is of type int, expected Rules"),
         (lambda: decode(scores, k_best=0), "k_best is 0, expected at least 1"),
+        (lambda: decode(scores, joint=2), "joint is 2, expected True or False"),
+        (lambda: decode(scores.arcs), "scores is of type ndarray, expected SentenceScores"),
         (lambda: decode(SentenceScores(scores.arcs), SENTENCE, valid=rules), "without label"),
         (lambda: SentenceScores(scores.arcs).problem(most=2), "there are no label scores"),
         (lambda: decode(SentenceScores(scores.arcs, siblings=nan)), r"is nan, expected a finite"),
@@ -201,6 +206,8 @@ def test_bad_requests_get_a_line(rules: Rules) -> None:
         with pytest.raises(BBParseError, match=message) as error:
             call()
         assert "\n" not in str(error.value)
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'k'"):
+        decode(scores, k=2)
 
 
 def test_a_version_that_was_not_tried_is_told() -> None:

@@ -55,8 +55,19 @@ def test_bad_predictions_get_a_line() -> None:
     preds, sentlens = recorded()
     with pytest.raises(ProblemError, match=r"preds has 2 arrays, expected .*before 1.14\?"):
         adapter.scores(preds[:2], sentlens, Vocab())
-    with pytest.raises(ProblemError, match=r"labels has shape \(4, 2, 5, 5\)|b as in arcs"):
-        adapter.scores([preds[0], preds[1], np.zeros((4, 5, 5, 3))], sentlens, Vocab())
+    for scores, lengths, vocab, message in (
+        (np.zeros((4, 5, 5, 3)), sentlens, Vocab(), r"labels has shape .*, and arcs \(2, 5, 5\)"),
+        (np.zeros((2, 5, 5, 9)), sentlens, Vocab(), "3 of them labels, and .* of 9, expected"),
+        (np.zeros((2, 5, 5, 2)), sentlens, Vocab(), "3 of them labels, and .* of 2, expected"),
+        (None, sentlens, Vocab(), r"preds\[2\] has shape \(\)"),
+        (preds[2], sentlens, None, "a label of vocab is of type NoneType, expected str"),
+        (preds[2], 5, Vocab(), r"sentlens has shape \(\)"),
+        (preds[2], ["5", "3"], Vocab(), "sentlens has shape .* expected real numbers"),
+    ):
+        with pytest.raises(ProblemError, match=message):
+            adapter.scores([preds[0], preds[1], scores], lengths, vocab)
+    with pytest.raises(ProblemError, match="preds is of type NoneType, expected a list"):
+        adapter.scores(None, sentlens, Vocab())  # type: ignore[arg-type]
 
 
 # ---- the real Stanza -----------------------------------------------------------------------------

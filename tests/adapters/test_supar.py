@@ -84,7 +84,10 @@ def test_other_parsers_have_the_same_shapes() -> None:
 def test_bad_masks_get_a_line() -> None:
     arcs, labels, mask, _ = recorded()
     for wrong, message in (
-        (mask[0], r"mask has shape \(5,\) and dtype bool, expected bool \(b, L\)"),
+        (mask[0], r"mask has shape \(5,\) and dtype bool, expected bool \(2, 5\)"),
+        (mask[:, :4], r"mask has shape \(2, 4\), expected bool \(2, 5\)"),
+        (mask[:1], r"mask has shape \(1, 5\), expected bool \(2, 5\)"),
+        ([[False, True], [False]], r"mask is a builtins.list that numpy cannot read"),
         (~mask, "False for the root in column 0"),
         (mask.astype(int), "dtype int64"),
         (mask[:, ::-1], "False for the root in column 0"),
@@ -94,6 +97,9 @@ def test_bad_masks_get_a_line() -> None:
             adapter.scores(arcs, labels, wrong, Vocab)
     with pytest.raises(ProblemError, match=r"shape \(5, 5, 4\), expected \(5, 5, 2\)"):
         adapter.scores(arcs, labels, mask, LABELS[:2])
+    for vocab in (None, [1, 2, 3, 4], TypeError("no vocabulary")):
+        with pytest.raises(ProblemError, match=r"a label of vocab is of type \w+, expected str"):
+            adapter.scores(arcs, labels, mask, vocab)
 
 
 # ---- the real SuPar ------------------------------------------------------------------------------

@@ -83,6 +83,32 @@ def test_a_batch_is_cut_to_its_lengths() -> None:
     assert [len(found) for found in best_trees(ragged, 2)] == [2, 2, 1]
     assert [len(found) for found in best_trees(batch, 2, lengths=lengths)] == [2, 2, 1]
     assert best_tree([]) == [] and best_trees([], 2) == []
+    for shape in ((0, 6, 6), (0, 0, 0)):
+        assert best_tree(np.zeros(shape)).shape == shape[:2] and not best_trees(np.zeros(shape), 2)
+    whole = best_tree(Tensor(np.nan_to_num(batch)), lengths=Tensor(np.array(lengths)))
+    assert whole.tolist() == heads.tolist()
+
+
+class Tensor:
+    """What torch's tensors have; numbers of words are integers in them, too."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def detach(self) -> Tensor:
+        return self
+
+    def is_floating_point(self) -> bool:
+        return bool(self.values.dtype.kind == "f")
+
+    def double(self) -> Tensor:
+        return Tensor(self.values.astype(np.float64))
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def numpy(self) -> Any:
+        return self.values
 
 
 def test_what_gives_heads_by_argmax_gives_these_heads() -> None:
@@ -130,6 +156,13 @@ SHAPES = "rows are dependents, columns are heads, 0 is the root"
         (np.zeros((4, 4, 2)), None, r"scores\[0\] has shape \(4, 2\), expected \(n \+ 1, n \+ 1\)"),
         (np.zeros((1, 1)), None, r"shape \(1, 1\), expected .* for n >= 1 words"),
         (transposed(), None, r"shape \(4, 4\) and column 0 is -inf.* expected the transpose"),
+        (np.zeros((0, 0)), None, r"shape \(0, 0\), expected .* for n >= 1 words"),
+        ([[], []], None, r"shape \(2, 0\), expected .* for n >= 1 words"),
+        (np.zeros((2, 0, 0)), None, r"scores\[0\] has shape \(0, 0\), expected"),
+        ([[[0, 0], [0, 0]], [[0]]], None, r"numpy cannot read .* expected one array on the"),
+        (np.full((3, 3), np.longdouble("1e4000")), None, r"scores\[1, 0\] is inf"),
+        (np.zeros((1, 4, 4)), [10**5], r"lengths\[0\] is 100000, expected 1..32000"),
+        (np.zeros((1, 4, 4)), [3.0], r"lengths\[0\] is 3.0, expected an integer"),
         (with_nan(), None, r"scores\[2, 1\] is nan, expected a number or -inf in shape \(4, 4\)"),
         ([np.zeros((4, 4)), with_nan()], None, r"scores\[1\]\[2, 1\] is nan"),
         (np.full((3, 3), np.inf), None, r"scores\[1, 0\] is inf"),
@@ -138,6 +171,7 @@ SHAPES = "rows are dependents, columns are heads, 0 is the root"
         (np.zeros((3, 3), complex), None, r"dtype complex128, expected real numbers"),
         (np.zeros((2, 4, 4)), [3], r"1 lengths, expected 2"),
         (np.zeros((2, 4, 4)), [3, 4], r"lengths\[1\] is 4, expected 1..3"),
+        (np.zeros((2, 5, 4)), [4, 4], r"sentence 0 has shape \(5, 4\), expected \(5, 5\) or more"),
         (np.zeros((2, 4, 5)), [3, 3], r"sentence 0 has shape \(4, 5\), expected \(4, 4\) or more"),
         (without_heads(), None, r"sentence 0 allow no tree: no candidate arcs .* to word 3"),
     ],
