@@ -8,20 +8,24 @@ a killed process did not complete is dropped.
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Sequence
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from bbparse.annotate.marks import Marks
-from bbparse.errors import OutputError, TreebankError
+from bbparse.annotate.marks import Marks, checked_number, checked_text
+from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.storage.output import lock_file
+from bbparse.treebank import NO_HEAD, Sentence, read_conllu
 
 _FORMAT = {"bbparse": "annotate", "version": 1}
+#: What comes of reading lines that the program did not write.
+_DAMAGES = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Step:
 class History:
     """Steps of a sentence in the journal, without the first, which is the file's."""
 
-    base: str  #: Text of the sentence in the file before the first step.
+    base: Sentence  #: The sentence in the file before the first step.
     steps: list[Step] = field(default_factory=list)
     at: int = 0  #: Number of the step that counts; 0 is the file's.
     digests: set[str] = field(default_factory=set)  #: Of all texts that were written.
@@ -92,7 +96,7 @@ class Journal:
                         raise ValueError
                     continue
                 _replay(found, record)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (BBParseError, *_DAMAGES):
                 self._file.close()
                 raise TreebankError(
                     f"{self.path}, line {number}: no line of a journal of bbparse annotate: move"
@@ -141,21 +145,28 @@ class Journal:
 
 
 def _replay(found: dict[int, History], record: dict[str, Any]) -> None:
-    index = record["sentence"]
+    """Repeat what a line says; raises whatever comes of a line that the program did not write."""
+    index = checked_number(record["sentence"], 0, sys.maxsize)
     if "base" in record:
-        found[index] = History(record["base"], digests={digest(record["base"])})
+        text = record["base"]
+        (base,) = read_conllu(io.BytesIO(text.encode("utf-8", "surrogatepass")))
+        found[index] = History(base, digests={digest(text)})
         return
     history = found[index]
-    if "step" in record:
-        step = Step(Marks.from_record(record), tuple(record["heads"]), tuple(record["labels"]))
-        history.steps[record["step"] - 1 :] = [step]
-        history.digests.add(record["digest"])
-        history.at = len(history.steps)
-    else:
-        history.at = _within(record["at"], history.steps)
+    last = len(history.steps)
+    if "step" not in record:
+        history.at = checked_number(record["at"], 0, last)
+        return
+    number = checked_number(record["step"], 1, last + 1)
+    history.steps[number - 1 :] = [_step(record, history.base.n_words)]
+    history.digests.add(record["digest"])
+    history.at = number
 
 
-def _within(number: int, steps: Sequence[Step]) -> int:
-    if not 0 <= number <= len(steps):
-        raise ValueError
-    return number
+def _step(record: dict[str, Any], n: int) -> Step:
+    """Return the step of a line about a sentence of n words."""
+    heads = tuple([checked_number(head, NO_HEAD, n) for head in record["heads"]])
+    labels = tuple([checked_text("label", label) for label in record["labels"]])
+    if not len(heads) == len(labels) == n or "" in labels:
+        raise ValueError(f"found {len(heads)} heads and {len(labels)} labels, expected {n}")
+    return Step(Marks.from_record(record, n), heads, labels)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bbparse.treebank.sentence import NO_HEAD, Sentence, miscs
+from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, miscs
 from bbparse.treebank.writing import format_sentence, with_columns, with_fields
 
 #: Columns that can be rewritten.
@@ -83,13 +83,40 @@ class Marks:
         }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Marks:
-        """Return the marks of a record."""
+    def from_record(cls, record: Mapping[str, Any], n: int) -> Marks:
+        """Return the marks of a record about n words; `ValueError` if they are no such marks."""
+
+        def word(m: Any) -> int:
+            return checked_number(m, 1, n)
+
+        for column, _, value in record["cells"]:
+            if column not in COLUMNS or not value:
+                raise ValueError(f"{column!r} is no column that can be rewritten")
         return cls(
-            {m: (head, label) for m, head, label in record["fixed"]},
-            frozenset((head, m) for head, m in record["forbidden"]),
-            {(column, m): value for column, m, value in record["cells"]},
+            {
+                word(m): (checked_number(head, 0, n), checked_text("label", label))
+                for m, head, label in record["fixed"]
+            },
+            frozenset((checked_number(head, 0, n), word(m)) for head, m in record["forbidden"]),
+            {(name, word(m)): checked_text(name, value) for name, m, value in record["cells"]},
         )
+
+
+def checked_number(value: Any, least: int, most: int) -> int:
+    """Return a whole number in a range, or raise `ValueError`."""
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"found {value!r:.40}, expected a whole number from {least} to {most}")
+    return value
+
+
+def checked_text(title: str, value: Any) -> str:
+    """Return a text that can be written into a column, or is empty; raise `ValueError` if not."""
+    if not isinstance(value, str):
+        raise ValueError(f"{title}: found {value!r:.40}, expected text")
+    checked_column(title, [value or "_"], 1)
+    if any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError(f"{title}: found half of a surrogate pair, expected text")
+    return value
 
 
 def written(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import threading
 from dataclasses import dataclass, field, replace
@@ -11,11 +10,10 @@ from typing import Literal
 
 from bbparse.annotate.completion import BrokenRule, Completer, Tree
 from bbparse.annotate.journal import History, Journal, Step, digest
-from bbparse.annotate.marks import COLUMNS, Marks, written
+from bbparse.annotate.marks import COLUMNS, Marks, checked_text, written
 from bbparse.errors import BBParseError, OutputError
 from bbparse.storage.output import check_output, open_output
 from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
-from bbparse.treebank.sentence import checked_column
 
 #: Seconds between sentences that are parsed ahead, in which others get the lock.
 _PAUSE = 0.001
@@ -139,10 +137,8 @@ class Treebank:
             )
             return
         in_file = entry.base_text
-        data = history.base.encode("utf-8", "surrogatepass")
-        (base,) = read_conllu(io.BytesIO(data))
-        restored = self._entry(base)
-        restored.base = replace(base, number=index + 1, source=entry.base.source)
+        restored = self._entry(history.base)
+        restored.base = replace(history.base, number=index + 1, source=entry.base.source)
         restored.steps += history.steps
         restored.at = history.at
         restored.text = self._text(restored, restored.step)
@@ -289,7 +285,8 @@ class Treebank:
         if act.kind in ("fix", "forbid") and act.head == act.word:
             raise Impossible("a word is not its own head")
         try:
-            checked_column("value", [act.label or "_", act.value or "_"], 2)
+            checked_text("label", act.label)
+            checked_text("value", act.value)
         except ValueError as error:
             raise Impossible(str(error)) from None
         if act.kind == "fix":
@@ -377,7 +374,7 @@ class Treebank:
             with open_output(self.target) as stream:
                 stream.write("".join(texts))
             self._seen = _signature(self.target)
-        except (BBParseError, OSError) as error:
+        except (BBParseError, OSError, ValueError) as error:  # ValueError: text that has no bytes
             with self.lock:
                 self.trouble, self._unsaved = str(error), True
 

@@ -275,7 +275,7 @@ def test_lists(opened: Opened) -> None:
 
 def test_marks_as_records() -> None:
     marks = Marks({2: (0, "root")}, frozenset({(1, 2), (0, 1)}), {("upos", 1): "X"})
-    assert Marks.from_record(marks.record()) == marks
+    assert Marks.from_record(marks.record(), 5) == marks
 
 
 def test_models_that_cannot_annotate(opened: Opened) -> None:
