@@ -14,7 +14,7 @@ from bbparse import __version__
 from bbparse.configuration import Configuration
 from bbparse.embeddings import Embeddings, one_source
 from bbparse.errors import ModelError
-from bbparse.options import check_options
+from bbparse.options import OPTIONS, check_number
 from bbparse.renamed import RenamedMember
 from bbparse.scoring.labeller import Labelling
 from bbparse.scoring.problem_maker import ProblemMaker
@@ -121,7 +121,7 @@ class Model:
 
         Raises `ModelError` if it has fewer.
         """
-        check_options({"members": members}, ModelError)
+        check_number("members", members, OPTIONS["members"]._replace(optional=False), ModelError)
         network = self.maker.network
         available = 0 if network is None else len(network.members)
         if members > available:

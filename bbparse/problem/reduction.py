@@ -27,6 +27,8 @@ Ints = NDArray[np.int32]
 NEG = -np.inf
 #: Factor by which a loss must exceed the largest possible one, because of rounding.
 _MARGIN = 1.0 + 1e-9
+#: Exponent of two of the largest score of a reduced problem: `bbparse.problem.check.MAX_SCORE`.
+_TOP = 332
 
 
 class Nothing(Exception):
@@ -251,7 +253,12 @@ class Reduction:
         is a power of two, of about the size of the largest loss.
         """
         p, max_loss = self.problem, self.lacking
-        unit = 2.0 ** -math.frexp(max_loss)[1] if max_loss > 1e-300 else 2.0**1000
+        parts = {kind: (*row, self._sure(kind, row[1])) for kind, row in self._parts().items()}
+        possible, certain = self._factors()
+        unit = self._unit(
+            *(score[may & ~sure] for score, may, _, sure in parts.values()),
+            p.factor_score[possible & ~certain],
+        )
         best = np.full(p.n_words + 1, NEG)
         np.maximum.at(best, p.arc_mod[self.alive], p.arc_score[self.alive])
         arc_score = np.zeros(len(self.alive))  # dead arcs may be out of any proportion to the unit
@@ -265,16 +272,14 @@ class Reduction:
         for where, table in self._counts():
             changes["count_score"][where] = (table - table.max()) * unit
             constants.append(float(table.max()))
-        for kind, (score, may, peaks) in self._parts().items():
+        for kind, (score, may, peaks, sure) in parts.items():
             names = PART_NAMES[kind]
-            mod = getattr(p, names[-2])
-            out = np.where(score > NEG, score, peaks[mod] - 2.0 * max_loss) * unit
-            sure = self._sure(kind, may)
             constants += score[sure].tolist()
-            kept = (may | (score == NEG)) & ~sure
+            peaks[getattr(p, names[-2])[sure]] = 0.0  # that is among the constants
+            kept = (may | (score == NEG)) & ~sure  # others may be out of any proportion to the unit
             changes |= {name: getattr(p, name)[kept] for name in names[:-1]}
-            changes[names[-1]] = out[kept]
-        possible, certain = self._factors()
+            out = peaks[changes[names[-2]]] - 2.0 * max_loss
+            changes[names[-1]] = np.where(score[kept] > NEG, score[kept], out) * unit
         constants += p.factor_score[certain].tolist()
         if NEG in constants:
             raise Nothing
@@ -282,6 +287,14 @@ class Reduction:
         changes["factor_ptr"], changes["factor_arcs"] = take_sets(p.factor_ptr, p.factor_arcs, kept)
         changes["factor_score"] = p.factor_score[kept] * unit
         return Normal(p.changed(**changes), unit, constants, kept)
+
+    def _unit(self, *open_scores: Floats) -> float:
+        """Return a power of two, about the inverse of the largest loss; no score overflows."""
+        scale = -math.frexp(self.lacking)[1] if self.lacking > 1e-300 else 1000
+        largest = max(float(np.abs(x[x > NEG]).max(initial=0.0)) for x in open_scores)
+        if largest:
+            scale = min(scale, _TOP - math.frexp(largest)[1])
+        return 2.0**scale
 
     def _sure(self, kind: str, may: Flags) -> Flags:
         rows = [row for row in np.flatnonzero(may).tolist() if self._certain(kind, row)]

@@ -110,6 +110,19 @@ def test_a_tree_of_size_one_behind_large_ones() -> None:
         check(p, solve(p, k_best=k), k)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("reward", [1e46, 1e99])
+def test_a_reward_does_not_overflow_where_all_else_is_minute(reward: float) -> None:
+    part = {"gc_grand": [1, 2], "gc_head": [3, 1], "gc_mod": [2, 3], "gc_score": [reward, 2e-282]}
+    p = Problem(3, [0, 2, 3, 1], [1, 1, 2, 3], [2e-282, 7e-283, 9e-283, -6e-283], **part)
+    for k in (1, 3):
+        check(p, solve(p, k_best=k), k)
+    sibling = {"sib_head": [2], "sib_inner": [3], "sib_outer": [4], "sib_score": [reward]}
+    scores = [-3e-302, -2e-302, 2e-301, 1e-301, 6e-302]
+    q = Problem(4, [4, 0, 1, 4, 2], [1, 2, 2, 3, 4], scores, **sibling, projective=False)
+    check(q, solve(q), 1)
+
+
 def test_bounds_of_trees_that_are_proved_are_their_scores_at_a_limit() -> None:
     p = Problem(
         3, [0, 1, 2, 2, 3], [2, 2, 1, 3, 1], [0.0] * 5, count_ptr=[0, 2], count_arcs=[0, 4],
