@@ -49,8 +49,8 @@ ROWS = (
 
 def dependencies(parser: PhraseParser, words: list[str]) -> tuple[list[str], list[int]]:
     """The tagger's tags, and the heads that the dependency parser finds alone."""
-    leaves, scores, labels = parser.tagger.leaves(words)
-    oracle = ChartOracle(parser.tagger.chart(leaves, scores, labels), leaves.word)
+    leaves, scores = parser.tagger.leaves(words)
+    oracle = ChartOracle(parser.tagger.chart(leaves, scores), leaves.word)
     on = oracle.best(np.zeros(oracle.n_coordinates)).on
     tags = [parser.grammar.symbols[leaves.tag[q]] for q in np.flatnonzero(on)]
     assert parser.dependencies is not None
@@ -307,8 +307,8 @@ def main() -> None:
     speed = {"dependency parser": words / (time.process_time() - start)}
     start = time.process_time()
     for tree in trees:
-        leaves, scores, labels = parser.tagger.leaves(tree.words)
-        parser.tagger.chart(leaves, scores, labels)
+        leaves, scores = parser.tagger.leaves(tree.words)
+        parser.tagger.chart(leaves, scores)
     speed["tagger"] = words / (time.process_time() - start)
     of = {id(tree): found for tree, found in zip(trees, alone)}
     gold = [to_phrase(tree, default_rules()).heads() for tree in trees]

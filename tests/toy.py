@@ -12,9 +12,9 @@ from bbparse.configuration import Configuration
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger
 from bbparse.model.model import Model
+from bbparse.network.labelling import LabelSettings
 from bbparse.parsing.parser import Parser
 from bbparse.tagging import Tagger, TaggerSettings, train_tagger
-from bbparse.tagging.network import NetworkSettings
 from bbparse.text import Tokenizer
 from bbparse.treebank import Sentence, read_conllu
 
@@ -23,11 +23,10 @@ TRAIN = DATA / "small-train.conllu"
 DEV = DATA / "small-dev.conllu"
 
 #: How taggers are trained whose network need not be good.
-TAGGER = TaggerSettings(
-    network=NetworkSettings(
-        layers="r", word=16, width=16, hidden=16, epochs=8, batch=40, rate=0.02, cutoff=1
-    )
+NETWORK = LabelSettings(
+    layers="r", word=16, width=16, hidden=48, epochs=60, batch=40, rate=0.02, cutoff=1, members=1
 )
+TAGGER = TaggerSettings(network=NETWORK)
 
 TOML = """
 [model]

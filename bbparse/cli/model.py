@@ -130,7 +130,7 @@ def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
     if tags == "own":
         if parser.tagger is None:
             raise ModelError("the model has no tagger, expected one for --tags own")
-        gold = map(parser.tagger, gold)
+        gold = parser.tagger.tag(gold)
     right = parser.calibrate(gold)
     parser.save(output)
     click.echo(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right", err=True)

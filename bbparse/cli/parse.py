@@ -171,7 +171,7 @@ def parse_files(
         """Yield the text of each sentence."""
         if not section.n_sentences and is_conllu:
             yield section.raw.decode("latin-1")  # blank lines
-        sentences = map(parser.tagged, sentences_of(section))
+        sentences = parser.tag(sentences_of(section))
         for parse in parser.parse_all(sentences, k_best=k_best, **limits):
             yield write(parse.sentence, parse.trees, parse.solution.status, style)
 

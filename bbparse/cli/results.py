@@ -46,9 +46,9 @@ def results(model: Model, dev: Sequence[Sentence]) -> Results:
     whole, words, text = _TITLES
     add(whole, dev)
     if model.tagger is not None:
-        add(words, map(model.tagger, dev))
+        add(words, model.tagger.tag(dev))
     if model.tokenizer is not None and model.takes_words:
-        add(text, map(parser.tagged, sentences_of_text(plain_text(dev), model.tokenizer)))
+        add(text, parser.tag(sentences_of_text(plain_text(dev), model.tokenizer)))
     return scores_of
 
 

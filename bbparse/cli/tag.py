@@ -60,7 +60,7 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     tagger, _ = load_tagger(MODELS.path(model or DEFAULT_MODEL))
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     stream = tqdm(read_conllu(source), unit=" sentences", delay=2, disable=silent)
-    write_conllu(output, map(tagger, stream))
+    write_conllu(output, tagger.tag(stream))
 
 
 @click.command("train-tagger")
@@ -97,7 +97,7 @@ def train_tagger(
     sentences = list(read_conllu(treebank))
     dev_sentences = list(read_conllu(dev)) if dev is not None else []
     source = None if take is None else take(sentences, dev_sentences)
-    tagger = learn(sentences, settings, outside=source, progress=sys.stderr.isatty())
+    tagger = learn(sentences, settings, embeddings=source, progress=sys.stderr.isatty())
     if dev_sentences:
         scores = accuracy(tagger, dev_sentences)
         tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}

@@ -23,12 +23,12 @@ from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
-from bbparse.scoring.problem_maker import batches
 from bbparse.show.formats import FORMATS, Style
 from bbparse.storage.output import temporary_folder
 from bbparse.text.segmentation import Split, sentences_of_text
 from bbparse.text.tokenizer import LanguageCheck
 from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.sections import batches
 from bbparse.validity.rules import Rules
 
 
@@ -151,7 +151,7 @@ class ParseSpec:
         parser.wanted(**options)
 
         def parse(batch: Iterable[Sentence]) -> Iterator[Parse]:
-            tagged = map(parser.tagged, batch)
+            tagged = parser.tag(batch)
             return parser.parse_all(tagged, keep_heads=settings.keep_heads, **options)
 
         return parse(sentences) if leave_out is None else _valid(parse, sentences, leave_out)
@@ -289,7 +289,7 @@ class Mapper:
         for i, text in enumerate(texts):
             try:
                 raw = [] if text is None else self._sentences(text, parser, language_check)
-                tagged = [parser.tagged(sentence) for sentence in list(raw)]
+                tagged = list(parser.tag(raw))
             except BBParseError as error:
                 errors[i] = str(error)
                 continue

@@ -63,7 +63,7 @@ class ArcLearner:
         self.settings, self.labels, self.root = settings, labels, root
         self._seed = config.learning.seed
         self.single_root = config.model.single_root
-        self._outside, self._sentences, self._chosen = data.outside, data.sentences, chosen
+        self._embeddings, self._sentences, self._chosen = data.embeddings, data.sentences, chosen
         columns = ArcNetwork.COLUMNS
         self.keys = vocabulary((data.values[i] for i in chosen), columns, settings.cutoff)
         number = {label: i for i, label in enumerate(labels)}
@@ -71,8 +71,8 @@ class ArcLearner:
             _Example(data, i, known_rows(data.values[i], self.keys, columns), number, root)
             for i in chosen.tolist()
         ]
-        sizes = {name: getattr(settings, name) for name in ArcNetwork.SIZES if name != "outside"}
-        sizes["outside"] = 0 if data.outside is None else data.outside.width
+        sizes = {name: getattr(settings, name) for name in ArcNetwork.SIZES if name != "embeddings"}
+        sizes["embeddings"] = 0 if data.embeddings is None else data.embeddings.width
         self.learner = NetworkLearner(
             ArcNetwork, settings.layers, sizes, len(labels), len(self.keys), config.learning.seed
         )
@@ -120,8 +120,8 @@ class ArcLearner:
         heads = batch.rows_of([example.heads[:, np.newaxis] for example in examples], -1)[:, 0]
         labels = batch.rows_of([example.labels[:, np.newaxis] for example in examples], -1)[:, 0]
         vectors = None
-        if self._outside is not None:
-            embeddings = self._outside([self._sentences[self._chosen[i]] for i in chosen])
+        if self._embeddings is not None:
+            embeddings = self._embeddings([self._sentences[self._chosen[i]] for i in chosen])
             vectors = vectors_of(batch, embeddings)
         if noise is not None:
             rates = settings.attribute_dropout, settings.word_dropout

@@ -31,17 +31,17 @@ class Checkpoint:
     """The files of a training run, whose names begin with `path`; without a path, none are written.
 
     A file is used only by a run of the same identity: the training and dev `sentences`, and the
-    note of the pretrained vectors, `outside`.
+    note of the pretrained vectors, `embeddings`.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
         sentences: Iterable[Sentence] = (),
-        outside: Mapping[str, Any] | None = None,
+        embeddings: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = None if path is None else Path(path)
-        self._treebank = "" if path is None else _digest(sentences, outside)
+        self._treebank = "" if path is None else _digest(sentences, embeddings)
 
     def files(self) -> list[Path]:
         """Return the existing files, sorted."""

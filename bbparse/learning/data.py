@@ -40,7 +40,7 @@ class TrainingData:
     #: was not trained on the sentence; empty without a network.
     arc_labels: list[Ints] = field(default_factory=list)
     #: Pretrained vectors as further input of the networks.
-    outside: Embeddings | None = None
+    embeddings: Embeddings | None = None
 
 
 def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:

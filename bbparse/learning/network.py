@@ -44,7 +44,7 @@ def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
     )  # fmt: skip
     network = network.with_others(others)
     run.say(f"network trained: {len(network.labels)} labels")
-    model = Model(ProblemMaker(config, network, families=families, embeddings=run.data.outside))
+    model = Model(ProblemMaker(config, network, families=families, embeddings=run.data.embeddings))
     run.judge(model, "network:")
     if not all(isinstance(family, TreeFamily) for family in families):  # these learn nothing
         model = learn_factors(run, model, held_out_problems(run), families)
@@ -79,7 +79,7 @@ def held_out_problems(run: Run) -> list[Problem]:
     folds = folds_of(count, config.factors.folds, config.learning.seed)
     for fold, (others, held_out) in enumerate(folds, start=1):
         network = _network(run, config, others, config.factors.fold_epochs, f"fold {fold}")
-        maker = ProblemMaker(config, network, embeddings=data.outside)
+        maker = ProblemMaker(config, network, embeddings=data.embeddings)
         for i in watched(held_out.tolist(), f"fold {fold}"):
             gold = {m: h for m, h in enumerate(data.heads[i].tolist()) if m}
             (scored,) = maker([data.sentences[i]])

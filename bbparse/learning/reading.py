@@ -25,7 +25,7 @@ class Reading(NamedTuple):
 def learn_to_read(
     sentences: Sequence[Sentence],
     seed: int = 1,
-    outside: Embeddings | None = None,
+    embeddings: Embeddings | None = None,
     checkpoint: Checkpoint | None = None,
     *,
     progress: bool = False,
@@ -33,7 +33,7 @@ def learn_to_read(
 ) -> Reading:
     """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
 
-    The tagger uses the pretrained vectors of `outside`, if given.
+    The tagger uses the pretrained vectors of `embeddings`, if given.
     """
 
     def learn() -> Arrays:
@@ -44,12 +44,12 @@ def learn_to_read(
             say("no tagger trained: some words have no UPOS, so parsing will need tagged input")
             return arrays
         settings = replace(TaggerSettings(), seed=seed)
-        tagger = train_tagger(sentences, settings, outside=outside, progress=progress)
-        say(f"tagger trained: {len(tagger.tags.labels)} tags")
+        tagger = train_tagger(sentences, settings, embeddings=embeddings, progress=progress)
+        say(f"tagger trained: {len(tagger.tags)} tags")
         return {**arrays, **tagger_arrays(tagger)}
 
     arrays = (checkpoint or Checkpoint()).once(
         "text", seed, {**TOKENIZER_ARRAYS, **TAGGER_ARRAYS}, learn, optional=TAGGER_ARRAYS.keys()
     )
-    tagger = tagger_from(arrays, "text", outside) if "tagger_header" in arrays else None
+    tagger = tagger_from(arrays, "text", embeddings) if "tagger_header" in arrays else None
     return Reading(tagger, Tokenizer.from_arrays(arrays, "text"))

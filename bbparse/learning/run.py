@@ -20,11 +20,12 @@ from bbparse.learning.data import TrainingData
 from bbparse.learning.trainer import Trainer
 from bbparse.model.model import Model
 from bbparse.problem import Problem
-from bbparse.scoring.problem_maker import ProblemMaker, Pruner, batches
+from bbparse.scoring.problem_maker import ProblemMaker, Pruner
 from bbparse.solving.solve import solve
 from bbparse.storage.archive import REALS, Rule
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
+from bbparse.treebank.sections import batches
 
 _REALS: Rule = (REALS, 1, None)
 

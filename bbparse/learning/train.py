@@ -20,6 +20,7 @@ from bbparse.learning.reading import Reading
 from bbparse.learning.run import Run
 from bbparse.model.file import save_model
 from bbparse.model.model import NOTE, Model, card_note
+from bbparse.renamed import renamed_arguments
 from bbparse.treebank import Sentence, check_tree, is_projective
 from bbparse.treebank.progress import progress_bars
 
@@ -29,6 +30,7 @@ from bbparse.treebank.progress import progress_bars
 LEAST_CROSSING = 0.05
 
 
+@renamed_arguments(outside="embeddings")
 def train(  # noqa: PLR0913 – public keywords
     sentences: Sequence[Sentence],
     dev: Sequence[Sentence],
@@ -38,7 +40,7 @@ def train(  # noqa: PLR0913 – public keywords
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
     reading: Callable[[Embeddings | None, Checkpoint], Reading] | None = None,
-    outside: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
+    embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
     about: Mapping[str, str | None] | None = None,
     progress: bool = False,
     report: Any = None,
@@ -60,9 +62,9 @@ def train(  # noqa: PLR0913 – public keywords
         File of the model. It is written before the checkpoint is removed.
     reading : callable, optional
         Trains the tokenizer and the tagger (`bbparse.learning.reading`). Its arguments are the
-        result of `outside` and the checkpoint. It is called after the configuration and the
+        result of `embeddings` and the checkpoint. It is called after the configuration and the
         trees have been checked.
-    outside : callable, optional
+    embeddings : callable, optional
         Returns pretrained vectors for the networks, given `sentences` and `dev`: a partial
         `bbparse.embeddings.read_vectors` or `fit_encoder`. It is called after the same checks.
     about : mapping, optional
@@ -85,16 +87,16 @@ def train(  # noqa: PLR0913 – public keywords
         _check_labels(sentence)
     families = load_families(config.factors.families if factors is None else factors)
     config = config.with_("factors", families=tuple(specification(family) for family in families))
-    if outside is not None and not config.network.epochs:
+    if embeddings is not None and not config.network.epochs:
         raise ConfigError("network.epochs is 0: only networks use pretrained vectors")
     with progress_bars(progress):
-        source = None if outside is None else outside(sentences, dev)
+        source = None if embeddings is None else embeddings(sentences, dev)
         kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
         if files := kept.files():
             say(f"{files[0]}: resuming an earlier run")
         config = _settled(config, sentences, say)
         read = Reading(None, None) if reading is None else reading(source, kept)
-        one_source(source, None if read.tagger is None else read.tagger.outside)
+        one_source(source, None if read.tagger is None else read.tagger.embeddings)
         best = _learned(config, families, sentences, dev, kept, source, say)
         best.tagger, best.tokenizer = read
         best.notes[NOTE] = card_note(sentences, dev, about or {})
@@ -110,13 +112,13 @@ def _learned(
     sentences: Sequence[Sentence],
     dev: Sequence[Sentence],
     checkpoint: Checkpoint,
-    outside: Embeddings | None,
+    embeddings: Embeddings | None,
     say: Callable[[str], None],
 ) -> Model:
     """Train with checked arguments; otherwise as `train`."""
     started = time.perf_counter()
     data = prepare(sentences, config.model)
-    data.outside = outside
+    data.embeddings = embeddings
     if data.projectivised:
         say(
             f"{data.projectivised} of {len(sentences)} training trees are not projective;"

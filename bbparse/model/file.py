@@ -62,14 +62,29 @@ _EMBEDDINGS: dict[str, Rule] = {
     **EMBEDDINGS_ARRAYS,
     **{earlier: EMBEDDINGS_ARRAYS[name] for earlier, name in EARLIER_NAMES.items()},
 }
-#: Arrays of networks of earlier versions.
+#: Arrays of networks, taggers and tokenizers of earlier versions.
 _EARLIER: dict[str, Rule] = {
-    f"{name}_{field}": rule
-    for name in ("network", "trees", "tagger_network")
-    for field, rule in (
-        ("names", (TEXT, 1, None)), ("sizes", (INTS, 1, None)), ("keys", ("u", 1, None)),
-        ("vectors", ("i", 2, None)), ("weights", ("f", 1, None)),
-    )
+    **{
+        f"{name}_{field}": rule
+        for name in ("network", "trees", "tagger_network")
+        for field, rule in (
+            ("names", (TEXT, 1, None)), ("sizes", (INTS, 1, None)), ("keys", ("u", 1, None)),
+            ("vectors", ("i", 2, None)), ("weights", ("f", 1, None)),
+        )
+    },
+    **{
+        f"tagger_{name}_{field}": rule
+        for name in ("tags", "feats", "lemmas", "characters", "sentences")
+        for field, rule in (
+            ("labels", (TEXT, 0, None)), ("list_keys", (TEXT, 0, None)),
+            ("list_keys_count", ("u", 1, None)), ("list_labels", ("u", 1, None)),
+            ("keys", ("u", 1, None)), ("counts", ("u", 1, None)),
+            ("entry_labels", ("u", 1, None)), ("entry_weights", (INTS, 1, None)),
+            ("bigrams", (INTS, 2, None)),
+        )
+    },
+    "cutter_header": (TEXT, 0, None),
+    "tags_count": (INTS, 0, None),
 }  # fmt: skip
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
@@ -255,8 +270,8 @@ def save_tagger(
 ) -> None:
     """Write a tagger's file atomically; raises `OutputError` if it cannot be written."""
     arrays = tagger_arrays(tagger)
-    if tagger.outside is not None:
-        arrays.update(tagger.outside.to_arrays())
+    if tagger.embeddings is not None:
+        arrays.update(tagger.embeddings.to_arrays())
     if tokenizer is not None:
         arrays.update(tokenizer.to_arrays())
     write_archive(path, TAGGER_KIND, VERSION, arrays)
@@ -275,11 +290,11 @@ def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
 def _read(
     path: str | os.PathLike[str] | bytes, kind: str, rules: dict[str, Rule], optional: Set[str]
 ) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file; raises `ModelError` if it has networks of an earlier version."""
+    """Read the arrays of a file; raises `ModelError` if a part is of an earlier version."""
     arrays = read_archive(path, kind, VERSION, rules, optional, error=ModelError)
     if not arrays.keys().isdisjoint(_EARLIER):
         where = "bytes" if isinstance(path, bytes) else os.fspath(path)
-        raise ModelError(f"{where}: its networks are {_ANEW}")
+        raise ModelError(f"{where}: some parts of it are {_ANEW}")
     return {EARLIER_NAMES.get(name, name): array for name, array in arrays.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class Model:
     def embeddings(self) -> Embeddings | None:
         """Embeddings of parser and tagger; raises `ModelError` if they use different ones."""
         tagger = self.tagger
-        return one_source(self.maker.embeddings, None if tagger is None else tagger.outside)
+        return one_source(self.maker.embeddings, None if tagger is None else tagger.embeddings)
 
     outside = RenamedMember("embeddings")
 
@@ -91,6 +91,12 @@ class Model:
                 " with 'bbparse bundle'"
             )
         return self.tagger(sentence)
+
+    def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield sentences as `tagged` returns them; a batch at a time, which is faster."""
+        if self.tagger is None:
+            return map(self.tagged, sentences)
+        return self.tagger.tag(sentences, keep_tags=True)
 
     def with_projective(self, projective: bool) -> Model:
         """Return the same model for projective trees only, or for non-projective ones too.
@@ -172,7 +178,7 @@ def card(model: Model) -> dict[str, Any]:
             *(["words and tags"] if model.notes.get("tagged", True) else []),
         ],
         "projective": config.projective,
-        "tags": 0 if tagger is None else len(tagger.tags.labels),
+        "tags": 0 if tagger is None else len(tagger.tags),
         "labels": [] if labeller is None else list(labeller.labels),
         "factors": [family.name for family in model.maker.families],
         "seed": config.learning.seed,

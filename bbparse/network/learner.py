@@ -91,10 +91,10 @@ class NetworkLearner:
         self.noise = Dropout(random)
         self._clock = 0
 
-    def add_words(self, rows: Ints, d_words: Floats, outside: Floats | None) -> None:
+    def add_words(self, rows: Ints, d_words: Floats, embeddings: Floats | None) -> None:
         """Add the gradients of the input of `bbparse.network.sequence.sums_of_words`."""
-        if outside is not None:
-            self.weights.gradients["outside_w"][...] += product(outside.T, d_words)
+        if embeddings is not None:
+            self.weights.gradients["embeddings_w"][...] += product(embeddings.T, d_words)
         add_to_rows(rows, d_words, self.vectors.gradient)
 
     def _step(self, rate: float, touched: Ints) -> None:

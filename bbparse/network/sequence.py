@@ -10,7 +10,8 @@ their task (arcs, tags, tokens).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from copy import copy
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from bbparse.storage.archive import INTS, TEXT, Rule
 
 Ints = NDArray[np.int64]
 Values = NDArray[np.uint64]
+F = TypeVar("F", bound=np.floating[Any])
 
 #: Step of the vectors in a file: 8 bits reach from -4 to 4.
 QUANTUM = 2.0**-5
@@ -32,6 +34,8 @@ FIRST = 5
 #: Kinds of layers after the first, by the letters of the setting `layers`.
 KINDS = {"r": "recurrence", "c": "convolution"}
 MOST_LAYERS = 8
+#: Most networks of an ensemble.
+MOST_MEMBERS = 16
 
 
 _BUCKET_BITS = 16
@@ -93,14 +97,17 @@ class SequenceNetwork:
 
     ``keys`` (uint64[V], sorted) are the hashes of the attribute values that have vectors, and
     ``vectors`` (float32[V, word]) those vectors. ``sizes`` maps the names of `SIZES` to numbers;
-    ``outside`` is the length of pretrained vectors, 0 for none. ``kinds`` has a letter of `KINDS`
-    for each layer after the first. Using a network changes nothing in it, so threads may share it.
+    ``embeddings`` is the length of pretrained vectors, 0 for none. ``kinds`` has a letter of
+    `KINDS` for each layer after the first. Using a network changes nothing in it, so threads may
+    share it.
+
+    A network may be an ensemble (`with_others`): its scores are the means over its members.
     """
 
     NAME: ClassVar[str]  #: Prefix of the names of its arrays in a file.
     COLUMNS: ClassVar[Ints]  #: The attributes whose vectors are summed for a word.
     #: Names of its sizes; the first two are the lengths of word vectors, alone and in context.
-    SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "outside")
+    SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "embeddings")
 
     def __init__(
         self,
@@ -141,13 +148,15 @@ class SequenceNetwork:
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
         self.weights = Weights(rounded, {})
+        #: Members of the ensemble, itself first.
+        self.members = cast("tuple[Self, ...]", (self,))
 
     def _check_sizes(self) -> None:
         if not set(self.kinds) <= set(KINDS) or len(self.kinds) > MOST_LAYERS:
             raise ModelError(f"layers are {self.kinds!r}, expected at most {MOST_LAYERS} of r, c")
         for name, size in self.sizes.items():
-            least = 0 if name == "outside" else LANES
-            if (size % LANES and name != "outside") or not least <= size <= 4096:
+            least = 0 if name == "embeddings" else LANES
+            if (size % LANES and name != "embeddings") or not least <= size <= 4096:
                 raise ModelError(f"{name} is {size}, expected a multiple of {LANES} up to 4096")
 
     @classmethod
@@ -157,8 +166,8 @@ class SequenceNetwork:
         """Return the shapes of the weights, in the order of files."""
         word, width = sizes["word"], sizes["width"]
         shapes: dict[str, tuple[int, ...]] = {}
-        if sizes["outside"]:
-            shapes["outside_w"] = (sizes["outside"], word)
+        if sizes["embeddings"]:
+            shapes["embeddings_w"] = (sizes["embeddings"], word)
         shapes |= {"c0_w": (FIRST * word, width), "c0_b": (width,)}
         for i, kind in enumerate(kinds, start=1):
             if kind == "c":
@@ -189,32 +198,46 @@ class SequenceNetwork:
         """Return the rows of the vectors of an encoded sentence's words, -1 if there is none."""
         return find_rows(values, self.COLUMNS, self.keys, self._buckets, 64 - _BUCKET_BITS)
 
-    def taken(self, outside: Embeddings | None, whose: str) -> Embeddings | None:
-        """Return `outside` if this network uses pretrained vectors, else None.
+    def taken(self, embeddings: Embeddings | None, whose: str) -> Embeddings | None:
+        """Return `embeddings` if this network uses pretrained vectors, else None.
 
         Raises `ModelError` if the vectors it needs are missing or have another length.
         """
-        width = self.sizes["outside"]
-        if width not in (0, 0 if outside is None else outside.width):
+        width = self.sizes["embeddings"]
+        if width not in (0, 0 if embeddings is None else embeddings.width):
             raise ModelError(
                 f"{whose} needs pretrained vectors of {width} dimensions, which are missing"
             )
-        return outside if width else None
+        return embeddings if width else None
+
+    def with_others(self, others: Sequence[Self]) -> Self:
+        """Return the ensemble of this network and others.
+
+        Raises `ModelError` if their labels, layers, sizes or keys differ.
+        """
+        for other in others:
+            same = (other.labels, other.kinds, other.sizes) == (self.labels, self.kinds, self.sizes)
+            if not same or not np.array_equal(other.keys, self.keys):
+                raise ModelError("networks of other labels, layers, sizes or keys have no mean")
+        network = copy(self)
+        network.members = (network, *others)
+        return network
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of `network_rules`, which `from_arrays` reads."""
-        vectors = np.rint(self.vectors / np.float32(QUANTUM)).astype(np.int8)
-        values = self.weights.values
-        shapes = self.shapes(self.kinds, self.sizes, len(self.labels))
+        """Return the arrays of `network_rules`, with vectors and weights of all members joined."""
+        vectors, weights = [], []
+        for member in self.members:
+            vectors.append(np.rint(member.vectors / np.float32(QUANTUM)).astype(np.int8))
+            values = member.weights.values
+            shapes = member.shapes(member.kinds, member.sizes, len(member.labels))
+            weights += [values[name].reshape(-1) for name in shapes]
         return {
             f"{self.NAME}_labels": np.array(self.labels, np.str_),
             f"{self.NAME}_layers": np.array(self.kinds),
             f"{self.NAME}_sizes": np.array([self.sizes[name] for name in self.SIZES], np.int32),
             f"{self.NAME}_keys": self.keys,
-            f"{self.NAME}_vectors": vectors,
-            f"{self.NAME}_weights": np.concatenate([
-                values[name].reshape(-1) for name in shapes
-            ]).astype(np.float16),
+            f"{self.NAME}_vectors": np.concatenate(vectors, axis=1),
+            f"{self.NAME}_weights": np.concatenate(weights).astype(np.float16),
         }
 
     @classmethod
@@ -226,31 +249,49 @@ class SequenceNetwork:
         for field in network_rules(cls.NAME):
             if field not in arrays:
                 raise ModelError(f"{where}: array {field} is missing")
-        names, kinds, sizes, keys, vectors, flat = (arrays[f] for f in network_rules(cls.NAME))
+        names, kinds, sizes, keys, vectors, weights = (arrays[f] for f in network_rules(cls.NAME))
+        columns, word = vectors.shape[1], int(sizes[:1].max(initial=1))
+        count = columns // word
+        if not 1 <= count <= MOST_MEMBERS or columns % count or len(weights) % count:
+            count = 1  # the arrays then do not fit, which raises the error
         try:
-            if keys.dtype != np.uint64:
-                raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
-            if len(sizes) != len(cls.SIZES):
-                raise ModelError(f"{cls.NAME}_sizes has {len(sizes)} elements, expected"
-                                 f" {len(cls.SIZES)}")  # fmt: skip
-            by_name = dict(zip(cls.SIZES, sizes.tolist()))
-            if not all(0 <= size <= 4096 for size in by_name.values()):
-                raise ModelError(f"{cls.NAME}_sizes are {by_name}, expected at most 4096")
-            letters = str(kinds.item())
-            if len(letters) > MOST_LAYERS:
-                raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
-            shapes = cls.shapes(letters, by_name, len(names))
-            total = total_size(shapes)
-            if flat.dtype != np.float16 or len(flat) != total:
-                raise ModelError(
-                    f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype},"
-                    f" expected {total} of float16"
-                )
-            whole = vectors.astype(np.float32) * np.float32(QUANTUM)
-            weights = split(flat.astype(np.float32), shapes)
-            return cls(names.tolist(), letters, by_name, keys, whole, weights)
+            first, *others = (
+                cls._member(names, kinds, sizes, keys, *parts)
+                for parts in zip(np.split(vectors, count, axis=1), np.split(weights, count))
+            )
+            return first.with_others(others)
         except ModelError as error:
             raise ModelError(f"{where}: {error}") from None
+
+    @classmethod
+    def _member(
+        cls, names: NDArray[Any], kinds: NDArray[Any], sizes: NDArray[Any], keys: Values,
+        vectors: NDArray[Any], flat: NDArray[Any],
+    ) -> Self:  # fmt: skip
+        """Build one member of a network from arrays; raises `ModelError`."""
+        if keys.dtype != np.uint64:
+            raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
+        if len(sizes) != len(cls.SIZES):
+            raise ModelError(
+                f"{cls.NAME}_sizes has {len(sizes)} elements, expected {len(cls.SIZES)}"
+            )
+        by_name = dict(zip(cls.SIZES, sizes.tolist()))
+        if not all(0 <= size <= 4096 for size in by_name.values()):
+            raise ModelError(f"{cls.NAME}_sizes are {by_name}, expected at most 4096")
+        letters = str(kinds.item())
+        if len(letters) > MOST_LAYERS:
+            raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
+        shapes = cls.shapes(letters, by_name, len(names))
+        total = total_size(shapes)
+        if flat.dtype != np.float16 or len(flat) != total:
+            raise ModelError(
+                f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype},"
+                f" expected {total} of float16"
+            )
+        whole = vectors.astype(np.float32) * np.float32(QUANTUM)
+        return cls(
+            names.tolist(), letters, by_name, keys, whole, split(flat.astype(np.float32), shapes)
+        )
 
 
 def in_sentence(
@@ -293,14 +334,22 @@ def in_sentence(
 
 
 def sums_of_words(
-    w: Weights, rows: Ints, vectors: Floats, outside: Floats | None
+    w: Weights, rows: Ints, vectors: Floats, embeddings: Floats | None
 ) -> Floats:
-    """Sum the vectors of words, float32[R, word]; ``outside`` are pretrained, float32[R, d]."""
+    """Sum the vectors of words, float32[R, word]; ``embeddings`` are pretrained, float32[R, d]."""
     words = np.empty((len(rows), vectors.shape[1]), np.float32)
     layers.sum_rows(rows, vectors, words)
-    if outside is not None:
-        words += layers.product(outside, w.values["outside_w"])
+    if embeddings is not None:
+        words += layers.product(embeddings, w.values["embeddings_w"])
     return words
+
+
+def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
+    """Return the mean of arrays of the same shape, summed in order; a single array as it is."""
+    total, *others = arrays
+    for array in others:
+        total = total + array
+    return total / total.dtype.type(len(arrays)) if others else total
 
 
 def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:

@@ -28,13 +28,14 @@ from bbparse.renamed import RenamedMember, renamed_arguments
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.labeller import best_labels
-from bbparse.scoring.problem_maker import Scored, batches
+from bbparse.scoring.problem_maker import Scored
 from bbparse.scoring.scorer import checked_heads
 from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
+from bbparse.treebank.sections import batches
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 from bbparse.validity.rules import Rules
 
@@ -118,7 +119,7 @@ class Parser:
         if isinstance(config, str):
             config = Configuration.load(config)
         dev = list(dev)
-        parser = cls(train(list(sentences), dev, config, outside=embeddings, **options))
+        parser = cls(train(list(sentences), dev, config, embeddings=embeddings, **options))
         if dev:
             parser.calibrate(dev)
             if options.get("model") is not None:
@@ -128,6 +129,10 @@ class Parser:
     def tagged(self, sentence: Sentence) -> Sentence:
         """Return a sentence with tags; see `Model.tagged`."""
         return self.model.tagged(sentence)
+
+    def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield sentences with tags, a batch at a time; see `Model.tag`."""
+        return self.model.tag(sentences)
 
     def problem(
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
@@ -401,7 +406,7 @@ class Parser:
         wanted = self.wanted(node_limit=200)
         for batch in batches(sentences):
             # Without a tagger, sentences stay as they are: one without tags must not end training.
-            given = batch if self.tagger is None else [self.tagged(sentence) for sentence in batch]
+            given = batch if self.tagger is None else list(self.tag(batch))
             for gold, scored in zip(batch, self.maker(given)):
                 solution = self._solver(wanted, scored)(scored.problem, **wanted.limits)
                 parse = self._finished(scored, solution, wanted)

@@ -149,7 +149,7 @@ class Pipeline:
         """
         # Without a tagger, words without tags are parsed by their forms.
         stream = self._stream(sentences, split)
-        tagged = stream if self.parser.tagger is None else map(self.parser.tagged, stream)
+        tagged = stream if self.parser.tagger is None else self.parser.tag(stream)
         for parse in self.parser.parse_all(tagged, **options):
             yield ParsedSentence(parse.sentence, parse.trees, parse.solution.status)
 

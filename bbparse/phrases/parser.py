@@ -172,12 +172,12 @@ class _Sentence:
         self, parser: PhraseParser, words: Sequence[str], tags: Sequence[str] | None, use: str
     ) -> None:
         self.parser, self.words, self.use = parser, list(words), use
-        self.leaves, self.tag_scores, self.labels = parser.tagger.leaves(words)
+        self.leaves, self.tag_scores = parser.tagger.leaves(words)
         self.tag_oracle: ChartOracle | None = None
         symbol_of_tag = parser.grammar.tag_number
         self.tags = [] if tags is None else list(tags)
         if tags is None or not symbol_of_tag.keys() >= set(tags):
-            chart = parser.tagger.chart(self.leaves, self.tag_scores, self.labels)
+            chart = parser.tagger.chart(self.leaves, self.tag_scores)
             self.tag_oracle = ChartOracle(chart, self.leaves.word)
             best = np.flatnonzero(self.tag_oracle.best(np.zeros(len(self.leaves.word))).on)
             predicted_tags = [parser.grammar.symbols[self.leaves.tag[q]] for q in best]

@@ -1,8 +1,8 @@
 """A trigram tagger as an oracle over the tags of words.
 
-Words and tag bigrams have the scores of the tagger of `bbparse.tagging`, trigrams their log
-probabilities. The items of its chart are tag bigrams, so that a sequence is a derivation, and the
-oracle of charts (`bbparse.phrases.oracles`) serves here, too.
+Words have the scores of the tagger of `bbparse.tagging`, trigrams their log probabilities. The
+items of its chart are tag bigrams, so that a sequence is a derivation, and the oracle of charts
+(`bbparse.phrases.oracles`) serves here, too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from bbparse.phrases.counts import backed_off, estimate, mix
 from bbparse.phrases.grammar import FACTOR, Grammar, Table
 from bbparse.phrases.words import Vocabulary
 from bbparse.tagging import Tagger
-from bbparse.tagging.encode import PAD
-from bbparse.tagging.kernels import score_words
-from bbparse.tagging.layer import LAYER_QUANTUM, NO_MORE, flat
+from bbparse.tagging.tagger import TAGS
 
 #: Maximum number of tags of a word.
 MAX_TAGS = 4
@@ -60,7 +58,7 @@ def _trigram_keys(rows, contexts, outcomes):
 
 
 @kernel
-def chain(leaves, score, label, bigrams, quantum, table, weight, border):
+def chain(leaves, score, table, weight, border):
     """Build the chart of tag sequences, whose items are bigrams; see `TrigramTagger.chart`."""
     n = leaves.ptr.shape[0] - 1
     n_items, n_edges = 2, 0
@@ -90,15 +88,7 @@ def chain(leaves, score, label, bigrams, quantum, table, weight, border):
                     chart.head[n_items] = leaves.ptr[i] + a if i < n else -1
                     chart.item_ptr[n_items] = n_edges
                     n_items += 1
-                current_label = label[leaves.ptr[i] + a] if i < n else bigrams.shape[0] - 1
-                last_label = label[leaves.ptr[i - 1] + b] if i > 0 else bigrams.shape[0] - 1
-                plain = (
-                    np.float64(bigrams[last_label, current_label]) * quantum
-                    if bigrams.shape[0] > 1
-                    else 0.0
-                )
-                if i < n:
-                    plain += score[leaves.ptr[i] + a]
+                plain = score[leaves.ptr[i] + a] if i < n else 0.0
                 tag = leaves.tag[leaves.ptr[i] + a] if i < n else border
                 last_tag = leaves.tag[leaves.ptr[i - 1] + b] if i > 0 else border
                 for c in range(n_before_that):
@@ -143,39 +133,26 @@ class TrigramTagger:
         self.vocabulary = vocabulary
         self.scale, self.weight, self.margin = scale, weight, margin
         self.n_tags = grammar.n_tags
-        xpos = [label.partition("\t")[2] for label in tagger.tags.labels]
+        xpos = [label.partition("\t")[2] for label in tagger.tags]
         self._tag = np.array([grammar.tag_number.get(tag, -1) for tag in xpos], np.int32)
 
-    def leaves(self, words: Sequence[str]) -> tuple[Leaves, NDArray[np.float64], NDArray[np.int32]]:
-        """Return the words with their possible tags, a coordinate for each; scores; and labels."""
-        layer = self.tagger.tags
-        unknown = layer.lists[""]
-        ptr, numbers = flat([layer.lists.get(word, unknown) for word in words])
-        scale = self.scale * LAYER_QUANTUM
-        counts, labels, scores = score_words(
-            self.tagger.encode(words), PAD, (ptr, numbers), MAX_TAGS, layer.compiled,
-            layer.weights.table, NO_MORE, True,
-        )  # fmt: skip
-        keep = np.arange(labels.shape[1]) < counts[:, None]
-        top = np.where(keep, scores, scores[:, :1]).max(axis=1, keepdims=True)
-        keep &= scores >= top - int(self.margin / scale)
+    def leaves(self, words: Sequence[str]) -> tuple[Leaves, NDArray[np.float64]]:
+        """Return the words with their possible tags, a coordinate for each, and their scores."""
+        every = self.scale * self.tagger.scores([words])[0][TAGS].astype(np.float64)
+        labels = np.argsort(-every, axis=1, kind="stable")[:, :MAX_TAGS]
+        scores = np.take_along_axis(every, labels, axis=1)
+        keep = scores >= scores[:, :1] - self.margin
         in_grammar = self._tag[labels] >= 0
         keep = np.where((keep & in_grammar).any(1, keepdims=True), keep & in_grammar, keep)
         word, _ = np.nonzero(keep)
-        label = labels[keep]
-        q = np.arange(len(label), dtype=np.int32)
+        q = np.arange(len(word), dtype=np.int32)
         leaves = Leaves(
             np.searchsorted(word, np.arange(len(words) + 1)).astype(np.int32),
-            word.astype(np.int32), np.maximum(self._tag[label], 0),
+            word.astype(np.int32), np.maximum(self._tag[labels[keep]], 0),
             np.array(self.vocabulary.numbers(words), np.int32)[word], q, np.zeros(len(q)),
         )  # fmt: skip
-        return leaves, scores[keep] * scale, label
+        return leaves, scores[keep]
 
-    def chart(
-        self, leaves: Leaves, scores: NDArray[np.float64], labels: NDArray[np.int32]
-    ) -> Chart:
+    def chart(self, leaves: Leaves, scores: NDArray[np.float64]) -> Chart:
         """Return the chart of all tag sequences; its coordinates are those of the leaves."""
-        return chain(
-            leaves, scores, labels, self.tagger.tags.bigrams, self.scale * LAYER_QUANTUM,
-            self.trigrams, self.weight, self.n_tags,
-        )  # fmt: skip
+        return chain(leaves, scores, self.trigrams, self.weight, self.n_tags)

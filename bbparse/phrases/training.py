@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parser
@@ -104,8 +103,7 @@ def train_phrases(
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
     tags = [[grammar.tag_number[tag] for tag in tree.tags] for tree in trees]
     tagger = TrigramTagger(
-        # without a network: the chart needs the scores of the sequence labeller
-        train_tagger(sentences, replace(tagger_settings or TaggerSettings(), network=None)),
+        train_tagger(sentences, tagger_settings),
         open_table(*learn_trigrams(tags, grammar.n_tags)), grammar, vocabulary,
     )  # fmt: skip
     parser = None

@@ -13,7 +13,6 @@ All scores are then the means over the networks (an ensemble).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,11 +24,12 @@ from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import (
     SequenceNetwork,
     in_sentence,
+    mean_of,
     network_rules,
     sums_of_words,
 )
 from bbparse.scoring.labeller import Scored, by_root, checked_labels
-from bbparse.scoring.network_scores import Batch, BatchScores, SentenceScores, mean_of
+from bbparse.scoring.network_scores import Batch, BatchScores, SentenceScores
 from bbparse.scoring.pair_kernels import ARC_VALUES, counts_before, pair_scores
 from bbparse.scoring.part_kernels import PART_VALUES
 from bbparse.storage.archive import INTS, Rule
@@ -50,16 +50,11 @@ N_LEXICAL = 7
 #: Arrays of a model file, with the rules by which `read_archive` checks them.
 ARC_ARRAYS: dict[str, Rule] = {**network_rules("arcs"), "arcs_root": (INTS, 0, None)}
 
-#: Most networks in an ensemble.
-MOST_MEMBERS = 16
-
-
 class ArcNetwork(SequenceNetwork):
     """The network of a parser.
 
     Its labels are sorted and unique; there may be none. ``root`` is the index of the label that all
-    arcs from the root have and no others, or -1 if there is none. Scores are means over its
-    members: itself, and others with the same labels, layers, sizes and keys (`with_others`).
+    arcs from the root have and no others, or -1 if there is none.
     """
 
     NAME = "arcs"
@@ -94,55 +89,19 @@ class ArcNetwork(SequenceNetwork):
         self.pair_weights = p["arc_table"], p["arc_out"]
         self.part_weights = [(p[f"{k}_out"], p[f"{k}_table"], p["none"]) for k in self.KINDS]
         self.columns = self.columns_of(self.sizes)
-        #: Members of the ensemble, itself first.
-        self.members: tuple[ArcNetwork, ...] = (self,)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of `ARC_ARRAYS`, with vectors and weights of all members joined."""
-        arrays = [super(ArcNetwork, member).to_arrays() for member in self.members]
-        vectors, weights = "arcs_vectors", "arcs_weights"
-        return {
-            **arrays[0],
-            vectors: np.concatenate([array_of[vectors] for array_of in arrays], axis=1),
-            weights: np.concatenate([array_of[weights] for array_of in arrays]),
-            "arcs_root": np.array(self.root, np.int32),
-        }
+        return {**super().to_arrays(), "arcs_root": np.array(self.root, np.int32)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
-        for name in ARC_ARRAYS:
-            if name not in arrays:
-                raise ModelError(f"{where}: array {name} is missing")
-        sizes, vectors, weights = (arrays[f"arcs_{x}"] for x in ("sizes", "vectors", "weights"))
-        columns, word = vectors.shape[1], int(sizes[:1].max(initial=1))
-        count = columns // word
-        if not 1 <= count <= MOST_MEMBERS or columns % count or len(weights) % count:
-            count = 1  # the arrays then do not fit, which raises the error
-        first, *others = (
-            super(ArcNetwork, cls).from_arrays(
-                {**arrays, "arcs_vectors": own_vectors, "arcs_weights": own_weights}, where
-            )
-            for own_vectors, own_weights in zip(
-                np.split(vectors, count, axis=1), np.split(weights, count)
-            )
-        )
+        if "arcs_root" not in arrays:
+            raise ModelError(f"{where}: array arcs_root is missing")
+        network = super().from_arrays(arrays, where)
         root = int(arrays["arcs_root"])
-        if not -1 <= root < len(first.labels):
+        if not -1 <= root < len(network.labels):
             raise ModelError(f"{where}: arcs_root is {root}, expected the number of a label or -1")
-        first.root = root
-        return first.with_others(others)
-
-    def with_others(self, others: Sequence[ArcNetwork]) -> Self:
-        """Return the ensemble of this network and others.
-
-        Raises `ModelError` if their labels, layers, sizes or keys differ.
-        """
-        for other in others:
-            same = (other.labels, other.kinds, other.sizes) == (self.labels, self.kinds, self.sizes)
-            if not same or not np.array_equal(other.keys, self.keys):
-                raise ModelError("networks of other labels, layers, sizes or keys have no mean")
-        network = copy(self)
-        network.members = (network, *others)
+        network.root = root
         return network
 
     @classmethod

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.network.layers import Floats, Weights, product
+from bbparse.network.sequence import mean_of
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.batch_kernels import candidate_arcs, part_words
 from bbparse.scoring.pair_kernels import far_scores, log_sums
@@ -24,7 +25,6 @@ from bbparse.scoring.part_kernels import part_scores
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
-F = TypeVar("F", bound=np.floating[Any])
 
 # Limit of the scores of a batch: the scores of a sound network are far smaller.
 _LARGEST = 1e12
@@ -273,14 +273,6 @@ def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:
     np.cumsum([len(head) for head, _ in arcs], out=ptr[1:])
     head, mod = (np.concatenate([pair[side] for pair in arcs]) for side in range(2))
     return ptr, head, mod
-
-
-def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
-    """Return the mean of arrays of the same shape, summed in order; a single array as it is."""
-    total, *others = arrays
-    for array in others:
-        total = total + array
-    return total / total.dtype.type(len(arrays)) if others else total
 
 
 def label_scores(

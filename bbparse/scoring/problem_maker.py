@@ -12,7 +12,7 @@ contain no tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,7 +35,6 @@ from bbparse.scoring.network_scores import BatchScores, SentenceScores
 from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
-from bbparse.treebank.sections import SECTION_WORDS
 
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
@@ -288,28 +287,3 @@ class ProblemMaker:
             for sentence, a, fields in zip(sentences, arcs, parts)
         ]  # fmt: skip
         return list(map(Scored, sentences, values, problems, scores))
-
-
-def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:
-    """Yield sentences in batches of some dozens, or one by one unless `together`.
-
-    The scored parts of a batch are in memory at the same time, so it has some thousand words. If
-    iterating the sentences raises an error, the sentences before it are yielded first.
-    """
-    check_type("sentences", sentences, Iterable, "sentences", TreebankError)
-    batch: list[Sentence] = []
-    words = 0
-    try:
-        for sentence in sentences:
-            check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
-            if batch and (not together or words + sentence.n_words > SECTION_WORDS):
-                yield batch
-                batch, words = [], 0
-            batch.append(sentence)
-            words += sentence.n_words
-    except Exception:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch

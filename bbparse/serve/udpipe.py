@@ -56,12 +56,12 @@ def answer(
     if "tagger" in options:
         if parser.tagger is None:
             raise ModelError(f"The model '{model}' has no tagger.")
-        sentences = map(parser.tagger, sentences)
+        sentences = parser.tagger.tag(sentences)
     if "parser" not in options:
         for sentence in sentences:
             yield _written(sentence, format_sentence(sentence), output)
         return
-    for result in parse(map(parser.tagged, sentences)):
+    for result in parse(parser.tag(sentences)):
         text = as_conllu(result.sentence, result.trees, result.solution.status, Style(last=False))
         yield _written(result.sentence, text, output)
 

@@ -97,7 +97,7 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
         rules_for(job.valid, parser.labeller)
     write = FORMATS[job.format]
     style = Style(job.k_best, last=False)
-    for result in parses(parser, map(parser.tagged, sentences), job):
+    for result in parses(parser, parser.tag(sentences), job):
         trees, status = result.trees, result.solution.status
         if job.drawings:
             record = _with_drawings(result, style, job.end)

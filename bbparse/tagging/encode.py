@@ -1,55 +1,38 @@
-"""Words as rows of 64-bit hashes for the tagger: affixes, shapes, and what is known of the form.
+"""Words as rows of 64-bit hashes for the tagger, which sees their forms alone.
 
-As `bbparse.treebank.encode`, but a row depends on the form alone (the rest is what the tagger is to
-find), affixes are longer, and there is room for the tags that earlier layers have found.
-
-A template, a conjunction of attributes of a word and its neighbours, is a line of atoms separated
-by spaces: ``w.form`` is an attribute of the word itself, ``w-1.lower`` and ``w+2.suffix3`` of its
-neighbours up to three words away. The abbreviations of the parser's templates hold
-(`bbparse.configuration.templates`): ``w.{form,lower}``, ``for * in …: …``.
+As `bbparse.treebank.encode`; besides affixes and shapes, a row has the character n-grams of the
+form (Bojanowski et al. 2017), so that new words have something in common with known ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration.templates import expand, word_atom
-from bbparse.errors import ConfigError
-from bbparse.treebank.encode import (
-    PAD,
-    RowMemory,
-    attribute_hash,
-    norm,
-    padding,
-    row_of,
-    shape,
-    text_hash,
-)
+from bbparse.treebank.encode import PAD, RowMemory, attribute_hash, row_of, shape
 
-#: Attributes of the form, by which a template names them.
-FORM_COLUMNS: tuple[str, ...] = (
-    "form", "lower", "norm", "known",
+#: Number of n-grams of a form that count: those of a word of eight letters.
+N_GRAMS = 24
+#: Lengths of n-grams; the ends of a word count as characters.
+LENGTHS = (3, 4, 5)
+#: Attributes of a form, and the one of its sentence: the use of capitals.
+COLUMNS: tuple[str, ...] = (
+    "form", "lower",
     "prefix1", "prefix2", "prefix3", "prefix4",
     "suffix1", "suffix2", "suffix3", "suffix4", "suffix5",
     "shape", "kinds", "habit",
+    *(f"gram{i}" for i in range(N_GRAMS)),
+    "style",
 )  # fmt: skip
-#: What depends on the sentence: its use of capitals, and what earlier layers found: the tag (UPOS
-#: and XPOS), UPOS, FEATS, the words of the closest nominals on either side, with which verbs agree,
-#: and the tag of the one before.
-TAG_COLUMNS: tuple[str, ...] = ("style", "tag", "upos", "feats", "subject", "object", "subjecttag")
-COLUMNS: tuple[str, ...] = FORM_COLUMNS + TAG_COLUMNS
-
-_N_FORM = len(FORM_COLUMNS)
-_NOMINALS = frozenset(("NOUN", "PRON", "PROPN"))
-_REACH = 8  # words a nominal may be away
+#: Number of the first columns that are the whole word.
+N_WHOLE = 2
 
 
 def _kinds(form: str) -> str:
-    """Which kinds of character there are, whatever their order."""
+    """Return the kinds of character in a form, in any order."""
     return "".join(
         mark
         for mark, there in (
@@ -81,124 +64,53 @@ def style(forms: Sequence[str]) -> str:
     return "T" if capitals >= 0.7 * len(words) else "x"
 
 
-_BEFORE, _AFTER = padding(COLUMNS)
+def grams(lower: str) -> list[str]:
+    """Return the first `N_GRAMS` n-grams of a form in lower case, the short ones first."""
+    marked = f"<{lower[:40]}>"
+    some = [marked[i : i + n] for n in LENGTHS for i in range(len(marked) - n + 1)]
+    return some[:N_GRAMS]
 
 
 class FormEncoder:
     """Encodes forms; safe to share between threads.
 
-    ``known`` says which tags a form (in lower case) has been seen with, ``habits`` with which
-    capitals within sentences; ``max_forms`` are remembered (`bbparse.treebank.encode.RowMemory`).
+    ``habits`` maps common forms in lower case to their capitals within sentences. Up to
+    ``max_forms`` rows are cached (`bbparse.treebank.encode.RowMemory`).
     """
 
-    def __init__(
-        self, known: Mapping[str, str], habits: Mapping[str, str], max_forms: int = 200_000
-    ) -> None:
-        self.known = dict(known)
+    def __init__(self, habits: Mapping[str, str], max_forms: int = 200_000) -> None:
         self.habits = dict(habits)
-        self.memory = RowMemory(lambda: self._row, _N_FORM, np.uint64, max_forms)
+        n_columns = len(COLUMNS) - 1
+        self.memory = RowMemory(lambda: self._row, n_columns, np.uint64, max_forms)
         self._max_forms = max_forms
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what pickling needs: another process remembers forms of its own."""
-        return FormEncoder, (self.known, self.habits, self._max_forms)
+        """Return what pickling needs: another process caches rows of its own."""
+        return FormEncoder, (self.habits, self._max_forms)
 
     def _row(self, form: str) -> list[int]:
         lower = form.lower()
-        known, habit = self.known.get(lower), self.habits.get(lower, "")
-        plain, short, kinds = norm(lower), shape(form), _kinds(form)
+        kinds, habit = _kinds(form), self.habits.get(lower, "")
         # affixes of digits say nothing
+        plain = "".join("0" if c.isdigit() else c for c in lower)
         values = (
-            form, lower, plain, known or f"?{short}|{plain[-3:]}",
+            form, lower,
             plain[:1], plain[:2], plain[:3], plain[:4],
             plain[-1:], plain[-2:], plain[-3:], plain[-4:], plain[-5:],
-            shape(form, 4), f"{short}|{kinds}", f"{habit}|{kinds}",
+            shape(form, 4), f"{shape(form)}|{kinds}", f"{habit}|{kinds}",
         )  # fmt: skip
-        return row_of(zip(FORM_COLUMNS, values))
+        row = row_of(zip(COLUMNS, values))
+        row += [attribute_hash("gram", gram) for gram in grams(plain)]
+        return row + [0] * (len(COLUMNS) - 1 - len(row))
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
         """Return the words of a sentence, uint64[n + 2 * PAD, len(COLUMNS)].
 
-        Row PAD + i is word i (from 0), the rows around them are padding; of the `TAG_COLUMNS` only
-        the style is known.
+        Row PAD + i is word i (from 0), the rows around them are padding.
         """
         places, rows, _ = self.memory(forms)
         n = len(places)
         out = np.zeros((n + 2 * PAD, len(COLUMNS)), np.uint64)
-        out[:PAD] = _BEFORE
-        out[PAD + n :] = _AFTER
-        out[PAD : PAD + n, :_N_FORM] = rows[places]
-        out[PAD : PAD + n, _N_FORM] = attribute_hash("style", style(forms))
+        out[PAD : PAD + n, :-1] = rows[places]
+        out[PAD : PAD + n, -1] = attribute_hash("style", style(forms))
         return out
-
-
-def fill_tags(
-    values: NDArray[np.uint64],
-    forms: Sequence[str],
-    tags: Sequence[str] | None = None,
-    feats: Sequence[str] | None = None,
-) -> None:
-    """Write tags (UPOS, tab, XPOS) and FEATS into the `TAG_COLUMNS` of encoded words."""
-    n = len(forms)
-    if tags is not None:
-        upos = [tag.partition("\t")[0] for tag in tags]
-        before = -1
-        left, left_tag, right = [""] * n, [""] * n, [""] * n
-        for i, tag in enumerate(upos):
-            if 0 <= before and i - before <= _REACH:
-                left[i], left_tag[i] = forms[before].lower(), tags[before]
-            if tag in _NOMINALS:
-                lower = forms[i].lower()
-                for j in range(max(before, i - _REACH, 0), i):
-                    right[j] = lower
-                before = i
-        columns = (("tag", tags), ("upos", upos), ("subject", left), ("object", right),
-                   ("subjecttag", left_tag))  # fmt: skip
-        for name, column in columns:
-            _fill(values, name, column)
-    if feats is not None:
-        _fill(values, "feats", feats)
-
-
-def _fill(values: NDArray[np.uint64], name: str, column: Sequence[str]) -> None:
-    place = COLUMNS.index(name)
-    values[PAD : PAD + len(column), place] = [attribute_hash(name, value) for value in column]
-
-
-
-class TagTemplates(NamedTuple):
-    """Templates as the kernels read them.
-
-    Template t is the pairs ``ptr[t]:ptr[t+1]`` of (`offset`, `column`, `multiplier`).
-    """
-
-    ptr: NDArray[np.int32]
-    offset: NDArray[np.int32]
-    column: NDArray[np.int32]
-    multiplier: NDArray[np.uint64]
-
-
-def compile_tag_templates(
-    lines: Iterable[str], columns: Sequence[str] = COLUMNS, reach: int = PAD
-) -> TagTemplates:
-    """Arrays of templates over attributes with these names; a `ConfigError` if one cannot be read.
-
-    Each template counts once; neighbours may be as far away as ``reach`` says.
-    """
-    texts = list(dict.fromkeys(text for line in lines for text in expand(line)))
-    ptr, offsets, places, multipliers = [0], [], [], []
-    for text in texts:
-        for position, atom in enumerate(text.split()):
-            try:
-                word = word_atom(atom, "w", columns, reach, "w.form, w-1.lower or the like")
-            except ConfigError as error:
-                raise ConfigError(f"template {text!r}: {error}") from None
-            offsets.append(word.offset)
-            places.append(columns.index(word.attribute))
-            # of the text, never of a place in a list: features stay what they are in other tables
-            multipliers.append(text_hash(f"{text}#{position}") | 1)
-        ptr.append(len(offsets))
-    return TagTemplates(
-        np.array(ptr, np.int32), np.array(offsets, np.int32),
-        np.array(places, np.int32), np.array(multipliers, np.uint64),
-    )  # fmt: skip

@@ -1,17 +1,17 @@
-"""`Tagger`: forms → UPOS, XPOS, FEATS and lemmas, in three layers, each seeing what came before.
+"""`Tagger`: forms → UPOS, XPOS, FEATS and lemmas, by one network over the sentence.
 
-Tags (UPOS and XPOS together) are found first, with what a network thinks of them
-(`bbparse.tagging.network`); then FEATS among those that go with the tag, then the rule that makes
-the lemma (`bbparse.tagging.lemmas`). Words that the training text showed often have the labels they
-had there to choose from; others all that new words may have.
+The network (`bbparse.network.labelling`) scores tags (UPOS and XPOS together), FEATS and rules that
+make lemmas (`bbparse.tagging.lemmas`). A word gets the best pair of tag and FEATS that the training
+text has, then the best rule of those for new words with its tag; words that had one lemma only keep
+it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,29 +19,37 @@ from numpy.typing import NDArray
 from bbparse import __version__
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
-from bbparse.storage.archive import TEXT, Rule
-from bbparse.tagging.encode import FormEncoder, fill_tags
-from bbparse.tagging.layer import Layer, layer_rules, reading_header
+from bbparse.network.labelling import LabelNetwork
+from bbparse.network.layers import Floats
+from bbparse.renamed import RenamedMember
+from bbparse.storage.archive import INTS, TEXT, Rule
+from bbparse.storage.header import reading_header
+from bbparse.tagging.encode import COLUMNS, N_WHOLE, FormEncoder
 from bbparse.tagging.lemmas import apply_rule
-from bbparse.tagging.network import TAG_NETWORK_ARRAYS, TagNetwork
 from bbparse.treebank import Sentence
+from bbparse.treebank.sections import batches
 from bbparse.treebank.writing import with_columns
 
 #: Rules that apply to every form: the form in lower case, and as it is.
 LOWER, SAME = "l\t\t\t\t", "k\t\t\t\t"
-_MEMORY = 200_000  # forms with what may become of them
+#: Kinds of label.
+TAGS, FEATS, LEMMAS = range(3)
+_CACHED = 200_000  # forms with their lemmas or the rules they may be made by
 
-_LAYERS = ("tags", "feats", "lemmas")
-_NEEDED: dict[str, Rule] = {"tagger_header": (TEXT, 0, None), **layer_rules("tags")}
 
+class TagNetwork(LabelNetwork):
+    """Scores of the tags (UPOS, tab, XPOS), the FEATS and the rules of lemmas of words."""
+
+    NAME = "tags"
+    COLUMNS = np.arange(len(COLUMNS))
+    N_LEXICAL: ClassVar[int] = N_WHOLE
+
+
+_NEEDED: dict[str, Rule] = {
+    "tagger_header": (TEXT, 0, None), "tagger_pairs": (INTS, 2, None), **TagNetwork.rules(),
+}  # fmt: skip
 #: Arrays of a tagger, with the rules that `bbparse.storage.archive.read_archive` checks them by.
-TAGGER_ARRAYS: dict[str, Rule] = {
-    **_NEEDED,
-    **layer_rules("feats"),
-    **layer_rules("lemmas"),
-    **TAG_NETWORK_ARRAYS,
-    "tagger_lexicon": (TEXT, 0, None),
-}
+TAGGER_ARRAYS: dict[str, Rule] = {**_NEEDED, "tagger_lexicon": (TEXT, 0, None)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,138 +73,149 @@ class Tagger:
 
     Parameters
     ----------
-    known : mapping
-        Tags of common words, by the form in lower case; for the features.
-    habits : mapping
-        How common words are capitalised within a sentence.
-    tags : Layer
-        Its labels are UPOS and XPOS with a tab between them. The key of a word's candidates is its
-        form, the empty key is that of all others.
-    feats : Layer, optional
-        Keys: form in lower case, tab, tag; or the tag alone. Without it FEATS is ``_``.
-    lemmas : Layer, optional
-        Keys: form, tab, tag; or the tag alone. Labels are rules. Without it LEMMA is ``_``.
-    lexicon : mapping
+    network : TagNetwork
+    pairs : int32[P, 2]
+        Tags and FEATS that go together, by their numbers.
+    rules : mapping of str to sequence of int
+        Rules that may make a lemma: of words with several lemmas by form, tab, tag; of new words
+        by tab, tag, tab, FEATS, or by the tag alone; of words with new tags by the empty text.
+    lexicon : mapping of str to str
         Lemmas of words that have but one, by form, tab, tag.
-    notes : dict
-        What is worth knowing about the training; saved with the model.
-    network : TagNetwork, optional
-        Its scores are added to those of the tags and FEATS.
-    outside : Embeddings, optional
-        Vectors that the network takes besides.
+    habits : mapping of str to str
+        Capitals of common words within a sentence, by the form in lower case.
+    notes : mapping, optional
+        Notes on the training; saved with the model.
+    embeddings : Embeddings, optional
+        Pretrained vectors that the network uses.
+
+    Raises
+    ------
+    ModelError
+        If the parts do not fit each other.
     """
 
-    def __init__(  # noqa: PLR0913 – public keywords
+    def __init__(
         self,
-        known: Mapping[str, str],
+        network: TagNetwork,
+        pairs: NDArray[np.int32],
+        rules: Mapping[str, Sequence[int]],
+        lexicon: Mapping[str, str],
         habits: Mapping[str, str],
-        tags: Layer,
-        feats: Layer | None = None,
-        lemmas: Layer | None = None,
-        lexicon: Mapping[str, str] | None = None,
         notes: Mapping[str, Any] | None = None,
-        network: TagNetwork | None = None,
-        outside: Embeddings | None = None,
+        embeddings: Embeddings | None = None,
     ) -> None:
-        self.encode = FormEncoder(known, habits)
-        self.tags, self.feats, self.lemmas = tags, feats, lemmas
-        self.lexicon = dict(lexicon or {})
+        self.network, self.pairs, self.embeddings = network, pairs, embeddings
+        self.encode = FormEncoder(habits)
+        self.rules = {tag: tuple(numbers) for tag, numbers in rules.items()}
+        self.lexicon = dict(lexicon)
         self.notes = dict(notes or {})
-        self.network, self.outside = network, outside
-        self._of_lemma: dict[tuple[str, str], str | tuple[int, ...]] = {}
+        if len(network.counts) != 3:
+            raise ModelError(f"the tagger has {len(network.counts)} kinds of label, expected 3")
+        self.tags, self.feats, self.lemma_rules = map(network.labels_of, range(3))
+        limits = len(self.tags), len(self.feats)
+        if pairs.shape != (len(pairs), 2) or not len(pairs):
+            raise ModelError(f"tagger_pairs has shape {pairs.shape}, expected some pairs")
+        if pairs.min() < 0 or (pairs.max(axis=0) >= limits).any():
+            raise ModelError(f"tagger_pairs goes up to {pairs.max(axis=0)}, there are {limits}")
+        for tag, numbers in self.rules.items():
+            if not all(0 <= number < len(self.lemma_rules) for number in numbers):
+                raise ModelError(f"the rules of {tag!r} are {numbers}, expected numbers of rules")
+        self._cache: dict[tuple[str, str, str], str | tuple[int, ...]] = {}
+
+    outside = RenamedMember("embeddings")
 
     def columns(self, forms: Sequence[str]) -> TagColumns:
-        """Tags, features and lemmas of the words of a sentence."""
-        if not len(forms):
-            return TagColumns([], [], [], [])
-        values = self.encode(forms)
-        of_tags = of_feats = None
-        if self.network is not None:
-            given = None
-            if self.outside is not None:
-                given = self.outside([Sentence.from_words(forms)])[0]
-            of_tags, of_feats = self.network.scores(values, given)
-        candidates = self.tags.lists
-        rest = candidates[""]
-        tags = self.tags.find(values, [candidates.get(form, rest) for form in forms], of_tags)
-        n = len(forms)
-        upos, _, xpos = zip(*(tag.partition("\t") for tag in tags))
-        feats, lemmas = ["_"] * n, ["_"] * n
-        if self.feats is not None or self.lemmas is not None:
-            fill_tags(values, forms, tags)
-        if self.feats is not None:
-            feats = self.feats.find(
-                values, [self._feats_of(form, tag, self.feats) for form, tag in zip(forms, tags)],
-                of_feats,
-            )  # fmt: skip
-            fill_tags(values, forms, feats=feats)
-        if self.lemmas is not None:
-            lemmas = self._lemmas(values, forms, tags, self.lemmas)
-        return TagColumns(lemmas, list(upos), list(xpos), feats)
+        """Return tags, features and lemmas of the words of a sentence."""
+        return self.columns_of([forms])[0]
+
+    def columns_of(self, sentences: Sequence[Sequence[str]]) -> list[TagColumns]:
+        """Return tags, features and lemmas of the words of a batch of sentences."""
+        return [
+            self._columns(forms, *scores)
+            for forms, scores in zip(sentences, self.scores(sentences))
+        ]
+
+    def scores(self, sentences: Sequence[Sequence[str]]) -> list[list[Floats]]:
+        """Return the scores of the labels of each kind, float32[n, labels], for each sentence."""
+        vectors = None
+        if self.embeddings is not None:
+            vectors = self.embeddings([Sentence.from_words(forms) for forms in sentences])
+        return self.network.scores([self.encode(forms) for forms in sentences], vectors)
 
     def __call__(self, sentence: Sentence) -> Sentence:
         """Return a copy of a sentence with LEMMA, UPOS, XPOS and FEATS, in its lines, too."""
         return self.columns(sentence.forms).of(sentence)
 
-    def _feats_of(self, form: str, tag: str, layer: Layer) -> tuple[int, ...]:
-        """Return the labels that FEATS may have for a form with a tag."""
-        lists = layer.lists
-        found = lists.get(f"{form.lower()}\t{tag}") or lists.get(tag)
-        return found or tuple(range(len(layer.labels)))
+    def tag(
+        self, sentences: Iterable[Sentence], *, keep_tags: bool = False
+    ) -> Iterator[Sentence]:
+        """Yield copies of sentences with tags, a batch at a time, which is faster.
 
-    def _rules_of(self, form: str, tag: str, layer: Layer) -> str | tuple[int, ...]:
-        """Return the lemma of a form with a tag, or the labels of the rules it may be made by."""
-        found = self._of_lemma.get((form, tag))
-        if found is None:
+        With ``keep_tags``, sentences that have tags are yielded as they are.
+        """
+        for batch in batches(sentences):
+            kept = [keep_tags and sentence.has_tags for sentence in batch]
+            forms = [sentence.forms for sentence, keep in zip(batch, kept) if not keep]
+            columns = iter(self.columns_of(forms))
+            for sentence, keep in zip(batch, kept):
+                yield sentence if keep else next(columns).of(sentence)
+
+    def _columns(
+        self, forms: Sequence[str], tag_scores: Floats, feats_scores: Floats, rule_scores: Floats
+    ) -> TagColumns:
+        """Return the columns of a sentence with these scores of its words."""
+        together = tag_scores[:, self.pairs[:, 0]] + feats_scores[:, self.pairs[:, 1]]
+        best = self.pairs[together.argmax(axis=1)] if len(forms) else self.pairs[:0]
+        tags = [self.tags[number] for number in best[:, 0].tolist()]
+        feats = [self.feats[number] for number in best[:, 1].tolist()]
+        lemmas = ["_"] * len(forms)
+        if self.lemma_rules:
+            for i, word in enumerate(zip(forms, tags, feats)):
+                known = self._lemma(*word)
+                if not isinstance(known, str):
+                    rule = known[int(rule_scores[i, known].argmax())]
+                    known = apply_rule(self.lemma_rules[rule], forms[i]) or forms[i]
+                lemmas[i] = known
+        upos, xpos = [], []
+        for tag in tags:
+            first, _, second = tag.partition("\t")
+            upos.append(first)
+            xpos.append(second)
+        return TagColumns(lemmas, upos, xpos, feats)
+
+    def _lemma(self, form: str, tag: str, feats: str) -> str | tuple[int, ...]:
+        """Return the lemma of a form with a tag and FEATS, or the rules that may make it."""
+        known = self._cache.get((form, tag, feats))
+        if known is None:
             for key in (f"{form}\t{tag}", f"{form.lower()}\t{tag}"):
-                found = self.lexicon.get(key) or layer.lists.get(key)
-                if found is not None:
+                known = self.lexicon.get(key) or self.rules.get(key)
+                if known is not None:
                     break
             else:
-                found = applicable(layer, form, tag)
-            if len(self._of_lemma) > _MEMORY:
-                self._of_lemma.clear()
-            self._of_lemma[form, tag] = found
-        return found
+                known = self._fitting(form, f"\t{tag}\t{feats}") or self._fitting(form, tag)
+                known = known or self.rules[""]
+            if len(self._cache) > _CACHED:
+                self._cache.clear()
+            self._cache[form, tag, feats] = known
+        return known
 
-    def _lemmas(
-        self, values: Any, forms: Sequence[str], tags: Sequence[str], layer: Layer
-    ) -> list[str]:
-        lemmas: list[str] = []
-        lists: list[tuple[int, ...]] = []
-        for form, tag in zip(forms, tags):
-            found = self._rules_of(form, tag, layer)
-            if isinstance(found, str):
-                lemmas.append(found)
-                lists.append((0,))
-            else:
-                lemmas.append("")
-                lists.append(found)
-        if "" in lemmas:
-            for i, rule in enumerate(layer.find(values, lists)):
-                if not lemmas[i]:
-                    lemmas[i] = apply_rule(rule, forms[i]) or forms[i]
-        return lemmas
-
-
-def applicable(layer: Layer, form: str, tag: str) -> tuple[int, ...]:
-    """Return the rules for new words with a tag that can be applied to a form."""
-    some = layer.lists.get(tag) or layer.lists[""]
-    kept = tuple(i for i in some if apply_rule(layer.labels[i], form) is not None)
-    return kept or layer.lists[""]
+    def _fitting(self, form: str, key: str) -> tuple[int, ...]:
+        """Return the rules with this key that can be applied to a form."""
+        rules = self.rules.get(key, ())
+        return tuple(i for i in rules if apply_rule(self.lemma_rules[i], form) is not None)
 
 
 def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
-    """Share of words whose UPOS, XPOS, FEATS and lemma a tagger finds, and all four of them."""
+    """Return the fractions of words with the right UPOS, XPOS, FEATS and lemma, and all four."""
     right = dict.fromkeys(("UPOS", "XPOS", "FEATS", "lemma", "all"), 0)
     words = 0
     for sentence in sentences:
-        found = tagger.columns(sentence.forms)
+        predicted = tagger.columns(sentence.forms)
         pairs = (
-            (sentence.upos, found.upos), (sentence.xpos, found.xpos),
-            (sentence.feats, found.feats), (sentence.lemmas, found.lemmas),
+            (sentence.upos, predicted.upos), (sentence.xpos, predicted.xpos),
+            (sentence.feats, predicted.feats), (sentence.lemmas, predicted.lemmas),
         )  # fmt: skip
-        same = [[a == b for a, b in zip(gold, own)] for gold, own in pairs]
+        same = [[a == b for a, b in zip(gold, column)] for gold, column in pairs]
         for name, column in zip(right, same):
             right[name] += sum(column)
         right["all"] += sum(map(all, zip(*same)))
@@ -206,55 +225,33 @@ def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
 
 def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
     """Return the arrays that `tagger_from` reads."""
-    layers = {"tags": tagger.tags, "feats": tagger.feats, "lemmas": tagger.lemmas}
     header = {
-        "bbparse": __version__,
-        "known": tagger.encode.known,
-        "habits": tagger.encode.habits,
-        "notes": tagger.notes,
-        "templates": {
-            name: layer.templates for name, layer in layers.items() if layer is not None
-        },
+        "bbparse": __version__, "habits": tagger.encode.habits, "notes": tagger.notes,
+        "rules": tagger.rules,
+    }  # fmt: skip
+    arrays = {
+        "tagger_header": np.array(json.dumps(header, sort_keys=True)),
+        "tagger_pairs": tagger.pairs,
+        **tagger.network.to_arrays(),
     }
-    arrays = {"tagger_header": np.array(json.dumps(header, sort_keys=True))}
-    for name, layer in layers.items():
-        if layer is not None:
-            arrays.update(layer.to_arrays(name))
     if tagger.lexicon:
         lines = (f"{key}\t{lemma}" for key, lemma in tagger.lexicon.items())
         arrays["tagger_lexicon"] = np.array("\n".join(lines))
-    if tagger.network is not None:
-        arrays.update(tagger.network.to_arrays())
     return arrays
 
 
 def tagger_from(
-    arrays: Mapping[str, NDArray[Any]], where: str, outside: Embeddings | None = None
+    arrays: Mapping[str, NDArray[Any]], where: str, embeddings: Embeddings | None = None
 ) -> Tagger:
-    """Make a tagger from arrays that the rules of `TAGGER_ARRAYS` have been checked on.
+    """Make a tagger from arrays that keep the rules of `TAGGER_ARRAYS`.
 
-    It takes the vectors from outside if it was trained with such. A `ModelError` with the name of
-    the file, ``where``, if some are missing or damaged.
+    It uses the pretrained vectors ``embeddings`` if it was trained with such. `ModelError` with the
+    name of the file, ``where``, if arrays are missing or damaged.
     """
     with reading_header("tagger", _NEEDED, arrays, where) as header:
-        templates = {name: list(map(str, lines)) for name, lines in header["templates"].items()}
-        known, habits = (
-            {str(form): str(value) for form, value in header[name].items()}
-            for name in ("known", "habits")
-        )
+        habits = {str(form): str(value) for form, value in header["habits"].items()}
+        rules = {str(tag): [int(i) for i in numbers] for tag, numbers in header["rules"].items()}
         notes = dict(header["notes"])
-        layers: dict[str, Layer] = {}
-        for name in _LAYERS:
-            if name not in templates:
-                continue
-            gone = sorted(set(layer_rules(name)) - set(arrays))
-            if gone:
-                raise ModelError(f"{where}: field {gone[0]} of the tagger is missing")
-            layers[name] = Layer.from_arrays(name, templates[name], arrays, where)
-        tags = layers["tags"]
-        for name in ("tags", "lemmas"):
-            if name in layers and "" not in layers[name].lists:
-                raise ModelError(f"{where}: tagger, {name}: no candidates for new words")
     lexicon: dict[str, str] = {}
     if "tagger_lexicon" in arrays:
         for line in str(arrays["tagger_lexicon"].item()).split("\n"):
@@ -262,10 +259,13 @@ def tagger_from(
             if not tab or not lemma:
                 raise ModelError(f"{where}: tagger_lexicon is damaged at {line!r:.60}")
             lexicon[key] = lemma
-    network = taken = None
-    if TAG_NETWORK_ARRAYS.keys() & arrays.keys():
-        known_feats = layers["feats"].labels if "feats" in layers else ["_"]
-        network = TagNetwork.of_labels(tags.labels, known_feats, arrays, where)
-        taken = network.taken(outside, f"{where}: its tagger")
-    feats, lemmas = layers.get("feats"), layers.get("lemmas")
-    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network, taken)
+    network = TagNetwork.from_arrays(arrays, where)
+    used = network.taken(embeddings, f"{where}: its tagger")
+    pairs = arrays["tagger_pairs"].astype(np.int32)
+    try:
+        tagger = Tagger(network, pairs, rules, lexicon, habits, notes, used)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+    if tagger.lemma_rules and not tagger.rules.get(""):
+        raise ModelError(f"{where}: the tagger has no rules for words with new tags")
+    return tagger

@@ -1,40 +1,23 @@
-"""Characters and tokens of a text as rows of 64-bit hashes.
-
-The labellers of `bbparse.text.tokenizer` read these rows; see `bbparse.tagging.layer`.
-"""
+"""Characters of a text as rows of 64-bit hashes, for the network of `bbparse.text.tokenizer`."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.treebank.encode import attribute_hash, shape
+from bbparse.treebank.encode import PAD, attribute_hash
 
 Span = tuple[int, int]
 Words = NDArray[np.uint64]
 
-#: Rows of padding on either side: templates look no further.
-REACH = 5
-
-#: Features of a character: itself, in lower case, its kind; the prefix of its chunk (the text
+#: Attributes of a character: itself, in lower case, its kind; the prefix of its chunk (the text
 #: between spaces) that ends with it and the suffix that begins with it, as characters and as kinds;
 #: the same for its run of letters and digits; marks of its chunk.
 CHARACTER_COLUMNS = (
     "char", "low", "kind", "before", "after", "kbefore", "kafter", "rbefore", "rafter", "chunk",
-)  # fmt: skip
-
-#: Features of a token: its form; its shape; whether a space follows; the distance to the last and
-#: to the next mark that may end a sentence, and the next mark; whether a bracket or a quotation is
-#: open; the distance to the start and to the end of the paragraph; the paragraph's length, first
-#: word and style.
-TOKEN_COLUMNS = (
-    "form", "lower", "shape", "short", "gap", "since", "until", "next", "open", "quote", "left",
-    "right", "length", "first", "style",
 )  # fmt: skip
 
 BLANK = 0
@@ -55,7 +38,6 @@ _UNSPACED = (
     (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
 )  # fmt: skip
-_STRONG = frozenset(".!?…。！？")
 _BASE = 0x9E3779B97F4A7C15 | 1
 
 
@@ -129,10 +111,10 @@ def _run_hashes(values: Words, steps: NDArray[np.int64], border: NDArray[np.bool
 
 
 def encode_characters(text: str) -> Words:
-    """Encode the characters of a paragraph: row REACH + i is character i, between padding."""
+    """Encode the characters of a paragraph: row PAD + i is character i, between padding."""
     kinds, chars, lows = _hashed(text)
     n = len(kinds)
-    rows = np.zeros((n + 2 * REACH, len(CHARACTER_COLUMNS)), np.uint64)
+    rows = np.zeros((n + 2 * PAD, len(CHARACTER_COLUMNS)), np.uint64)
     blank = kinds == BLANK
     chunk = np.append(True, blank[1:] != blank[:-1])
     change = np.append(True, kinds[1:] != kinds[:-1]) | chunk
@@ -141,7 +123,7 @@ def encode_characters(text: str) -> Words:
     positions = np.arange(n)
     kind_words = kinds.astype(np.uint64) + np.uint64(77)
     first_of_kind = np.where(change, kind_words, np.uint64(0))
-    values = rows[REACH : REACH + n]
+    values = rows[PAD : PAD + n]
     values[:, 0], values[:, 1], values[:, 2] = chars, lows, kind_words
     values[:, 3], values[:, 4] = _run_hashes(lows, positions, chunk)
     values[:, 5], values[:, 6] = _run_hashes(first_of_kind, np.cumsum(change) - 1, chunk)
@@ -174,48 +156,3 @@ def _marks(chunk: str) -> int:
     ):  # fmt: skip
         bits |= holds << bit
     return attribute_hash("chunk", str(bits))
-
-
-@lru_cache(1 << 17)
-def _form(form: str) -> tuple[int, int, int, int]:
-    return (
-        attribute_hash("form", form), attribute_hash("lower", form.lower()),
-        attribute_hash("shape", shape(form, 2)), attribute_hash("short", shape(form, 1)),
-    )  # fmt: skip
-
-
-def encode_tokens(text: str, spans: Sequence[Span]) -> Words:
-    """Encode the tokens of a paragraph: row REACH + i is token i, between padding."""
-    n = len(spans)
-    rows = np.zeros((n + 2 * REACH, len(TOKEN_COLUMNS)), np.uint64)
-    forms = [text[a:b] for a, b in spans]
-    values = rows[REACH : REACH + n]
-    values[:, :4] = [_form(form) for form in forms]
-    gaps = [min(b - a, 1) for (_, a), (b, _) in pairwise(spans)]
-    values[:, 4] = [*gaps, 2]
-    strong = np.array([form[-1] in _STRONG for form in forms])
-    positions = np.arange(n)
-    last = np.maximum.accumulate(np.where(strong, positions, -1))
-    last = np.append(-1, last[:-1])
-    following = np.append(np.minimum.accumulate(np.where(strong, positions, n)[::-1])[::-1][1:], n)
-    values[:, 5] = np.minimum(positions - last, 20)
-    values[:, 6] = np.minimum(following - positions, 12)
-    values[:, 7] = np.append(values[:, 0], np.uint64(1))[following]
-    values[:, 8] = _depth(forms)
-    values[:, 9] = np.cumsum([form in '"“”``\'\'' for form in forms]) % 2
-    values[:, 10] = np.minimum(positions, 9)
-    values[:, 11] = np.minimum(n - 1 - positions, 9)
-    values[:, 12] = min(n, 30) // 3
-    values[:, 13] = values[0, 0]
-    capitals = sum(form[:1].isupper() for form in forms)
-    values[:, 14] = 4 * capitals // n + 8 * forms[-1][:1].isalnum()
-    values[:, 4:] += np.uint64(1)  # 0 is the padding
-    return rows
-
-
-def _depth(forms: Sequence[str]) -> list[bool]:
-    depth, inside = 0, []
-    for form in forms:
-        depth += (form in "([{<") - (form in ")]}>" and depth > 0)
-        inside.append(depth > 0)
-    return inside

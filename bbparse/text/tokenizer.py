@@ -1,7 +1,7 @@
 """`Tokenizer`: splits text into sentences of tokens and words, as a treebank does.
 
-Two sequence labellers (`bbparse.tagging.layer`) decide whether a character is the last of a word or
-token, and whether a token is the last of a sentence. A multiword token whose words are no
+A network over characters (`bbparse.network.labelling`) decides whether a character is the last of
+a word or token, and whether it is the last of a sentence. A multiword token whose words are no
 substrings of it is looked up in a dictionary.
 """
 
@@ -12,30 +12,24 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
+from bbparse.network.labelling import LabelNetwork
+from bbparse.network.layers import Floats
 from bbparse.storage.archive import TEXT, Rule
-from bbparse.tagging.layer import Layer, flat, layer_rules, reading_header
-from bbparse.text.characters import (
-    BLANK,
-    CHARACTER_COLUMNS,
-    JOINED,
-    REACH,
-    TOKEN_COLUMNS,
-    encode_characters,
-    encode_tokens,
-    kinds_of,
-)  # fmt: skip
+from bbparse.storage.header import reading_header
+from bbparse.text.characters import BLANK, CHARACTER_COLUMNS, JOINED, encode_characters, kinds_of
+from bbparse.treebank.encode import PAD
 
 #: Labels of characters: inside a word, last of a word inside a token, last of a token.
 CHARACTER_LABELS = ("in", "word", "token")
 IN, WORD, TOKEN = range(3)
-#: Labels of tokens: inside a sentence, last of a sentence.
-TOKEN_LABELS = ("in", "end")
+#: Labels of the last characters of tokens: inside a sentence, end of a sentence.
+SENTENCE_LABELS = ("within", "end")
 
 # Single tokens that are too rare in treebanks to be learned: names of programming languages (C++,
 # C#, g++), but not the grade A++; file names outside addresses; "e.g." at the start of a paragraph.
@@ -51,11 +45,22 @@ _WHOLE = re.compile(
 #: Maximum length of a sentence in tokens: none is longer in treebanks, and charts are quadratic.
 MAX_TOKENS = 2000
 
-#: Arrays of a tokenizer in model files, which keep their first names.
-TOKENIZER_ARRAYS: dict[str, Rule] = {
-    "cutter_header": (TEXT, 0, None), **layer_rules("characters"), **layer_rules("sentences"),
-}  # fmt: skip
+# Characters that the network scores at once, and those around them that it sees besides.
+_WINDOW, _AROUND = 4096, 256
 
+
+class CharacterNetwork(LabelNetwork):
+    """Scores of the labels of characters: ends of words and tokens, and ends of sentences."""
+
+    NAME = "characters"
+    COLUMNS = np.arange(len(CHARACTER_COLUMNS))
+    N_LEXICAL: ClassVar[int] = 1
+
+
+#: Arrays of a tokenizer in model files, with the rules that they are checked by.
+TOKENIZER_ARRAYS: dict[str, Rule] = {
+    "tokenizer_header": (TEXT, 0, None), **CharacterNetwork.rules(),
+}  # fmt: skip
 
 # Positions between letters and digits of scripts that are written with spaces.
 _WITHIN = frozenset(f"{kind} {following}" for kind in range(1, 5) for following in range(1, 5))
@@ -141,49 +146,80 @@ class Tokenizer:
 
     Parameters
     ----------
-    characters, sentences : Layer
-        Labellers of characters and of tokens.
+    network : CharacterNetwork
+    allowed : mapping of str to sequence of int
+        Labels that a character may have in a context (see `contexts`); the empty text has those of
+        new contexts, a single space those of new contexts before spaces.
     multiwords : mapping of str to sequence of str
         Lower-cased multiword tokens whose words are no substrings of them, and these words.
     notes : mapping, optional
         JSON values about the training text, which are saved with the model.
+
+    Raises
+    ------
+    ModelError
+        If the parts do not fit each other.
     """
 
     def __init__(
         self,
-        characters: Layer,
-        sentences: Layer,
+        network: CharacterNetwork,
+        allowed: Mapping[str, Sequence[int]],
         multiwords: Mapping[str, Sequence[str]],
         notes: Mapping[str, Any] | None = None,
     ) -> None:
-        self.characters, self.sentences = characters, sentences
+        self.network = network
+        self.allowed = {context: tuple(labels) for context, labels in allowed.items()}
         self.multiwords = {form: tuple(words) for form, words in multiwords.items()}
         self.notes = dict(notes or {})
+        if network.counts != (3, 2) or network.labels != CHARACTER_LABELS + SENTENCE_LABELS:
+            raise ModelError(f"labels of the tokenizer are {network.labels}")
+        if not {"", " "} <= self.allowed.keys():
+            raise ModelError("the tokenizer has no labels for new kinds of character")
+        for context, labels in self.allowed.items():
+            if not labels or not set(labels) <= {IN, WORD, TOKEN}:
+                raise ModelError(f"the tokenizer allows the labels {labels} for {context!r}")
 
     def paragraph(self, text: str) -> Iterator[list[Token]]:
         """Yield the sentences of a text without paragraph breaks, as lists of tokens."""
-        tokens = self.tokens(text)
-        if not tokens:
+        if not text or text.isspace():
             return
-        spans = [(token.start, token.end) for token in tokens]
-        lists = [(0, 1)] * (len(tokens) - 1) + [(1,)]
-        labels = self.sentences.find(encode_tokens(text, spans), lists)
+        labels, ends = self._scores(text)
+        tokens = self._tokens(text, labels)
+        last = [token.end - 1 for token in tokens]
+        is_end = ends[last, 1] > ends[last, 0]
+        is_end[-1] = True
         start = 0
-        for i, label in enumerate(labels, start=1):
-            if label == "end" or i - start == MAX_TOKENS:
+        for i, ends_here in enumerate(is_end.tolist(), start=1):
+            if ends_here or i - start == MAX_TOKENS:
                 yield tokens[start:i]
                 start = i
 
     def tokens(self, text: str) -> list[Token]:
         """Return the tokens of a text without paragraph breaks."""
-        if not text or text.isspace():
-            return []
-        allowed = self.characters.lists
+        return [] if not text or text.isspace() else self._tokens(text, self._scores(text)[0])
+
+    def _scores(self, text: str) -> list[Floats]:
+        """Return the scores of the labels of a text's characters, float32[n, 3] and [n, 2].
+
+        Long texts are scored in overlapping windows, so that memory stays bounded.
+        """
+        values = encode_characters(text)
+        parts = []
+        for begin in range(0, len(text), _WINDOW):
+            first = max(0, begin - _AROUND)
+            last = min(len(text), begin + _WINDOW + _AROUND)
+            scores = self.network.scores([values[first : last + 2 * PAD]])[0]
+            parts.append([own[begin - first : begin - first + _WINDOW] for own in scores])
+        return [np.concatenate(own) for own in zip(*parts)]
+
+    def _tokens(self, text: str, scores: Floats) -> list[Token]:
+        """Return the tokens of a text whose characters have these scores of their labels."""
         # unseen contexts: tokens end before spaces, may end at punctuation, not inside words
-        unseen, before_space = allowed[""], allowed[" "]
+        unseen, before_space = self.allowed[""], self.allowed[" "]
         names, context_of = contexts(text)
         lists = [
-            allowed.get(name)
+            self.allowed.get(name)
             or (before_space if name.count(" ") == 2 else (IN,) if name in _WITHIN else unseen)
             for name in names
         ]
@@ -191,7 +227,10 @@ class Tokenizer:
         for match in _WHOLE.finditer(text):
             context_of[match.start() : match.end() - 1] = len(names)
             context_of[match.end() - 1] = len(names) + 1
-        labels = self.characters.numbers(encode_characters(text), *flat(lists, context_of))
+        penalty = np.full((len(lists), len(CHARACTER_LABELS)), -np.inf, np.float32)
+        for row, labels_of_context in zip(penalty, lists):
+            row[list(labels_of_context)] = 0.0
+        labels = (scores + penalty[context_of]).argmax(axis=1)
         ends = np.flatnonzero(labels)
         tokens: list[Token] = []
         start, cuts = 0, []
@@ -220,15 +259,10 @@ class Tokenizer:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that `from_arrays` reads."""
-        header = {
-            "multiwords": self.multiwords,
-            "notes": self.notes,
-            "templates": [self.characters.templates, self.sentences.templates],
-        }
+        header = {"allowed": self.allowed, "multiwords": self.multiwords, "notes": self.notes}
         return {
-            "cutter_header": np.array(json.dumps(header, sort_keys=True)),
-            **self.characters.to_arrays("characters"),
-            **self.sentences.to_arrays("sentences"),
+            "tokenizer_header": np.array(json.dumps(header, sort_keys=True)),
+            **self.network.to_arrays(),
         }
 
     @classmethod
@@ -237,27 +271,22 @@ class Tokenizer:
 
         `ModelError` if some are missing or damaged; names the file, `where`.
         """
-        with reading_header("cutter", TOKENIZER_ARRAYS, arrays, where, "tokenizer") as header:
+        with reading_header("tokenizer", TOKENIZER_ARRAYS, arrays, where) as header:
+            allowed = {
+                str(context): [int(label) for label in labels]
+                for context, labels in header["allowed"].items()
+            }
             multiwords = {
                 str(form): tuple(str(word) for word in words)
                 for form, words in header["multiwords"].items()
             }
             notes = dict(header["notes"])
             float(notes.get("share", 0.0))
-            templates = [[str(line) for line in group] for group in header["templates"]]
-            character_templates, token_templates = templates
-        characters = Layer.from_arrays(
-            "characters", character_templates, arrays, where, CHARACTER_COLUMNS, REACH
-        )
-        sentences = Layer.from_arrays(
-            "sentences", token_templates, arrays, where, TOKEN_COLUMNS, REACH
-        )
-        for layer, labels in ((characters, CHARACTER_LABELS), (sentences, TOKEN_LABELS)):
-            if tuple(layer.labels) != labels:
-                raise ModelError(f"{where}: labels of the tokenizer are {layer.labels}")
-        if not {"", " "} <= characters.lists.keys():
-            raise ModelError(f"{where}: tokenizer: no candidates for new kinds of character")
-        return cls(characters, sentences, multiwords, notes)
+        network = CharacterNetwork.from_arrays(arrays, where)
+        try:
+            return cls(network, allowed, multiwords, notes)
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
 
 
 def _written_as(form: str, words: Sequence[str]) -> tuple[str, ...]:

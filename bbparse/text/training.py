@@ -10,25 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration.templates import own_templates
 from bbparse.errors import TreebankError
-from bbparse.tagging.layer import Layer
-from bbparse.tagging.learning import LayerSettings, Lesson, train_layer
-from bbparse.text.characters import (
-    CHARACTER_COLUMNS,
-    REACH,
-    TOKEN_COLUMNS,
-    Span,
-    encode_characters,
-    encode_tokens,
-)  # fmt: skip
+from bbparse.network.labelling import LabelSettings, train_labels
+from bbparse.text.characters import Span, encode_characters
 from bbparse.text.raw import readings
 from bbparse.text.tokenizer import (
     CHARACTER_LABELS,
     IN,
+    SENTENCE_LABELS,
     TOKEN,
-    TOKEN_LABELS,
     WORD,
+    CharacterNetwork,
     Tokenizer,
     contexts,
     has_letter,
@@ -40,8 +32,10 @@ from bbparse.treebank.sentence import Piece
 COMMON = 300
 
 
-#: Settings of both labellers.
-SETTINGS = LayerSettings(epochs=4, chained=False)
+SETTINGS = LabelSettings(
+    layers="rr", word=32, width=96, hidden=32, dropout=0.2, attribute_dropout=0.1, unknown=0.0,
+    cutoff=6, epochs=40, elements=10_000_000, batch=3000, members=1,
+)  # fmt: skip
 #: A label that has less than this fraction of the occurrences of a context is no candidate there.
 MIN_FRACTION = 0.0003
 #: Maximum number of characters to train on: more of a large treebank would add little accuracy.
@@ -90,7 +84,9 @@ def _text(group: Sequence[Sequence[Piece]]) -> Text:
     return Text("".join(parts).rstrip(), spans, words, ends)
 
 
-def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
+def train_tokenizer(
+    sentences: Sequence[Sentence], seed: int = 1, settings: LabelSettings = SETTINGS
+) -> Tokenizer:
     """Train a tokenizer on sentences in the order of their text.
 
     Parameters
@@ -98,7 +94,9 @@ def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
     sentences : sequence of Sentence
         Sentences of a treebank.
     seed : int
-        Seed of the order of the training examples.
+        Seed of the initial weights and of the order of the paragraphs.
+    settings : LabelSettings
+        Settings of the network.
 
     Raises
     ------
@@ -119,20 +117,12 @@ def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
     texts = [texts[i] for i in sorted(chosen)]
     multiwords = _multiwords(texts)
     gold = [_labels(text, multiwords) for text in texts]
-    characters = _characters(texts, gold, seed)
-    examples = [
-        Lesson(
-            encode_tokens(text.text, text.spans),
-            [(0, 1)] * (len(text.spans) - 1) + [(1,)],
-            np.array(text.ends, np.int32),
-        )
-        for text in texts
-    ]
-    ends = train_layer(
-        "sentences", TOKEN_LABELS, {"": (0, 1)}, own_templates("tokenizer")["sentences"], examples,
-        SETTINGS, seed, (TOKEN_COLUMNS, REACH),
+    network = train_labels(
+        CharacterNetwork, [encode_characters(text.text) for text in texts],
+        (CHARACTER_LABELS, SENTENCE_LABELS), gold, settings, seed,
     )  # fmt: skip
-    return Tokenizer(characters, ends, multiwords, _language(texts))
+    assert isinstance(network, CharacterNetwork)
+    return Tokenizer(network, _allowed(texts, gold), multiwords, _language(texts))
 
 
 def _language(texts: Sequence[Text]) -> dict[str, Any]:
@@ -160,29 +150,31 @@ def _multiwords(texts: Sequence[Text]) -> dict[str, tuple[str, ...]]:
     return multiwords
 
 
-def _labels(text: Text, multiwords: dict[str, tuple[str, ...]]) -> NDArray[np.int32]:
-    labels = np.zeros(len(text.text), np.int32)
-    for (a, b), words in zip(text.spans, text.words):
-        labels[b - 1] = TOKEN
+def _labels(text: Text, multiwords: dict[str, tuple[str, ...]]) -> NDArray[np.int64]:
+    """Return the labels of characters, int64[n, 2]: ends of words and tokens, and of sentences."""
+    labels = np.full((len(text.text), 2), (IN, -1), np.int64)
+    for (a, b), words, is_end in zip(text.spans, text.words, text.ends):
+        labels[b - 1] = TOKEN, is_end
         if len(words) > 1 and "".join(words) == text.text[a:b]:
             for word in words[:-1]:
                 a += len(word)
-                labels[a - 1] = WORD
+                labels[a - 1, 0] = WORD
+    labels[text.spans[-1][1] - 1, 1] = -1  # the text ends there in any case
     return labels
 
 
-def _characters(
-    texts: Sequence[Text], gold: Sequence[NDArray[np.int32]], seed: int
-) -> Layer:
+def _allowed(
+    texts: Sequence[Text], gold: Sequence[NDArray[np.int64]]
+) -> dict[str, tuple[int, ...]]:
+    """Return the labels that characters have in each context."""
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    contexts_of_texts = (contexts(text.text) for text in texts)
-    keys = [[names[i] for i in indices.tolist()] for names, indices in contexts_of_texts]
-    for names_of_text, labels in zip(keys, gold):
-        for (key, label), count in Counter(zip(names_of_text, labels.tolist())).items():
-            counts[key][label] += count
-    lists = {"": (IN, TOKEN), " ": (TOKEN,), "joined": (IN,)}
-    for key, label_counts in sorted(counts.items()):
-        if key == "joined":
+    for text, labels in zip(texts, gold):
+        names, indices = contexts(text.text)
+        for (i, label), count in Counter(zip(indices.tolist(), labels[:, 0].tolist())).items():
+            counts[names[i]][label] += count
+    allowed = {"": (IN, TOKEN), " ": (TOKEN,), "joined": (IN,)}
+    for context, label_counts in sorted(counts.items()):
+        if context == "joined":
             continue
         total = label_counts.total()
         candidates = [
@@ -190,12 +182,5 @@ def _characters(
             for label, count in label_counts.items()
             if count >= MIN_FRACTION * total and (count > 1 or total < 20)
         ]
-        lists[key] = tuple(sorted(candidates)) or (label_counts.most_common(1)[0][0],)
-    examples = [
-        Lesson(encode_characters(text.text), [lists[key] for key in names_of_text], labels)
-        for text, names_of_text, labels in zip(texts, keys, gold)
-    ]
-    return train_layer(
-        "characters", CHARACTER_LABELS, lists, own_templates("tokenizer")["characters"], examples,
-        SETTINGS, seed, (CHARACTER_COLUMNS, REACH),
-    )
+        allowed[context] = tuple(sorted(candidates)) or (label_counts.most_common(1)[0][0],)
+    return allowed

@@ -91,7 +91,7 @@ def test_one_source_for_tagger_and_parser(run: Run, small: Path, tmp_path: Path)
         assert train(run, small, path, "--vectors", small / "some.vec", text="").code == 0
     assert model.read_bytes() == again.read_bytes()
     found = load_model(model)
-    assert found.tagger is not None and found.tagger.outside is found.maker.embeddings
+    assert found.tagger is not None and found.tagger.embeddings is found.maker.embeddings
     assert found.embeddings is not None and found.embeddings.note["name"] == "some.vec"
 
 

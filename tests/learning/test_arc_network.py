@@ -69,7 +69,7 @@ def learner_of(
     """A learner whose weights have moved at random from where they begin."""
     config = toy.network_configuration(cutoff=1, **network).with_("model", projective=False)
     data = prepare(sentences, config.model)
-    data.outside = outside
+    data.embeddings = outside
     learner = ArcLearner(config, data, np.arange(len(sentences)), labels, root)
     rng = np.random.default_rng(2)
     for weights in learner.learner.weights.values.values():
@@ -90,7 +90,7 @@ def loss_by_definition(
     total, words = 0.0, 0
     for sentence in sentences:
         n, heads = sentence.n_words, [-1, *sentence.heads]
-        outside = RandomEmbeddings()([sentence])[0] if sizes["outside"] else None
+        outside = RandomEmbeddings()([sentence])[0] if sizes["embeddings"] else None
         plain = Plain(network, sentence, outside, given=p)
         square = plain.arcs()
         words += n
@@ -224,7 +224,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | N
     config = toy.network_configuration()
     sentences = toy.sentences()[:12]
     data = prepare(sentences, config.model)
-    data.outside = outside
+    data.embeddings = outside
     labels = tuple(labels_of(sentences))
     network = train_arcs(config, data, np.arange(12), labels, -1, 2)
     learner = ArcLearner(config, data, np.arange(12), labels)

@@ -93,8 +93,8 @@ def test_all_that_asks_the_network_gives_it_its_vectors(parser: Parser) -> None:
 
 def test_vectors_are_looked_at(parser: Parser, vectors: Path) -> None:
     network = parser.maker.network
-    assert network is not None and network.sizes["outside"] == 8
-    weights = network.weights.values["outside_w"]
+    assert network is not None and network.sizes["embeddings"] == 8
+    weights = network.weights.values["embeddings_w"]
     assert np.abs(weights[:6]).min() > 0.0 and weights.std() > 0.01
     blind = toy.changed(parser, embeddings=Silent())
     for sentence in DEV:

@@ -118,7 +118,7 @@ def test_gradients_are_slopes(name: str, sizes: list[int]) -> None:
 @pytest.mark.parametrize("kinds", ["", "r", "c", "rc", "crr"])
 def test_layers_after_each_other(kinds: str) -> None:
     rng = np.random.default_rng(3)
-    sizes = {"word": 16, "width": 32, "outside": 0}
+    sizes = {"word": 16, "width": 32, "embeddings": 0}
     w, p = random_weights(rng, SequenceNetwork.shapes(kinds, sizes, 0))
     batch, words, parts = random_batch(rng, [4, 1, 7], 16)
     state, backward = in_sentence(w, kinds, batch, words)

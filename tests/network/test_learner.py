@@ -30,7 +30,7 @@ def test_steps_are_those_of_adam() -> None:
 def test_every_example_is_there_once_in_each_pass(batch: int) -> None:
     passes = 9  # so many that several steps are averaged where batches are small
     sizes = np.array([3, 1, 4, 1, 5, 9, 2])
-    shape = {"word": 16, "width": 16, "outside": 0}
+    shape = {"word": 16, "width": 16, "embeddings": 0}
     learner = NetworkLearner(SequenceNetwork, "r", shape, 0, 20, 1)
     seen: list[list[int]] = []
     shares: list[float] = []

@@ -32,7 +32,7 @@ def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any
     """The unpruned chart of a sentence with all tags of its words."""
     p = toy.parser()
     g = p.grammar
-    leaves, scores, labels = p.tagger.leaves(words)
+    leaves, scores = p.tagger.leaves(words)
     n = len(words)
     kept = np.ones((n * (n + 1) // 2, len(g.symbols)), bool)
     kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
@@ -42,7 +42,7 @@ def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any
         lexical, 1 << 17,
     )  # fmt: skip
     assert not full
-    return chart, leaves, (scores, labels)
+    return chart, leaves, scores
 
 
 def _derivations(chart: Any, item: int) -> list[tuple[float, frozenset[int]]]:
@@ -279,7 +279,7 @@ def test_structures_are_listed_in_time_however_many_derivations_they_have() -> N
 def _leaf(words: list[str]) -> tuple[Any, Any]:
     """Scores of the tags of words, as pruning takes them, and as leaves."""
     p = toy.parser()
-    leaves, scores, _ = p.tagger.leaves(words)
+    leaves, scores = p.tagger.leaves(words)
     leaf = np.full((len(words), p.grammar.n_tags), -np.inf, np.float32)
     leaf[leaves.word, leaves.tag] = scores
     return leaf, leaves._replace(score=scores)
@@ -323,18 +323,16 @@ def test_pruning_keeps_the_best_tree_of_each_grammar() -> None:
                 assert value == pytest.approx(float(best), abs=1e-3)
 
 
-def test_tag_sequences_are_scored_by_words_pairs_and_triples() -> None:
+def test_tag_sequences_are_scored_by_words_and_triples() -> None:
     p = toy.parser()
     words = "Ada saw the fly .".split()
-    leaves, scores, labels = p.tagger.leaves(words)
-    chart = p.tagger.chart(leaves, scores, labels)
+    leaves, scores = p.tagger.leaves(words)
+    chart = p.tagger.chart(leaves, scores)
     every = dict((on, v) for v, on in _derivations(chart, len(chart.symbol) - 1))
     choices = [range(leaves.ptr[i], leaves.ptr[i + 1]) for i in range(len(words))]
     assert len(every) == np.prod([len(c) for c in choices])
-    bigrams = p.tagger.tagger.tags.bigrams
     border = p.grammar.n_tags
     from bbparse.phrases.tagger import trigram_contexts
-    from bbparse.tagging.layer import LAYER_QUANTUM
 
     contexts = np.empty(3, np.uint64)
     for chosen in product(*choices):
@@ -343,19 +341,14 @@ def test_tag_sequences_are_scored_by_words_pairs_and_triples() -> None:
         for one, two, tag in zip(tags, tags[1:], tags[2:]):
             trigram_contexts(one, two, contexts)
             total += p.tagger.weight * backed_off(p.tagger.trigrams, contexts, tag, 1e-4)
-        if len(bigrams) > 1:
-            edge = len(bigrams) - 1
-            some = [edge, *(int(labels[q]) for q in chosen), edge]
-            pairs = sum(int(bigrams[a, b]) for a, b in pairwise(some))
-            total += p.tagger.scale * LAYER_QUANTUM * pairs
         assert every[frozenset(chosen)] == pytest.approx(total, abs=1e-4)
 
 
 @pytest.mark.parametrize("text", SENTENCES[:2])
 def test_grammar_and_tagger_agree_on_the_best_of_all_pairs(text: str) -> None:
     words = text.split()
-    chart, leaves, (scores, labels) = _chart(words, 1.0)
-    tags = toy.parser().tagger.chart(leaves, scores, labels)
+    chart, leaves, scores = _chart(words, 1.0)
+    tags = toy.parser().tagger.chart(leaves, scores)
     grammar = ChartOracle(chart, leaves.word)
     tagger = ChartOracle(tags._replace(weight=0.7 * tags.weight), leaves.word)
     found = agree([grammar, tagger], [np.arange(grammar.n_coordinates)] * 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from bbparse.phrases.parser import PhraseParser
 from bbparse.phrases.training import train_phrases
 from bbparse.phrases.trees import PhraseTree, clean, read_trees_text
-from bbparse.tagging import TaggerSettings
+from tests.toy import TAGGER
 
 _WORDS = {
     "DT": ["the", "a", "every"], "NN": ["dog", "saw", "park", "telescope", "fly", "walk"],
@@ -60,8 +59,6 @@ def trees(n: int = 60, seed: int = 1) -> list[PhraseTree]:
 @cache
 def parser() -> PhraseParser:
     """Learned from them, without a dependency parser."""
-    settings = TaggerSettings()
-    few = replace(settings, tags=replace(settings.tags, epochs=2))
-    found = train_phrases(trees(), config=None, tagger_settings=few)
+    found = train_phrases(trees(), config=None, tagger_settings=TAGGER)
     found.tagger.margin = 30.0  # leaves words several tags
     return found

@@ -19,7 +19,7 @@ TAGS = ("NOUN", "VERB", "ADP", "PUNCT", "CCONJ", "AUX", "SCONJ", "PRON")
 KINDS = ({"VERB", "AUX"}, {"PUNCT"}, {"CCONJ", "SCONJ"}, {"NOUN", "PRON"})
 #: Steps of distances from 1 on; the last is that of all longer ones.
 STEPS = [0, 1, 2, 3, 4, *[5] * 2, *[6] * 3, *[7] * 5, *[8] * 15, 9]
-SIZES = {"word": 16, "width": 32, "outside": 0, "pairs": 32, "shared": 16, "parts": 16,
+SIZES = {"word": 16, "width": 32, "embeddings": 0, "pairs": 32, "shared": 16, "parts": 16,
          "naming": 32}  # fmt: skip
 
 
@@ -35,13 +35,13 @@ def random_network(
     sentences: Sequence[Sentence],
     kinds: str = "rc",
     labels: tuple[str, ...] = LABELS,
-    outside: int = 0,
+    embeddings: int = 0,
     root: int = -1,
 ) -> ArcNetwork:
     """A network that knows half of what the words of some sentences are."""
     seen = np.unique([v for s in sentences for v in encode(s)[PAD:-PAD, ArcNetwork.COLUMNS].flat])
     keys = np.sort(rng.choice(seen, len(seen) // 2, replace=False))
-    sizes = {**SIZES, "outside": outside}
+    sizes = {**SIZES, "embeddings": embeddings}
     vectors = rng.integers(-60, 60, (len(keys), sizes["word"])) * QUANTUM
     parameters = {
         name: rng.normal(0.0, 0.3, shape).astype(np.float32)
@@ -109,7 +109,7 @@ class Plain:
         own = encode(sentence)[PAD:-PAD, network.COLUMNS].tolist()
         words = np.array([sum((vector.get(v, zero) for v in row), zero) for row in own])
         if outside is not None:
-            words[1:] += outside @ p["outside_w"]
+            words[1:] += outside @ p["embeddings_w"]
         words[list(unknown)] = 0.0
         self.ends = plain.linear(p, "end", plain.in_sentence(p, network.kinds, words))
 

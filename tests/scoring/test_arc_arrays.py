@@ -32,7 +32,7 @@ def network_of(**options: Any) -> tuple[ArcNetwork, list[Any]]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"kinds": ""}, {"kinds": "rcrcrcrc", "root": 3}, {"labels": ()}, {"outside": 12}],
+    [{}, {"kinds": ""}, {"kinds": "rcrcrcrc", "root": 3}, {"labels": ()}, {"embeddings": 12}],
 )
 def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) -> None:
     network, sentences = network_of(**options)
@@ -43,7 +43,7 @@ def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) ->
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert (again.labels, again.root) == (network.labels, network.root)
     assert (again.kinds, again.sizes) == (network.kinds, network.sizes)
-    outside = random_vectors(np.random.default_rng(1), sentences, network.sizes["outside"])
+    outside = random_vectors(np.random.default_rng(1), sentences, network.sizes["embeddings"])
     one, other = (scores_of(each, sentences, outside) for each in (network, again))
     assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
 

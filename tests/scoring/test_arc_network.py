@@ -79,7 +79,7 @@ def maker_of(network: ArcNetwork, **pruner: Any) -> ProblemMaker:
 def test_all_scores_are_as_defined(case: tuple[int, str], width: int) -> None:
     rng = np.random.default_rng(case[0])
     sentences = [random_sentence(rng, n) for n in rng.integers(1, 9, 3)]
-    network = random_network(rng, sentences, case[1], outside=width)
+    network = random_network(rng, sentences, case[1], embeddings=width)
     outside = random_vectors(rng, sentences, width)
     for i, found in enumerate(scores_of(network, sentences, outside)):
         n = sentences[i].n_words
@@ -112,7 +112,7 @@ def test_all_scores_are_as_defined(case: tuple[int, str], width: int) -> None:
 def test_what_is_in_a_batch_changes_no_bit(width: int) -> None:
     rng = np.random.default_rng(5)
     sentences = [random_sentence(rng, n) for n in (3, 1, 12, 70, 2, 9, 33)]
-    network = random_network(rng, sentences, "rcr", outside=width)
+    network = random_network(rng, sentences, "rcr", embeddings=width)
     outside = random_vectors(rng, sentences, width)
     alone = [
         everything(*scores_of(network, [s], None if outside is None else [outside[i]]))
@@ -149,7 +149,7 @@ def network_of_members(
 def test_scores_are_means_of_those_of_all_members(count: int, n: int, width: int) -> None:
     rng = np.random.default_rng(n)
     sentence = random_sentence(rng, n)
-    network = network_of_members(rng, [sentence], count, outside=width)
+    network = network_of_members(rng, [sentence], count, embeddings=width)
     assert len(network.members) == count
     given = random_vectors(rng, [sentence], width)
     together = scores_of(network, [sentence], given)[0]
@@ -183,7 +183,7 @@ def test_networks_of_other_kinds_have_no_mean() -> None:
     sentences = [random_sentence(rng, 9)]
     network = random_network(rng, sentences)
     for other in (
-        random_network(rng, sentences, kinds="c"), random_network(rng, sentences, outside=12),
+        random_network(rng, sentences, kinds="c"), random_network(rng, sentences, embeddings=12),
         random_network(rng, sentences, labels=()), random_network(rng, [random_sentence(rng, 3)]),
     ):  # fmt: skip
         with pytest.raises(ModelError, match="networks of other labels, layers, sizes or keys"):
@@ -193,9 +193,9 @@ def test_networks_of_other_kinds_have_no_mean() -> None:
 def test_embeddings_of_zeros_change_nothing() -> None:
     rng = np.random.default_rng(6)
     sentences = [random_sentence(rng, 7)]
-    with_some = random_network(rng, sentences, outside=12)
-    p = {k: a for k, a in with_some.weights.values.items() if k != "outside_w"}
-    sizes = {**with_some.sizes, "outside": 0}
+    with_some = random_network(rng, sentences, embeddings=12)
+    p = {k: a for k, a in with_some.weights.values.items() if k != "embeddings_w"}
+    sizes = {**with_some.sizes, "embeddings": 0}
     without = ArcNetwork(LABELS, "rc", sizes, with_some.keys, with_some.vectors, p)
     (one,) = scores_of(with_some, sentences, [np.zeros((7, 12), np.float32)])
     (other,) = scores_of(without, sentences)
@@ -221,7 +221,7 @@ def test_a_source_of_vectors_has_to_fit() -> None:
     rng = np.random.default_rng(6)
     sentences = [random_sentence(rng, 7)]
     source: Embeddings = Numbers(12)
-    network = random_network(rng, sentences, outside=12)
+    network = random_network(rng, sentences, embeddings=12)
     assert network.taken(source, "it") is source
     assert random_network(rng, sentences).taken(source, "it") is None
     for wrong in (None, Numbers(8)):
@@ -238,7 +238,7 @@ def test_a_source_of_vectors_has_to_fit() -> None:
 def test_words_of_which_nothing_is_known(width: int) -> None:
     rng = np.random.default_rng(7)
     sentence = random_sentence(rng, 8)
-    network = random_network(rng, [sentence], outside=width)
+    network = random_network(rng, [sentence], embeddings=width)
     outside = random_vectors(rng, [sentence], width)
     own = None if outside is None else outside[0]
     before = None if own is None else own.copy()

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,6 +37,9 @@ class Odd(Parser):
             lives[0].unlink()
             os.kill(os.getpid(), signal.SIGKILL)
         return super().tagged(sentence)
+
+    def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        return map(self.tagged, sentences)
 
 
 class Answer:

@@ -9,8 +9,8 @@ import threading
 import numpy as np
 import pytest
 
-from bbparse.tagging.encode import COLUMNS, PAD, FormEncoder, fill_tags, style
-from bbparse.treebank.encode import shape
+from bbparse.tagging.encode import COLUMNS, N_GRAMS, FormEncoder, grams, style
+from bbparse.treebank.encode import PAD, shape
 
 
 def column(values: np.ndarray, name: str) -> np.ndarray:
@@ -38,28 +38,33 @@ def test_style(words: str, found: str) -> None:
 
 
 def test_attributes_that_agree_and_that_do_not() -> None:
-    values = FormEncoder({}, {})(["Cats", "cats", "bats", "5", "7"])
+    values = FormEncoder({})(["Cats", "cats", "bats", "5", "7"])
     assert values.shape == (5 + 2 * PAD, len(COLUMNS))
-    lower, suffix3, norm = (column(values, name) for name in ("lower", "suffix3", "norm"))
+    lower, suffix3, prefix1 = (column(values, name) for name in ("lower", "suffix3", "prefix1"))
     assert lower[0] == lower[1] != lower[2]
     assert suffix3[0] == suffix3[1] == suffix3[2]
-    assert norm[3] == norm[4]
-    # another attribute of the same text, and padding at other distances, are other values
-    assert len({int(values[0, 0]), int(values[1, 0]), int(values[-1, 0])}) == 3
+    assert prefix1[3] == prefix1[4]
+    # another attribute of the same text is another value
     assert lower[1] != column(values, "form")[1]
 
 
-def test_known_words_and_habits() -> None:
-    encoder = FormEncoder({"run": "VERB\tVB"}, {"run": "l"})
-    values = encoder(["run", "Run", "walk"])
-    known = column(values, "known")
-    assert known[0] == known[1] != known[2]
-    habit = column(values, "habit")
-    assert len(set(habit.tolist())) == 3  # Run has a capital, walk is not known
+def test_habits() -> None:
+    values = FormEncoder({"run": "l"})(["run", "Run", "walk"])
+    assert len(set(column(values, "habit").tolist())) == 3  # Run has a capital, walk is not known
+
+
+def test_words_share_their_n_grams() -> None:
+    assert grams("cats") == ["<ca", "cat", "ats", "ts>", "<cat", "cats", "ats>", "<cats", "cats>"]
+    assert grams("") == [] and len(grams("x" * 5000)) == N_GRAMS
+    values = FormEncoder({})(["cats", "Bats", "7", "8"])
+    places = [i for i, name in enumerate(COLUMNS) if name.startswith("gram")]
+    cats, bats, seven, eight = (set(row[places].tolist()) - {0} for row in values[PAD:-PAD])
+    assert len(cats) == 9 and len(cats & bats) == 3  # ats, ts>, ats>
+    assert seven == eight and len(seven) == 1
 
 
 def test_the_memory_is_bounded_and_changes_nothing() -> None:
-    small, large = FormEncoder({}, {}, max_forms=1500), FormEncoder({}, {})
+    small, large = FormEncoder({}, max_forms=1500), FormEncoder({})
     for start in range(0, 6000, 10):
         forms = [f"w{i}" for i in range(start, start + 10)]
         np.testing.assert_array_equal(small(forms), large(forms))
@@ -68,14 +73,14 @@ def test_the_memory_is_bounded_and_changes_nothing() -> None:
 
 
 def test_threads_share_an_encoder() -> None:
-    encoder = FormEncoder({}, {}, max_forms=2000)
+    encoder = FormEncoder({}, max_forms=2000)
     wrong = []
 
     def work(seed: int) -> None:
         random = np.random.default_rng(seed)
         for _ in range(300):
             forms = [f"w{k}" for k in random.integers(0, 4000, 8)]
-            if not np.array_equal(encoder(forms), FormEncoder({}, {})(forms)):
+            if not np.array_equal(encoder(forms), FormEncoder({})(forms)):
                 wrong.append(forms)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
@@ -86,26 +91,10 @@ def test_threads_share_an_encoder() -> None:
     assert not wrong
 
 
-def test_tags_and_the_nominals_around() -> None:
-    forms = ["They", "say", "dogs", "bark"]
-    values = FormEncoder({}, {})(forms)
-    fill_tags(values, forms, ["PRON\tPRP", "VERB\tVBP", "NOUN\tNNS", "VERB\tVBP"])
-    subject = column(values, "subject")
-    other = FormEncoder({}, {})(["they", "say"])
-    fill_tags(other, ["they", "say"], ["PRON\tPRP", "VERB\tVBP"])
-    assert subject[1] == column(other, "subject")[1]  # they, without regard to capitals
-    assert subject[3] != subject[1]  # dogs
-    assert column(values, "tag")[1] == column(values, "tag")[3]
-    before = values.copy()
-    fill_tags(values, forms, feats=["_", "Number=Plur", "_", "_"])
-    assert (column(values, "feats")[:2] != column(before, "feats")[:2]).all()
-    np.testing.assert_array_equal(column(values, "tag"), column(before, "tag"))
-
-
 def test_the_same_in_every_process() -> None:
     code = (
         "from bbparse.tagging.encode import FormEncoder;"
-        "print(FormEncoder({'a': 'X'}, {})(['a', 'Ünder']).sum())"
+        "print(FormEncoder({'a': 'l'})(['a', 'Ünder']).sum())"
     )
     found = {
         subprocess.run(
@@ -114,4 +103,4 @@ def test_the_same_in_every_process() -> None:
         ).stdout
         for seed in ("1", "2")
     }  # fmt: skip
-    assert found == {f"{FormEncoder({'a': 'X'}, {})(['a', 'Ünder']).sum()}\n"}
+    assert found == {f"{FormEncoder({'a': 'l'})(['a', 'Ünder']).sum()}\n"}

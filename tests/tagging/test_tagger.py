@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.errors import ConfigError, ModelError, OutputError, TreebankError
+from bbparse.embeddings import WordVectors
+from bbparse.errors import ModelError, OutputError, TreebankError
 from bbparse.model.file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.storage.archive import write_archive
-from bbparse.tagging import accuracy, train_tagger
-from bbparse.tagging.encode import _kinds, compile_tag_templates
-from bbparse.tagging.layer import MOST, Layer
-from bbparse.tagging.tagger import tagger_arrays
+from bbparse.tagging import TaggerSettings, accuracy, train_tagger
+from bbparse.tagging.encode import _kinds
+from bbparse.tagging.tagger import LOWER, SAME, Tagger, tagger_arrays, tagger_from
 from bbparse.tagging.training import folds_of, jackknife
 from bbparse.treebank import Sentence
 from bbparse.treebank.writing import with_columns
 from tests import toy
+from tests.network.test_labelling import letters
 
 
 def test_it_learns() -> None:
@@ -119,23 +120,45 @@ def damage(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]
     return apply
 
 
+def replaced(old: str, new: str) -> Callable[[Any], Any]:
+    """Something that changes a text."""
+    return lambda array: np.array(str(array).replace(old, new))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (damage("tagger_header", lambda a: np.array("{")), "header of the tagger is damaged"),
         (damage("tagger_header", lambda a: np.array("{}")), "header of the tagger is damaged"),
-        (damage("tagger_tags_keys", lambda a: a[:-1]), "expected"),
-        (damage("tagger_tags_keys", lambda a: a * 0), "sorted"),
-        (damage("tagger_tags_counts", lambda a: a + 1), "add up to"),
-        (damage("tagger_tags_entry_labels", lambda a: a + 999), "go up to"),
-        (damage("tagger_tags_list_labels", lambda a: a + 999), "expected numbers below"),
-        (damage("tagger_tags_list_labels", lambda a: a[:-1]), "expected one for each list"),
-        (damage("tagger_tags_bigrams", lambda a: a[:-1, :-1]), "bigrams have shape"),
+        (damage("tagger_pairs", lambda a: a[:, :1]), "tagger_pairs has shape"),
+        (damage("tagger_pairs", lambda a: a[:0]), "expected some pairs"),
+        (damage("tagger_pairs", lambda a: a + 999), "tagger_pairs goes up to"),
+        (damage("tagger_pairs", lambda a: a - 999), "tagger_pairs goes up to"),
         (damage("tagger_lexicon", lambda a: np.array("dog")), "tagger_lexicon is damaged"),
-        (lambda arrays: arrays.pop("tagger_feats_keys"), "tagger_feats_keys"),
-        (lambda arrays: arrays.pop("tagger_tags_labels"), "tagger_tags_labels"),
+        (lambda arrays: arrays.pop("tagger_pairs"), "tagger_pairs"),
+        (lambda arrays: arrays.pop("tags_keys"), "tags_keys"),
+        (lambda arrays: arrays.pop("tags_counts"), "tags_counts"),
+        (damage("tags_labels", lambda a: a[1:]), "in all|expected .* of float16"),
+        (damage("tags_counts", lambda a: a + 1), "tags_counts are"),
+        (damage("tags_counts", lambda a: a[:2]), "tags_counts are|kinds of label"),
+        (damage("tags_counts", lambda a: a - a + np.array([-1, 1, 0], a.dtype)), "tags_counts are"),
+        (damage("tags_sizes", lambda a: a[1:]), "tags_sizes has"),
+        (damage("tags_sizes", lambda a: a + 1), "expected"),
+        (damage("tags_sizes", lambda a: a * 1000), "expected at most 4096"),
+        (damage("tags_layers", lambda a: np.array("rx")), "expected"),
+        (damage("tags_layers", lambda a: np.array("r" * 99)), "letters"),
+        (damage("tags_keys", lambda a: a[::-1]), "keys are not sorted"),
+        (damage("tags_keys", lambda a: a.astype(np.uint32)), "dtype uint32"),
+        (damage("tags_vectors", lambda a: a[:, 1:]), "vectors have shape"),
+        (damage("tags_weights", lambda a: a[1:]), "expected .* of float16"),
+        (damage("tags_weights", lambda a: a * np.float16(np.nan)), "no finite numbers"),
+        (damage("tagger_header", replaced('"rules": {"":', '"rules": {"x":')), "has no rules for"),
+        (damage("tagger_header", replaced('"rules": {', '"rules": {"x": [9999], ')),
+         "expected numbers of rules"),
+        (lambda arrays: arrays.update(tagger_tags_keys=np.zeros(1, np.uint32)),
+         "of an earlier version: train"),
     ],
-)
+)  # fmt: skip
 def test_damaged_files(
     tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
@@ -162,22 +185,54 @@ def test_files_that_are_no_taggers(tmp_path: Path) -> None:
         save_tagger(tmp_path / "no folder" / "x.tagger", toy.tagger())
 
 
-def test_a_layer_keeps_few_candidates_for_the_search() -> None:
-    assert MOST < max(map(len, toy.tagger().tags.lists.values()))
+def test_a_tagger_with_embeddings(tmp_path: Path) -> None:
+    source, path = letters(), tmp_path / "with.tagger"
+    own = train_tagger(toy.sentences(), toy.TAGGER, embeddings=source)
+    assert own.embeddings is source and own.network.sizes["embeddings"] == 8
+    assert np.abs(own.network.weights.values["embeddings_w"][:6]).min() > 0.0
+    save_tagger(path, own)
+    again, _ = load_tagger(path)
+    assert isinstance(again.embeddings, WordVectors) and again.embeddings.note == source.note
+    for sentence in toy.dev_sentences():
+        assert again(sentence).lines == own(sentence).lines
+    for wrong in (None, letters(dimension=12)):
+        with pytest.raises(ModelError, match="some: its tagger needs pretrained vectors of 8"):
+            tagger_from(tagger_arrays(own), "some", wrong)
+    assert tagger_from(tagger_arrays(toy.tagger()), "some", source).embeddings is None
 
 
-def test_layers_check_their_parts() -> None:
-    layer = toy.tagger().tags
-    with pytest.raises(ModelError, match="none twice"):
-        Layer(["a", "a"], {}, (), layer.weights, np.zeros((1, 1), np.int32))
-    with pytest.raises(ModelError, match="expected numbers below 1"):
-        Layer(["a"], {"x": ()}, (), layer.weights, np.zeros((1, 1), np.int32))
+def test_passes_over_a_treebank() -> None:
+    assert TaggerSettings().with_epochs(3).network.epochs == 3
 
 
-@pytest.mark.parametrize("line", ["w.nothing", "w-4.form", "h.form", "w.{form", "form"])
-def test_templates_that_cannot_be_read(line: str) -> None:
-    with pytest.raises(ConfigError):
-        compile_tag_templates([line])
+def test_a_batch_is_tagged_as_its_sentences_are() -> None:
+    own = list(toy.dev_sentences())
+    bare = [Sentence.from_words(sentence.forms) for sentence in own]
+    some = [bare[0], own[1], bare[2]]
+    assert [s.upos for s in toy.tagger().tag(some)] == [toy.tagger()(s).upos for s in some]
+    kept = list(toy.tagger().tag(some, keep_tags=True))
+    assert kept[1] is own[1] and kept[2].upos == toy.tagger()(own[2]).upos
+    assert list(toy.tagger().tag(own, keep_tags=True)) == own and toy.tagger().columns_of([]) == []
+    batch = [sentence.forms for sentence in own]
+    assert toy.tagger().columns_of([*batch, []])[:-1] == [toy.tagger().columns(s) for s in batch]
+
+
+def test_lemmas_of_known_and_of_new_words() -> None:
+    own = toy.tagger()
+    lexicon = {"Xylo\tNOUN\tNN": "x"}
+    both = own.rules[""]
+    assert {own.lemma_rules[i] for i in both} == {LOWER, SAME}
+    first, second = both[:1], both[1:]
+    rules = {"": both, "xs\tNOUN\tNN": second, "NOUN\tNN": first, "\tNOUN\tNN\tCase=Nom": second}
+    other = Tagger(own.network, own.pairs, rules, lexicon, {})
+    found = [
+        other._lemma(form, tag, feats)
+        for form, tag, feats in [
+            ("Xylo", "NOUN\tNN", "_"), ("Xs", "NOUN\tNN", "_"), ("Ys", "NOUN\tNN", "_"),
+            ("Ys", "NOUN\tNN", "Case=Nom"), ("y", "VERB\tVB", "_"),
+        ]
+    ]  # fmt: skip
+    assert found == ["x", second, first, second, both]
 
 
 def test_threads_share_a_tagger() -> None:

@@ -127,9 +127,10 @@ def test_nothing_to_learn_from_and_damage() -> None:
     with pytest.raises(TreebankError, match="no sentences"):
         train_tokenizer([])
     arrays = train_tokenizer(french()[:4]).to_arrays()
-    with pytest.raises(ModelError, match="here: field cutter_header of the tokenizer is missing"):
-        Tokenizer.from_arrays({k: v for k, v in arrays.items() if k != "cutter_header"}, "here")
-    arrays["cutter_header"] = arrays["cutter_header"].astype("U9")
+    header = "tokenizer_header"
+    with pytest.raises(ModelError, match=f"here: field {header} of the tokenizer is missing"):
+        Tokenizer.from_arrays({k: v for k, v in arrays.items() if k != header}, "here")
+    arrays["tokenizer_header"] = arrays["tokenizer_header"].astype("U9")
     with pytest.raises(ModelError, match="here: header of the tokenizer is damaged"):
         Tokenizer.from_arrays(arrays, "here")
 
