@@ -115,7 +115,8 @@ def agree(
         Coordinates of several oracles that have the same name must have the same value.
     method : {"paper", "polyak"}
         Step length of the subgradient: α = step·2^−η, where η counts the calls at which the bound
-        rose (RSCJ10, Appendix B), or (bound − value to beat) / |subgradient|² (Polyak 1969).
+        rose (RSCJ10, Appendix B), or (bound − value to beat) over the squared norm of the
+        subgradient (Polyak 1969).
     step : float
         First step of ``paper``, in units of scores; reduced if the best scores of all oracles add
         up to less.

@@ -1,12 +1,14 @@
 """Settings of Sphinx: `make docs` builds the pages into build/docs.
 
-Two lists are made from the code when the pages are built: the help of all commands takes the place
-of what a page has between ``<!-- commands -->`` and ``<!-- end -->``, the tables of a configuration
-that between ``<!-- settings -->`` and ``<!-- end -->``.
+Lists are made from the code when the pages are built: the help of all commands takes the place of
+what a page has between ``<!-- commands -->`` and ``<!-- end -->``, the tables of a configuration
+that between ``<!-- settings -->`` and ``<!-- end -->``. In the Python reference, docstrings take
+the place of paragraphs that name objects. The contents at the side have the front page's links.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -137,10 +139,58 @@ def filled(text: str) -> str:
     return text
 
 
+def reference(text: str) -> str:
+    """Return a page with docstrings in place of paragraphs of names between backticks."""
+
+    def documented(names: re.Match[str]) -> str:
+        directives = "\n".join(map(_directive, re.findall(r"[\w.]+", names[0])))
+        return f"```{{eval-rst}}\n{directives}\n```\n"
+
+    return re.sub(r"^(?:`[\w.]+`,?\s)+", documented, text, flags=re.MULTILINE)
+
+
+def _directive(name: str) -> str:
+    """Return autodoc's directive for an object whose docstring may describe some members itself."""
+    module, _, last = name.rpartition(".")
+    try:
+        described = getattr(importlib.import_module(module), last, None)
+    except ImportError:  # PyTorch is not installed
+        return f".. auto{'class' if last[0].isupper() else 'function'}:: {name}"
+    if described is None or inspect.ismodule(described):
+        package = hasattr(importlib.import_module(name), "__path__")
+        return f".. automodule:: {name}" + "\n   :no-members:" * package
+    if not inspect.isclass(described):
+        return f".. autofunction:: {name}"
+    lines = [f".. autoclass:: {name}"]
+    lists = re.findall(r"^(\w[\w, ]*) : ", inspect.getdoc(described) or "", re.MULTILINE)
+    if members := [*lists, *getattr(described, "_fields", ())]:
+        lines.append(f"   :exclude-members: {', '.join(members)}")
+    if inspect.getdoc(vars(described).get("__call__")):
+        lines.append("   :special-members: __call__")
+    return "\n".join(lines)
+
+
+def contents(text: str) -> str:
+    """Return the front page with its links as contents at the side, by section or column."""
+    sections: dict[str, list[str]] = {"Start": re.findall(r"\*\*.*\]\((\w+)\.md\)", text)}
+    for section, body in re.findall(r"^## (.*)\n([^#]*)", text, re.MULTILINE):
+        rows = [row.split("|")[1:-1] for row in body.splitlines() if row.startswith("|")]
+        columns = zip(*rows[:1], *rows[2:]) if rows else [("", body)]
+        for column in columns:
+            pages = re.findall(r"\]\((\w+/[\w-]+)\.md\)", " ".join(column))
+            caption = f"{section}: {column[0].strip().lower()}" if rows else section
+            sections[caption] = pages
+    return text + "".join(
+        f"\n```{{toctree}}\n:hidden:\n:caption: \"{caption}\"\n\n" + "\n".join(pages) + "\n```\n"
+        for caption, pages in sections.items()
+    )
+
+
 def setup(app: Any) -> None:
     """Have Sphinx fill pages when it reads them."""
+    made = {"reference/python": reference, "index": contents}
 
     def fill(app: Any, name: str, source: list[str]) -> None:
-        source[0] = filled(source[0])
+        source[0] = made.get(name, filled)(source[0])
 
     app.connect("source-read", fill)
