@@ -72,4 +72,4 @@ class WorkerError(BBParseError):
 
 
 class ClusterError(BBParseError):
-    """A cluster that does not answer, or that cannot do what it is asked to."""
+    """A cluster that does not answer, or that cannot run the task."""

@@ -21,7 +21,7 @@ _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
 
 @lru_cache(maxsize=8)
 def _joining(names: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which numbers are those of labels that join, for all numbers of labels."""
+    """Return, for each number of a label, True if the label joins parallel phrases."""
     joins = np.zeros(MOST_LABELS + 1, np.bool_)
     joins[1 : len(names) + 1] = [name in _JOINS for name in names]
     return joins

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from bbparse.factors import TemplateFamily
 
-#: Where classes of distances begin: 1, 2, 3, 4, 5-7, 8-12, more.
+#: Lower limits of the classes of distances after 1: 2, 3, 4, 5-7, 8-12, more.
 LENGTHS = (2, 3, 4, 5, 8, 13)
 
 

@@ -36,12 +36,12 @@ from bbparse.validity.rules import Rules
 )  # fmt: skip
 @click.option(
     "--projective", type=click.Choice(["yes", "no"]), default="no", show_default=True,
-    help="Whether arcs that cross are faults.",
+    help="yes: arcs that cross are faults, too.",
 )  # fmt: skip
 @click.option(
     "--weight", "key", metavar="KEY",
-    help="What a word's head and label count if they stay: KEY=NUMBER in MISC, from 0 to 10, such"
-    " as Confidence=0.97; 1 for words without it.",
+    help="Weight of a word's head and label: KEY=NUMBER in MISC, from 0 to 10, such as"
+    " Confidence=0.97; 1 for words without it.",
 )  # fmt: skip
 @click.option(
     "--model", type=FileOrName(MODELS.names), metavar="NAME|FILE",
@@ -49,7 +49,7 @@ from bbparse.validity.rules import Rules
 )  # fmt: skip
 @click.option(
     "--report", "report_file", type=FILE, metavar="FILE",
-    help="Where to write what was changed and why.  [default: the standard error]",
+    help="File for the changes and their reasons.  [default: the standard error]",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Report one JSON object a sentence.")
 @options.time_limit(

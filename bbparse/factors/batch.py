@@ -130,7 +130,7 @@ class FactorBatch:
 
     @classmethod
     def joined(cls, parts: Sequence[FactorBatch]) -> FactorBatch:
-        """One after the other, one at least."""
+        """Concatenate one or more batches."""
         return cls(
             chained(part.ptr for part in parts),
             np.concatenate([part.arcs for part in parts]),
@@ -188,7 +188,7 @@ class FactorBatch:
         )  # fmt: skip
 
     def fired(self, tree: Flags) -> Flags:
-        """Which cells fire in a tree, which has the arcs bool[A] of the view."""
+        """Return the cells that fire in a tree, given as bool[A] over the arcs of the view."""
         missing = np.diff(self.ptr) - np.diff(pointers(tree[self.arcs])[self.ptr])
         out = np.zeros(len(self.feat_ptr) - 1, np.bool_)
         there = missing < np.diff(self.cell_ptr)

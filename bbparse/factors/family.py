@@ -282,7 +282,7 @@ def _checked_score(family: FactorFamily, view: FactorView, table: FactorTable) -
 
 
 def _joined(groups: Sequence[Factors]) -> Factors:
-    """All factors, one group after the other, none of them empty."""
+    """Concatenate groups of factors, none of them empty."""
     if len(groups) == 1:
         return groups[0]
     if not groups:
@@ -311,7 +311,7 @@ def alive_counts(
 def tree_batches(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
 ) -> Iterator[FactorBatch]:
-    """All that fires in a tree, of which the view has the arcs, each set with one cell.
+    """Yield the factors that fire in a tree whose arcs the view has, each set with one cell.
 
     Given a table, features that are not in it may be left out.
     """

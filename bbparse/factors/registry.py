@@ -1,4 +1,4 @@
-"""Which factor families are installed, and how names become objects.
+"""Installed factor families, and their import by name.
 
 Families are found through the entry-point group ``bbparse.factors``; a package that has ::
 
@@ -33,9 +33,9 @@ class FamilyEntry:
     """An installed family, not imported yet."""
 
     name: str
-    #: The distribution that brings it (several, joined by ``and``, if they quarrel about it).
+    #: The distribution that has it; several, joined by ``and``, if they claim the same name.
     package: str
-    #: Where the class is, ``module:Class``; one, unless several packages claim the name.
+    #: Import paths of the class, ``module:Class``: one, unless several packages claim the name.
     targets: tuple[str, ...]
 
     def load(self) -> FactorFamily:
@@ -103,7 +103,7 @@ def load_families(
             known_as = stand_ins.get(item) or stand_ins.get(colon + name)
             family = known_as or _named(item, paths, installed)
         if family.name in loaded:
-            raise FactorError(f"factor family {family.name!r} is there twice")
+            raise FactorError(f"factor family {family.name!r} is given twice")
         loaded[family.name] = family
     return list(loaded.values())
 

@@ -151,7 +151,7 @@ def passing(hashes: Any, bits: NDArray[np.uint64], shift: np.uint64) -> Any:
 
 
 class KeyIndex(NamedTuple):
-    """What kernels look keys up in.
+    """Filters and sorted keys, in which kernels look keys up.
 
     A gate is known only if it passes the filter ``gate_bits`` with ``gate_shift`` (see `passing`),
     and a key if it passes ``bits`` with ``shift``. Keys and weights lie side by side in ``pairs``
@@ -196,7 +196,7 @@ class FactorTable:
         self.gate_bits = filter_of(np.unique(self.gates[self.gates != 0]))
         self.key_bits = filter_of(self.keys)
         shift = shift_of(self.key_bits)
-        # How many keys come before those of each word of the filter.
+        # Number of keys before those of each word of the filter.
         firsts = np.arange(len(self.key_bits), dtype=np.uint64) << (shift + np.uint64(6))
         starts = np.searchsorted(self.keys, firsts).astype(np.int32)
         self.index = plain(
@@ -221,7 +221,7 @@ class FactorTable:
         return positions
 
     def places(self, family: str) -> Mapping[Feature, int]:
-        """Position of each feature of a family, -1 for the unknown; what was asked is kept."""
+        """Return the position of each feature of a family, -1 if unknown; lookups are cached."""
         if family not in self._places:
             self._places.setdefault(family, _Places(self, family))
         return self._places[family]
@@ -254,7 +254,7 @@ passes = inlined(passing)
 def first_place(
     key: np.uint64, bits: NDArray[np.uint64], shift: np.uint64, starts: NDArray[np.int32]
 ) -> np.uint64:
-    """Where to begin to look for a key that passes the filter: it is there or a little later.
+    """Return a position from which to look for a key that passes the filter.
 
     `bits` is the filter of the keys, `shift` its own (`shift_of`) and `starts` (int32[B]) how many
     keys come before those of each of its words.

@@ -19,27 +19,28 @@ _LOWER = ATTRIBUTES.index("lower")
 
 
 class Shape(NamedTuple):
-    """How the arcs of a set hang together, and which classes sets are told apart by."""
+    """The arcs of a factor, and the classes that distinguish factors of the same family."""
 
-    head: NDArray[np.int32]  #: int32[S]: from which word each arc hangs; from word 0 the first.
+    head: NDArray[np.int32]  #: int32[S]: the word at which each arc begins; the first at word 0.
     #: int32[S]: the arc whose modifier must come before an arc's own, -1 for none.
     after: NDArray[np.int32]
-    #: int32[C, 4]: two words, and what is added to the order class if the first is left of the
-    #: second or, with a 1 in the third place, of the same form; those come last that ask for the
-    #: last word.
+    #: int32[C, 4]: two words, 0 or 1, and a number that is added to the order class if the first
+    #: word is left of the second (0) or has its form (1). Rows that need the last word come last.
     order: NDArray[np.int32]
-    n_early: int  #: How many do not.
+    n_early: int  #: Number of rows that do not.
     #: int32[D, 2]: two words; the distance class has a digit for each such pair.
     distance: NDArray[np.int32]
     #: int32[D, *]: distances at which a pair's classes begin, but for the first one.
     starts: NDArray[np.int32]
-    n_classes: NDArray[np.int32]  #: int32[D]: how many classes there are.
+    n_classes: NDArray[np.int32]  #: int32[D]: number of classes of each pair.
     alike: int  #: The arc that the last one must have the label of, -1 for none.
 
 
 class Terms(NamedTuple):
-    """What templates read of words: template t of word r the columns ``column[i]`` of the words
-    ``offset[i]`` further on, i from ``ptr[t, r]`` to ``ptr[t, r + 1] - 1``; ``salts[t, r]``.
+    """Attributes that templates read, with a salt for each template and word: ``salts[t, r]``.
+
+    Template t reads, around word r, the columns ``column[i]`` of the words ``offset[i]`` further
+    on, for i from ``ptr[t, r]`` to ``ptr[t, r + 1] - 1``.
     """
 
     ptr: NDArray[np.int32]
@@ -49,7 +50,7 @@ class Terms(NamedTuple):
 
 
 class Family(NamedTuple):
-    """All that kernels know of a family; ``gate`` are the terms of the gate, which is one template.
+    """Arrays of a family for kernels; ``gate`` are the terms of the gate, which is one template.
 
     ``orders[order]`` is what an order class adds to the gate. ``codes[code, t]`` and
     ``labels[s, label, t]`` are what a code (see `find_sets`) and the label of arc s add to the key

@@ -1,4 +1,4 @@
-"""Dense families: which arcs hang together, and feature templates as a table.
+"""Dense families: the arcs of their factors, and feature templates as a table.
 
 A family of many factors (all pairs of siblings) names the arcs of a factor and their words, and
 lists its features as templates over the words' attributes. One kernel finds the candidates of all
@@ -35,7 +35,7 @@ LABEL = -1
 
 
 class _Template(NamedTuple):
-    """What a template reads: number of a word of the factor, offset from it, column."""
+    """The attributes that a template reads: word of the factor, offset from it, column."""
 
     terms: list[tuple[int, int, int]]
     uses_distance: bool
@@ -72,8 +72,8 @@ class TemplateFamily(FactorFamily):
     Raises
     ------
     FactorError
-        When the family is made, if a template has an unknown word or attribute or is there twice,
-        arcs do not hang together, or the class has no arcs or templates.
+        When the family is made, if a template has an unknown word or attribute or is given twice,
+        arcs are not connected, or the class has no arcs or templates.
     """
 
     arcs: ClassVar[tuple[str, ...]] = ()
@@ -102,7 +102,7 @@ class TemplateFamily(FactorFamily):
         for i, text in enumerate(texts):
             if text in texts[:i]:
                 raise FactorError(
-                    f"factor family {self.name!r}: template {self.templates[i]!r} is there twice"
+                    f"factor family {self.name!r}: template {self.templates[i]!r} is given twice"
                 )
         orders = range(1 + sum(self.order.values()))
         self._n_distances = int(np.prod(shape.n_classes))
@@ -211,7 +211,7 @@ class TemplateFamily(FactorFamily):
         except KeyError as error:
             raise FactorError(f"factor family {self.name!r}: no word {error}") from None
         if len(place) < len(self.words) or any(h > i for i, h in enumerate(head)):
-            raise FactorError(f"factor family {self.name!r}: arcs that do not hang together")
+            raise FactorError(f"factor family {self.name!r}: arcs that are not connected")
         leaves = [i for i in range(len(head)) if i + 1 not in head]
         after = [
             max((j for j in leaves if j < i and head[j] == h and i in leaves), default=-1)

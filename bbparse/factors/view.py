@@ -37,7 +37,7 @@ class FactorView:
     The parser shows a family the candidate arcs; learning shows it the arcs of one tree, to find
     the factors that fire there. Words are numbered 1..n and 0 is the root, so that
     ``view.upos[head]`` needs no shift. Building a view costs a pass over the arcs; the lists are
-    made when they are first asked for. A view is not changed after it is made.
+    made when they are first used. A view does not change.
 
     Parameters
     ----------

@@ -131,7 +131,7 @@ class Model:
         network = self.maker.network
         available = 0 if network is None else len(network.members)
         if members > available:
-            raise ModelError(f"the model has {available} networks, {members} were asked for")
+            raise ModelError(f"the model has {available} networks, not {members}")
         if network is None or members == available:
             return self
         fewer = network.with_others(network.members[1:members])

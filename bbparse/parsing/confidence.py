@@ -231,7 +231,7 @@ class Calibration:
         """Fit a calibration to trees; raises `TreebankError` if there are none."""
         trees = list(rows)
         if not trees:
-            raise TreebankError("there are no trees to learn from how sure a model may be")
+            raise TreebankError("there are no trees to calibrate on")
         columns = [row.evidence.columns for row in trees]
         together = np.concatenate(columns)
         arc = fit(together, np.concatenate([row.right for row in trees]))

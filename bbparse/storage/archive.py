@@ -34,7 +34,7 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 
 class _Damaged(Exception):
-    """An error in an archive, before it becomes the error that the caller asked for."""
+    """An error in an archive, before it becomes an error of the caller's class."""
 
 
 def write_archive(

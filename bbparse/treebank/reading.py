@@ -61,7 +61,7 @@ def read_conllu(
     skip_invalid: bool = False,
     on_skip: Callable[[TreebankError], None] | None = None,
 ) -> Iterator[Sentence]:
-    """Read sentences one after the other; the file is opened when the first is asked for.
+    """Read sentences one after the other; the file is opened with the first.
 
     Parameters
     ----------

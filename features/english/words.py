@@ -1,4 +1,4 @@
-"""What the English families ask of words."""
+"""Properties of words that the English families use."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ NOMINAL = frozenset(("NOUN", "PROPN", "PRON", "NUM"))
 MATCHING = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "``": "''", "“": "”", "‘": "’"}
 
 
-def places(column: Sequence[str], wanted: Container[str]) -> list[int]:
-    """Words whose entry of a column is one of some."""
-    return [i for i, text in enumerate(column) if text in wanted]
+def places(column: Sequence[str], texts: Container[str]) -> list[int]:
+    """Return the words whose entry of a column is one of ``texts``."""
+    return [i for i, text in enumerate(column) if text in texts]
 
 
 def counter(
-    column: Sequence[str], wanted: Container[str], most: int = 2
+    column: Sequence[str], texts: Container[str], most: int = 2
 ) -> Callable[[int, int], int]:
     """Return a function that counts such words strictly between two; `most` for more, too."""
-    before = list(accumulate((text in wanted for text in column), initial=0))
+    before = list(accumulate((text in texts for text in column), initial=0))
 
     def between(left: int, right: int) -> int:
         return max(0, min(before[min(right, len(column))] - before[left + 1], most))

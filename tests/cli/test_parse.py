@@ -353,7 +353,7 @@ def test_no_more_networks_than_a_model_has(run: Run, tmp_path: Path) -> None:
     ]
     assert outs[0] == outs[1] != outs[2]
     done = run("parse", toy.DEV, "--model", path, "--members", "3")
-    assert done.complaint() == "the model has 2 networks, 3 were asked for"
+    assert done.complaint() == "the model has 2 networks, not 3"
 
 
 def test_given_heads_that_cross(run: Run, model: Path, tmp_path: Path) -> None:

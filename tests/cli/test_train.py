@@ -192,7 +192,7 @@ def test_unknown_names_say_which_exist(run: Run, config: Path, tmp_path: Path) -
     assert "klingon: no such file, nor the name of a configuration" in done.complaint()
     assert "english" in done.complaint()
     done = run("train", toy.DEV, "--config", config, "--model", model, "--factors", "combs,combs")
-    assert "factor family 'combs' is there twice" in done.complaint()
+    assert "factor family 'combs' is given twice" in done.complaint()
     assert leftovers(tmp_path) == []
 
 

@@ -187,7 +187,7 @@ def test_given_families_stand_in_for_what_cannot_be_imported() -> None:
 
 
 def test_two_families_of_one_name_are_refused() -> None:
-    with pytest.raises(FactorError, match="factor family 'local' is there twice"):
+    with pytest.raises(FactorError, match="factor family 'local' is given twice"):
         load_families([Local, Local()])
 
 

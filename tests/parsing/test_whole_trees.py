@@ -100,7 +100,7 @@ def test_a_model_has_tree_families() -> None:
         assert read.solve(sentence).stats["trees_scored"] > 0
         with pytest.raises(ModelError, match="'depth' scores whole trees"):
             explain(read, sentence)
-        with pytest.raises(FactorError, match="'depth' is there twice"):
+        with pytest.raises(FactorError, match="'depth' is given twice"):
             read.parse(sentence, tree_score=Depth)
         with pytest.raises(BBParseError, match="test_whole_trees:Depth"):
             Parser(model_of_bytes(model_bytes(model), []))
