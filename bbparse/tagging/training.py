@@ -189,7 +189,9 @@ _BLOCK = 20
 
 
 def folds_of(sentences: Sequence[Sentence], folds: int) -> NDArray[np.int64]:
-    """Which fold each sentence is in, int64[N]; a `TreebankError` if there are too few of them.
+    """Return the fold of each sentence, int64[N].
+
+    Raises `TreebankError` if there are too few sentences.
 
     Documents (comments ``newdoc``) stay whole, because their words repeat; in a file without them,
     blocks of sentences do. They go round the folds, so that each has something of every genre.
@@ -204,7 +206,7 @@ def folds_of(sentences: Sequence[Sentence], folds: int) -> NDArray[np.int64]:
     found = number % folds
     if folds < 2 or len(np.unique(found)) < folds:
         raise TreebankError(
-            f"{len(sentences)} sentences cannot be cut into {folds} folds, expected at least"
+            f"{len(sentences)} sentences cannot be divided into {folds} folds, expected at least"
             " two folds with a sentence each"
         )
     return found
@@ -218,7 +220,7 @@ def jackknife(
     progress: bool = False,
     report: Callable[[str], object] = lambda line: None,
 ) -> list[Sentence]:
-    """Sentences with the tags that a tagger trained on the other folds gives them.
+    """Tag each fold of a treebank by a tagger that was trained on the others.
 
     Parameters
     ----------

@@ -270,7 +270,7 @@ def test_folds_keep_documents_whole() -> None:
 def test_folds_without_documents() -> None:
     found = folds_of([Sentence.from_words(["a"])] * 7, 3)
     assert set(found) == {0, 1, 2}
-    with pytest.raises(TreebankError, match="cannot be cut into 3 folds"):
+    with pytest.raises(TreebankError, match="cannot be divided into 3 folds"):
         folds_of([Sentence.from_words(["a"])] * 2, 3)
 
 
