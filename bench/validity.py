@@ -26,12 +26,12 @@ import numpy as np
 from measure import RESULTS, arguments, known, machine, markdown, write_result
 from udtools import Validator
 
+from bbparse.network.ragged import batches
 from bbparse.parsing.confidence import NOTE, STEPS, Calibration
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.evaluation import evaluate
-from bbparse.treebank.sections import batches
 from bbparse.treebank.significance import compare
 from bbparse.tuning.plots import label, legend_below, new_figure, save_figure
 from bbparse.validity.rules import Rules

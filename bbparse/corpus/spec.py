@@ -19,6 +19,7 @@ from typing import Any
 from bbparse import __version__
 from bbparse.errors import BBParseError, ConfigError, ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
+from bbparse.network.ragged import batches
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
@@ -28,7 +29,6 @@ from bbparse.storage.output import temporary_folder
 from bbparse.text.segmentation import Split, sentences_of_text
 from bbparse.text.tokenizer import LanguageCheck
 from bbparse.treebank import Sentence, read_conllu
-from bbparse.treebank.sections import batches
 from bbparse.validity.rules import Rules
 
 

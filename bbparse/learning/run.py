@@ -19,13 +19,13 @@ from bbparse.learning.checkpoint import Checkpoint, key_of
 from bbparse.learning.data import TrainingData
 from bbparse.learning.trainer import Trainer
 from bbparse.model.model import Model
+from bbparse.network.ragged import batches
 from bbparse.problem import Problem
 from bbparse.scoring.problem_maker import ProblemMaker, Pruner
 from bbparse.solving.solve import solve
 from bbparse.storage.archive import REALS, Rule
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
-from bbparse.treebank.sections import batches
 
 _REALS: Rule = (REALS, 1, None)
 

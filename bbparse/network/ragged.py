@@ -1,12 +1,17 @@
-"""`Ragged`: sentences of any length as the rows of one matrix, for layers over whole batches."""
+"""Batches of sentences, and `Ragged`: sentences of any length as the rows of one matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bbparse.errors import TreebankError
+from bbparse.options import check_type
+from bbparse.treebank import Sentence
+from bbparse.treebank.sections import SECTION_WORDS
 
 #: Rows of padding around sentences in training: dropout draws numbers for them, too, so that a
 #: model that was trained with them can be made again, byte for byte.
@@ -50,3 +55,28 @@ class Ragged:
         for start, part in zip(self.first.tolist(), parts):
             out[start : start + len(part)] = part
         return out
+
+
+def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:
+    """Yield sentences in batches of some dozens, or one by one unless `together`.
+
+    The scored parts of a batch are in memory at the same time, so it has some thousand words. If
+    iterating the sentences raises an error, the sentences before it are yielded first.
+    """
+    check_type("sentences", sentences, Iterable, "sentences", TreebankError)
+    batch: list[Sentence] = []
+    words = 0
+    try:
+        for sentence in sentences:
+            check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
+            if batch and (not together or words + sentence.n_words > SECTION_WORDS):
+                yield batch
+                batch, words = [], 0
+            batch.append(sentence)
+            words += sentence.n_words
+    except Exception:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch

@@ -17,6 +17,7 @@ from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
+from bbparse.network.ragged import batches
 from bbparse.options import check_options, check_type
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
 from bbparse.parsing.parse import AnyTreeFamily, Asked, Limits, Parse, Wanted
@@ -35,7 +36,6 @@ from bbparse.solving.solve import solve
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
-from bbparse.treebank.sections import batches
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 from bbparse.validity.rules import Rules
 

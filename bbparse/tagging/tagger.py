@@ -21,13 +21,13 @@ from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
 from bbparse.network.labelling import LabelNetwork
 from bbparse.network.layers import Floats
+from bbparse.network.ragged import batches
 from bbparse.renamed import RenamedMember
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.storage.header import reading_header
 from bbparse.tagging.encode import COLUMNS, N_WHOLE, FormEncoder
 from bbparse.tagging.lemmas import apply_rule
 from bbparse.treebank import Sentence
-from bbparse.treebank.sections import batches
 from bbparse.treebank.writing import with_columns
 
 #: Rules that apply to every form: the form in lower case, and as it is.

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bbparse.errors import TreebankError
-from bbparse.options import check_type
 from bbparse.treebank.reading import Block, Source, blocks_of, no_sentence, open_source, raw_lines
 from bbparse.treebank.sentence import Sentence
 
@@ -135,28 +133,3 @@ def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
         yield None
     if beginning:
         yield b"".join(beginning)
-
-
-def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:
-    """Yield sentences in batches of some dozens, or one by one unless `together`.
-
-    The scored parts of a batch are in memory at the same time, so it has some thousand words. If
-    iterating the sentences raises an error, the sentences before it are yielded first.
-    """
-    check_type("sentences", sentences, Iterable, "sentences", TreebankError)
-    batch: list[Sentence] = []
-    words = 0
-    try:
-        for sentence in sentences:
-            check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
-            if batch and (not together or words + sentence.n_words > SECTION_WORDS):
-                yield batch
-                batch, words = [], 0
-            batch.append(sentence)
-            words += sentence.n_words
-    except Exception:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
