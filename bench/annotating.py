@@ -1,13 +1,16 @@
 """Annotation: how fast each request of the page is answered, and how many clicks a treebank takes.
 
-    python bench/annotating.py NAME=MODEL,GOLD… [--answers MODEL,FILE] [--sentences N]
+    python bench/annotating.py NAME=MODEL,GOLD… [--answers MODEL,FILE] [--drawn MODEL,FILE]
+                               [--sentences N]
 
 A simulated annotator makes the trees of a model equal to the gold trees, from the least sure wrong
 arc on: a click for a wrong head, another for a label that is wrong then. With completion, the rest
 of the tree becomes the best one around the arcs fixed so far; without, it stays as it is, and only
 the label of a corrected arc is chosen anew, in the gold tree. Tags are gold. Answers are timed over
-HTTP by a client that works through 1,000 sentences; the program runs in a process of its own. Parts
-that are not measured keep their figures in the results.
+HTTP by a client that works through 1,000 sentences; the program runs in a process of its own. Key
+strokes are timed in a browser (Chromium without a screen), in sentences of 36 to 44 words: from the
+event to the frame that shows what it did. Parts that are not measured keep their figures in the
+results.
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, machine, markdown, read_sample, write_result
+from measure import HERE, RESULTS, machine, markdown, read_sample, write_result
 
 from bbparse.annotate.completion import Completer
 from bbparse.annotate.marks import Marks
@@ -33,10 +38,37 @@ from bbparse.model import MODELS
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, format_sentence
 
+sys.path.insert(0, str(HERE.parent))
+
+from tests.serve.browser import Browser
+
 #: Lengths that count as 40 words.
 FORTY = range(36, 45)
 #: Corrections of each sentence.
 FIXES = 3
+#: Keys that are pressed in each sentence, and what they do.
+KEYS = (
+    (" ", "choose a word"), ("ArrowRight", "choose a word"), ("2", "fix"), ("f", "fix"),
+    ("]", "other tree"), ("]", "other tree"), ("[", "other tree"), ("x", "forbid"), ("z", "undo"),
+    ("y", "redo"), ("r", "release"), ("Enter", "choose a word"), ("ArrowLeft", "choose a word"),
+    ("Enter", "fix"), ("a", "accept all"), ("z", "undo"),
+)  # fmt: skip
+#: Script of the page: `stroke` becomes the milliseconds until the frame after a key is drawn.
+TIMED = """
+var stroke = null, arrived = null;
+{ const own = load; load = (...given) => (arrived = own(...given)); }
+addEventListener("keydown", (event) => {
+  stroke = (async () => {
+    await queue; await arrived;
+    await new Promise(requestAnimationFrame);
+    await new Promise((done) => {
+      const channel = new MessageChannel();  // its message comes after the frame
+      channel.port1.onmessage = done; channel.port2.postMessage(0);
+    });
+    return performance.now() - event.timeStamp;
+  })();
+});
+"""
 
 
 def clicks(completer: Completer, gold: Sentence) -> dict[str, float]:
@@ -138,9 +170,9 @@ def work_through(client: Client, treebank: list[Sentence]) -> None:
         client.ask("accept all", n, path, {"kind": "accept", "revision": view["revision"]})
 
 
-def answers(model: str, path: str, sentences: int) -> dict[str, Any]:
-    """Percentiles of the milliseconds until a request is answered."""
-    treebank = read_sample(path, sentences)
+@contextmanager
+def served(model: str, treebank: list[Sentence]) -> Iterator[str]:
+    """Annotate a treebank without heads; yields the address."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "open.conllu"
         file.write_text(
@@ -155,12 +187,50 @@ def answers(model: str, path: str, sentences: int) -> dict[str, Any]:
         line = ""
         while "://" not in line:
             line = process.stderr.readline()
-        client = Client(line.partition("://")[2].strip().rstrip("/"))
-        while any(row["sure"] is None for row in client.ask("list", 0, "/api/sentences")["rows"]):
-            time.sleep(1.0)
-        work_through(client, treebank)
+        yield "http://" + line.partition("://")[2].strip().rstrip("/")
         process.terminate()
         process.wait()
+
+
+def wait_for_all(client: Client) -> None:
+    """Wait until all sentences are parsed."""
+    while any(row["sure"] is None for row in client.ask("list", 0, "/api/sentences")["rows"]):
+        time.sleep(1.0)
+
+
+def drawn(model: str, path: str, sentences: int | None) -> dict[str, Any]:
+    """Percentiles of the milliseconds from a key stroke to its frame, at some 40 words."""
+    treebank = [gold for gold in read_sample(path, None) if gold.n_words in FORTY][:sentences]
+    times: dict[str, list[float]] = defaultdict(list)
+    with served(model, treebank) as url, TemporaryDirectory() as folder:
+        wait_for_all(Client(url.partition("://")[2]))
+        browser = Browser(Path(folder))
+        browser.screen(1300, 900)
+        browser.call("Page.navigate", url=url)
+        browser.wait("typeof rows !== 'undefined' && rows.length && view")
+        browser.run(TIMED)
+        for index in range(len(treebank)):
+            browser.run(f"open({index})")
+            for key, kind in KEYS:
+                browser.wait("options.heads.length > 1")
+                browser.key(key)
+                times[kind].append(browser.run("stroke"))
+        assert not browser.errors, browser.errors
+        version = browser.call("Browser.getVersion")["product"]
+        browser.close()
+    everything = [ms for row in times.values() for ms in row]
+    kinds = {"all keys": everything, **times}
+    found = {kind: {"strokes": len(row), **_percentiles(row)} for kind, row in kinds.items()}
+    return {"sentences": len(treebank), "browser": version, "kinds": found}
+
+
+def answers(model: str, path: str, sentences: int) -> dict[str, Any]:
+    """Percentiles of the milliseconds until a request is answered."""
+    treebank = read_sample(path, sentences)
+    with served(model, treebank) as url:
+        client = Client(url.partition("://")[2])
+        wait_for_all(client)
+        work_through(client, treebank)
     client.times.pop("list")
     everything = [row for rows in client.times.values() for row in rows]
     kinds = {"all requests": everything, **client.times}
@@ -184,6 +254,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("treebanks", nargs="*", metavar="NAME=MODEL,GOLD")
     arguments.add_argument("--answers", metavar="MODEL,FILE")
+    arguments.add_argument("--drawn", metavar="MODEL,FILE")
     arguments.add_argument("--sentences", type=int, help="to draw from each treebank")
     given = arguments.parse_args()
     file = RESULTS / "annotating.json"
@@ -197,6 +268,8 @@ def main() -> None:
     if given.answers:
         result["machine"] = machine("fastapi", "uvicorn")
         result["answers"] = answers(*given.answers.split(","), given.sentences or 1000)
+    if given.drawn:
+        result["drawn"] = drawn(*given.drawn.split(","), given.sentences)
     if "clicks" in result:
         text += markdown(
             "clicks a sentence", result["clicks"].items(),
@@ -221,6 +294,16 @@ def main() -> None:
                 ("40 words: requests", lambda row: f"{row['forty']['requests']:,}"),
                 ("median", lambda row: f"{row['forty']['median']:.1f}"),
                 ("99th percentile", lambda row: f"{row['forty']['p99']:.1f}"),
+            ),
+        )  # fmt: skip
+    if "drawn" in result:
+        text += "\n" * bool(text) + markdown(
+            "ms until the frame, 36 to 44 words", result["drawn"]["kinds"].items(),
+            (
+                ("key strokes", lambda row: f"{row['strokes']:,}"),
+                ("median", lambda row: f"{row['median']:.1f}"),
+                ("99th percentile", lambda row: f"{row['p99']:.1f}"),
+                ("most", lambda row: f"{row['most']:.1f}"),
             ),
         )  # fmt: skip
     print(text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.annotate.marks import Marks
 from bbparse.errors import BBParseError, TreebankError
@@ -19,6 +20,9 @@ from bbparse.scoring.problem_maker import Scored
 from bbparse.treebank.sentence import NO_HEAD, Sentence, crossing_words
 from bbparse.validity.check import NO_ENTRY, tree_faults
 from bbparse.validity.rules import Rules
+
+#: A head or a label that a word may have, and its probability.
+Likely = tuple[int | str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,6 @@ class Tree:
     complaint: str = ""  #: Why no tree is shown, if none exists: open words then have no head.
 
 
-class Option(NamedTuple):
-    """A head or a label that a word may have, and its probability."""
-
-    value: int | str
-    probability: float
-
-
 class BrokenRule(NamedTuple):
     """A validity rule that a tree breaks, in words."""
 
@@ -52,19 +49,7 @@ class BrokenRule(NamedTuple):
 
 
 class Completer:
-    """A calibrated parser that completes trees around marks.
-
-    Parameters
-    ----------
-    parser : Parser
-    valid : str, optional
-        Validity rules, see `Parser.parse`.
-
-    Raises
-    ------
-    ModelError
-        If the model is not calibrated or has no labels.
-    """
+    """A parser that completes trees around marks; `ModelError` if it is not calibrated."""
 
     def __init__(self, parser: Parser, valid: str | None = None) -> None:
         self.calibration = Calibration.of(parser.model)
@@ -89,10 +74,8 @@ class Completer:
             heads[m - 1], labels[m - 1] = head, label or "_"
         around = replace(sentence, heads=heads, deprels=labels)
         for fault in tree_faults(heads, single_root=self.parser.config.model.single_root):
-            arcs = [
-                f"{sentence.forms[m - 1]} ← {sentence.forms[head - 1] if head else 'the root'}"
-                for m, head in ((m, heads[m - 1]) for m in fault.arcs)
-            ]
+            names = ["the root", *sentence.forms]
+            arcs = [f"{names[m]} ← {names[heads[m - 1]]}" for m in fault.arcs]
             raise TreebankError(f"no tree has all arcs that are fixed: {', '.join(arcs)}")
         if self.parser.config.projective and not crossing_words(heads):
             try:
@@ -144,7 +127,7 @@ class Completer:
 
     def options(
         self, sentence: Sentence, heads: Sequence[int], word: int
-    ) -> tuple[list[Option], list[Option]]:
+    ) -> tuple[list[Likely], list[Likely]]:
         """Return the likely heads of a word, and all labels of its arc in a tree, likely first."""
         scored = self._scored(sentence, heads)
         p, labeller = scored.problem, self.parser.labeller
@@ -154,16 +137,11 @@ class Completer:
         else:
             odds = p.arc_score[candidates]
             odds = odds - np.logaddexp.reduce(odds)
-        order = np.argsort(-odds, kind="stable")
-        likely = [
-            Option(int(p.arc_head[candidates[i]]), float(np.exp(odds[i]))) for i in order.tolist()
-        ]
+        likely = _likely_first(p.arc_head[candidates].tolist(), odds)
         if labeller is None:
             return likely, []
         row = labeller.tree_scores(scored, np.array([0, *heads], np.int32))[word - 1]
-        shares = np.exp(row - np.logaddexp.reduce(row))
-        by_share = np.argsort(-shares, kind="stable").tolist()
-        return likely, [Option(labeller.labels[i], float(shares[i])) for i in by_share]
+        return likely, _likely_first(labeller.labels, row - np.logaddexp.reduce(row))
 
     def broken(self, sentence: Sentence, tree: Tree) -> list[BrokenRule]:
         """Return the rules that a tree breaks."""
@@ -175,6 +153,11 @@ class Completer:
             where = fault.text(sentence, heads, labels).partition(": ")[2]
             broken.append(BrokenRule(fault.name, says, where, fault.word, fault.arcs))
         return broken
+
+
+def _likely_first(values: Sequence[int | str], odds: NDArray[np.float64]) -> list[Likely]:
+    order = np.argsort(-odds, kind="stable").tolist()
+    return [(values[i], float(np.exp(odds[i]))) for i in order]
 
 
 #: Faults of trees themselves, in words.

@@ -8,11 +8,9 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
-import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -20,15 +18,11 @@ from fastapi.responses import JSONResponse, Response
 from bbparse.annotate.treebank import Act, Conflict, Impossible, Treebank
 from bbparse.annotate.view import options_view, rows, search, sentence_view
 from bbparse.errors import OutputError
-from bbparse.serve.guard import Guard, Protocol
-from bbparse.serve.http import SAFE_HEADERS, refusal
+from bbparse.serve import http
+from bbparse.serve.http import SAFE_HEADERS, add_files, refusal
 from bbparse.serve.pool import Metrics
 from bbparse.serve.settings import Refused, Settings
 
-_PAGE = {
-    "": "text/html", "page.js": "text/javascript", "drawing.js": "text/javascript",
-    "page.css": "text/css",
-}  # fmt: skip
 _SAFE = {
     **SAFE_HEADERS, "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
 }  # fmt: skip
@@ -56,15 +50,13 @@ def check_request(request: Request, port: int, token: str) -> None:
         raise Refused(415, f"the body is of type {kind!r}, expected application/json")
 
 
-def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:  # noqa: C901 – a list of paths
+def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
     """Make the application; with a token all its paths begin with ``/TOKEN``."""
     app = FastAPI(title="bbparse annotate", docs_url=None, redoc_url=None, openapi_url=None)
     prefix = f"/{token}" if token else ""
 
-    @app.exception_handler(Refused)
-    @app.exception_handler(RequestValidationError)
-    async def refuse(request: Request, error: Exception) -> Response:
-        return refusal(request, error)
+    for raised in (Refused, RequestValidationError):
+        app.add_exception_handler(raised, refusal)
 
     @app.middleware("http")
     async def guarded(
@@ -73,7 +65,7 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:  # n
         try:
             check_request(request, port, token)
         except Refused as error:
-            return refusal(request, error)
+            return await refusal(request, error)
         response = await answer(request)
         response.headers.update(_SAFE)
         return response
@@ -88,10 +80,8 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:  # n
         """List the sentences that changed after a value of ``changes``; -1: all."""
         with treebank.lock:
             found = {"rows": rows(treebank, since), "changes": treebank.changes}
-        labels = list(treebank.completer.labels) if since < 0 else []
         status = {"saved": treebank.is_saved, "trouble": treebank.trouble}
-        facts = {"file": treebank.target.name, "suggest_only": treebank.suggest_only}
-        return JSONResponse({**found, **status, **facts, "labels": labels})
+        return JSONResponse({**found, **status, "file": treebank.target.name})
 
     @app.get(f"{prefix}/api/sentences/{{index}}")
     def show(index: int, tree: int = 0) -> Response:
@@ -120,49 +110,20 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:  # n
         """Return the indices of the sentences with a form or a relation."""
         return JSONResponse(search(treebank, by, text))
 
-    def add_page(name: str, kind: str) -> None:
-        data = (files("bbparse.annotate") / "page" / (name or "page.html")).read_bytes()
-
-        @app.get(f"{prefix}/{name}")
-        async def page() -> Response:
-            return Response(data, media_type=f"{kind}; charset=utf-8")
-
-    for name, kind in _PAGE.items():
-        add_page(name, kind)
+    page = (files("bbparse.annotate") / "page").iterdir()
+    add_files(app, [*page, files("bbparse.show") / "arcs.css"], prefix)
     return app
 
 
-class Server(uvicorn.Server):
-    """Server that reports when it is ready, and that Ctrl-C and SIGTERM end in peace.
-
-    Parameters
-    ----------
-    treebank : Treebank
-    listener : socket
-        Socket on which browsers connect.
-    token : str
-        Secret in the addresses; empty on the loopback address.
-    ready : callable
-        Called when requests are answered.
-    """
+class Server(http.Server):
+    """Server that Ctrl-C and SIGTERM end in peace; a token is the secret in its addresses."""
 
     def __init__(
-        self, treebank: Treebank, listener: socket.socket, token: str, ready: Callable[[], None]
+        self, treebank: Treebank, listener: socket.socket, token: str, ready: Callable[[], object]
     ) -> None:
-        settings = Settings()
         app = application(treebank, listener.getsockname()[1], token)
-        options: Any = {"http": partial(Protocol, stall=settings.stall), "server_header": False}
-        super().__init__(
-            uvicorn.Config(
-                Guard(app, settings, Metrics()), ws="none", lifespan="off", log_level="error",
-                access_log=False, timeout_graceful_shutdown=2, **options,
-            )
-        )  # fmt: skip
-        self._treebank, self._listener, self._ready = treebank, listener, ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._ready()
+        super().__init__(app, Settings(), Metrics(), ready, timeout_graceful_shutdown=2)
+        self._treebank, self._listener = treebank, listener
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

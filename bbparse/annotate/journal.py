@@ -1,6 +1,6 @@
 """The journal of an annotation: one line of JSON for each step, written before it is answered.
 
-The first line of a sentence has its text as it was in the file (``base``). Every step has the
+The first step of a sentence has its text as it was in the file (``base``). Every step has the
 marks, the tree and a digest of the text that is written; undo and redo have the number of the step
 that they lead to. So the journal restores all steps of all sentences, saved or not. A line that
 a killed process did not complete is dropped.
@@ -53,19 +53,9 @@ def digest(text: str) -> str:
 
 
 class Journal:
-    """A journal file, locked as long as it is open.
+    """A journal file, locked as long as it is open, and made if it does not exist.
 
-    Parameters
-    ----------
-    path : Path
-        It is made if it does not exist.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written or another process has it.
-    TreebankError
-        If it is no journal.
+    `OutputError` if it cannot be written or another process has it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +70,10 @@ class Journal:
             raise OutputError(f"{path}: another bbparse annotate is at work on this treebank")
 
     def histories(self) -> dict[int, History]:
-        """Read the steps of all sentences, by their index; drop an incomplete last line."""
+        """Read the steps of all sentences, by their index; drop an incomplete last line.
+
+        `TreebankError` if it is no journal.
+        """
         self._file.seek(0)
         data = self._file.read()
         whole = data.rfind(b"\n") + 1
@@ -106,14 +99,11 @@ class Journal:
             self._append(_FORMAT)
         return found
 
-    def begin(self, index: int, base: str) -> None:
-        """Write the text of a sentence before its first step."""
-        self._append({"sentence": index, "base": base})
-
-    def step(self, index: int, number: int, step: Step, text: str) -> None:
-        """Write a step, whose text will be written to the file."""
+    def step(self, index: int, number: int, step: Step, text: str, base: str | None = None) -> None:
+        """Write a step, whose text will be written to the file; the first one with the file's."""
         tree = {"heads": step.heads, "labels": step.labels, "digest": digest(text)}
-        self._append({"sentence": index, "step": number, **step.marks.record(), **tree})
+        record = {"sentence": index, "step": number, **step.marks.record(), **tree}
+        self._append(record if base is None else {**record, "base": base})
 
     def move(self, index: int, number: int) -> None:
         """Write that another step counts: undo and redo."""
@@ -151,11 +141,11 @@ def _replay(found: dict[int, History], record: dict[str, Any]) -> None:
         text = record["base"]
         (base,) = read_conllu(io.BytesIO(text.encode("utf-8", "surrogatepass")))
         found[index] = History(base, digests={digest(text)})
-        return
     history = found[index]
     last = len(history.steps)
     if "step" not in record:
-        history.at = checked_number(record["at"], 0, last)
+        if "base" not in record:
+            history.at = checked_number(record["at"], 0, last)
         return
     number = checked_number(record["step"], 1, last + 1)
     history.steps[number - 1 :] = [_step(record, history.base.n_words)]

@@ -42,6 +42,11 @@ class Marks:
             }
         )
 
+    def arcs(self, n: int) -> list[tuple[int, str]]:
+        """Return the head and the label of each of n words; what is open has none."""
+        fixed = (self.fixed.get(m, (NO_HEAD, "")) for m in range(1, n + 1))
+        return [(head, label or "_") for head, label in fixed]
+
     def with_fixed(self, arcs: Mapping[int, tuple[int, str]]) -> Marks:
         """Fix the arcs of some words; arcs that were forbidden are allowed again."""
         allowed = {(head, m) for m, (head, _) in arcs.items()}

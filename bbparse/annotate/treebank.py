@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -48,11 +49,13 @@ class Entry:
     base: Sentence
     base_text: str
     steps: list[Step]
+    is_done: bool  #: True if all arcs were fixed in the file.
+    text: str  #: The text that is saved.
     at: int = 0
     revision: int = 0
     changed: int = 0  #: Value of the treebank's counter when it changed last.
-    text: str = ""  #: The text that is saved.
-    summary: Summary | None = None
+    tree: Tree | None = None  #: Of the step that counts, once it is known.
+    broken: Sequence[BrokenRule] = ()  #: By this tree.
     tagged: Sentence | None = None  #: With the tags of the tagger, if it has none.
 
     @property
@@ -60,38 +63,20 @@ class Entry:
         """The step that counts."""
         return self.steps[self.at]
 
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What the list of sentences shows of the tree of a sentence."""
-
-    sure: float
-    least: float
-    broken: tuple[str, ...]
-    labels: tuple[str, ...] = field(repr=False)
+    @property
+    def is_fixed(self) -> bool:
+        """True if all arcs are fixed."""
+        return len(self.step.marks.fixed) == self.base.n_words
 
 
 class Treebank:
-    """Sentences of a file under annotation; threads may share it.
+    """Sentences of a CoNLL file under annotation; threads may share it.
 
-    Parameters
-    ----------
-    source : Path
-        CoNLL-U or CoNLL-X.
-    completer : Completer
-    output : Path, optional
-        File to save in, instead of the source.
-    suggest_only : bool
-        Arcs of the file are fixed, and only fixed arcs are saved.
-    mark_fixed : bool
-        Write ``Fixed=Yes`` into MISC of words whose arc is fixed.
+    They are saved in `output`, if given. With `suggest_only`, arcs of the file are fixed and only
+    fixed arcs are saved; with `mark_fixed`, words whose arc is fixed get ``Fixed=Yes`` in MISC.
 
-    Raises
-    ------
-    TreebankError, ModelError
-        If the file or its journal cannot be read, or its words have no tags and need some.
-    OutputError
-        If the file cannot be written, or another process annotates it.
+    `TreebankError` or `ModelError` if the file or its journal cannot be read, or its words have no
+    tags and need some; `OutputError` if it cannot be written, or another process annotates it.
     """
 
     def __init__(
@@ -114,7 +99,6 @@ class Treebank:
             self._journal.close()
             raise OutputError(f"{output}: exists and has no journal: remove it, or annotate it")
         self._seen = _signature(self.target)
-        self._known: tuple[int, int, Tree] | None = None  # index, revision, current tree
         self._dirty = threading.Event()
         self._stop = threading.Event()
         self._unsaved = False
@@ -126,7 +110,9 @@ class Treebank:
         marks = Marks.of_file(sentence, self.suggest_only)
         text = format_sentence(sentence)
         step = Step(marks, tuple(sentence.heads), tuple(sentence.deprels))
-        return Entry(sentence, text, [step], text=text)
+        n_marked = len(Marks.of_file(sentence, False).fixed)
+        is_done = sentence.has_heads and n_marked == sentence.n_words
+        return Entry(sentence, text, [step], is_done, text)
 
     def _restore(self, index: int, history: History) -> None:
         """Restore the steps of a sentence, unless its text was changed elsewhere."""
@@ -136,24 +122,33 @@ class Treebank:
                 f"sentence {index + 1} was changed elsewhere: its steps are left out"
             )
             return
-        in_file = entry.base_text
-        restored = self._entry(history.base)
-        restored.base = replace(history.base, number=index + 1, source=entry.base.source)
+        base = replace(history.base, number=index + 1, source=entry.base.source)
+        restored = self._entry(base)
         restored.steps += history.steps
         restored.at = history.at
         restored.text = self._text(restored, restored.step)
         self.entries[index] = restored
-        if restored.text != in_file:
+        if restored.text != entry.base_text:
             self._unsaved = True
             self._dirty.set()
 
     # ---- what is shown ----
 
-    def tagged(self, entry: Entry) -> Sentence:
-        """Return a sentence with the tags that the parser sees."""
+    def state(self, entry: Entry) -> str:
+        """Return untouched, work or done."""
+        if not entry.at:
+            return "done" if entry.is_done else "untouched"
+        return "done" if entry.is_fixed else "work"
+
+    def _tags(self, entry: Entry) -> Sentence:
+        """Return the sentence of the file with tags, if it has none."""
         if entry.tagged is None:
             entry.tagged = self.completer.parser.tagged(entry.base)
-        return entry.step.marks.rewritten(entry.tagged)
+        return entry.tagged
+
+    def tagged(self, entry: Entry) -> Sentence:
+        """Return a sentence with the tags that the parser sees."""
+        return entry.step.marks.rewritten(self._tags(entry))
 
     def trees(self, index: int, k: int) -> list[Tree]:
         """Return the current tree of a sentence and its alternatives, up to k trees.
@@ -163,70 +158,51 @@ class Treebank:
         """
         with self.lock:
             entry = self.entries[index]
-            current = self._current(index)
-            fixed = entry.step.marks.fixed
-            is_free = len(fixed) == entry.base.n_words or (not entry.at and entry.base.has_heads)
+            current = self._look_at(entry)
             if k == 1 or current.complaint:
                 return [current]
+            is_free = entry.is_fixed or (not entry.at and entry.base.has_heads)
             around = replace(entry.step.marks, fixed={}) if is_free else entry.step.marks
             trees = self.completer.best(self.tagged(entry), around, k)
             now = current.heads, current.labels
             return [current, *(tree for tree in trees if (tree.heads, tree.labels) != now)][:k]
 
-    def _current(self, index: int) -> Tree:
-        entry = self.entries[index]
-        if self._known is None or self._known[:2] != (index, entry.revision):
-            self._known = index, entry.revision, self._completed(entry)
-        return self._known[2]
+    def _look_at(self, entry: Entry, tree: Tree | None = None) -> Tree:
+        """Return the tree of the step that counts, which may be known, and remember it."""
+        if tree is not None or entry.tree is None:
+            sentence = self.tagged(entry)
+            entry.tree = tree or self._completed(entry, sentence)
+            entry.broken = self.completer.broken(sentence, entry.tree)
+            self.changes += 1
+            entry.changed = self.changes
+        return entry.tree
 
-    def _completed(self, entry: Entry) -> Tree:
+    def _completed(self, entry: Entry, sentence: Sentence) -> Tree:
         """Return the tree of the step that counts, with probabilities."""
         step, n = entry.step, entry.base.n_words
-        sentence = self.tagged(entry)
         try:
-            if not entry.at:
-                if entry.base.has_heads:
-                    return self.completer.draft(sentence)
-                return self.completer.best(sentence, step.marks)[0]
-            if len(step.marks.fixed) == n:
+            if not entry.at and entry.base.has_heads:
+                return self.completer.draft(sentence)
+            if entry.at and entry.is_fixed:
                 return Tree(step.heads, step.labels, (1.0,) * n, 1.0)
             best = self.completer.best(sentence, step.marks)[0]
-            if (best.heads, best.labels) == (step.heads, step.labels):
+            if not entry.at or (best.heads, best.labels) == (step.heads, step.labels):
                 return best
             # Another model or other rules have completed it.
             given = replace(sentence, heads=list(step.heads), deprels=list(step.labels))
             return self.completer.draft(given)
         except BBParseError as error:
-            heads, labels = zip(*(step.marks.fixed.get(m, (NO_HEAD, "_")) for m in range(1, n + 1)))
+            heads, labels = zip(*step.marks.arcs(n))
             return Tree(heads, labels, (0.0,) * n, 0.0, complaint=" ".join(str(error).split()))
-
-    def broken(self, index: int, tree: Tree) -> list[BrokenRule]:
-        """Return the rules that a tree of a sentence breaks."""
-        with self.lock:
-            return self.completer.broken(self.tagged(self.entries[index]), tree)
-
-    def state(self, entry: Entry) -> str:
-        """Return untouched, work or done."""
-        everything = len(entry.step.marks.fixed) == entry.base.n_words
-        if not entry.at:
-            marked = Marks.of_file(replace(entry.base), False).fixed
-            is_done = entry.base.has_heads and len(marked) == entry.base.n_words
-            return "done" if is_done else "untouched"
-        return "done" if everything else "work"
 
     # ---- what a person does ----
 
     def act(self, index: int, act: Act) -> None:
         """Do one act on a sentence: it is in the journal when this returns.
 
-        Raises
-        ------
-        Conflict
-            If the sentence has another revision.
-        Impossible
-            If no tree allows it, or the act cannot be understood.
-        OutputError
-            If the journal cannot be written; nothing is changed then.
+        `Conflict` if the sentence has another revision, `Impossible` if no tree allows the act or
+        it cannot be understood, `OutputError` if the journal cannot be written, and nothing
+        changes.
         """
         with self.lock:
             entry = self.entries[index]
@@ -238,19 +214,16 @@ class Treebank:
                 if not 0 <= at < len(entry.steps):
                     raise Impossible(f"nothing to {act.kind}")
                 self._journal.move(index, at)
-                entry.at = at
             else:
+                at = entry.at + 1
                 step, tree = self._step(index, act)
-                if len(entry.steps) == 1:
-                    self._journal.begin(index, entry.base_text)
-                self._journal.step(index, entry.at + 1, step, self._text(entry, step))
-                entry.steps[entry.at + 1 :] = [step]
-                entry.at += 1
+                base = entry.base_text if len(entry.steps) == 1 else None
+                self._journal.step(index, at, step, self._text(entry, step), base)
+                entry.steps[at:] = [step]
+            entry.at, entry.tree = at, None
             entry.text = self._text(entry, entry.step)
             entry.revision += 1
-            if tree is not None:
-                self._known = index, entry.revision, tree
-            self._summarise(index)
+            self._look_at(entry, tree)
             self._unsaved = True
             self._dirty.set()
 
@@ -260,19 +233,14 @@ class Treebank:
         marks = self._marks(index, act)
         if marks == entry.step.marks and (act.kind != "accept" or self.state(entry) == "done"):
             raise Impossible("nothing changes")
-        self.tagged(entry)
-        assert entry.tagged is not None
-        sentence = marks.rewritten(entry.tagged)
+        if act.kind == "accept":
+            heads, labels = zip(*marks.arcs(entry.base.n_words))
+            return Step(marks, heads, labels), None
         try:
-            if len(marks.fixed) == entry.base.n_words and act.kind == "accept":
-                arcs = [marks.fixed[m] for m in range(1, entry.base.n_words + 1)]
-                heads, labels = zip(*arcs)
-                return Step(marks, heads, labels), None
-            best = self.completer.best(sentence, marks)[0]
+            best = self.completer.best(marks.rewritten(self._tags(entry)), marks)[0]
         except BBParseError as error:
-            if self._current(index).complaint and act.kind != "fix":  # on the way out of trouble
-                tree = entry.step
-                return Step(marks, tree.heads, tree.labels), None
+            if self._look_at(entry).complaint and act.kind != "fix":  # on the way out of trouble
+                return replace(entry.step, marks=marks), None
             raise Impossible(" ".join(str(error).split())) from None
         return Step(marks, best.heads, best.labels), best
 
@@ -307,28 +275,15 @@ class Treebank:
 
     def _text(self, entry: Entry, step: Step) -> str:
         """Return the text of a sentence after a step, as it is saved."""
-        base = entry.base
         if step is entry.steps[0]:
             return entry.base_text
-        tagged, heads, labels = base, step.heads, step.labels
-        everything = len(step.marks.fixed) == base.n_words
-        if self.suggest_only:  # also without the tags that the tagger suggests
-            arcs = [step.marks.fixed.get(m, (NO_HEAD, "")) for m in range(1, base.n_words + 1)]
-            heads, labels = zip(*[(head, label or "_") for head, label in arcs])
-        if everything or not self.suggest_only:
-            self.tagged(entry)
-            tagged = entry.tagged or base
-        return written(base, tagged, step.marks, heads, labels, self.mark_fixed)
-
-    def _summarise(self, index: int) -> None:
-        tree = self._current(index)
-        broken = [rule.name for rule in self.broken(index, tree)]
-        if tree.complaint and not broken:
-            broken = ["no-tree"]
-        summary = Summary(tree.sure_of_all, min(tree.sure), tuple(broken), tree.labels)
-        entry = self.entries[index]
-        self.changes += 1
-        entry.summary, entry.changed = summary, self.changes
+        heads, labels = step.heads, step.labels
+        if self.suggest_only:
+            heads, labels = zip(*step.marks.arcs(entry.base.n_words))
+        # Tags of the tagger are suggestions, too.
+        suggests = self.suggest_only and NO_HEAD in heads
+        tagged = entry.base if suggests else self._tags(entry)
+        return written(entry.base, tagged, step.marks, heads, labels, self.mark_fixed)
 
     # ---- saving ----
 
@@ -344,10 +299,10 @@ class Treebank:
             self._threads[-1].start()
 
     def _look_ahead(self) -> None:
-        for index, entry in enumerate(self.entries):
+        for index in range(len(self.entries)):
             with self.lock:
-                if entry.summary is None and not self._stop.is_set():
-                    self._summarise(index)
+                if not self._stop.is_set():
+                    self._look_at(self.entries[index])
             if self._stop.wait(_PAUSE):
                 return
 
@@ -395,4 +350,3 @@ def _signature(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
-

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+from collections.abc import Sequence
 from typing import Any
 
-from bbparse.annotate.completion import Tree
+from bbparse.annotate.completion import BrokenRule, Tree
 from bbparse.annotate.treebank import Entry, Treebank
-from bbparse.show.layout import Arc, lay_out, printable, runs_to_the_left
-from bbparse.treebank import Sentence
+from bbparse.show.layout import printable, runs_to_the_left
+from bbparse.show.svg import compared_arcs, describe_tree, draw_arcs, tree_arcs
+from bbparse.treebank import NO_HEAD, Sentence
 
 #: Longest form and label that are drawn in full; the panel shows all of them.
 _LONGEST = 24
+#: Probabilities from which an arc has the next colour.
+_GRADES = (0.5, 0.8, 0.95)
 
 
 def row(treebank: Treebank, index: int) -> dict[str, Any]:
     """Return the row of a sentence in the list; what is not known yet is None."""
     entry = treebank.entries[index]
-    known = entry.summary
+    tree, broken = entry.tree, [rule.name for rule in entry.broken]
+    if tree and tree.complaint and not broken:
+        broken = ["no-tree"]
     return {
         "index": index, "name": entry.base.name, "text": entry.base.written[:160],
         "words": entry.base.n_words, "state": treebank.state(entry), "revision": entry.revision,
-        "sure": known and round(known.sure, 4), "least": known and round(known.least, 4),
-        "broken": known and list(known.broken),
+        "sure": tree and round(tree.sure_of_all, 4), "least": tree and round(min(tree.sure), 4),
+        "broken": tree and broken,
     }  # fmt: skip
 
 
@@ -35,17 +42,15 @@ def rows(treebank: Treebank, since: int) -> list[dict[str, Any]]:
 def search(treebank: Treebank, by: str, text: str) -> list[int]:
     """Return the indices of sentences with a form (or part of one) or with a relation."""
     text = text.casefold()
+
+    def is_found(entry: Entry) -> bool:
+        if by == "form":
+            return any(text in form.casefold() for form in entry.base.forms)
+        labels = entry.tree.labels if entry.tree else entry.base.deprels
+        return any(text in (label, label.partition(":")[0]) for label in labels)
+
     with treebank.lock:
-        found = []
-        for i, entry in enumerate(treebank.entries):
-            labels = entry.summary.labels if entry.summary else entry.base.deprels
-            if (
-                any(text in form.casefold() for form in entry.base.forms)
-                if by == "form"
-                else any(text in (label, label.partition(":")[0]) for label in labels)
-            ):
-                found.append(i)
-        return found
+        return [i for i, entry in enumerate(treebank.entries) if is_found(entry)]
 
 
 def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, Any]:
@@ -57,65 +62,71 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
         entry = treebank.entries[index]
         trees = treebank.trees(index, number + 1)
         number = min(number, len(trees) - 1)
-        tree, sentence = trees[number], treebank.tagged(entry)
-        marks = entry.step.marks
-        words = []
+        tree, sentence, marks = trees[number], treebank.tagged(entry), entry.step.marks
+        broken = treebank.completer.broken(sentence, tree) if number else entry.broken
+        cells = []
         columns = zip(
             sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats,
             tree.heads, tree.labels, tree.sure,
         )  # fmt: skip
         for m, (form, lemma, upos, xpos, feats, head, label, sure) in enumerate(columns, start=1):
-            fixed = marks.fixed.get(m)
-            is_fixed = fixed is not None and fixed[0] == head and fixed[1] in ("", label)
-            words.append(
+            fixed_head, fixed_label = marks.fixed.get(m, (NO_HEAD, ""))
+            is_fixed = head == fixed_head >= 0 and fixed_label in ("", label)
+            cells.append(
                 {
                     "form": printable(form), "lemmas": lemma, "upos": upos, "xpos": xpos,
                     "feats": feats, "head": head, "label": label, "sure": round(sure, 4),
-                    "fixed": is_fixed, "named": is_fixed and fixed == (head, label),
+                    "fixed": is_fixed, "named": is_fixed and fixed_label == label,
                 }
             )  # fmt: skip
+        against = trees[0] if number else None
         return {
-            **row(treebank, index), **_drawing(sentence, tree, trees[0] if number else None),
-            "proved": tree.proved, "complaint": tree.complaint, "cells": words, "tree": number,
+            **row(treebank, index), "svg": _drawing(sentence, cells, broken, against),
+            "proved": tree.proved, "complaint": tree.complaint, "cells": cells, "tree": number,
             "sure": round(tree.sure_of_all, 4),
             "rtl": runs_to_the_left(sentence.forms), "written": sentence.written,
             "forbidden": sorted(map(list, marks.forbidden)),
-            "faults": [rule._asdict() for rule in treebank.broken(index, tree)],
+            "faults": [rule._asdict() for rule in broken],
             "undo": entry.at, "redo": len(entry.steps) - 1 - entry.at,
             "saved": treebank.is_saved, "trouble": treebank.trouble, **_others(entry),
         }  # fmt: skip
 
 
-def _drawing(sentence: Sentence, tree: Tree, against: Tree | None) -> dict[str, Any]:
-    """Place the words and arcs; arcs that only another tree has lie below the words."""
-    arcs = [
-        Arc(head, m, label[:_LONGEST])
-        for m, (head, label) in enumerate(zip(tree.heads, tree.labels), start=1)
-        if head >= 0 and head != m
-    ]
+def _drawing(
+    sentence: Sentence, cells: list[dict[str, Any]], broken: Sequence[BrokenRule],
+    against: Tree | None,
+) -> str:  # fmt: skip
+    """Draw a tree; arcs that only another tree has lie below the words."""
+    heads, labels = [cell["head"] for cell in cells], [cell["label"] for cell in cells]
+    arcs = tree_arcs(heads, labels)
     if against is not None:
-        known = {(arc.head, arc.mod, arc.label) for arc in arcs}
-        others = {
-            (head, m, label[:_LONGEST])
-            for m, (head, label) in enumerate(zip(against.heads, against.labels), start=1)
-        }
-        for arc in arcs:
-            if (arc.head, arc.mod, arc.label) not in others:
-                arc.classes = "new"
-        arcs += [Arc(*arc, below=True) for arc in sorted(others - known) if arc[0] >= 0]
-    layout = lay_out([printable(form)[:_LONGEST] for form in sentence.forms], arcs, sentence.upos)
-    return {
-        "width": round(layout.width), "height": round(layout.height), "baseline": layout.baseline,
-        "centres": [round(x, 1) for x in layout.centres],
-        "arcs": [
-            {
-                "head": p.arc.head, "mod": p.arc.mod, "label": p.arc.label, "below": p.arc.below,
-                "new": p.arc.classes == "new", "start": round(p.start, 1), "end": round(p.end, 1),
-                "foot": p.foot, "top": p.top,
-            }
-            for p in layout.arcs
-        ],
-    }  # fmt: skip
+        arcs = compared_arcs(arcs, tree_arcs(against.heads, against.labels))
+    faulty = {m for rule in broken for m in rule.arcs}
+    for arc in arcs:
+        cell = cells[arc.mod - 1]
+        arc.near, arc.label = True, arc.label[:_LONGEST]
+        if arc.below:
+            continue
+        classes = [arc.classes, f"c{bisect(_GRADES, cell['sure'])}"]
+        certainty = f"{100 * cell['sure']:.0f} % sure"
+        if cell["fixed"]:
+            classes.append("fixed")
+            certainty = "fixed" if cell["named"] else f"head fixed, {certainty}"
+        if arc.mod in faulty:
+            classes.append("broken")
+            arc.label = f"! {arc.label}"
+        arc.classes, arc.tip = " ".join(filter(None, classes)), certainty
+    return draw_arcs(
+        [_short(form) for form in sentence.forms],
+        [arc for arc in arcs if arc.head >= 0 and arc.head != arc.mod], sentence.upos,
+        title="The tree", interactive=True,
+        description="" if NO_HEAD in heads else describe_tree(sentence.forms, heads, labels),
+    )  # fmt: skip
+
+
+def _short(form: str) -> str:
+    form = printable(form)
+    return form if len(form) <= _LONGEST else f"{form[: _LONGEST - 1]}…"
 
 
 def _others(entry: Entry) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import math
 import os
 import signal
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
+from importlib.abc import Traversable
 from importlib.resources import files
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -38,7 +39,6 @@ from bbparse.serve.pool import Metrics, Pool
 from bbparse.serve.schema import Options, ParseRequest, TextOptions, with_bodies
 from bbparse.serve.settings import Refused, Settings
 
-_PAGE = {"": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
 SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:;"
     " frame-ancestors 'none'; base-uri 'none'",
@@ -64,12 +64,8 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
     """Make the application with all paths; `reload` is called to have the models loaded again."""
     app = FastAPI(title="bbparse", version=__version__, docs_url=None, redoc_url=None)
 
-    @app.exception_handler(Refused)
-    @app.exception_handler(HTTPException)
-    @app.exception_handler(RequestValidationError)
-    @app.exception_handler(ValidationError)
-    async def refuse(request: Request, error: Exception) -> Response:
-        return refusal(request, error)
+    for raised in (Refused, HTTPException, RequestValidationError, ValidationError):
+        app.add_exception_handler(raised, refusal)
 
     @app.exception_handler(ClientDisconnect)
     async def left(request: Request, error: Exception) -> Response:
@@ -160,18 +156,25 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
     async def numbers() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    def add_page(name: str, kind: str) -> None:
-        data = (files("bbparse.serve") / "page" / (name or "page.html")).read_bytes()
-
-        @app.get(f"/{name}", include_in_schema=False)
-        async def show_page() -> Response:
-            return Response(data, media_type=f"{kind}; charset=utf-8", headers=SAFE_HEADERS)
-
-    for name, kind in _PAGE.items():
-        add_page(name, kind)
+    add_files(app, (files("bbparse.serve") / "page").iterdir())
     document = app.openapi
     app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
     return app
+
+
+def add_files(app: FastAPI, files: Iterable[Traversable], prefix: str = "") -> None:
+    """Add files as paths; ``page.html`` is the path without a name."""
+
+    def add(path: str, response: Response) -> None:
+        @app.get(path, include_in_schema=False)
+        async def send() -> Response:
+            return response
+
+    for file in files:
+        ending = file.name.rpartition(".")[2]
+        kind = f"text/{'javascript' if ending == 'js' else ending}; charset=utf-8"
+        response = Response(file.read_bytes(), media_type=kind, headers=SAFE_HEADERS)
+        add(f"{prefix}/{'' if file.name == 'page.html' else file.name}", response)
 
 
 def _add_recommender(
@@ -265,7 +268,7 @@ def _form(body: bytes, kind: str) -> dict[str, str]:
     raise Refused(400, f"Unsupported payload Content-Type '{kind}'.")
 
 
-def refusal(request: Request, error: Exception) -> Response:
+async def refusal(request: Request, error: Exception) -> Response:
     """Return an error in the format of its path: plain text as UDPipe does, or JSON."""
     headers: dict[str, str] = {}
     if isinstance(error, RequestValidationError | ValidationError):
@@ -283,14 +286,25 @@ def refusal(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": text}, status, headers)
 
 
-class _Server(uvicorn.Server):
-    """Server that reports when it is ready."""
+class Server(uvicorn.Server):
+    """Server behind a guard that reports when it is ready."""
 
-    control: asyncio.StreamWriter
+    def __init__(
+        self, app: FastAPI, settings: Settings, metrics: Metrics, ready: Callable[[], object],
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            uvicorn.Config(
+                Guard(app, settings, metrics), ws="none", lifespan="off",
+                log_level="error", access_log=False, server_header=False,
+                http=partial(Protocol, stall=settings.stall), **options,
+            )
+        )  # fmt: skip
+        self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self.control.write(b"ready\n")
+        self._ready()
 
 
 def run(
@@ -338,16 +352,11 @@ async def _run(
     reader, writer = await asyncio.open_connection(sock=control)
     app = application(pool, metrics, lambda: writer.write(b"reload\n"))
     pool.killed = lambda pid: writer.write(b"killed-%d\n" % pid)
-    server = _Server(
-        uvicorn.Config(
-            Guard(app, settings, metrics), ws="none", lifespan="off",
-            log_level="error", access_log=False, server_header=False,
-            http=partial(Protocol, stall=settings.stall), timeout_keep_alive=30,
-            limit_concurrency=settings.connections,
-            timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
-        )
+    server = Server(
+        app, settings, metrics, lambda: writer.write(b"ready\n"), timeout_keep_alive=30,
+        limit_concurrency=settings.connections,
+        timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
     )  # fmt: skip
-    server.control = writer
 
     async def follow_control() -> None:
         while line := await reader.readline():

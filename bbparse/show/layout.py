@@ -9,6 +9,7 @@ the arcs of a projective tree never touch. Words are moved apart until each labe
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -118,6 +119,7 @@ RADIUS = 9.0
 _PORT = 9.0
 _GAP = 18.0
 _MARGIN = 14.0
+_LONG, _NEAR = 520.0, 70.0  # an arc beyond what fits on a screen; from its label to the modifier
 
 
 @dataclass(slots=True)
@@ -130,6 +132,7 @@ class Arc:
     classes: str = ""  #: CSS classes, beside ``bbp-arc``.
     tip: str = ""  #: Text of the tooltip.
     below: bool = False  #: True if drawn below the words.
+    near: bool = False  #: True if the label of a long arc stands near the modifier.
 
 
 @dataclass(slots=True)
@@ -145,7 +148,12 @@ class PlacedArc:
     @property
     def middle(self) -> float:
         """Horizontal position of the label."""
-        return self.end if self.arc.head == 0 else (self.start + self.end) / 2.0
+        if self.arc.head == 0:
+            return self.end
+        span = self.start - self.end
+        if self.arc.near and abs(span) > _LONG:
+            return self.end + math.copysign(_NEAR, span)
+        return (self.start + self.end) / 2.0
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from html import escape
@@ -84,27 +85,41 @@ def draw_svg(
         If the lengths differ or a head is out of range.
     """
     check_tree_columns(len(forms), heads, labels, tags)
-    tree_arcs = [(head, m, _label(labels, m)) for m, head in enumerate(heads, start=1)]
-    arcs = [Arc(*arc) for arc in tree_arcs]
     description = describe_tree(forms, heads, labels)
     if other_heads:
         check_tree_columns(len(forms), other_heads, other_labels)
-        other_arcs = [
-            (head, m, _label(other_labels, m)) for m, head in enumerate(other_heads, start=1)
-        ]
-        arcs = [Arc(*arc, classes="" if arc in other_arcs else "mine") for arc in tree_arcs]
-        arcs += [
-            Arc(*arc, classes="theirs", below=True) for arc in other_arcs if arc not in tree_arcs
-        ]
+        arcs = compared_arcs(tree_arcs(heads, labels), tree_arcs(other_heads, other_labels))
         description += f" The other tree: {describe_tree(forms, other_heads, other_labels)}"
+    else:
+        arcs = tree_arcs(heads, labels)
     return draw_arcs(
         forms, arcs, tags, title=title or f"Dependency tree of: {' '.join(forms)}",
         description=description, style=_style(),
     )  # fmt: skip
 
 
-def _label(labels: Sequence[str], word: int) -> str:
-    return "" if not labels or labels[word - 1] == "_" else labels[word - 1]
+def tree_arcs(heads: Sequence[int], labels: Sequence[str] = ()) -> list[Arc]:
+    """Return the arcs of a tree, in the order of its words."""
+    names = ["" if label == "_" else label for label in labels] or [""] * len(heads)
+    return [Arc(head, m, name) for m, (head, name) in enumerate(zip(heads, names), start=1)]
+
+
+def compared_arcs(arcs: Sequence[Arc], others: Sequence[Arc]) -> list[Arc]:
+    """Return the arcs of a tree, and below them those that only another tree has.
+
+    What differs has the class ``mine`` or ``theirs``.
+    """
+    here, there = ({(arc.head, arc.mod, arc.label) for arc in each} for each in (arcs, others))
+    mine = [
+        replace(arc, classes="" if (arc.head, arc.mod, arc.label) in there else "mine")
+        for arc in arcs
+    ]
+    theirs = [
+        replace(arc, classes="theirs", below=True)
+        for arc in others
+        if (arc.head, arc.mod, arc.label) not in here
+    ]
+    return mine + theirs
 
 
 def draw_arcs(

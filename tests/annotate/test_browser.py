@@ -58,11 +58,11 @@ def heads(page: Browser) -> list[int]:
     return page.run("view.cells.map((cell) => cell.head)")
 
 
-def of_word(page: Browser, m: int, what: str = ".form") -> tuple[float, float]:
+def of_word(page: Browser, m: int, what: str = "") -> tuple[float, float]:
     """The middle of a word, or of a part of its arc."""
-    key = "word" if what == ".form" else "arc"
+    key = "mod" if what else "word"
     x, y = page.run(
-        f"(() => {{ const b = $('drawing').querySelector('[data-{key}=\"{m}\"] {what}')"
+        f"(() => {{ const b = $('drawing').querySelector('[data-{key}=\"{m}\"]{what}')"
         ".getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
     )
     return x, y
@@ -93,9 +93,9 @@ def test_click_a_word_and_its_head(page: Browser) -> None:
     click(page, of_word(page, 2))
     found = heads(page)
     assert found[5] == 2 and found == list(service.treebank.entries[2].step.heads)
-    assert page.run("$('drawing').querySelector('[data-arc=\"6\"]').classList.contains('fixed')")
+    assert page.run("$('drawing').querySelector('[data-mod=\"6\"]').classList.contains('fixed')")
     assert page.run("rows[2].state") == "work"
-    click(page, of_word(page, 6, ".label"))
+    click(page, of_word(page, 6, " text"))
     page.wait("document.activeElement.id === 'filter'")
     for letter in "conj":
         page.key(letter)
@@ -158,8 +158,8 @@ def test_by_keyboard_alone(page: Browser) -> None:
 def test_next_and_previous_trees(page: Browser) -> None:
     page.key("]")
     page.wait("view.tree === 1")
-    assert page.run("document.querySelectorAll('.arc.new').length") > 0
-    assert page.run("document.querySelectorAll('.arc.below').length") > 0
+    assert page.run("document.querySelectorAll('.bbp-arc.mine').length") > 0
+    assert page.run("document.querySelectorAll('.bbp-arc.theirs').length") > 0
     second = heads(page)
     page.key("[")
     page.wait("view.tree === 0")
@@ -205,7 +205,7 @@ def test_the_list(page: Browser) -> None:
 def test_right_to_left(page: Browser) -> None:
     page.run("open(1)")
     page.wait("view.index === 1")
-    assert page.run("view.rtl && view.centres[0] > view.centres[2]")
+    assert page.run("view.rtl && centres[0] > centres[2]")
     page.run("pick(1)")
     press(page, "ArrowLeft")
     assert page.run("word") == 2

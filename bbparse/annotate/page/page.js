@@ -2,7 +2,7 @@
 // One sentence is shown at a time: `view`, as the program has sent it. Acts wait for each other, and
 // each names the revision that was seen, so that of two windows the second is told.
 const $ = (id) => document.getElementById(id), HEIGHT = 46;
-let rows = [], shown = [], labels = [], changes = -1, hits = null, view = null;
+let rows = [], shown = [], changes = -1, hits = null, view = null;
 let word = 0, armed = false, target = -1, options = { heads: [], labels: [] };
 let queue = Promise.resolve(), loading = 0, asking = 0;
 
@@ -30,9 +30,6 @@ function choose() { // the rows that are shown, in their order
   $("rows").style.height = `${shown.length * HEIGHT}px`;
   list();
 }
-function progress() {
-  $("progress").textContent = `${rows.filter((row) => row.state === "done").length} of ${rows.length} done`;
-}
 function list() {
   const first = Math.max(0, Math.floor($("list").scrollTop / HEIGHT) - 4);
   const count = Math.ceil($("list").clientHeight / HEIGHT) + 8;
@@ -42,7 +39,6 @@ function line(row, top) {
   const item = element("div", undefined, { className: `item ${row.state}`, onclick: () => open(row.index) });
   item.classList.toggle("invalid", !!row.broken?.length);
   item.style.top = top;
-  item.dataset.index = row.index;
   item.setAttribute("role", "option");
   item.setAttribute("aria-selected", row.index === view?.index);
   const value = $("order").value === "least" ? row.least : row.sure;
@@ -54,17 +50,15 @@ function line(row, top) {
 function update(changed) { // the order stays as it is while sentences are worked on
   const isNew = changed.some(({ index }) => !rows[index] || rows[index].sure === null);
   for (const row of changed) rows[row.index] = row;
-  progress();
+  $("progress").textContent = `${rows.filter((row) => row.state === "done").length} of ${rows.length} done`;
   if (isNew) return choose();
   shown = shown.map(({ index }) => rows[index]);
-  for (const row of changed) {
-    const item = $("rows").querySelector(`[data-index="${row.index}"]`);
-    item?.replaceWith(line(row, item.style.top));
-  }
+  list();
 }
 async function poll() {
   const found = await ask(`sentences?since=${changes}`);
-  if (changes < 0) { labels = found.labels; $("file").textContent = found.file; document.title = `${found.file} – bbparse annotate`; }
+  $("file").textContent = found.file;
+  document.title = `${found.file} – bbparse annotate`;
   changes = found.changes;
   tellSaved(found);
   if (found.rows.length) update(found.rows);
@@ -130,7 +124,7 @@ const form = (i) => (i > 0 ? `\u2068${view.cells[i - 1].form}\u2069` : i ? "noth
 function mark() {
   for (const [name, at] of [["chosen", word], ["armed", armed ? word : -1], ["target", armed ? target : -1]]) {
     for (const each of $("drawing").querySelectorAll(`.${name}`)) each.classList.remove(name);
-    for (const key of ["word", "arc"]) $("drawing").querySelector(`[data-${key}="${at}"]`)?.classList.add(name);
+    for (const key of ["word", "mod"]) $("drawing").querySelector(`[data-${key}="${at}"]`)?.classList.add(name);
   }
   $("box").classList.toggle("root", armed && !target);
   if (armed) say(`${form(word)} ← ${target === word ? "choose its head" : form(target)}`);
@@ -142,7 +136,7 @@ async function pick(i) {
   const cell = view.cells[i - 1], mine = ++asking, { index, revision, tree } = view;
   $("panel").hidden = false;
   $("form").textContent = `${i} ${form(i)}`;
-  $("arc").textContent = `← ${form(cell.head)}, ${cell.label}: ${certainty(cell)}`;
+  $("arc").textContent = `← ${form(cell.head)}, ${cell.label}: ${$("drawing").querySelector(`[data-mod="${i}"]`)?.dataset.tip ?? ""}`;
   const banned = view.forbidden.filter(([, m]) => m === i).map(([head]) => form(head));
   $("forbidden").textContent = banned.length ? `not ← ${banned.join(", ")}` : "";
   for (const input of $("cells").querySelectorAll("input")) input.value = cell[input.dataset.column];
@@ -165,7 +159,7 @@ function offer() {
     option(label, share, label === cell.label, () => name(label))));
 }
 function keepInView(i) {
-  const x = view.centres[i - 1], box = $("box"), left = box.scrollLeft, width = box.clientWidth;
+  const x = centres[i - 1], box = $("box"), left = box.scrollLeft, width = box.clientWidth;
   if (x < left + 80 || x > left + width - 80) box.scrollLeft = x - width / 2;
 }
 
@@ -234,7 +228,7 @@ const at = (event, key) => +(event.target.closest?.(`[data-${key}]`)?.dataset[ke
 let drag = null;
 $("drawing").addEventListener("pointerdown", (event) => {
   if (event.button) return;
-  drag = { word: at(event, "word") || at(event, "arc"), x: event.clientX, y: event.clientY, line: null };
+  drag = { word: at(event, "word") || at(event, "mod"), x: event.clientX, y: event.clientY, line: null };
 });
 $("box").addEventListener("pointermove", (event) => {
   if (!drag?.word) return;
@@ -242,22 +236,23 @@ $("box").addEventListener("pointermove", (event) => {
   if (!drag.line) {
     if (Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < 8) return;
     $("box").setPointerCapture(event.pointerId);
-    drag.line = make($("drawing"), "line", { class: "rubber", x1: view.centres[drag.word - 1], y1: view.baseline - 16 });
+    drag.line = make($("drawing").firstChild, "line",
+      { class: "rubber", x1: centres[drag.word - 1], y1: baseline - 16 });
     word = drag.word; armed = true;
   }
   drag.line.setAttribute("x2", point.x); drag.line.setAttribute("y2", point.y);
-  target = nearest(view, point);
+  target = nearest(point);
   mark();
 });
 $("box").addEventListener("pointerup", (event) => {
   if (!drag) return;
-  const { word: from, line } = drag, onWord = at(event, "word"), onArc = at(event, "arc");
+  const { word: from, line } = drag, onWord = at(event, "word"), onArc = at(event, "mod");
   drag = null;
   line?.remove();
   if (line) { armed = false; if (target !== from) fix(from, target); else mark(); return; }
   if (onWord) { if (armed && onWord !== word) fix(word, onWord); else if (armed) { armed = false; say(""); mark(); } else arm(onWord); }
-  else if (onArc) { pick(onArc); if (event.target.matches(".label")) setTimeout(() => $("filter").focus()); }
-  else if (armed && nearest(view, place($("drawing"), event)) === 0) fix(word, 0);
+  else if (onArc) { pick(onArc); if (event.target.matches("text")) setTimeout(() => $("filter").focus()); }
+  else if (armed && nearest(place($("drawing"), event)) === 0) fix(word, 0);
 });
 $("box").addEventListener("pointercancel", () => { drag?.line?.remove(); drag = null; armed = false; mark(); });
 
