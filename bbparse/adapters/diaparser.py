@@ -4,5 +4,5 @@ from bbparse.adapters.supar import scores
 
 __all__ = ["TRIED", "scores"]
 
-#: Versions whose source the shapes are from.
+#: Versions that bbparse was tried with.
 TRIED = ("1.1.3",)

@@ -7,7 +7,7 @@ from typing import Any
 from bbparse.adapters import supar
 from bbparse.adapters.scores import SentenceScores
 
-#: Versions whose source the shapes are from.
+#: Versions that bbparse was tried with.
 TRIED = ("2.1.7",)
 
 

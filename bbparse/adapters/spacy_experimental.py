@@ -11,7 +11,7 @@ from bbparse.adapters.scores import SentenceScores, naming_sentence
 from bbparse.errors import ProblemError
 from bbparse.solving.matrix import as_array, as_lengths
 
-#: Versions whose source the shapes are from.
+#: Versions that bbparse was tried with.
 TRIED = ("0.6.4",)
 
 
