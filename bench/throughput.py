@@ -22,7 +22,8 @@ from typing import Any
 from measure import RESULTS, arguments, machine, markdown, prune_of, race, read_sample, write_result
 
 from bbparse.cli.console import collect_less_garbage
-from bbparse.cli.parse import FileForm, parse_files
+from bbparse.cli.parse import parse_files
+from bbparse.parsing.parse import FileOptions
 from bbparse.parsing.parser import Parser
 from bbparse.scoring.labeller import best_labels
 from bbparse.scoring.problem_maker import Scored, batches
@@ -79,8 +80,8 @@ class Run:
         """From file to file: what ``bbparse parse`` does when the model is loaded."""
         output = self.path.with_name(f"parsed-{threads}.conllu")
         parse_files(
-            self.parser, [str(self.path)], str(output), FileForm(threads=threads),
-            prune=self.prune, node_limit=NODE_LIMIT,
+            self.parser, [str(self.path)], str(output),
+            FileOptions(prune=self.prune, node_limit=NODE_LIMIT), threads=threads,
         )  # fmt: skip
         return output
 

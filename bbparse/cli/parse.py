@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import click
 
@@ -14,12 +15,12 @@ from bbparse.cli.common import FILE
 from bbparse.cli.sources import check_sources, load_parser, read_sections, sentences_of, total_size
 from bbparse.cli.workers import answers
 from bbparse.errors import BBParseError, TreebankError
+from bbparse.parsing.parse import USUAL_FILES, FileOptions
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
 from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.storage.output import open_binary_output
-from bbparse.text.segmentation import Split
 from bbparse.treebank.progress import Bar
 from bbparse.treebank.sections import Section
 
@@ -88,9 +89,10 @@ def parse(
     sources: tuple[str, ...],
     output: str,
     projective: str | None,
-    members: int | None,
     output_dir: str | None,
     cluster: str | None,
+    threads: int,
+    colour: bool | None,
     **settings: Any,
 ) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
@@ -123,66 +125,44 @@ def parse(
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
       bbparse parse 'corpus/*.conllu.xz' --output-dir out --threads 4
     """
+    asked = FileOptions(projective=None if projective is None else projective == "yes", **settings)
     if output_dir is not None:
         if output != "-":
             raise click.UsageError("--output is for one file, --output-dir for many: give one")
-        shard_options = {
-            "projective": None if projective is None else projective == "yes",
-            "members": members, **settings,
-        }  # fmt: skip
-        _parse_shards(sources, output_dir, model, cluster, **shard_options)
+        _parse_shards(sources, output_dir, model, cluster, asked, threads)
         return
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
     check_sources(sources)
-    parser = load_parser(model)
-    if projective is not None:
-        parser = parser.with_projective(projective == "yes")
-    if members is not None:
-        parser = parser.with_members(members)
-    form = FileForm(**{name: settings.pop(name) for name in FileForm._fields})
-    parse_files(parser, sources or ["-"], output, form, **settings)
-
-
-class FileForm(NamedTuple):
-    """How files are read and written; see the options of the command."""
-
-    split: Split | None = None
-    format_name: str = "conllu"
-    threads: int = 1
-    colour: bool | None = None
-    ascii_only: bool = False
-    skip_invalid: bool = False
-
-
-_USUAL = FileForm()
+    parser = load_parser(model).for_files(asked)
+    parse_files(parser, sources or ["-"], output, asked, threads=threads, colour=colour)
 
 
 def parse_files(
-    parser: Parser, sources: Sequence[str], output: str, form: FileForm = _USUAL, *,
-    k_best: int = 1, valid: str | None = None, **limits: Any,
+    parser: Parser, sources: Sequence[str], output: str, asked: FileOptions = USUAL_FILES, *,
+    threads: int = 1, colour: bool | None = None,
 ) -> None:  # fmt: skip
     """Run the command after the model is loaded; see its options."""
-    style = _style(output, k_best, form.colour, form.ascii_only)
-    limits["valid"] = rules_for(valid, parser.labeller) or "none"
-    write, is_conllu = FORMATS[form.format_name], form.format_name == "conllu"
+    style = _style(output, asked, colour)
+    asked = replace(asked, valid=rules_for(asked.valid, parser.labeller) or "none")
+    write, is_conllu = FORMATS[asked.format_name], asked.format_name == "conllu"
 
     def texts(section: Section) -> Iterator[str]:
         """Yield the text of each sentence."""
         if not section.n_sentences and is_conllu:
             yield section.raw.decode("latin-1")  # blank lines
         sentences = parser.tag(sentences_of(section))
-        for parse in parser.parse_all(sentences, k_best=k_best, **limits):
+        for parse in parser.parse_all(sentences, asked):
             yield write(parse.sentence, parse.trees, parse.solution.status, style)
 
     def whole_text(section: Section) -> str:
         return "".join(texts(section))
 
-    sections = read_sections(sources, parser, form.split)
-    results = answers(whole_text, sections, form.threads, _descriptor(sources))
+    sections = read_sections(sources, parser, asked.split)
+    results = answers(whole_text, sections, threads, _descriptor(sources))
     valid_text = _ValidText(whole_text)
     count, name, last = 0, "", b""
-    size = total_size(sources, form.split)
+    size = total_size(sources, asked.split)
     with (
         open_binary_output(output) as stream,
         _progress_bar(output, size) as bar,
@@ -196,7 +176,7 @@ def parse_files(
                 if is_conllu and last and not last.endswith((b"\n\n", b"\n\r\n")):
                     stream.write(b"\n" if last.endswith(b"\n") else b"\n\n")
                 name = section.name
-            if answer is None and form.skip_invalid:
+            if answer is None and asked.skip_invalid:
                 answer = valid_text(section).encode()
             if answer is None:
                 for text in texts(section):
@@ -222,24 +202,18 @@ def _progress_bar(output: str, size: int | None) -> Bar:
 
 
 def _parse_shards(
-    sources: Sequence[str],
-    folder: str,
-    model: str,
-    cluster: str | None,
-    *,
-    threads: int,
-    colour: bool | None,
-    **settings: Any,
-) -> None:
+    sources: Sequence[str], folder: str, model: str, cluster: str | None, asked: FileOptions,
+    workers: int,
+) -> None:  # fmt: skip
     """Run the command with ``--output-dir``.
 
     Raises `TreebankError` if some shards cannot be parsed, after the others are.
     """
-    from bbparse.corpus import ParseSpec, Settings, parse_corpus  # only where it is asked for
+    from bbparse.corpus import ParseSpec, parse_corpus  # only where it is asked for
 
-    spec = ParseSpec.of(model, Settings(**settings), options.given_factors())
+    spec = ParseSpec.of(model, asked, options.given_factors())
     done = parse_corpus(
-        sources, folder, spec, workers=threads, cluster=cluster,
+        sources, folder, spec, workers=workers, cluster=cluster,
         tell=lambda text: click.echo(f"bbparse: {text}", err=True),
         show_progress=sys.stderr.isatty(),
     )  # fmt: skip
@@ -293,8 +267,9 @@ def _descriptor(sources: Sequence[str]) -> int | None:
     return None
 
 
-def _style(output: str, k_best: int, colour: bool | None, ascii_only: bool) -> Style:
+def _style(output: str, asked: FileOptions, colour: bool | None) -> Style:
+    ascii_only = asked.ascii_only
     if output == "-":
         colour = wants_colour() if colour is None else colour
         ascii_only = ascii_only or wants_ascii()
-    return Style(k_best, colour=bool(colour), ascii_only=ascii_only)
+    return Style(asked.k_best, colour=bool(colour), ascii_only=ascii_only)

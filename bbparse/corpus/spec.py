@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +21,7 @@ from bbparse.errors import BBParseError, ConfigError, ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.network.ragged import batches
 from bbparse.parsing.compiling import load_compiled
-from bbparse.parsing.parse import Parse
+from bbparse.parsing.parse import USUAL_FILES, FileOptions, Parse
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
 from bbparse.show.formats import FORMATS, Style
@@ -31,24 +31,8 @@ from bbparse.text.tokenizer import LanguageCheck
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.validity.rules import Rules
 
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings for reading, parsing and writing: the options of ``bbparse parse``."""
-
-    split: Split | None = None
-    format_name: str = "conllu"
-    k_best: int = 1
-    keep_heads: bool = False
-    projective: bool | None = None
-    members: int | None = None
-    valid: str | None = None
-    confidence: bool = False
-    ascii_only: bool = False
-    prune: int | None = None
-    time_limit: float | None = None
-    node_limit: int | None = None
-    skip_invalid: bool = False  #: For shards: leave out sentences that cannot be parsed.
+#: Settings for reading, parsing and writing shards.
+Settings = FileOptions
 
 
 @dataclass(frozen=True)
@@ -57,7 +41,7 @@ class ParseSpec:
 
     model: str  #: Name of the model, for messages.
     content: bytes = field(repr=False)  #: Bytes of the model file.
-    settings: Settings = Settings()
+    settings: Settings = USUAL_FILES
     factors: tuple[str, ...] = ()  #: Families that the model needs, as ``"module:Class"``.
     rules: Rules | None = field(default=None, compare=False)  #: Rules of ``settings.valid``.
     rules_digest: str = ""  #: SHA-256 of their file.
@@ -85,7 +69,7 @@ class ParseSpec:
         ConfigError
             If the rules cannot be read.
         """
-        settings = settings or Settings()
+        settings = settings or USUAL_FILES
         path = MODELS.path(model)
         try:
             content = path.read_bytes()
@@ -93,6 +77,8 @@ class ParseSpec:
             raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
         rules, digest, valid = None, "", settings.valid
         if valid not in (None, "none", "ud"):
+            if not isinstance(valid, str):
+                raise ConfigError("valid is a table of rules, expected its name or file")
             rules = Rules.load(valid)
             digest = sha256(Path(valid).read_bytes()).hexdigest() if Path(valid).is_file() else ""
         return cls(os.fspath(model), content, settings, tuple(factors), rules, digest)
@@ -139,20 +125,14 @@ class ParseSpec:
         BBParseError
             At once if the specification is wrong.
         """
-        settings = self.settings
-        valid: Rules | str | None = settings.valid
+        valid: Rules | str | None = self.settings.valid
         if self.rules is not None:
             valid = (rules_for(None, parser.labeller) or Rules(())) + self.rules
-        options: dict[str, Any] = {
-            "k_best": settings.k_best, "prune": settings.prune, "confidence": settings.confidence,
-            "valid": rules_for(valid, parser.labeller) or "none",
-            "time_limit": settings.time_limit, "node_limit": settings.node_limit,
-        }  # fmt: skip
-        parser.wanted(**options)
+        options = replace(self.settings, valid=rules_for(valid, parser.labeller) or "none")
+        parser.wanted(options)
 
         def parse(batch: Iterable[Sentence]) -> Iterator[Parse]:
-            tagged = parser.tag(batch)
-            return parser.parse_all(tagged, keep_heads=settings.keep_heads, **options)
+            return parser.parse_all(parser.tag(batch), options)
 
         return parse(sentences) if leave_out is None else _valid(parse, sentences, leave_out)
 
@@ -193,11 +173,7 @@ def _loaded(spec: ParseSpec) -> Parser:
             parser = load_compiled(path, spec.factors)
         except ModelError as error:
             raise ModelError(str(error).replace(str(path), spec.model)) from None
-    if spec.settings.projective is not None:
-        parser = parser.with_projective(spec.settings.projective)
-    if spec.settings.members is not None:
-        parser = parser.with_members(spec.settings.members)
-    return parser
+    return parser.for_files(spec.settings)
 
 
 def mapper(

@@ -1,17 +1,18 @@
-"""Options of a parse for each sentence, and `Parse`, its result."""
+"""`ParseOptions`, what is asked of a parse, and `Parse`, its result."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import ProblemError
 from bbparse.factors import TreeFamily
-from bbparse.options import check_options
+from bbparse.options import check_options, check_type
 from bbparse.parsing.confidence import Calibration, Confidences
 from bbparse.problem import Solution
+from bbparse.text.segmentation import Split
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
 from bbparse.validity.check import Fault
@@ -21,64 +22,111 @@ from bbparse.validity.rules import Rules
 AnyTreeFamily = TreeFamily | type[TreeFamily] | str
 
 
-class Limits(TypedDict, total=False):
-    """Limits of a search; see `Parser.parse`."""
-
-    k_best: int
-    prune: int | None
-    time_limit: float | None
-    node_limit: int | None
-    until: Deadline
-
-
-class Asked(Limits, total=False):
-    """Limits of a search and options about its trees; see `Parser.parse`."""
-
-    valid: str | Rules | None
-    confidence: bool
-    tree_score: AnyTreeFamily | None
-
-
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Checked options of a parse, with the rules, the calibration and the tree scores to apply.
+class ParseOptions:
+    """What is asked of the parse of each sentence: one record from any interface to the search.
 
-    ``deadline`` belongs to one sentence; `begun` sets it.
+    Parameters
+    ----------
+    k_best : int
+        Number of trees; all trees if fewer exist.
+    prune : int, optional
+        Most candidate heads of a word, instead of the model's number; 0: all arcs.
+    time_limit, node_limit : optional
+        Seconds, or nodes, for the search. Without both the limit is the work of about a second, the
+        same work on every machine; ``time_limit=inf`` removes the limit.
+    valid : str or Rules, optional
+        Validity rules of the trees: a file, a plug-in, "ud" or "none". UD's rules are the default
+        if the model's labels are relations of UD; files and plug-ins add to them.
+    confidence : bool
+        Add the probability that each arc and each tree is right; needs a calibrated model.
+    keep_heads : bool
+        Find the best trees around the heads and labels that a sentence has, one at a time.
+
+    Raises
+    ------
+    ProblemError
+        If a value is out of range.
     """
 
     k_best: int = 1
     prune: int | None = None
     time_limit: float | None = None
     node_limit: int | None = None
+    valid: str | Rules | None = None
+    confidence: bool = False
+    keep_heads: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        numbers = ("k_best", "prune", "time_limit", "node_limit")
+        check_options({name: getattr(self, name) for name in numbers}, ProblemError)
+        for name in ("confidence", "keep_heads"):
+            check_type(name, getattr(self, name), bool, "True or False", ProblemError)
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions(ParseOptions):
+    """What is asked of the parse of files: the options of ``bbparse parse``.
+
+    Parameters
+    ----------
+    split : {"text", "lines", "words"}, optional
+        How running text is split; without it, names of files say what they are.
+    format_name : str
+        Of the output.
+    projective, members : optional
+        See `Parser.with_projective` and `Parser.with_members`.
+    ascii_only : bool
+        Draw trees in ASCII.
+    skip_invalid : bool
+        Leave out sentences that cannot be parsed.
+    """
+
+    split: Split | None = None
+    format_name: str = "conllu"
+    projective: bool | None = None
+    members: int | None = None
+    ascii_only: bool = False
+    skip_invalid: bool = False
+
+
+#: What is asked by default.
+USUAL, USUAL_FILES = ParseOptions(), FileOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Options with the rules, the calibration and the tree scores of a parser that apply.
+
+    ``deadline`` belongs to one sentence; `begun` sets it.
+    """
+
+    options: ParseOptions
     rules: Rules | None = None
     calibration: Calibration | None = None
     trees: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
 
-    def __post_init__(self) -> None:
-        """Check the ranges of the options; raises `ProblemError`."""
-        numbers = ("k_best", "prune", "time_limit", "node_limit")
-        check_options({name: getattr(self, name) for name in numbers}, ProblemError)
-
     def begun(self) -> Wanted:
         """Return the same options for a sentence whose time begins now."""
-        deadline = self.until.within(self.time_limit)
+        deadline = self.until.within(self.options.time_limit)
         return self if deadline is self.deadline else replace(self, deadline=deadline)
 
     @property
     def limits(self) -> dict[str, Any]:
         """Limits for `Parser.solve_problem`, with the time that is left."""
-        deadline = self.deadline
+        o, deadline = self.options, self.deadline
         return {
-            "k_best": self.k_best, "node_limit": self.node_limit,
-            "time_limit": deadline.limit() if self.time_limit is None else deadline.left(),
-            "by_work": self.time_limit is None and self.node_limit is None,
+            "k_best": o.k_best, "node_limit": o.node_limit,
+            "time_limit": deadline.limit() if o.time_limit is None else deadline.left(),
+            "by_work": o.time_limit is None and o.node_limit is None,
         }  # fmt: skip
 
     def more_than(self, solution: Solution) -> bool:
         """Return True if fewer trees were found than requested and time is left for more."""
-        few = len(solution) < self.k_best and solution.status == "optimal"
+        few = len(solution) < self.options.k_best and solution.status == "optimal"
         return few and not self.deadline.is_over()
 
 

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
 from bbparse.network.ragged import batches
-from bbparse.options import check_options, check_type
+from bbparse.options import check_options
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
-from bbparse.parsing.parse import AnyTreeFamily, Asked, Limits, Parse, Wanted
+from bbparse.parsing.parse import (
+    USUAL,
+    AnyTreeFamily,
+    FileOptions,
+    Parse,
+    ParseOptions,
+    Wanted,
+)
 from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
 from bbparse.parsing.whole_trees import Solve, check_found, tree_families, with_tree_scores
 from bbparse.pricing import price_and_cut
@@ -37,7 +46,6 @@ from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
-from bbparse.validity.rules import Rules
 
 #: Hyperedges that the search of one sentence may visit by default: seventy times the most that a
 #: sentence of UD English EWT's dev set needs. `LONG` sentences get fewer: their nodes cost more.
@@ -93,6 +101,15 @@ class Parser:
         model = self.model.with_members(members)
         return self if model is self.model else Parser(model)
 
+    def for_files(self, options: FileOptions) -> Parser:
+        """Return the parser for the trees that are asked for, with so many of its networks."""
+        parser = self
+        if options.projective is not None:
+            parser = parser.with_projective(options.projective)
+        if options.members is not None:
+            parser = parser.with_members(options.members)
+        return parser
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file atomically."""
         save_model(self.model, path)
@@ -140,22 +157,25 @@ class Parser:
         """Return the scored problem of a sentence; see `bbparse.scoring.problem_maker`."""
         return self.maker([sentence], prune, margin)[0].problem
 
-    def solve(self, sentence: Sentence, **limits: Unpack[Limits]) -> Solution:
+    def solve(
+        self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any
+    ) -> Solution:
         """Solve a sentence's problem and return the solution with its statistics.
 
         If the candidate arcs contain fewer than ``k_best`` trees, pruning is loosened: first the
         margin is dropped, then the limit on heads. So fewer trees come back only if no more exist.
         The parameters are those of `parse`.
         """
-        return self._widened(sentence, Wanted(trees=tree_families(self.model), **limits).begun())[1]
+        wanted = Wanted(replace(options, **changes), trees=tree_families(self.model))
+        return self._widened(sentence, wanted.begun())[1]
 
     def _widened(self, sentence: Sentence, wanted: Wanted) -> tuple[Scored, Solution]:
         """Return the problem that `solve` solves last, and its solution."""
-        prune = wanted.prune
+        prune = wanted.options.prune
         if self._delayed is not None and not (prune or wanted.trees):
             return self._on_demand(self._delayed, sentence, wanted.limits)
         wider: list[tuple[int | None, float | None]] = [(prune, None)]
-        if wanted.k_best > 1 and prune != 0:
+        if wanted.options.k_best > 1 and prune != 0:
             # All arcs of a long sentence are too many; ten heads a word contain more than k trees.
             wider += [(prune, np.inf), (10, np.inf), (0, None)]
         for heads, margin in wider:
@@ -200,43 +220,34 @@ class Parser:
         configured = "method" not in self.config.method or problem.arc_label is None
         return solve(problem, **(self.config.method if configured else {}), **limits)
 
-    def parse(self, sentence: Sentence, **asked: Unpack[Asked]) -> list[ScoredTree]:
+    def parse(
+        self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any
+    ) -> list[ScoredTree]:
         """Return the k best trees of a sentence, best first.
 
         Parameters
         ----------
         sentence : Sentence
-            Its heads and labels are ignored.
-        k_best : int
-            Number of trees; all trees if fewer exist.
-        prune : int, optional
-            Most candidate heads of a word, instead of the model's number; 0: all arcs.
-        time_limit, node_limit : optional
-            Seconds, or nodes, for the search. Without both the limit is the work of about a
-            second, the same work on every machine; ``time_limit=inf`` removes the limit.
-        valid : str or Rules, optional
-            Validity rules of the trees: a file, a plug-in, "ud" or "none". UD's rules are the
-            default if the model's labels are relations of UD; files and plug-ins add to them.
-        confidence : bool
-            Add the probability that each arc and each tree is right; needs a calibrated model.
-        tree_score : TreeFamily, its class or its name, optional
-            A score of whole trees beside those of the model (`bbparse.factors.TreeFamily`).
+            Its heads and labels are ignored, unless ``keep_heads`` is asked for.
+        options : ParseOptions
+        changes
+            Options by name, and `tree_score`, `until` and `threads` of `parse_all`.
         """
-        return self._parsed(sentence, self.wanted(**asked)).trees
+        return next(self.parse_all([sentence], options, **changes)).trees
 
     def _parsed(self, sentence: Sentence, wanted: Wanted) -> Parse:
         wanted = wanted.begun()
         return self._finished(*self._widened(sentence, wanted), wanted)
 
     def wanted(
-        self, *, valid: str | Rules | None = None, confidence: bool = False,
-        tree_score: AnyTreeFamily | None = None, **limits: Any,
+        self, options: ParseOptions = USUAL, *, tree_score: AnyTreeFamily | None = None,
+        until: Deadline = NO_DEADLINE, **changes: Any,
     ) -> Wanted:  # fmt: skip
-        """Check options, whose parameters are those of `parse`, and return them."""
-        check_type("confidence", confidence, bool, "True or False", ProblemError)
-        sure = Calibration.of(self.model) if confidence else None
-        rules, trees = rules_for(valid, self.labeller), tree_families(self.model, tree_score)
-        return Wanted(rules=rules, calibration=sure, trees=trees, **limits)
+        """Return options with what of this parser applies; they are those of `parse_all`."""
+        options = replace(options, **changes)
+        sure = Calibration.of(self.model) if options.confidence else None
+        trees = tree_families(self.model, tree_score)
+        return Wanted(options, rules_for(options.valid, self.labeller), sure, trees, until)
 
     def labelled(self, sentence: Sentence, solution: Solution) -> Parse:
         """Return a solution of a sentence's problem with the labels of its trees."""
@@ -294,8 +305,8 @@ class Parser:
         return parse
 
     def parse_all(
-        self, sentences: Iterable[Sentence], *, keep_heads: bool = False, threads: int = 1,
-        **asked: Unpack[Asked],
+        self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *,
+        threads: int = 1, **more: Any,
     ) -> Iterator[Parse]:  # fmt: skip
         """Parse many sentences, in order, with labels and validity rules; yield a `Parse` for each.
 
@@ -303,29 +314,31 @@ class Parser:
         ----------
         sentences : iterable of Sentence
             Read only a little ahead.
-        keep_heads : bool
-            Find the best trees around the heads and labels of the sentences, one at a time.
+        options : ParseOptions
         threads : int
             Number of batches that are parsed at the same time. Python code, a fifth of the work,
             runs in one thread at a time; ``bbparse parse`` uses processes instead.
-        asked
-            The other options of `parse`.
+        tree_score : TreeFamily, its class or its name, optional
+            A score of whole trees beside those of the model (`bbparse.factors.TreeFamily`).
+        until : Deadline, optional
+            For all sentences together.
+        more
+            Options by name.
         """
         check_options({"threads": threads}, ProblemError)
-        check_type("keep_heads", keep_heads, bool, "True or False", ProblemError)
-        if keep_heads:
-            yield from self.parse_around(sentences, **asked)
+        wanted = self.wanted(options, **more)
+        if wanted.options.keep_heads:
+            yield from self._around(sentences, wanted)
             return
-        wanted = self.wanted(**asked)
-        groups = batches(sentences, together=wanted.prune != 0)
+        groups = batches(sentences, together=wanted.options.prune != 0)
         for parses, error in in_order(partial(self._tried, wanted), groups, threads):
             yield from parses
             if error is not None:
                 raise error
 
     def parse_around(
-        self, sentences: Iterable[Sentence], *, restrict: Restriction | None = None,
-        reasons: bool = True, **asked: Unpack[Asked],
+        self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *,
+        restrict: Restriction | None = None, reasons: bool = True, **more: Any,
     ) -> Iterator[Parse]:  # fmt: skip
         """Parse sentences one at a time around the heads and labels that each of them has.
 
@@ -335,20 +348,26 @@ class Parser:
         Parameters
         ----------
         sentences : iterable of Sentence
+        options : ParseOptions
         restrict : callable, optional
             Called with the problem of each sentence, returns a restricted problem: it may forbid
             arcs or add factors, and raises `ProblemError` if it cannot.
         reasons : bool
             Name the contradicting heads in an error.
-        asked
-            The other options of `parse`.
+        more
+            As in `parse_all`.
 
         Raises
         ------
         TreebankError
             If no tree has all these heads; names those that contradict each other.
         """
-        whole = self.wanted(**asked)
+        return self._around(sentences, self.wanted(options, **more), restrict, reasons)
+
+    def _around(
+        self, sentences: Iterable[Sentence], whole: Wanted, restrict: Restriction | None = None,
+        reasons: bool = True,
+    ) -> Iterator[Parse]:  # fmt: skip
         for sentence in sentences:
             wanted = whole.begun()
             rows = list(zip(sentence.heads, sentence.deprels))
@@ -381,15 +400,15 @@ class Parser:
             return parses, None
 
     def _parse_together(self, wanted: Wanted, batch: list[Sentence]) -> list[Parse]:
-        if self._delayed is not None and not (wanted.prune or wanted.trees):
+        if self._delayed is not None and not (wanted.options.prune or wanted.trees):
             return [self._parsed(sentence, wanted) for sentence in batch]
         parses = []
-        for scored in self.maker(batch, wanted.prune):
-            options = wanted.begun()
-            solution = self._solver(options, scored)(scored.problem, **options.limits)
-            if options.more_than(solution):
-                scored, solution = self._widened(scored.sentence, options)
-            parses.append(self._finished(scored, solution, options))
+        for scored in self.maker(batch, wanted.options.prune):
+            begun = wanted.begun()
+            solution = self._solver(begun, scored)(scored.problem, **begun.limits)
+            if begun.more_than(solution):
+                scored, solution = self._widened(scored.sentence, begun)
+            parses.append(self._finished(scored, solution, begun))
         return parses
 
     def calibrate(self, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:

@@ -111,7 +111,6 @@ class Pipeline:
         time_limit, node_limit : optional
             Seconds, or nodes, for the search of one sentence. Without both the limit is the work
             of about a second, the same work on every machine; ``time_limit=inf`` removes the limit.
-            about a second, the same on every machine; ``time_limit=inf`` lets it come to its end.
         valid : str or Rules, optional
             Validity rules of the trees: a file, a plug-in, "ud" or "none". UD's rules are the
             default if the model's labels are relations of UD; files and plug-ins add to them.

@@ -55,7 +55,7 @@ def fill_in(
             f"{where} projective tree has all heads that are given: the arcs {arcs}{more} cross; a"
             " model trained with --projective no keeps them, unless --projective yes is given"
         )
-    prune = wanted.prune
+    prune = wanted.options.prune
     wider = ((prune, None), (prune, np.inf), (0, None))
     for heads, margin in wider[:1] if prune == 0 else wider:
         (scored,) = maker([sentence], heads, margin, [given])
@@ -65,7 +65,7 @@ def fill_in(
         whole = heads == 0  # no arc was left out, so the contradiction can be explained
         solution = solver(scored)(problem, explain=whole and reasons, **wanted.limits)
         open_ = solution.status not in ("optimal", "infeasible") or wanted.deadline.is_over()
-        if len(solution) >= wanted.k_best or open_:
+        if len(solution) >= wanted.options.k_best or open_:
             break
     if solution.status == "infeasible" and not whole:
         raise TreebankError(f"{where} tree was found in time: give it more, or fewer constraints")
@@ -165,8 +165,8 @@ def kept_parse(
 
     kept = solve_valid(
         scored.problem, ruled, names, scores, solve_again,
-        k_best=wanted.k_best, broken=[(heads, broken) for (heads, _), broken in zip(rows, faults)],
-        deadline=wanted.deadline,
+        k_best=wanted.options.k_best, deadline=wanted.deadline,
+        broken=[(heads, broken) for (heads, _), broken in zip(rows, faults)],
     )  # fmt: skip
     if len(kept.solution) < len(rows) and kept.solution.status != "optimal":
         # A limit was reached before the search found as many trees.

@@ -17,7 +17,7 @@ import traceback
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -28,7 +28,7 @@ from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import BBParseError
 from bbparse.explain import explain, page
 from bbparse.parsing.confidence import NOTE
-from bbparse.parsing.parse import Parse
+from bbparse.parsing.parse import Parse, ParseOptions
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import sentence_of
 from bbparse.parsing.valid import rules_for
@@ -39,7 +39,7 @@ from bbparse.serve.schema import Constraint, ParseRequest
 from bbparse.serve.settings import Refused
 from bbparse.show.formats import FORMATS, Style, as_conllu, sentence_record
 from bbparse.show.layout import in_english
-from bbparse.show.svg import Arc, describe_tree, draw_arcs
+from bbparse.show.svg import describe_tree, draw_arcs, tree_arcs
 from bbparse.text import sentences_of_text
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu
 
@@ -123,10 +123,8 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
     Sentences that are parsed together share the remaining time. When it is over, searches return
     the best trees found so far.
     """
-    options: dict[str, Any] = {
-        "k_best": job.k_best, "prune": job.prune, "node_limit": job.node_limit,
-        "valid": job.valid, "confidence": job.confidence,
-    }  # fmt: skip
+    names = [field.name for field in fields(ParseOptions)]
+    asked = ParseOptions(**{name: getattr(job, name) for name in names})
     constraints = {constraint.sentence: constraint for constraint in job.constraints}
     if constraints:
         sentences = list(sentences)
@@ -145,11 +143,11 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
         limit = job.time_limit
         if limit is not None or seconds < _SENTENCE_SECONDS:
             limit = min(seconds, math.inf if limit is None else limit)
-        options |= {"time_limit": limit, "until": job.end}
+        options = replace(asked, time_limit=limit)
         if job.keep_heads or constraints:
             results = _around(parser, batch, job, constraints, options)
         else:
-            results = parser.parse_all(batch, **options)
+            results = parser.parse_all(batch, options, until=job.end)
         for result in results:
             job.sentences += 1
             job.n_words += result.sentence.n_words
@@ -158,14 +156,16 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
 
 def _around(
     parser: Parser, batch: list[Sentence], job: Job, constraints: dict[int, Constraint],
-    options: dict[str, Any],
+    options: ParseOptions,
 ) -> Iterator[Parse]:  # fmt: skip
     """Parse sentences under their constraints."""
     for number, sentence in enumerate(batch, start=job.sentences + 1):
         constraint = constraints.get(number, Constraint())
         constrained, restrict = _constrained(sentence, constraint, job.keep_heads)
         # no reasons: to find them, kernels would be compiled that parsing does not need
-        yield from parser.parse_around([constrained], restrict=restrict, reasons=False, **options)
+        yield from parser.parse_around(
+            [constrained], options, restrict=restrict, reasons=False, until=job.end
+        )
 
 
 def _batches(sentences: Iterable[Sentence], job: Job) -> Iterator[list[Sentence]]:
@@ -233,12 +233,11 @@ def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, 
     record = sentence_record(sentence, parse.trees, status)
     record["trees"] = list(deadline.through(record["trees"]))
     for tree, entry in deadline.through(zip(parse.trees, record["trees"])):
-        arcs = []
-        for m, head in enumerate(tree.heads, start=1):
-            label = tree.labels[m - 1] if tree.labels else ""
-            above = in_english(sentence.forms[head - 1]) if head else "the root"
-            tip = f"{in_english(sentence.forms[m - 1])} ← {above}{f', {label}' if label else ''}"
-            arcs.append(Arc(head, m, label, tip=tip))
+        arcs = tree_arcs(tree.heads, tree.labels)
+        names = ["the root", *map(in_english, sentence.forms)]
+        for arc in arcs:
+            label = f", {arc.label}" if arc.label else ""
+            arc.tip = f"{names[arc.mod]} ← {names[arc.head]}{label}"
         entry["svg"] = draw_arcs(
             sentence.forms, arcs, sentence.upos, interactive=True, title="The best tree",
             description=describe_tree(sentence.forms, tree.heads, tree.labels),

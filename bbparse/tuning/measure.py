@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from statistics import fmean, median
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bbparse.errors import ConfigError, ProblemError, TreebankError
-from bbparse.parsing.parse import Asked
+from bbparse.parsing.parse import ParseOptions
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Solution
 from bbparse.renamed import renamed_arguments
@@ -189,18 +189,14 @@ def measure_settings(  # noqa: PLR0913 – public keywords
     if passes < 1:
         raise ConfigError(f"passes is {passes}, expected at least 1")
 
-    def options(prune: int) -> Asked:
-        return {
-            "prune": prune, "time_limit": time_limit, "node_limit": node_limit, "valid": valid
-        }  # fmt: skip
-
+    usual = ParseOptions(time_limit=time_limit, node_limit=node_limit, valid=valid)
     settings = []
     for prune in prunes:
         bar = tqdm(
             sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
             disable=not progress, file=sys.stderr,
         )  # fmt: skip
-        setting, seconds = _first_pass(parser, bar, prune, options(prune), clock)
+        setting, seconds = _first_pass(parser, bar, replace(usual, prune=prune), clock)
         if seconds > LONG_PASS and not setting.failure:
             setting.passes.append(seconds)
         settings.append(setting)
@@ -210,7 +206,7 @@ def measure_settings(  # noqa: PLR0913 – public keywords
             if setting.failure or slow:
                 continue
             started = clock()
-            for _ in parser.parse_all(sentences, **options(setting.prune)):
+            for _ in parser.parse_all(sentences, replace(usual, prune=setting.prune)):
                 pass
             setting.passes.append(clock() - started)
     return settings
@@ -219,11 +215,11 @@ def measure_settings(  # noqa: PLR0913 – public keywords
 def _first_pass(
     parser: Parser,
     sentences: tqdm[Sentence],
-    prune: int,
-    options: Asked,
+    options: ParseOptions,
     clock: Callable[[], float],
 ) -> tuple[Setting, float]:
     """Measure accuracy, and the time and work of each sentence; return also the total seconds."""
+    prune = options.prune or 0
     setting = Setting(prune, labelled=parser.labeller is not None)
     solutions: list[Solution] = []
     seconds: list[float] = []
@@ -234,7 +230,7 @@ def _first_pass(
         pass_started = clock()
         for sentence in sentences:
             started = clock()
-            (parse,) = parser.parse_all([sentence], **options)
+            (parse,) = parser.parse_all([sentence], options)
             seconds.append(clock() - started)
             labels = parse.labels[0] if parse.labels else []
             setting.tally.add(sentence, parse.solution.heads[0, 1:].tolist(), labels)
