@@ -146,7 +146,7 @@ def install(
 
     switch = Switch(parser)
     handle = model.register_forward_hook(lambda *step: outputs.__setitem__(0, step[-1]))
-    switch.at_end(handle.remove)
+    switch.callback(handle.remove)
     switch.replace(model, "decode", decode)
     for name in ("_predict", "_evaluate"):
         switch.replace(parser, name, _watching(getattr(parser, name), watched))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
-from types import TracebackType
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from bbparse.errors import ProblemError
@@ -16,16 +16,17 @@ _MARK = "_bbparse_switch"
 TREES = "bbparse_trees"
 
 
-class Switch:
+class Switch(ExitStack):
     """A parser that decodes with bbparse, until `uninstall` or the end of a ``with`` block."""
 
     def __init__(self, parser: Any) -> None:
+        super().__init__()
         if hasattr(parser, _MARK):
             raise ProblemError(
                 f"this {type(parser).__name__} decodes with bbparse already: uninstall that first"
             )
-        self._undo: list[Callable[[], Any]] = [lambda: vars(parser).pop(_MARK)]
         object.__setattr__(parser, _MARK, self)
+        self.callback(vars(parser).pop, _MARK)
 
     def replace(self, owner: Any, name: str, function: Callable[..., Any]) -> None:
         """Give one object a method of its own in place of that of its class."""
@@ -33,25 +34,11 @@ class Switch:
             self.uninstall()
             raise ProblemError(f"{name} of this {type(owner).__name__} is replaced already")
         object.__setattr__(owner, name, function)
-        self._undo.append(lambda: vars(owner).pop(name))
-
-    def at_end(self, undo: Callable[[], Any]) -> None:
-        """Call a function when the parser is switched back."""
-        self._undo.append(undo)
+        self.callback(vars(owner).pop, name)
 
     def uninstall(self) -> None:
         """Give the parser its own decoder back; nothing happens the second time."""
-        while self._undo:
-            self._undo.pop()()
-
-    def __enter__(self) -> Switch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
-        self.uninstall()
+        self.close()
 
 
 def uninstall(parser: Any) -> None:
@@ -63,5 +50,4 @@ def uninstall(parser: Any) -> None:
 
 def sentence_of(text: str) -> Sentence:
     """Read one sentence of CoNLL-U, which a parser has printed."""
-    sentences: Iterator[Sentence] = read_conllu(io.StringIO(text))
-    return next(sentences)
+    return next(iter(read_conllu(io.StringIO(text))))

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE
-from bbparse.errors import ServiceError, TreebankError
+from bbparse.cli.common import FILE, needing_serve
+from bbparse.errors import TreebankError
 from bbparse.model import MODELS
 from bbparse.storage.interrupts import in_main_thread
 
@@ -52,15 +52,9 @@ def annotate(
       bbparse annotate treebank.conllu --model hungarian.model --output done.conllu
       bbparse annotate gold.conllu --suggest-only --mark-fixed
     """
-    try:
+    with needing_serve():
         from bbparse.annotate.http import Server
         from bbparse.serve.service import listening
-    except ImportError as error:
-        if (error.name or "").startswith("bbparse"):
-            raise
-        raise ServiceError(
-            f"{error.name} is not installed: pip install 'bbparse[serve]'"
-        ) from None
     from bbparse.annotate.completion import Completer
     from bbparse.annotate.treebank import Treebank
     from bbparse.parsing.compiling import load_compiled

@@ -5,11 +5,14 @@ Readers and writers of files report errors themselves, in our own words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from bbparse.errors import ServiceError
 
 FILE = click.Path(readable=False, allow_dash=True)
 
@@ -41,6 +44,17 @@ class FileOrName(click.Path):
         matches = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
         # Shells complete files themselves, and then show nothing else.
         return matches if matches and incomplete else super().shell_complete(ctx, param, incomplete)
+
+
+@contextmanager
+def needing_serve() -> Iterator[None]:
+    """Import what the service needs; `ServiceError` if a package is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").startswith("bbparse"):
+            raise
+        raise ServiceError(f"{error.name} is not installed: pip install 'bbparse[serve]'") from None
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> str:

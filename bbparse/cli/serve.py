@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FileOrName, RealRange
-from bbparse.errors import ModelError, ServiceError
+from bbparse.cli.common import FileOrName, RealRange, needing_serve
+from bbparse.errors import ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
@@ -73,15 +73,9 @@ def serve(
       curl -H 'Content-Type: text/plain' -d 'Time flies.' http://127.0.0.1:8080/v1/parse
       curl -F 'data=Time flies.' -F tokenizer= -F parser= http://127.0.0.1:8080/process
     """
-    try:
+    with needing_serve():
         from bbparse.serve.service import serve as run
         from bbparse.serve.settings import Settings
-    except ImportError as error:
-        if (error.name or "").startswith("bbparse"):
-            raise
-        raise ServiceError(
-            f"{error.name} is not installed: pip install 'bbparse[serve]'"
-        ) from None
     paths: dict[str, Path] = {}
     for text in models:
         name, path = _named(text)
