@@ -48,15 +48,17 @@ FORTY = range(36, 45)
 FIXES = 3
 #: Keys that are pressed in each sentence, and what they do.
 KEYS = (
-    (" ", "choose a word"), ("ArrowRight", "choose a word"), ("2", "fix"), ("f", "fix"),
+    (" ", "choose a word"), ("2", "fix"), ("ArrowRight", "choose a word"), ("f", "fix"),
     ("]", "other tree"), ("]", "other tree"), ("[", "other tree"), ("x", "forbid"), ("z", "undo"),
     ("y", "redo"), ("r", "release"), ("Enter", "choose a word"), ("ArrowLeft", "choose a word"),
     ("Enter", "fix"), ("a", "accept all"), ("z", "undo"),
 )  # fmt: skip
 #: Script of the page: `stroke` becomes the milliseconds until the frame after a key is drawn.
 TIMED = """
-var stroke = null, arrived = null;
+var stroke = null, arrived = null, pending = 0;
 { const own = load; load = (...given) => (arrived = own(...given)); }
+{ const own = ask;
+  ask = (...given) => { pending++; return own(...given).finally(() => pending--); }; }
 addEventListener("keydown", (event) => {
   stroke = (async () => {
     await queue; await arrived;
@@ -187,9 +189,11 @@ def served(model: str, treebank: list[Sentence]) -> Iterator[str]:
         line = ""
         while "://" not in line:
             line = process.stderr.readline()
-        yield "http://" + line.partition("://")[2].strip().rstrip("/")
-        process.terminate()
-        process.wait()
+        try:
+            yield "http://" + line.partition("://")[2].strip().rstrip("/")
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def wait_for_all(client: Client) -> None:
@@ -198,26 +202,34 @@ def wait_for_all(client: Client) -> None:
         time.sleep(1.0)
 
 
+def strokes(browser: Browser, url: str, sentences: int) -> dict[str, list[float]]:
+    """Milliseconds of the key strokes of each kind."""
+    times: dict[str, list[float]] = defaultdict(list)
+    browser.screen(1300, 900)
+    browser.call("Page.navigate", url=url)
+    browser.wait("typeof rows !== 'undefined' && rows.length && view")
+    browser.run(TIMED)
+    for index in range(sentences):
+        browser.run(f"open({index})")
+        for key, kind in KEYS:
+            browser.wait("!pending")
+            browser.key(key)
+            times[kind].append(browser.run("stroke"))
+    assert not browser.errors, browser.errors
+    return times
+
+
 def drawn(model: str, path: str, sentences: int | None) -> dict[str, Any]:
     """Percentiles of the milliseconds from a key stroke to its frame, at some 40 words."""
     treebank = [gold for gold in read_sample(path, None) if gold.n_words in FORTY][:sentences]
-    times: dict[str, list[float]] = defaultdict(list)
     with served(model, treebank) as url, TemporaryDirectory() as folder:
         wait_for_all(Client(url.partition("://")[2]))
         browser = Browser(Path(folder))
-        browser.screen(1300, 900)
-        browser.call("Page.navigate", url=url)
-        browser.wait("typeof rows !== 'undefined' && rows.length && view")
-        browser.run(TIMED)
-        for index in range(len(treebank)):
-            browser.run(f"open({index})")
-            for key, kind in KEYS:
-                browser.wait("options.heads.length > 1")
-                browser.key(key)
-                times[kind].append(browser.run("stroke"))
-        assert not browser.errors, browser.errors
-        version = browser.call("Browser.getVersion")["product"]
-        browser.close()
+        try:
+            times = strokes(browser, url, len(treebank))
+            version = browser.call("Browser.getVersion")["product"]
+        finally:
+            browser.close()
     everything = [ms for row in times.values() for ms in row]
     kinds = {"all keys": everything, **times}
     found = {kind: {"strokes": len(row), **_percentiles(row)} for kind, row in kinds.items()}
