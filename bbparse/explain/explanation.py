@@ -140,7 +140,7 @@ def rule_costs(
     """Find the cost of each validity rule that the best tree breaks, and of all of them together.
 
     `best` is the best tree without rules. `valid`, and the limits `prune`, `time_limit` and
-    `node_limit`, are those of `Parser.parse`.
+    `node_limit`, are those of `ParseOptions`.
     """
     rules = rules_for(valid, parser.labeller)
     if rules is None:
@@ -293,7 +293,7 @@ def explain(
     prune : int, optional
         Most candidate heads of a word, instead of the model's number; 0: all arcs.
     valid : str or Rules, optional
-        Validity rules, as for `Parser.parse`. The best tree is found without them; the page
+        Validity rules, as for `ParseOptions`. The best tree is found without them; the page
         shows the cost of each rule that it breaks.
     watch : callable
         As for `arc_losses`, which take most of the time.

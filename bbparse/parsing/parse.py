@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from inspect import Parameter, signature
+from typing import Any, NamedTuple, TypeVar
 
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import ProblemError
@@ -17,6 +18,8 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
 from bbparse.validity.check import Fault
 from bbparse.validity.rules import Rules
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: A tree family, its class or its name.
 AnyTreeFamily = TreeFamily | type[TreeFamily] | str
@@ -63,6 +66,18 @@ class ParseOptions:
         check_options({name: getattr(self, name) for name in numbers}, ProblemError)
         for name in ("confidence", "keep_heads"):
             check_type(name, getattr(self, name), bool, "True or False", ProblemError)
+
+
+def with_options(function: F) -> F:
+    """Show the fields of `ParseOptions` in a signature, in place of ``**changes``."""
+    own = signature(function)
+    kept = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    named = [
+        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+        for f in fields(ParseOptions)
+    ]
+    vars(function)["__signature__"] = own.replace(parameters=[*kept, *named])
+    return function
 
 
 @dataclass(frozen=True, slots=True)

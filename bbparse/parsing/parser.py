@@ -29,6 +29,7 @@ from bbparse.parsing.parse import (
     Parse,
     ParseOptions,
     Wanted,
+    with_options,
 )
 from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
 from bbparse.parsing.whole_trees import Solve, check_found, tree_families, with_tree_scores
@@ -220,6 +221,7 @@ class Parser:
         configured = "method" not in self.config.method or problem.arc_label is None
         return solve(problem, **(self.config.method if configured else {}), **limits)
 
+    @with_options
     def parse(
         self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any
     ) -> list[ScoredTree]:

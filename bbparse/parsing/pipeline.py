@@ -13,10 +13,10 @@ from bbparse.model.model import card
 from bbparse.options import check_type
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
+from bbparse.parsing.parse import USUAL, ParseOptions, with_options
 from bbparse.parsing.parser import Parser
 from bbparse.text.segmentation import Split, sentences_of_text
 from bbparse.treebank import Sentence
-from bbparse.validity.rules import Rules
 
 Token: TypeAlias = "str | Sequence[str]"
 """A word: its form, or (form, UPOS, XPOS, lemma, FEATS) of which the last may be left out."""
@@ -74,19 +74,15 @@ class Pipeline:
         """The model's training data, settings and accuracy; see `bbparse.model.model.card`."""
         return card(self.parser.model)
 
-    def __call__(  # noqa: PLR0913 – public keywords
+    @with_options
+    def __call__(
         self,
         text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
+        options: ParseOptions = USUAL,
         *,
-        k_best: int = 1,
-        keep_heads: bool = False,
         split: Split = "text",
-        prune: int | None = None,
-        time_limit: float | None = None,
-        node_limit: int | None = None,
-        valid: str | Rules | None = None,
-        confidence: bool = False,
         threads: int = 1,
+        **changes: Any,
     ) -> Document:
         """Parse a text, a sentence or several sentences.
 
@@ -98,28 +94,16 @@ class Pipeline:
             may be left out; a word with blanks in it, as in some treebanks, must be a tuple.
             Several sentences are an iterable of `Sentence` or of lists of words; for several texts
             use `pipe`. Words without tags are tagged first if the model has a tagger.
-        k_best : int
-            Number of trees of each sentence.
-        keep_heads : bool
-            Find the best trees with all heads and labels that a `Sentence` has; a head of -1 is
-            left open. Parses one sentence at a time.
+        options : ParseOptions
         split : {"text", "lines", "words"}
             Segmentation of running text: "text" as the model has learned it; "lines" takes each
             line as a sentence; "words" also takes blanks as the boundaries of words.
-        prune : int, optional
-            Most candidate heads of a word, instead of the model's number; 0: all arcs.
-        time_limit, node_limit : optional
-            Seconds, or nodes, for the search of one sentence. Without both the limit is the work
-            of about a second, the same work on every machine; ``time_limit=inf`` removes the limit.
-        valid : str or Rules, optional
-            Validity rules of the trees: a file, a plug-in, "ud" or "none". UD's rules are the
-            default if the model's labels are relations of UD; files and plug-ins add to them.
-        confidence : bool
-            Add the probability that each arc and each tree is right; needs a calibrated model.
         threads : int
             Number of batches of sentences that threads of this process parse at the same time.
             Python code runs in one thread at a time, so two threads are 1.2 to 1.5 times as fast as
             one. For a corpus, the processes of ``bbparse parse --threads`` are faster.
+        changes
+            Options by name, as ``k_best=2``: the fields of `ParseOptions`.
 
         Raises
         ------
@@ -129,27 +113,25 @@ class Pipeline:
             If raw text is given and the model has no tokenizer, or needs tags and has no tagger.
         """
         sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
-        options = {
-            "k_best": k_best, "prune": prune, "time_limit": time_limit, "node_limit": node_limit,
-            "valid": valid, "confidence": confidence, "threads": threads, "keep_heads": keep_heads,
-        }  # fmt: skip
-        return Document(list(self.pipe(sentences, split=split, **options)))
+        parsed = self.pipe(sentences, options, split=split, threads=threads, **changes)
+        return Document(list(parsed))
 
     def pipe(
         self,
         sentences: Iterable[Sentence | str | Sequence[Token]],
+        options: ParseOptions = USUAL,
         *,
         split: Split = "text",
-        **options: Any,
+        **more: Any,
     ) -> Iterator[ParsedSentence]:
         """Parse a stream of sentences, texts, or lists of words, a little ahead of the reader.
 
-        A text may contain several sentences. The options are those of a call.
+        A text may contain several sentences. The arguments are those of a call.
         """
         # Without a tagger, words without tags are parsed by their forms.
         stream = self._stream(sentences, split)
         tagged = stream if self.parser.tagger is None else self.parser.tag(stream)
-        for parse in self.parser.parse_all(tagged, **options):
+        for parse in self.parser.parse_all(tagged, options, **more):
             yield ParsedSentence(parse.sentence, parse.trees, parse.solution.status)
 
     def _sentences(self, text: Any) -> Iterable[Any]:

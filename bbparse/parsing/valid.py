@@ -80,7 +80,7 @@ def fill_in(
 
 
 def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | None:
-    """Return the validity rules for the trees of a model; `valid` is that of `Parser.parse`.
+    """Return the validity rules for the trees of a model; `valid` is that of `ParseOptions`.
 
     Raises `ModelError` if rules are requested and the model has no labels, `ConfigError` if they
     cannot be read.

@@ -160,7 +160,7 @@ def measure_settings(  # noqa: PLR0913 – public keywords
     node_limit : int, optional
         Maximum number of search nodes for a sentence.
     valid : str or Rules, optional
-        Validity rules of the trees, as in `Parser.parse`.
+        Validity rules of the trees, as in `ParseOptions`.
     progress : bool
         Draw progress bars on standard error.
     clock : callable
