@@ -266,7 +266,8 @@ def drawn(model: str, path: str, sentences: int | None) -> dict[str, Any]:
         }
         for kind, row in kinds.items()
     }  # fmt: skip
-    return {"sentences": len(treebank), "browser": version, "kinds": found}
+    load = machine()["load"]
+    return {"sentences": len(treebank), "browser": version, "load": load, "kinds": found}
 
 
 def answers(model: str, path: str, sentences: int) -> dict[str, Any]:
