@@ -127,8 +127,8 @@ def test_what_is_no_journal(opened: Opened) -> None:
     work(opened())
     lines = journal(opened).read_text().splitlines(keepends=True)
     opened.kill()
-    step = json.loads(lines[2])
-    assert step["step"] == 1 and step["fixed"] and len(step["heads"]) == 4
+    step = json.loads(lines[1])
+    assert step.pop("base") and step["step"] == 1 and step["fixed"] and len(step["heads"]) == 4
     for record in (
         {"sentence": 7, "at": 1}, {"sentence": -1, "at": 1}, {"sentence": 0, "at": 2},
         step | {"step": 0}, step | {"step": 3}, step | {"heads": [0, 1, 1]},
@@ -145,11 +145,11 @@ def test_what_is_no_journal(opened: Opened) -> None:
         {"sentence": [], "base": TEXT},
         {"sentence": 1, "base": TEXT.removeprefix("\ufeff")}, [], None,
     ):  # fmt: skip
-        journal(opened).write_text("".join([*lines[:3], json.dumps(record) + "\n"]))
-        with pytest.raises(TreebankError, match="line 4: no line of a journal"):
+        journal(opened).write_text("".join([*lines[:2], json.dumps(record) + "\n"]))
+        with pytest.raises(TreebankError, match="line 3: no line of a journal"):
             opened()
-    journal(opened).write_text("".join([*lines[:3], "[" * 100_000 + "\n"]))
-    with pytest.raises(TreebankError, match="line 4: no line of a journal"):
+    journal(opened).write_text("".join([*lines[:2], "[" * 100_000 + "\n"]))
+    with pytest.raises(TreebankError, match="line 3: no line of a journal"):
         opened()
 
 
