@@ -6,6 +6,7 @@ from bbparse.explain.explanation import ArcLoss, Explanation, arc_losses, explai
 from bbparse.explain.page import page
 from bbparse.explain.terms import Feature, Term, terms_of
 from bbparse.explain.trace import Trace, trace_search
+from bbparse.explain.whole import WholeScores
 
 __all__ = [
     "ArcLoss",
@@ -13,6 +14,7 @@ __all__ = [
     "Feature",
     "Term",
     "Trace",
+    "WholeScores",
     "arc_losses",
     "explain",
     "page",

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.deadline import NO_DEADLINE, Deadline
-from bbparse.errors import ModelError, ProblemError
-from bbparse.explain.terms import PARTS, Feature, Term, names_of, terms_of, with_features
+from bbparse.errors import ProblemError
+from bbparse.explain.terms import PARTS, Feature, Term, names_of, with_features
 from bbparse.explain.trace import Trace, trace_search
+from bbparse.explain.whole import WholeScores, WholeTerms
+from bbparse.parsing.parse import AnyTreeFamily
 from bbparse.parsing.valid import rules_for
-from bbparse.parsing.whole_trees import tree_families
+from bbparse.parsing.whole_trees import tree_families, tree_score_options
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
 from bbparse.validity.check import RuledSentence
@@ -175,6 +177,7 @@ class Explanation:
     backbone: str  #: The dynamic program.
     families: list[str]  #: Names of the factor families.
     rules: list[RuleCost] = field(default_factory=list)  #: Validity rules the best tree breaks.
+    whole: WholeScores | None = None  #: Scores of whole trees; the trace has no nodes then.
 
     @property
     def best(self) -> ScoredTree:
@@ -220,6 +223,8 @@ class Explanation:
             return f"{chain} → {beside}{forms[outer]}"
         if term.kind in PARTS:
             return " → ".join(forms[w] for w in term.words)
+        if not term.arcs:
+            return "the whole tree"
         return ", ".join(f"{forms[h]} → {forms[m]}" for h, m in term.arcs)
 
     @property
@@ -279,6 +284,7 @@ def explain(
     valid: str | Rules | None = None,
     watch: Callable[[list[int]], Iterable[int]] = iter,
     deadline: Deadline = NO_DEADLINE,
+    tree_score: AnyTreeFamily | None = None,
     **limits: Any,
 ) -> Explanation:
     """Parse a sentence and explain why its best tree is the best.
@@ -300,6 +306,8 @@ def explain(
     deadline : Deadline
         For everything together. Gaps for which no time is left are shown as unknown, and the
         features of arcs and parts are left out if the searches took all of it.
+    tree_score : TreeFamily, its class or its name, optional
+        A score of whole trees beside those of the model, as for `Parser.parse`.
     limits
         `node_limit` and `time_limit` of `bbparse.solve` for each search: one for the best
         trees, one that is traced, and one for each arc.
@@ -308,29 +316,39 @@ def explain(
     ------
     ProblemError
         If the sentence has no tree, or its problem does not fit in memory.
-    ModelError
-        If the model has a tree family.
+    FactorError
+        If a tree family fails, or its terms do not add up to its score.
     """
-    if families := tree_families(parser.model):
-        name = families[0].name
-        raise ModelError(f"{name!r} scores whole trees, which no arc or factor explains")
-    problem = parser.problem(sentence, prune)
-    backbone = parser.config.model.backbone
+    families = tree_families(parser.model, tree_score)
+    (scored,) = parser.maker([sentence], prune)
+    problem, backbone = scored.problem, parser.config.model.backbone
+    by_work = limits.get("time_limit") is None and limits.get("node_limit") is None
+    of_trees = tree_score_options(parser.model, families, scored, by_work)
     method = {"backbone": backbone, "settings": parser.config.search, **limits}
-    solution = parser.solve_problem(problem, k_best=k_best, **limits)
+    solution = parser.solve_problem(problem, k_best=k_best, **limits, **of_trees)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     losses = arc_losses(
         problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,
-        **method,
-    )
-    trace = trace_search(problem, **method)
+        **method, **of_trees,
+    )  # fmt: skip
+    terms_of_tree, whole = WholeTerms(parser, scored, families), None
+    if families:
+        whole = terms_of_tree.without(solution, parser.solve_problem(problem, **limits))
+        trace = Trace(
+            status=solution.status, upper=solution.upper_bound, lower=float(solution.scores[0]),
+            dp_calls=int(solution.stats["dp_calls"]),
+        )  # fmt: skip
+    else:
+        trace = trace_search(problem, **method)
     trees = parser.labelled(sentence, solution).trees
-    rules = rule_costs(parser, sentence, trees[0], valid, prune=prune, **limits)
-    terms = [terms_of(problem, arcs, parser, sentence) for arcs in solution.arcs]
+    rules = rule_costs(
+        parser, sentence, trees[0], valid, prune=prune, tree_score=tree_score, **limits
+    )
+    terms = [terms_of_tree(*tree) for tree in zip(solution.arcs, solution.heads)]
     if not deadline.is_over():
         terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
+    names = dict.fromkeys(family.name for family in (*parser.maker.families, *families))
     return Explanation(
-        sentence, problem, solution, trees, terms, losses, trace, backbone,
-        [family.name for family in parser.maker.families], rules,
-    )  # fmt: skip
+        sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], rules, whole
+    )

@@ -80,6 +80,9 @@ def page(explanation: Explanation, *, model: str = "") -> str:
         longest=max(finite, default=0.0) or 1.0,
         groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
         largest=max(largest, default=0.0) or 1.0,
+        plain=arcs.plain(), own=e.best.score - math.fsum(
+            term.value for term in e.terms[0] if e.whole and term.kind in e.whole.families
+        ),
         curve=bound_curve(e.trace.curve), tree=tree_of_nodes(e.trace, arcs.short),
         drawn=MOST_NODES, **arcs.elimination(),
     )  # fmt: skip
@@ -165,6 +168,15 @@ class _Arcs:
             "balance": e.feature_balance(k), "words": e.word_balance(k),
             "image": self._image(arcs, k, f"The {rank} best tree"),
         }  # fmt: skip
+
+    def plain(self) -> dict[str, Any] | None:
+        """Return the best tree without scores of whole trees, if that is another one."""
+        e = self.e
+        if e.whole is None:
+            return None
+        pairs = zip(e.whole.plain.heads, e.best.heads)
+        changed = [m for m, (head, other) in enumerate(pairs, start=1) if head != other]
+        return {"tree": e.whole.plain, "changed": changed} if changed else None
 
     def _image(self, arcs: list[Arc], k: int, title: str) -> Markup:
         forms, tree = self.e.sentence.forms, self.e.trees[k]

@@ -81,13 +81,14 @@ from bbparse.factors.family import (
 from bbparse.factors.registry import available, load_families, specification
 from bbparse.factors.table import FactorTable, Feature, feature_key
 from bbparse.factors.templates import TemplateFamily
-from bbparse.factors.tree_family import TreeFamily, tree_options
+from bbparse.factors.tree_family import TreeFamily, terms_of_tree, tree_options
 from bbparse.factors.view import FactorView
 
 __all__ = [
     "Arc", "FactorBatch", "FactorCounter", "FactorFamily", "FactorTable", "FactorView", "Feature",
     "TemplateFamily", "TreeFamily", "alive_counts", "alive_factors", "available", "check_family",
-    "feature_key", "load_families", "specification", "tree_batches", "tree_options",
+    "feature_key", "load_families", "specification", "terms_of_tree", "tree_batches",
+    "tree_options",
 ]  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from bbparse.errors import FactorError
 from bbparse.factors.family import FactorFamily, told_of
 from bbparse.factors.view import ROOT, FactorView
-from bbparse.solving.whole_trees import Ints, WholeTrees, checked_score
+from bbparse.problem.check import MAX_SCORE
+from bbparse.solving.totals import Flags, Ints, WholeTrees, checked_score
 
 
 class TreeFamily(FactorFamily):
@@ -18,7 +19,8 @@ class TreeFamily(FactorFamily):
     It has a `name`, a `summary` and the method `tree_score`, and is named, installed and trained
     with as other families are. It has no features: nothing is learned. The parser adds the scores
     of all tree families to the score of a tree, and still proves its trees the best ones
-    (`bbparse.solve`, ``tree_score``).
+    (`bbparse.solve`, ``tree_score``). With the method `tree_bound` it looks at fewer trees, with
+    `tree_terms` a family explains its scores.
 
     Attributes
     ----------
@@ -51,6 +53,32 @@ class TreeFamily(FactorFamily):
         """
         raise NotImplementedError(f"{type(self).__name__}.tree_score")
 
+    def tree_bound(self, view: FactorView, heads: Ints, allowed: Flags) -> float:
+        """Return an upper bound of the scores of a set of trees; -inf if all are forbidden.
+
+        If a tree of the set has a higher score, parsing fails, or the tree is missed.
+
+        Parameters
+        ----------
+        view : FactorView
+        heads : int32[n + 1]
+            Head of each word that has the same one in all trees of the set, otherwise -1.
+        allowed : bool[n + 1, n + 1]
+            The set has all trees whose arcs are among these: ``allowed[h, m]`` is True if h may be
+            the head of m. Trees may have any labels.
+        """
+        return self.at_most
+
+    def tree_terms(
+        self, view: FactorView, heads: Ints, labels: Sequence[str]
+    ) -> Iterable[tuple[str, float]]:
+        """Return what the score of a tree is made of: texts, with numbers that add up to it.
+
+        Explanations show them (:mod:`bbparse.explain`). The default is the summary, with the whole
+        score. Parameters are those of `tree_score`.
+        """
+        return [(self.summary, self.tree_score(view, heads, labels))]
+
 
 def tree_options(
     families: Sequence[TreeFamily], view: FactorView, labels_of: Callable[[Ints], Sequence[str]]
@@ -76,4 +104,36 @@ def tree_options(
                 values.append(checked_score("tree_score", value, top, True, FactorError))
         return math.fsum(values)
 
-    return {"tree_score": tree_score, "at_most": math.fsum(tops)}
+    def tree_bound(heads: Ints, _: Ints | None, allowed: Flags) -> float:
+        values = []
+        for family, top in zip(families, tops):
+            with told_of(f"tree family {family.name!r}", view.sentence):
+                value = family.tree_bound(view, heads, allowed)
+                value = checked_score("tree_bound", value, MAX_SCORE, True, FactorError)
+                values.append(min(value, top))
+        return math.fsum(values)
+
+    options: WholeTrees = {"tree_score": tree_score, "at_most": math.fsum(tops)}
+    if any(type(family).tree_bound is not TreeFamily.tree_bound for family in families):
+        options["tree_bound"] = tree_bound
+    return options
+
+
+def terms_of_tree(
+    family: TreeFamily, view: FactorView, heads: Ints, labels: Sequence[str]
+) -> list[tuple[str, float]]:
+    """Return the checked terms of a tree family's score, without those that are 0.
+
+    ``labels`` begin with that of the root, if there are any. Raises `FactorError` if the terms are
+    no texts and numbers, or do not add up to the score.
+    """
+    with told_of(f"tree family {family.name!r}", view.sentence):
+        score = family.tree_score(view, heads, labels)
+        terms = [
+            (str(text), checked_score("tree_terms", value, MAX_SCORE, True, FactorError))
+            for text, value in family.tree_terms(view, heads, labels)
+        ]
+        total = math.fsum(value for _, value in terms)
+        if not (total == score or abs(total - score) <= 1e-9 * max(1.0, abs(score))):
+            raise FactorError(f"tree_terms add up to {total}, expected tree_score, {score}")
+    return [(text, value) for text, value in terms if value]

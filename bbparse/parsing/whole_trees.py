@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from bbparse.errors import FactorError
 from bbparse.factors import FactorFamily, TreeFamily, load_families, tree_options
 from bbparse.model.model import Model
 from bbparse.parsing.parse import AnyTreeFamily, Wanted
-from bbparse.problem import Solution
+from bbparse.problem import Problem, Solution
 from bbparse.scoring.labeller import best_labels
 from bbparse.scoring.problem_maker import Scored
+from bbparse.solving.totals import TreeBoundError, WholeTrees
 
 #: Default limit on the trees of one sentence that are scored.
 TREE_LIMIT = 1000
@@ -37,21 +39,43 @@ def tree_families(model: Model, asked: AnyTreeFamily | None = None) -> tuple[Tre
     return tuple(family for family in trees if isinstance(family, TreeFamily))
 
 
+def labels_of(model: Model, scored: Scored, heads: NDArray[np.int32]) -> list[str]:
+    """Return the labels that a model gives a tree; none if it has no labels."""
+    if model.labeller is None:
+        return []
+    return best_labels(model.labeller, model.labeller.tree_scores(scored, heads))
+
+
+def tree_score_options(
+    model: Model, trees: tuple[TreeFamily, ...], scored: Scored, by_work: bool
+) -> WholeTrees:
+    """Return options of `bbparse.solve` for the scores that trees of a sentence get as a whole.
+
+    With ``by_work``, trees are limited, too.
+    """
+    if not trees:
+        return {}
+    options = tree_options(trees, model.maker.view_of(scored), partial(labels_of, model, scored))
+    if by_work:
+        options["tree_limit"] = TREE_LIMIT
+    return options
+
+
 def with_tree_scores(solve: Solve, model: Model, wanted: Wanted, scored: Scored) -> Solve:
     """Return ``solve`` with the scores that the trees of a sentence get as a whole."""
     if not wanted.trees:
         return solve
-    labeller = model.labeller
+    options = tree_score_options(model, wanted.trees, scored, wanted.limits["by_work"])
 
-    def labels_of(heads: NDArray[np.int32]) -> list[str]:
-        if labeller is None:
-            return []
-        return best_labels(labeller, labeller.tree_scores(scored, heads))
+    def solve_whole(problem: Problem, *given: Any, **limits: Any) -> Solution:
+        try:
+            return solve(problem, *given, **limits, **options)
+        except TreeBoundError as error:
+            where = f"{scored.sentence.source or 'input'}, {scored.sentence.name}"
+            names = ", ".join(repr(one.name) for one in wanted.trees)
+            raise FactorError(f"{where}, tree families {names}: {error}") from error
 
-    options = tree_options(wanted.trees, model.maker.view_of(scored), labels_of)
-    if wanted.limits["by_work"]:
-        options["tree_limit"] = TREE_LIMIT
-    return partial(solve, **options)
+    return solve_whole
 
 
 def check_found(scored: Scored, solution: Solution, wanted: Wanted) -> None:

@@ -79,6 +79,10 @@ class Bounder(ABC, Generic[N]):
         """Return True if a structure of a node could change the k best."""
         return node.bound > self.worst
 
+    def reached(self) -> str:
+        """Return the name of a limit of the bounder's own that is reached, or an empty string."""
+        return ""
+
     def align(self, level: list[N]) -> None:
         """Make all nodes of a level branch in the same way."""
 
@@ -179,4 +183,6 @@ class Search(Generic[N]):
             return "node_limit"
         if self.limits.deadline.is_over():
             return "time_limit"
-        return "work_limit" if self.bounder.work >= self.limits.work else ""
+        if self.bounder.work >= self.limits.work:
+            return "work_limit"
+        return self.bounder.reached()
