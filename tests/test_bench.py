@@ -10,6 +10,7 @@ import pytest
 
 BENCH = Path(__file__).parent.parent / "bench"
 SCRIPTS = (
+    "account",
     "accuracy",
     "annotating",
     "corpus",
@@ -33,6 +34,7 @@ SCRIPTS = (
     "text",
     "throughput",
     "vectors",
+    "whole_trees",
 )
 
 

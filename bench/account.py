@@ -1,0 +1,171 @@
+"""When non-local information pays: the network alone, with factors, with scores of whole trees.
+
+    python bench/account.py NAME TRAIN DEV [--sentences N] [--config universal] [--crossing]
+        [--tags] [--alone] [--tree-score]
+    python bench/account.py NAME MODEL DEV --trained [--tags] [--tree-score]
+
+Trains one network on TRAIN, the same for all rows, and the families of `FAMILIES` beside it, as
+``bbparse train`` does, without choosing an epoch by DEV; ``--alone`` leaves factors out. Whole
+trees are scored by the rules of `bench/rules.py`, to which nothing is learned. With ``--tags`` a
+tagger is trained, too, and its tags are parsed beside those of DEV. No rules of valid trees.
+p-values are those of the paired bootstrap over the sentences of DEV, against the network alone.
+What is trained stays in ``--store``, so that an interrupted run goes on. The best of the k best
+trees by gold is told, too. Adds rows to bench/results/account.json, and writes account.md anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from measure import arguments, known, machine, markdown, read_sample, write_result
+from rules import Balanced, Depth
+
+from bbparse.configuration import Configuration
+from bbparse.factors import load_families
+from bbparse.learning.checkpoint import Checkpoint
+from bbparse.learning.data import prepare
+from bbparse.learning.network import learn_with_network
+from bbparse.learning.reading import learn_to_read
+from bbparse.learning.run import Run
+from bbparse.model.model import Model
+from bbparse.parsing.parse import Parse
+from bbparse.parsing.parser import Parser
+from bbparse.treebank import Sentence, Tally, compare_tallies
+
+#: Families that were worth most beside a network (docs/notes/learning.md).
+FAMILIES = ("brackets", "parallel-conjuncts", "series")
+KS = (1, 2, 4, 8, 16, 64)
+MEASURES = ("uas", "las", "complete")
+
+
+def parsed(parser: Parser, sentences: Iterable[Sentence], **options: Any) -> list[Parse]:
+    """Parses without rules of valid trees."""
+    return list(parser.parse_all(sentences, valid="none", **options))
+
+
+def tally_of(dev: list[Sentence], found: list[Parse]) -> Tally:
+    """Counts of right arcs of the best trees."""
+    tally = Tally()
+    for sentence, parse in zip(dev, found):
+        tally.add(sentence, parse.trees[0].heads, parse.trees[0].labels)
+    return tally
+
+
+def oracle(dev: list[Sentence], found: list[Parse]) -> dict[str, dict[str, float]]:
+    """Accuracy of the best of the first k trees, by gold."""
+    rows = {}
+    for k in KS:
+        tally = Tally()
+        for sentence, parse in zip(dev, found):
+            best = max(
+                parse.trees[:k],
+                key=lambda tree: sum(a == b for a, b in zip(tree.heads, sentence.heads)),
+            )
+            tally.add(sentence, best.heads, best.labels)
+        scores = tally.scores()
+        rows[str(k)] = {name: 100 * getattr(scores, name) for name in MEASURES}
+    return rows
+
+
+def learned(given: Any, train: list[Sentence]) -> dict[str, Parser]:
+    """The network alone, and with factors; what was learned before is read."""
+    config = Configuration.load(given.config).with_("network", members=1)
+    config = config.with_("model", projective=not given.crossing)
+    config = config.with_("factors", families=FAMILIES)
+    Path(given.store).mkdir(parents=True, exist_ok=True)
+    kept = Checkpoint(Path(given.store) / given.name.replace(" ", "_"), train)
+    run = Run(config, prepare(train, config.model), None, (), _say, kept)
+    models: dict[str, Model] = {"network": learn_with_network(run, ())}
+    if not given.alone:
+        run = Run(config, prepare(train, config.model), None, (), _say, kept)
+        models["with factors"] = learn_with_network(run, load_families(FAMILIES))
+    if given.tags:
+        tagger = learn_to_read(train, config.learning.seed, None, kept, say=_say).tagger
+        for model in models.values():
+            model.tagger = tagger
+    return {name: Parser(model) for name, model in models.items()}
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+def measured(given: Any, parsers: dict[str, Parser], dev: list[Sentence]) -> dict[str, Any]:
+    """Accuracy of each row, by the tags that are given."""
+    result: dict[str, Any] = {}
+    alone = parsers["network"]
+    assert alone.tagger is not None or not given.tags
+    tags = {"gold tags": dev}
+    if given.tags:
+        tags["own tags"] = list(map(alone.tagger, dev))
+    for title, sentences in tags.items():
+        found = {name: parsed(parser, sentences) for name, parser in parsers.items()}
+        if given.tree_score:
+            rules = {"depth": Depth, "balanced": Balanced}
+            for name, family in rules.items():
+                found[f"whole trees, {name}"] = parsed(alone, sentences, tree_score=family)
+        tallies = {name: tally_of(dev, parses) for name, parses in found.items()}
+        rows: dict[str, Any] = {}
+        for name, tally in tallies.items():
+            differences = compare_tallies(tally, tallies["network"])
+            rows[name] = {
+                measure: {
+                    "value": 100 * differences[measure].first,
+                    "gain": 100 * differences[measure].difference,
+                    "p": differences[measure].p_value,
+                }
+                for measure in MEASURES
+            }
+        result[title] = {
+            "rows": rows, "oracle": oracle(dev, parsed(alone, sentences, k_best=max(KS)))
+        }  # fmt: skip
+    return result
+
+
+def lines(found: dict[str, Any]) -> str:
+    """Both tables, of all treebanks so far."""
+    rows, best = [], []
+    for name, treebank in found.items():
+        for title, part in treebank["inputs"].items():
+            rows += [(f"{name}, {title}, {row}", values) for row, values in part["rows"].items()]
+            best += [(f"{name}, {title}, k = {k}", values) for k, values in part["oracle"].items()]
+    columns = [
+        *((measure.upper(), lambda row, m=measure: f"{row[m]['value']:.2f}")
+          for measure in MEASURES),
+        *((f"+ {measure} (p)", lambda row, m=measure: f"{row[m]['gain']:+.2f} ({row[m]['p']:.3f})")
+          for measure in MEASURES),
+    ]  # fmt: skip
+    oracles = [(measure.upper(), lambda row, m=measure: f"{row[m]:.2f}") for measure in MEASURES]
+    return markdown("dev", rows, columns) + "\n" + markdown("best of k", best, oracles)
+
+
+def main() -> None:
+    """Train what is missing, measure, and add the rows."""
+    given = arguments(
+        __doc__, "name", "train", "dev", sentences=int, config="universal", crossing=False,
+        tags=False, alone=False, trained=False, tree_score=False, store="build/account",
+    )  # fmt: skip
+    dev = read_sample(given.dev, None)
+    started = time.process_time()
+    if given.trained:
+        parsers, size = {"network": Parser.load(given.train)}, None
+    else:
+        train = read_sample(given.train, given.sentences)
+        parsers, size = learned(given, train), len(train)
+    inputs = measured(given, parsers, dev)
+    rows = known("account", "rows") | {
+        given.name: {
+            "sentences": size, "config": given.config, "inputs": inputs,
+            "seconds": time.process_time() - started,
+        }
+    }  # fmt: skip
+    text = lines(rows)
+    write_result("account", {"machine": machine(), "rows": rows}, text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

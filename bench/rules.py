@@ -1,0 +1,128 @@
+"""Scores of whole trees, with their bounds, as rules of a parser: for the benchmarks.
+
+`Depth` and `Balanced` punish what is rare. The others forbid what most of the best trees have, so
+that good trees are far down in the list of trees.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.factors import FactorView, TreeFamily
+
+
+def levels(allowed: NDArray[np.bool_]) -> int:
+    """Number of arcs on the shortest way from the root to the word that is farthest."""
+    reached = np.zeros(len(allowed), np.bool_)
+    reached[0] = True
+    count = 0
+    while not reached.all():
+        more = reached | allowed[reached].any(axis=0)
+        if (more == reached).all():
+            return len(allowed)  # no tree
+        reached, count = more, count + 1
+    return count
+
+
+class Depth(TreeFamily):
+    """A tree deeper than nine costs 4 for each level below."""
+
+    name = "depth"
+    summary = "levels below the ninth"
+    cost = 4.0
+
+    def most(self, view: FactorView) -> int:
+        """Return the depth that costs nothing."""
+        return 9
+
+    def of(self, view: FactorView, depth: int) -> float:
+        """Return the score of trees of a depth."""
+        more = max(0, depth - self.most(view))
+        return -self.cost * more if more else 0.0
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        """Return the penalty of the deepest word."""
+        allowed = np.zeros((len(heads), len(heads)), np.bool_)
+        allowed[heads[1:], range(1, len(heads))] = True
+        return self.of(view, levels(allowed))
+
+    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
+        """Return the score of the depth that the shortest ways from the root make necessary."""
+        return self.of(view, levels(allowed))
+
+
+class Shallow(Depth):
+    """No tree is deeper than two and an eighth of its words."""
+
+    name = "shallow"
+    summary = "trees that are too deep"
+    cost = math.inf
+
+    def most(self, view: FactorView) -> int:
+        """Return the depth that is allowed."""
+        return 2 + view.n_words // 8
+
+
+class Balanced(TreeFamily):
+    """A coordination whose sides have modifiers of different kinds has a cost."""
+
+    name = "balanced"
+    summary = "coordinations whose sides have modifiers of different kinds"
+    cost = 1.0
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        """Return the number of such coordinations, negated."""
+        kinds: list[set[str]] = [set() for _ in heads]
+        conjunctions = [m for m in range(1, len(heads)) if view.upos[m] == "CCONJ"]
+        seconds = {int(heads[m]) for m in conjunctions} - {0}
+        for word in range(1, len(heads)):
+            if word not in seconds and view.upos[word] not in ("CCONJ", "PUNCT"):
+                kinds[heads[word]].add(view.upos[word])
+        return -self.cost * sum(kinds[heads[word]] != kinds[word] for word in seconds)
+
+    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
+        """Count coordinations where one side has a kind that the other cannot have."""
+        conjunctions = [m for m in range(1, len(heads)) if view.upos[m] == "CCONJ"]
+        seconds = {int(heads[m]) for m in conjunctions if heads[m] > 0}
+        seconds = {word for word in seconds if heads[word] >= 0}
+        if not seconds:
+            return 0.0
+        perhaps = set(np.flatnonzero(allowed[:, conjunctions].any(axis=1)).tolist())
+        wrong = 0
+        for word in seconds:
+            certain, possible = [], []
+            for side in (word, int(heads[word])):
+                others = np.flatnonzero(allowed[side]).tolist()
+                own = [m for m in others if view.upos[m] not in ("CCONJ", "PUNCT")]
+                possible.append({view.upos[m] for m in own})
+                certain.append(
+                    {view.upos[m] for m in own if heads[m] == side and m not in perhaps}
+                )
+            wrong += not (certain[0] <= possible[1] and certain[1] <= possible[0])
+        return -self.cost * wrong
+
+
+class Short(TreeFamily):
+    """All arcs together are at most twice as long as there are words."""
+
+    name = "short"
+    summary = "trees of short arcs"
+    share = 2.0
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        """Forbid the tree if its arcs are too long."""
+        length = sum(abs(m - int(heads[m])) for m in range(1, len(heads)) if heads[m])
+        return -math.inf if length > self.share * view.n_words else 0.0
+
+    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
+        """Forbid all trees if the shortest arcs are too long."""
+        words = np.arange(len(heads))
+        lengths = np.where(allowed, np.abs(words[:, np.newaxis] - words), len(heads))
+        lengths[0, allowed[0]] = 0
+        least = int(lengths[:, 1:].min(axis=0).sum())
+        return -math.inf if least > self.share * view.n_words else 0.0
