@@ -23,10 +23,11 @@ from measure import RESULTS, arguments, machine, markdown, prune_of, race, read_
 
 from bbparse.cli.console import collect_less_garbage
 from bbparse.cli.parse import parse_files
+from bbparse.network.ragged import batches
 from bbparse.parsing.parse import FileOptions
 from bbparse.parsing.parser import Parser
 from bbparse.scoring.labeller import best_labels
-from bbparse.scoring.problem_maker import Scored, batches
+from bbparse.scoring.problem_maker import Scored
 from bbparse.treebank import Sentence, Tally, format_sentence, read_conllu
 from bbparse.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 
