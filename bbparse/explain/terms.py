@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bbparse.configuration.templates import KINDS, Template, TemplateSet
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.factors import FactorView, tree_batches
-from bbparse.problem.parts import PART_NAMES, rows_of
+from bbparse.problem.parts import ANY, PART_NAMES, rows_of
 from bbparse.problem.tree import count_terms, fired_factors, fired_parts, heads_of
 from bbparse.scoring.scorer import PartScorer
 from bbparse.show.layout import in_english
@@ -125,11 +125,11 @@ def part_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
     for kind, part, fires in zip(PART_NAMES, problem.parts, fired_parts(problem, heads)):
         for *words, value in rows_of(column[fires] for column in part):
             if value:
-                at = {name.partition("_")[2]: w for name, w in zip(PART_NAMES[kind], words)}
-                head, mod = at["head"], at.get("outer", at.get("mod", -1))
-                needed = (at.get("grand", -1), head), (head, at.get("inner", -1)), (head, mod)
+                grand, head, inner, mod = words
+                needed = (grand, head), (head, inner), (head, mod)
                 needed_arcs = tuple(pair for pair in needed if min(pair) >= 0)
-                terms.append(Term(kind, tuple(words), needed_arcs, value))
+                named = tuple(word for word in words if word != ANY)
+                terms.append(Term(kind, named, needed_arcs, value))
     return terms
 
 

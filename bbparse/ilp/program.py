@@ -186,14 +186,12 @@ class TreeProgram(Program):
 
     def _siblings(self) -> None:
         """Add a path over the modifiers of each side of a head with parts, from the inside out."""
-        p = self.problem
+        parts = self.problem.parts
         sides = {
             (h, m > h)
-            for heads, mods in (
-                (p.sib_head, p.sib_outer), (p.gsib_head, p.gsib_outer), (p.ogc_head, p.ogc_mod)
-            )
-            for h, m in zip(heads.tolist(), mods.tolist())
-        }  # fmt: skip
+            for part in (parts.sib, parts.gsib, parts.ogc)
+            for h, m in zip(part.head.tolist(), part.mod.tolist())
+        }
         for h, right in sorted(sides):
             line = range(h + 1, self.n + 1) if right else range(h - 1, 0, -1)
             mods = [m for m in line if (h, m) in self.by_words]
@@ -249,17 +247,17 @@ class TreeProgram(Program):
         return self.by_words.get((head, mod), [])
 
     def _parts(self, triples: bool) -> None:
-        p, arcs = self.problem, self._arcs
-        for h, i, m, s in rows_of(p.parts.sib):
+        parts, arcs = self.problem.parts, self._arcs
+        for _, h, i, m, s in rows_of(parts.sib):
             if (h, i, m) in self.adjacent:
                 self.cost[self.adjacent[h, i, m]] += s
-        for g, h, i, m, s in rows_of(p.parts.gsib):
+        for g, h, i, m, s in rows_of(parts.gsib):
             if (h, i, m) in self.adjacent:
                 upper = [] if g == -1 else [arcs(g, h)]
                 self._conjunction([*upper, [self.adjacent[h, i, m]]], s)
-        for g, h, m, s in rows_of(p.parts.gc) if triples else ():
+        for g, h, _, m, s in rows_of(parts.gc) if triples else ():
             self._conjunction([arcs(g, h), arcs(h, m)], s)
-        for g, h, m, s in rows_of(p.parts.ogc):
+        for g, h, _, m, s in rows_of(parts.ogc):
             self._conjunction([arcs(g, h), self.last.get((h, m), [])], s)
 
     def _factors(self) -> None:

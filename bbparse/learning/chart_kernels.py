@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import build_chart
 from bbparse.oracle.projective.weights import index_groups, weight_tables
-from bbparse.problem.parts import (
-    Grandchildren,
-    GrandSiblings,
-    OuterGrandchildren,
-    Parts,
-    Siblings,
-)
+from bbparse.problem.parts import Part, Parts
 from bbparse.solving.rescore import tree_parts
 
 Ints = NDArray[np.int32]
@@ -58,12 +52,9 @@ def tree_chart(n, head, mod, mode, single_root):
     """
     n_arcs = head.shape[0]
     index = index_groups(n, head, mod)
-    none, no_scores = np.empty(0, np.int32), np.empty(0)
-    parts = Parts(
-        Siblings(none, none, none, no_scores), Grandchildren(none, none, none, no_scores),
-        OuterGrandchildren(none, none, none, no_scores),
-        GrandSiblings(none, none, none, none, no_scores),
-    )  # fmt: skip
+    none = np.empty(0, np.int32)
+    no_part = Part(none, none, none, none, np.empty(0))
+    parts = Parts(no_part, no_part, no_part, no_part)
     weights = weight_tables(n, head, mod, mode, index, parts)
     ranks, ctx_ptr, inc_ptr = weights.ranks, weights.ctx_ptr, weights.inc_ptr
     # Each hyperedge gets the number of the part that it completes in place of its score.

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ModelError, TreebankError
 from bbparse.model.model import Model
-from bbparse.oracle.trees import Arborescences
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
 from bbparse.scoring.problem_maker import Scored
-from bbparse.solving.marginals import factors_as_arcs, max_marginals
+from bbparse.solving.marginals import max_marginals
 from bbparse.treebank import Sentence
 
 Floats = NDArray[np.float64]
@@ -91,12 +90,7 @@ def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order))
         arcs = place[arcs]
-    if p.projective:
-        each, score = max_marginals(p, arcs)
-    else:
-        factor_scores = factors_as_arcs(len(p.arc_head), p.factors, arcs)
-        score = float(factor_scores[arcs].sum()) + float(p.arc_score[arcs].sum())
-        each = Arborescences(p).with_each(factor_scores)
+    each, score = max_marginals(p, arcs)
     each[arcs] = -np.inf
     best = np.argsort(each, kind="stable")  # the best arc into a word comes last
     others, rivals = np.full(p.n_words + 1, -np.inf), np.full(p.n_words + 1, -1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.parts import DTYPES, KINDS, PART_NAMES, GrandSiblings, ProblemArrays, Siblings
+from bbparse.problem.parts import ANY, DTYPES, KINDS, PART_NAMES, Part, ProblemArrays
 
 #: Maximum length of a sentence: keys of four word indices must fit 64 bits.
 MAX_WORDS = 32_000
@@ -188,60 +188,58 @@ def _check_arcs(p: ProblemArrays) -> None:
         raise ProblemError(f"arc_state[{i}] requires a second head of word {p.arc_mod[i]}")
 
 
-def _check_repeats(kind: str, n: int, columns: tuple[NDArray[np.int32], ...]) -> None:
-    keys = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        keys = keys * (n + 2) + (column + 1)
+def _check_repeats(kind: str, n: int, part: Part) -> None:
+    keys = np.zeros(len(part.head), np.int64)
+    for column in part[:-1]:
+        keys = keys * (n + 3) + (column - ANY)
     if repeat := first_repeat(keys):
         i, j = repeat
-        words = ", ".join(str(column[i]) for column in columns)
+        words = ", ".join(str(column[i]) for column in part[:-1] if column[i] != ANY)
         raise ProblemError(
             f"{kind}_score[{i}] scores the part ({words}) of {kind}_score[{j}] again"
         )
 
 
-#: Kind of part → smallest word in each column: 0 is the root, -1 no word.
-_LOWEST = {"sib": (0, -1, 1), "gc": (0, 1, 1), "ogc": (0, 1, 1), "gsib": (-1, 0, -1, 1)}
-
-
 def _check_parts(p: ProblemArrays, kind: str) -> None:
-    part = getattr(p.parts, kind)
-    arrays = dict(zip(PART_NAMES[kind], part))
-    check_lengths(arrays, len(part.head), f"{kind}_head")
+    names = PART_NAMES[kind]
+    part: Part = getattr(p.parts, kind)
+    name = {column.rpartition("_")[2]: column for column in names}
+    grand, head, inner = (name.get(role, "") for role in ("grand", "head", "inner"))
+    mod = names[-2]
+    arrays = {column: getattr(p, column) for column in names}
+    check_lengths(arrays, len(part.head), head)
     if not len(part.head):
         return
-    for (name, words), lowest in zip(arrays.items(), _LOWEST[kind]):
-        check_range(name, words, lowest, p.n_words)
-    if kind.endswith("sib"):
-        _check_siblings(p.n_words, kind, part)
-    else:
-        _check_distinct(f"{kind}_head", f"{kind}_grand", part.head, part.grand)
-        _check_distinct(f"{kind}_mod", f"{kind}_head", part.mod, part.head)
-        _check_distinct(f"{kind}_mod", f"{kind}_grand", part.mod, part.grand)
-    check_scores(f"{kind}_score", part.score)
-    _check_repeats(kind, p.n_words, part[:-1])
+    lowest = {inner: -1, grand: -1 if inner else 0, head: 0 if inner else 1, mod: 1}
+    for column in names[:-1]:
+        check_range(column, arrays[column], lowest[column], p.n_words)
+    _check_distinct(mod, head, part.mod, part.head)
+    if inner:
+        _check_inner(part, inner, head, mod)
+    if grand and inner:
+        refuse(
+            (part.grand == -1) != (part.head == 0),
+            lambda i: f"{grand}[{i}] is {part.grand[i]}, expected"
+            f" {'0..' + str(p.n_words) if part.head[i] else -1} as {head}[{i}] is {part.head[i]}",
+        )
+        _check_distinct(grand, head, part.grand, part.head)
+        _check_distinct(grand, mod, part.grand, part.mod)
+        _check_distinct(inner, grand, np.where(part.inner == -1, -2, part.inner), part.grand)
+    elif grand:
+        _check_distinct(head, grand, part.head, part.grand)
+        _check_distinct(mod, grand, part.mod, part.grand)
+    check_scores(names[-1], part.score)
+    _check_repeats(kind, p.n_words, part)
 
 
-def _check_siblings(n: int, kind: str, part: Siblings | GrandSiblings) -> None:
-    head, inner, outer = part.head, part.inner, part.outer
-    _check_distinct(f"{kind}_outer", f"{kind}_head", outer, head)
-    between = (np.minimum(head, outer) < inner) & (inner < np.maximum(head, outer))
+def _check_inner(part: Part, inner: str, head: str, mod: str) -> None:
+    ends = np.minimum(part.head, part.mod), np.maximum(part.head, part.mod)
+    between = (ends[0] < part.inner) & (part.inner < ends[1])
     refuse(
-        (inner != -1) & ~between,
-        lambda i: f"{kind}_inner[{i}] is {inner[i]}, expected -1 or a word strictly between"
-        f" {kind}_head[{i}] = {head[i]} and {kind}_outer[{i}] = {outer[i]}",
+        (part.inner != -1) & ~between,
+        lambda i: f"{inner}[{i}] is {part.inner[i]}, expected -1 or a word strictly between"
+        f" {head}[{i}] = {part.head[i]} and {mod}[{i}] = {part.mod[i]}",
     )
-    if isinstance(part, Siblings):
-        return
-    grand = part.grand
-    refuse(
-        (grand == -1) != (head == 0),
-        lambda i: f"gsib_grand[{i}] is {grand[i]}, expected {'0..' + str(n) if head[i] else -1}"
-        f" as gsib_head[{i}] is {head[i]}",
-    )
-    _check_distinct("gsib_grand", "gsib_head", grand, head)
-    _check_distinct("gsib_grand", "gsib_outer", grand, outer)
-    _check_distinct("gsib_inner", "gsib_grand", np.where(inner == -1, -2, inner), grand)
 
 
 def _check_sets(p: ProblemArrays, kind: str, title: str, min_arcs: int) -> None:

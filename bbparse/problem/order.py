@@ -79,9 +79,10 @@ def with_sorted_scores(problem: P) -> P:
     """
     p = problem
     changes: dict[str, Any] = {}
-    for names, part in zip(PART_NAMES.values(), p.parts):
-        rows = np.lexsort(part[:-1])
-        changes.update({name: column[rows] for name, column in zip(names, part)})
+    for names in PART_NAMES.values():
+        columns = [getattr(p, name) for name in names]
+        rows = np.lexsort(columns[:-1])
+        changes |= {name: column[rows] for name, column in zip(names, columns)}
     return with_sorted_sets(p.changed(**changes), "factor", "count")
 
 

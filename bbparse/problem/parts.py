@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,50 +35,36 @@ class Arcs(NamedTuple):
     state: NDArray[np.int8]
 
 
-class Siblings(NamedTuple):
-    """Adjacent siblings; inner -1: outer is the modifier nearest to the head on its side."""
+class Part(NamedTuple):
+    """Parts of one kind: head → mod, the head of head, and the next modifier towards it.
 
-    head: Words
-    inner: Words
-    outer: Words
-    score: Scores
-
-
-class Grandchildren(NamedTuple):
-    """Grandchildren: grand → head and head → mod."""
-
-    grand: Words
-    head: Words
-    mod: Words
-    score: Scores
-
-
-class OuterGrandchildren(NamedTuple):
-    """Grandchildren whose mod is the outermost modifier of head on its side."""
-
-    grand: Words
-    head: Words
-    mod: Words
-    score: Scores
-
-
-class GrandSiblings(NamedTuple):
-    """Adjacent siblings with the head of their head; grand -1: head is the root."""
+    Words of a tree that a kind does not look at are `ANY`. Otherwise grand is -1 if head is the
+    root, and inner is -1 if mod is the modifier nearest to head on its side.
+    """
 
     grand: Words
     head: Words
     inner: Words
-    outer: Words
+    mod: Words
     score: Scores
+
+
+#: Stands for any word, or none.
+ANY = -2
 
 
 class Parts(NamedTuple):
-    """All parts of a problem, by kind."""
+    """All parts of a problem, by kind; those of `ogc` fire if mod is the outermost on its side."""
 
-    sib: Siblings
-    gc: Grandchildren
-    ogc: OuterGrandchildren
-    gsib: GrandSiblings
+    sib: Part
+    gc: Part
+    ogc: Part
+    gsib: Part
+
+
+#: The kinds of part, in the order of `Parts`, and the number of the one of outermost modifiers.
+KINDS = Parts._fields
+OUTERMOST = KINDS.index("ogc")
 
 
 class Factors(NamedTuple):
@@ -99,22 +84,18 @@ class Counts(NamedTuple):
     score: Scores
 
 
-#: Prefix of the array names → class of the kind of part.
-KINDS: dict[str, type] = {
-    "sib": Siblings,
-    "gc": Grandchildren,
-    "ogc": OuterGrandchildren,
-    "gsib": GrandSiblings,
-}
-
-
 def names_of(prefix: str, kind: type) -> tuple[str, ...]:
     """Return the flat names of the arrays of a kind in a problem."""
     return tuple(f"{prefix}_{field}" for field in kind._fields)  # type: ignore[attr-defined]
 
 
 #: Flat names of the arrays of each kind of part: words, then scores.
-PART_NAMES = {prefix: names_of(prefix, kind) for prefix, kind in KINDS.items()}
+PART_NAMES = {
+    "sib": ("sib_head", "sib_inner", "sib_outer", "sib_score"),
+    "gc": ("gc_grand", "gc_head", "gc_mod", "gc_score"),
+    "ogc": ("ogc_grand", "ogc_head", "ogc_mod", "ogc_score"),
+    "gsib": ("gsib_grand", "gsib_head", "gsib_inner", "gsib_outer", "gsib_score"),
+}
 
 
 def take_sets(
@@ -127,7 +108,7 @@ def take_sets(
 
 
 def rows_of(part: Iterable[NDArray[Any]]) -> list[tuple[Any, ...]]:
-    """Return the parts of a kind as plain numbers: the words and the score of each."""
+    """Return parts as plain numbers: the columns of a `Part`, row by row."""
     return list(zip(*(column.tolist() for column in part)))
 
 
@@ -202,11 +183,17 @@ class ProblemArrays:
 
     @cached_property
     def parts(self) -> Parts:
-        """Parts by kind: ``parts.sib.head`` is ``sib_head``."""
-        values = self.__dict__
-        return Parts(
-            *(KINDS[kind](*[values[name] for name in names]) for kind, names in PART_NAMES.items())
-        )
+        """Parts by kind: ``parts.sib.mod`` is ``sib_outer``."""
+        return Parts(*(Part(*columns) for columns in self._parts()))
+
+    def _parts(self) -> tuple[tuple[Any, ...], ...]:
+        p = self
+        return (
+            (_any(p.sib_head), p.sib_head, p.sib_inner, p.sib_outer, p.sib_score),
+            (p.gc_grand, p.gc_head, _any(p.gc_head), p.gc_mod, p.gc_score),
+            (p.ogc_grand, p.ogc_head, _any(p.ogc_head), p.ogc_mod, p.ogc_score),
+            (p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score),
+        )  # fmt: skip
 
     @cached_property
     def factors(self) -> Factors:
@@ -220,9 +207,12 @@ class ProblemArrays:
 
     def plain(self) -> tuple[tuple[Any, ...], ...]:
         """Return `arcs`, `parts`, `factors` and `counts` for kernels (see `bbparse.jit.plain`)."""
-        values = self.__dict__
-        arcs, *parts, factors, counts = [group(values) for group in _GROUPS]
-        return arcs, tuple(parts), factors, counts
+        p = self
+        return (
+            (p.arc_head, p.arc_mod, p.arc_score, p.arc_state), self._parts(),
+            (p.factor_ptr, p.factor_arcs, p.factor_score),
+            (p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score),
+        )  # fmt: skip
 
     @classmethod
     def trusted(
@@ -258,27 +248,33 @@ class ProblemArrays:
         self.__dict__.update(values)
 
 
+def _any(words: Words) -> Words:
+    """Return a column of `ANY` for as many parts."""
+    global _ANY
+    if len(words) > len(_ANY):
+        _ANY = np.full(2 * len(words), ANY, np.int32)
+        _ANY.setflags(write=False)
+    return _ANY[: len(words)]
+
+
 #: Names of all fields of a problem.
 FIELDS = tuple(field.name for field in fields(ProblemArrays))
-_NAMES = [
-    names_of(prefix, kind)
-    for prefix, kind in {"arc": Arcs, **KINDS, "factor": Factors, "count": Counts}.items()
-]
-_GROUPS = [itemgetter(*names) for names in _NAMES]
 #: Flat name → dtype, for all arrays except the labels of arcs.
 DTYPES: dict[str, type] = {
     name: np.float64 if name.endswith("_score")
     else np.int64 if name.endswith("_ptr")
     else np.int8 if name == "arc_state"
     else np.int32
-    for name in chain(*_NAMES)
+    for name in FIELDS
+    if name not in ("n_words", "arc_label", "projective", "single_root", "quantum")
 }  # fmt: skip
 
 _EMPTY: dict[type, NDArray[Any]] = {
     dtype: np.zeros(int(dtype is np.int64), dtype) for dtype in DTYPES.values()
 }
 _FREE = np.zeros(4096, dtype=np.int8)  # states of arcs that are neither required nor forbidden
+_ANY = np.full(4096, ANY, np.int32)
 _DEFAULTS: dict[str, Any] = {name: _EMPTY[dtype] for name, dtype in DTYPES.items()}
 _DEFAULTS.update(arc_label=None, projective=True, single_root=True, quantum=0.0)
-for _array in (*_EMPTY.values(), _FREE):
+for _array in (*_EMPTY.values(), _FREE, _ANY):
     _array.setflags(write=False)

@@ -111,11 +111,8 @@ class Reduction:
 
     def _arcs_of(self, kind: str, row: int) -> list[tuple[int, int]]:
         """Return the pairs of words that a part joins."""
-        names = PART_NAMES[kind]
-        words = {name.split("_")[1]: int(getattr(self.problem, name)[row]) for name in names[:-1]}
-        h, m = words["head"], words.get("mod", words.get("outer", -1))
-        pairs = [(h, m), (words.get("grand", -1), h), (h, words.get("inner", -1))]
-        return [pair for pair in pairs if min(pair) >= 0]
+        grand, h, inner, m = (int(words[row]) for words in getattr(self.problem.parts, kind)[:-1])
+        return [pair for pair in ((h, m), (grand, h), (h, inner)) if min(pair) >= 0]
 
     def _between(self, kind: str, row: int) -> list[tuple[int, int]]:
         """Return the remaining pairs of words that exclude a part."""
@@ -138,18 +135,11 @@ class Reduction:
         """Return for each kind of part the scores, the possible parts, and maxima by modifier."""
         result = {}
         p = self.problem
-        for kind, names in PART_NAMES.items():
-            *words, score = (getattr(p, name) for name in names)
+        for kind, (grand, head, inner, mod, score) in p.parts._asdict().items():
             if not len(score):
                 continue
-            by_name = {name.split("_")[1]: word for name, word in zip(names, words)}
-            head, mod = by_name["head"], words[-1]
-            possible = self._joined(head, mod)
-            for above, below in (
-                (by_name.get("grand", mod[:0]), head), (head, by_name.get("inner", mod[:0])),
-            ):  # fmt: skip
-                if len(above) == len(below):
-                    possible &= self._joined(above, below)
+            possible = self._joined(head, mod) & self._joined(grand, head)
+            possible &= self._joined(head, inner)
             alone = np.array([len(heads) == 1 for heads in self._heads])
             peaks = np.zeros(p.n_words + 1)
             np.maximum.at(peaks, mod[possible], score[possible])
@@ -222,7 +212,7 @@ class Reduction:
             rivals[arcs] = False
             dead |= self.alive & rivals
         for kind, (score, may, peaks) in parts.items():
-            mod = getattr(p, PART_NAMES[kind][-2])
+            mod = getattr(p.parts, kind).mod
             for m in np.flatnonzero(peaks > max_loss).tolist():
                 rows = np.flatnonzero(may & (mod == m) & (score >= peaks[m] - max_loss))
                 if len(rows) == 1:
@@ -273,12 +263,12 @@ class Reduction:
             changes["count_score"][where] = (table - table.max()) * unit
             constants.append(float(table.max()))
         for kind, (score, may, peaks, sure) in parts.items():
-            names = PART_NAMES[kind]
+            names, mod = PART_NAMES[kind], getattr(p.parts, kind).mod
             constants += score[sure].tolist()
-            peaks[getattr(p, names[-2])[sure]] = 0.0  # that is among the constants
+            peaks[mod[sure]] = 0.0  # that is among the constants
             kept = (may | (score == NEG)) & ~sure  # others may be out of any proportion to the unit
             changes |= {name: getattr(p, name)[kept] for name in names[:-1]}
-            out = peaks[changes[names[-2]]] - 2.0 * max_loss
+            out = peaks[mod[kept]] - 2.0 * max_loss
             changes[names[-1]] = np.where(score[kept] > NEG, score[kept], out) * unit
         constants += p.factor_score[certain].tolist()
         if NEG in constants:
@@ -345,13 +335,19 @@ class Reduction:
     def _choose(self) -> tuple[list[Choice], list[Choice]]:
         """Return the choices that raise the score of trees, and those that lower it."""
         p = self.problem
-        gains, losses = [], []
+        gains: list[Choice] = []
+        losses: list[Choice] = []
+
+        def choose(scores: Floats, chosen: list[tuple[str, int, int]]) -> None:
+            """Add the best of several choices over the second best, and the last below the best."""
+            order = np.argsort(-scores, kind="stable").tolist()
+            best, second, last = (float(scores[order[i]]) for i in (0, 1, -1))
+            gains.append(Choice(best - second, *chosen[order[0]]))
+            losses.append(Choice(best - last, *chosen[order[-1]]))
+
         for m in np.flatnonzero(self._choices > 1).tolist():
             into = np.flatnonzero(self.alive & (p.arc_mod == m))
-            into = into[np.argsort(-p.arc_score[into], kind="stable")]
-            best, second, last = (float(p.arc_score[into[i]]) for i in (0, 1, -1))
-            gains.append(Choice(best - second, "arc", int(into[0])))
-            losses.append(Choice(best - last, "arc", int(into[-1])))
+            choose(p.arc_score[into], [("arc", a, 0) for a in into.tolist()])
         possible, certain = self._factors()
         scored = {"factor": (p.factor_score, possible & ~certain & (p.factor_score > NEG))}
         for kind, (score, may, _) in self._parts().items():
@@ -361,9 +357,7 @@ class Reduction:
                 choice = Choice(abs(float(score[row])), kind, row)
                 (gains if score[row] > 0.0 else losses).append(choice)
         for c, (_, table) in enumerate(self._counts()):
-            order = np.argsort(-table, kind="stable")[: int((table > NEG).sum())].tolist()
-            if len(order) > 1:
-                best, second, last = (float(table[order[i]]) for i in (0, 1, -1))
-                gains.append(Choice(best - second, "count", c, order[0]))
-                losses.append(Choice(best - last, "count", c, order[-1]))
+            numbers = np.flatnonzero(table > NEG)
+            if len(numbers) > 1:
+                choose(table[numbers], [("count", c, k) for k in numbers.tolist()])
         return gains, losses

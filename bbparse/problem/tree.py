@@ -10,13 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem.check import as_ints, check_range
-from bbparse.problem.parts import (
-    Grandchildren,
-    GrandSiblings,
-    OuterGrandchildren,
-    ProblemArrays,
-    Siblings,
-)
+from bbparse.problem.parts import ANY, OUTERMOST, ProblemArrays
 
 
 def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:
@@ -76,42 +70,27 @@ def _neighbours(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     A word is outermost if its head has no further modifier on that side. Both arrays have n + 1
     elements.
     """
-    inner = np.full(len(heads), -1, dtype=np.int32)
-    outermost = np.ones(len(heads), dtype=np.bool_)
-    nearest: dict[tuple[int, bool], int] = {}
-    # Left modifiers are visited from the outside in, right modifiers from the inside out.
-    for m in range(1, len(heads)):
-        side = (int(heads[m]), m < heads[m])
-        sibling = nearest.get(side)
-        if sibling is not None:
-            if side[1]:
-                inner[sibling] = m
-                outermost[m] = False
-            else:
-                inner[m] = sibling
-                outermost[sibling] = False
-        nearest[side] = m
+    words = np.arange(len(heads))
+    right = words > heads
+    order = np.lexsort((np.abs(words - heads), right, heads))
+    first, second = order[:-1], order[1:]
+    adjacent = (heads[first] == heads[second]) & (right[first] == right[second])
+    first, second = first[adjacent], second[adjacent]
+    inner, outermost = np.full(len(heads), -1, np.int32), np.ones(len(heads), np.bool_)
+    inner[second], outermost[first] = first, False
     return inner, outermost
 
 
 def fired_parts(problem: ProblemArrays, heads: NDArray[np.int32]) -> list[NDArray[np.bool_]]:
     """Return which parts of each kind are in a tree, in the order of the fields of `Parts`."""
     inner, outermost = _neighbours(heads)
-    sib, gc, ogc, gsib = problem.parts
-
-    def siblings(part: Siblings | GrandSiblings) -> NDArray[np.bool_]:
-        return (heads[part.outer] == part.head) & (inner[part.outer] == part.inner)
-
-    def grandchildren(part: Grandchildren | OuterGrandchildren) -> NDArray[np.bool_]:
-        return (heads[part.head] == part.grand) & (heads[part.mod] == part.head)
-
-    # The head of the root is -1 both in `heads` and in gsib_grand.
-    return [
-        siblings(sib),
-        grandchildren(gc),
-        grandchildren(ogc) & outermost[ogc.mod],
-        siblings(gsib) & (heads[gsib.head] == gsib.grand),
-    ]
+    fired = []
+    for kind, (grand, head, before, mod, _) in enumerate(problem.parts):
+        # the head of the root is -1 both in `heads` and in the parts
+        on = (heads[mod] == head) & ((grand == ANY) | (heads[head] == grand))
+        on &= (before == ANY) | (before == inner[mod])
+        fired.append(on & outermost[mod] if kind == OUTERMOST else on)
+    return fired
 
 
 def fired_factors(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -150,12 +150,7 @@ class Automata(Reading):
         if not self.single_root:
             return max((self._side(-1, 0, mods, must | {m}, pays) for m in mods), default=NONE)
         only = [m for m in mods if must <= {m}]
-        return max((self._link(-1, 0, -1, m) - pays[m] for m in only), default=NONE)
-
-    def _link(self, g: int, h: int, inner: int, m: int) -> int:
-        """Return the score that modifier m adds after ``inner``; -1: m is the nearest to h."""
-        score = self.sib.get((h, inner, m), 0) + self.gsib.get((g, h, inner, m), 0)
-        return score + self.gc.get((g, h, m), 0)
+        return max((self.link(-1, 0, -1, m) - pays[m] for m in only), default=NONE)
 
     def _side(
         self, g: int, h: int, mods: list[int], must: frozenset[int], pays: Mapping[int, int]
@@ -163,7 +158,7 @@ class Automata(Reading):
         """Return the score of the best chain of modifiers on one side, given from near to far."""
         chains: list[tuple[int, int]] = [(-1, 0)]  # last modifier and score of each chain
         for m in mods:
-            best = max(before + self._link(g, h, inner, m) for inner, before in chains)
+            best = max(before + self.link(g, h, inner, m) for inner, before in chains)
             if m in must:
                 chains.clear()
             chains.append((m, best - pays[m]))

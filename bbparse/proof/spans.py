@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
-from bbparse.problem.parts import ProblemArrays, rows_of
+from bbparse.problem.parts import ANY, ProblemArrays, rows_of, set_rows
 from bbparse.proof.exact import NONE, exists, rounded, whole
 
 
@@ -35,8 +34,14 @@ class Reading:
         tables: list[dict[tuple[int, ...], int]] = [{} for _ in problem.parts]
         for table, part in zip(tables, problem.parts if scored else ()):
             for *words, score in rows_of(part):  # scores of repeated parts are added
-                table[tuple(words)] = table.get(tuple(words), 0) + whole(score)
+                key = tuple(word for word in words if word != ANY)
+                table[key] = table.get(key, 0) + whole(score)
         self.sib, self.gc, self.ogc, self.gsib = tables
+
+    def link(self, g: int, h: int, inner: int, m: int) -> int:
+        """Return the score that modifier m adds after ``inner`` to h, whose own head is g."""
+        score = self.sib.get((h, inner, m), 0) + self.gsib.get((g, h, inner, m), 0)
+        return score + self.gc.get((g, h, m), 0)
 
 
 class Trees(Reading):
@@ -48,15 +53,12 @@ class Trees(Reading):
         self.projective = p.projective
         self.score: list[float] = p.arc_score.tolist()
         self.state: list[int] = p.arc_state.tolist()
-        arcs, ptr = p.factor_arcs.tolist(), p.factor_ptr.tolist()
-        self.factor_ptr: list[int] = ptr
-        self.factors: list[list[int]] = [arcs[a:b] for a, b in pairwise(ptr)]
+        self.factor_ptr: list[int] = p.factor_ptr.tolist()
+        self.factors = [arcs for arcs, _ in set_rows(p, "factor")]
         self.weights: list[float] = p.factor_score.tolist()
-        arcs, ptr = p.count_arcs.tolist(), p.count_ptr.tolist()
-        self.count_ptr: list[int] = ptr
-        self.sets: list[list[int]] = [arcs[a:b] for a, b in pairwise(ptr)]
-        scores, ptr = p.count_score.tolist(), p.count_score_ptr.tolist()
-        self.tables: list[list[float]] = [scores[a:b] for a, b in pairwise(ptr)]
+        counts = set_rows(p, "count")
+        self.count_ptr: list[int] = p.count_ptr.tolist()
+        self.sets, self.tables = [arcs for arcs, _ in counts], [scores for _, scores in counts]
 
     def fault(self, arcs: Sequence[int]) -> str:
         """Return why arcs, one into each word, are no feasible tree; "" if they are one."""
@@ -218,19 +220,11 @@ class _Chart:
         """Return the head that a half span records: h, or -1 without grandchildren."""
         return h if self.spans.by_grand else -1
 
-    def _parts(self, g: int, h: int, inner: int, m: int) -> int:
-        """Return the score of all parts that the arc h → m completes, given g and ``inner``."""
-        s = self.spans
-        score = s.sib.get((h, inner, m), 0)
-        if s.by_grand:
-            score += s.gc.get((g, h, m), 0) + s.gsib.get((g, h, inner, m), 0)
-        return score
-
     def _first(self, g: int, h: int, m: int) -> Pair:
         """Build the item of h with m as nearest modifier; words between them are under m."""
         next_to_head = h + 1 if m > h else h - 1
         inside = self.half.get((self._above(h), m, next_to_head), _NOTHING)
-        return _plus(_join(inside, self.arcs[h, m]), self._parts(g, h, -1, m))
+        return _plus(_join(inside, self.arcs[h, m]), self.spans.link(g, h, -1, m))
 
     def _open(self, g: int, h: int, m: int) -> None:
         best = self._first(g, h, m)
@@ -239,7 +233,7 @@ class _Chart:
                 before = self.open.get((g, h, inner))
                 if before is not None:
                     both = _join(_join(before, self._between(h, inner, m)), self.arcs[h, m])
-                    best = _better(best, _plus(both, self._parts(g, h, inner, m)))
+                    best = _better(best, _plus(both, self.spans.link(g, h, inner, m)))
         if _some(best):
             self.open[g, h, m] = best
 

@@ -28,10 +28,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 NO_ARCS = np.empty(0, np.int32)
 
-#: Tasks at a node: bound it; bound it and return its state even if it is closed; find first trees
-#: (:func:`bbparse.bounding.incumbents.lower_bound_start`).
-BOUND, WATCH, START = 2, 3, 4
-
 #: Oracle calls for each call in the settings, by whether trees are projective. A call of the
 #: automata is cheaper than a call of the chart, and more of them are needed.
 CALLS = {True: 1, False: 12}
@@ -166,10 +162,8 @@ class Lagrangian(Bounder[Subspace]):
         calls = self.settings.root_calls if node.depth == 0 else self.settings.node_calls
         calls *= self._calls
         watch = self._watch
-        bounded = self._call(
-            BOUND if watch is None else WATCH, node, calls,
-            NOT_RECORDED if watch is None else watch.record(calls),
-        )  # fmt: skip
+        record = NOT_RECORDED if watch is None else watch.record(calls)
+        bounded = self._call((True, watch is not None), node, calls, record)
         if bounded is None:
             node.bound = -np.inf
             return
@@ -225,7 +219,7 @@ class Lagrangian(Bounder[Subspace]):
             self._watch.branched(node, children)
 
     def _call(
-        self, task: int, node: Subspace, calls: int, record: tuple[Any, ...]
+        self, tasks: tuple[bool, bool], node: Subspace, calls: int, record: tuple[Any, ...]
     ) -> BoundedNode | None:
         s = self.settings
         limits = (
@@ -234,10 +228,10 @@ class Lagrangian(Bounder[Subspace]):
             float(max(1, self.full_size)),
         )  # fmt: skip
         return self._call_node(
-            task, node.state, node.dead, self.best, limits, self.counters, record
+            tasks, (node.state, node.dead), self.best, limits, self.counters, record
         )
 
     def _first_trees(self, calls: int) -> None:
         """Search for trees before the root is bounded."""
         if calls:
-            self._call(START, self.root, calls, NOT_RECORDED)
+            self._call((False, False), self.root, calls, NOT_RECORDED)

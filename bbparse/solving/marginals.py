@@ -1,4 +1,4 @@
-"""Max-marginals of a projective problem: the score of the best tree with each arc."""
+"""Max-marginals of a problem: the score of the best tree with each arc."""
 
 from __future__ import annotations
 
@@ -8,25 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.oracle.projective.build import build_chart
-from bbparse.oracle.projective.calls import chart_best, chart_scratch, chart_with_each
-from bbparse.oracle.projective.recurrences import recurrence_for
-from bbparse.oracle.projective.weights import index_groups, weight_tables
+from bbparse.oracle.trees import Arborescences, ProjectiveTrees
 from bbparse.problem import Problem
-from bbparse.problem.parts import (
-    Arcs,
-    Counts,
-    Factors,
-    Grandchildren,
-    GrandSiblings,
-    OuterGrandchildren,
-    Parts,
-    Siblings,
-)
-from bbparse.solving.rescore import rescore_trees
+from bbparse.problem.parts import set_fields
+from bbparse.problem.tree import heads_of
+from bbparse.solving.rescore import rescore
 
 Floats = NDArray[np.float64]
-NEG = -np.inf
 
 
 class Marginals(NamedTuple):
@@ -62,58 +50,19 @@ def factors_as_arcs(n_arcs, factors, tree):
     return own
 
 
-@kernel
-def _marginals(mode, n, single_root, arcs, parts, factors, heads, trees):
-    """Compute `max_marginals` of a tree: ``heads`` int32[1, n + 1], ``trees`` int32[1, n].
-
-    The other records are plain tuples.
-    """
-    given = Arcs(*arcs)
-    sib, gc, ogc, gsib = parts
-    named = Parts(
-        Siblings(*sib), Grandchildren(*gc), OuterGrandchildren(*ogc), GrandSiblings(*gsib)
-    )
-    n_arcs = given.head.shape[0]
-    own = factors_as_arcs(n_arcs, Factors(*factors), trees[0])
-    required = np.zeros(n + 1, np.int32)
-    for a in range(n_arcs):
-        required[given.mod[a]] += given.state[a] == 1
-    score = np.empty(n_arcs)
-    for a in range(n_arcs):
-        rivals = required[given.mod[a]]
-        dead = given.state[a] == -1 or rivals > 1 or (rivals == 1 and given.state[a] != 1)
-        score[a] = NEG if dead else given.score[a] + own[a]
-    index = index_groups(n, given.head, given.mod)
-    weights = weight_tables(n, given.head, given.mod, mode, index, named)
-    chart = build_chart(
-        n, given.head, given.mod, mode, single_root, index, weights,
-        np.arange(n_arcs + 1).astype(np.int32),
-    )  # fmt: skip
-    scratch, each = chart_scratch(chart), np.full(n_arcs, NEG)
-    if chart_best(chart, scratch, score) > NEG:
-        chart_with_each(chart, scratch, score, each)
-    rest, nothing = np.empty((3, 1)), np.empty(0, np.int32)
-    rescore_trees(
-        n, given, named, Factors(np.zeros(1, np.int64), nothing, np.empty(0)),
-        Counts(np.zeros(1, np.int64), nothing, np.zeros(1, np.int64), np.empty(0)),
-        heads, trees, rest,
-    )  # fmt: skip
-    return own, each, rest[0, 0]
-
-
 def max_marginals(problem: Problem, arcs: NDArray[np.int32]) -> Marginals:
     """Compute max-marginals with factors replaced by arc scores (`factors_as_arcs`).
 
-    The problem must be projective and without labels, its arcs sorted by head and modifier.
     ``arcs`` int32[n] are the arcs of the tree in which the replacement is exact. Count factors are
-    ignored.
+    ignored. So are the parts of a problem that allows crossing arcs, for which the results are
+    upper bounds.
     """
     p = problem
-    heads = np.full((1, p.n_words + 1), np.int32(-1))
-    heads[0, 1:] = p.arc_head[arcs]
-    plain_arcs, parts, factors, _ = p.plain()
-    own, each, rest = _marginals(
-        recurrence_for(p, None).mode, p.n_words, p.single_root, plain_arcs, parts, factors,
-        heads, arcs[np.newaxis].copy(),
-    )  # fmt: skip
-    return Marginals(each, float(own[arcs].sum()) + float(rest))
+    own = factors_as_arcs(len(p.arc_head), p.factors, arcs)
+    if not p.projective:
+        each = Arborescences(p).with_each(own)
+        return Marginals(each, float(own[arcs].sum()) + float(p.arc_score[arcs].sum()))
+    plain = p.changed(**set_fields("factor", ()), **set_fields("count", ()))
+    tree = arcs[np.newaxis]
+    rest = float(rescore(plain, tree, heads_of(p, tree))[0, 0])
+    return Marginals(ProjectiveTrees(p).with_each(own), float(own[arcs].sum()) + rest)

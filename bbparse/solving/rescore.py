@@ -12,23 +12,28 @@ from numpy.typing import NDArray
 
 from bbparse.jit import inlined, kernel
 from bbparse.problem import Problem
+from bbparse.problem.parts import ANY
 
 
-@inlined
-def _add(total, low, size, least, value):
-    """Add a value to a compensated sum of two doubles (Neumaier 1974): nearly exact in any order.
+@kernel
+def _add_up(terms):
+    """Add up terms nearly exactly, in any order, by two doubles (Neumaier 1974).
 
-    The sum of magnitudes and the smallest nonzero magnitude are updated too.
+    Returns the sum, the sum of the magnitudes, and the smallest nonzero magnitude (inf: none).
     """
-    new = total + value
-    if abs(total) >= abs(value):
-        low += (total - new) + value
-    else:
-        low += (value - new) + total
-    own = abs(value)
-    if 0.0 < own < least:
-        least = own
-    return new, low, size + own, least
+    total, low, size, least = 0.0, 0.0, 0.0, np.inf
+    for value in terms:
+        new = total + value
+        if abs(total) >= abs(value):
+            low += (total - new) + value
+        else:
+            low += (value - new) + total
+        total = new
+        magnitude = abs(value)
+        size += magnitude
+        if 0.0 < magnitude < least:
+            least = magnitude
+    return total + low if total > -np.inf else total, size, least
 
 
 @kernel
@@ -94,8 +99,33 @@ def _fires(factors, c, arc_mod, tree):
     return True
 
 
+@inlined
+def _list_parts(part, rows, outermost, m, heads, above, terms, used):
+    """Write the scores of the parts that fire at modifier m; return the number of terms so far.
+
+    ``rows`` are those of `_by_arc`, ``above`` those of `tree_parts`; if ``outermost``, parts fire
+    only if m is the farthest modifier on its side.
+    """
+    last, before = rows
+    grand, inner, farthest = above
+    h = heads[m]
+    i = last[_place(h, m, last)]
+    while i >= 0:
+        if (
+            part.mod[i] == m
+            and part.head[i] == h
+            and (part.grand[i] == ANY or part.grand[i] == grand[m])
+            and (part.inner[i] == ANY or part.inner[i] == inner[m])
+            and (farthest[m] == 1 or not outermost)
+        ):
+            terms[used] = part.score[i]
+            used += 1
+        i = before[i]
+    return used
+
+
 @kernel
-def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):  # noqa: C901 – one case for each kind of part
+def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
     """Score trees, ``trees`` int32[K, n] with ``heads`` int32[K, n+1]; write ``out`` float64[3, K].
 
     The rows of ``out`` are φ, the sum of the magnitudes of all terms of a tree, and the smallest
@@ -103,60 +133,41 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):  # noqa: 
     those of the problem.
     """
     sib, gc, ogc, gsib = parts
-    last_sib, before_sib = _by_arc(n, sib.head, sib.outer)
-    last_gc, before_gc = _by_arc(n, gc.head, gc.mod)
-    last_ogc, before_ogc = _by_arc(n, ogc.head, ogc.mod)
-    last_gsib, before_gsib = _by_arc(n, gsib.head, gsib.outer)
-    first_head = np.empty(factors.score.shape[0], np.int32)
-    first_mod = np.empty(factors.score.shape[0], np.int32)
-    for c in range(first_mod.shape[0]):
+    of_sib, of_gc = _by_arc(n, sib.head, sib.mod), _by_arc(n, gc.head, gc.mod)
+    of_ogc, of_gsib = _by_arc(n, ogc.head, ogc.mod), _by_arc(n, gsib.head, gsib.mod)
+    n_factors, n_counts = factors.score.shape[0], counts.ptr.shape[0] - 1
+    first_head, first_mod = np.empty(n_factors, np.int32), np.empty(n_factors, np.int32)
+    n_parts = sib.head.shape[0] + gc.head.shape[0] + ogc.head.shape[0] + gsib.head.shape[0]
+    for c in range(n_factors):
         a = factors.arcs[factors.ptr[c]]
         first_head[c], first_mod[c] = arcs.head[a], arcs.mod[a]
     last_factor, before_factor = _by_arc(n, first_head, first_mod)
+    terms = np.empty(n + n_parts + n_factors + n_counts)
     for t in range(trees.shape[0]):
-        head = heads[t]
-        _, inner, outermost = tree_parts(head)
-        score, low, size, least = 0.0, 0.0, 0.0, np.inf
+        used = n
         for m in range(n):
-            score, low, size, least = _add(score, low, size, least, arcs.score[trees[t, m]])
+            terms[m] = arcs.score[trees[t, m]]
+        head = heads[t]
+        above = tree_parts(head)
         for m in range(1, n + 1):
-            h = head[m]
-            i = last_sib[_place(h, m, last_sib)]
-            while i >= 0:
-                if sib.outer[i] == m and sib.head[i] == h and inner[m] == sib.inner[i]:
-                    score, low, size, least = _add(score, low, size, least, sib.score[i])
-                i = before_sib[i]
-            i = last_gc[_place(h, m, last_gc)]
-            while i >= 0:
-                if gc.mod[i] == m and gc.head[i] == h and head[h] == gc.grand[i]:
-                    score, low, size, least = _add(score, low, size, least, gc.score[i])
-                i = before_gc[i]
-            i = last_ogc[_place(h, m, last_ogc)]
-            while i >= 0:
-                if ogc.mod[i] == m and ogc.head[i] == h and head[h] == ogc.grand[i]:
-                    if outermost[m] == 1:
-                        score, low, size, least = _add(score, low, size, least, ogc.score[i])
-                i = before_ogc[i]
-            i = last_gsib[_place(h, m, last_gsib)]
-            while i >= 0:
-                if gsib.outer[i] == m and gsib.head[i] == h and inner[m] == gsib.inner[i]:
-                    if h == 0 or head[h] == gsib.grand[i]:
-                        score, low, size, least = _add(score, low, size, least, gsib.score[i])
-                i = before_gsib[i]
-            c = last_factor[_place(h, m, last_factor)]
+            used = _list_parts(sib, of_sib, False, m, head, above, terms, used)
+            used = _list_parts(gc, of_gc, False, m, head, above, terms, used)
+            used = _list_parts(ogc, of_ogc, True, m, head, above, terms, used)
+            used = _list_parts(gsib, of_gsib, False, m, head, above, terms, used)
+            c = last_factor[_place(head[m], m, last_factor)]
             while c >= 0:
                 if first_mod[c] == m and _fires(factors, c, arcs.mod, trees[t]):
-                    score, low, size, least = _add(score, low, size, least, factors.score[c])
+                    terms[used] = factors.score[c]
+                    used += 1
                 c = before_factor[c]
-        for c in range(counts.ptr.shape[0] - 1):
+        for c in range(n_counts):
             number = 0
             for i in range(counts.ptr[c], counts.ptr[c + 1]):
                 a = counts.arcs[i]
                 number += trees[t, arcs.mod[a] - 1] == a
-            value = counts.score[counts.score_ptr[c] + number]
-            score, low, size, least = _add(score, low, size, least, value)
-        out[0, t] = score + low if score > -np.inf else score
-        out[1, t], out[2, t] = size, least
+            terms[used] = counts.score[counts.score_ptr[c] + number]
+            used += 1
+        out[0, t], out[1, t], out[2, t] = _add_up(terms[:used])
 
 
 def rescore(problem: Problem, arcs: NDArray[np.int32], heads: NDArray[np.int32]) -> NDArray:

@@ -39,17 +39,8 @@ from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.calls import Projective
 from bbparse.oracle.projective.weights import index_groups, take_factors, weight_tables
 from bbparse.problem import Problem
-from bbparse.problem.parts import (
-    Arcs,
-    Counts,
-    Factors,
-    Grandchildren,
-    GrandSiblings,
-    OuterGrandchildren,
-    Parts,
-    Siblings,
-)
-from bbparse.search.lagrangian import BOUND, NO_ARCS, START, WATCH, BoundedNode, Called
+from bbparse.problem.parts import Arcs, Counts, Factors, Part, Parts
+from bbparse.search.lagrangian import NO_ARCS, BoundedNode, Called
 from bbparse.search.observer import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
@@ -58,15 +49,17 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 NEG = -np.inf
 
-#: Tasks of a call: make a root; make and bound it; score trees. The tasks at other nodes have the
-#: numbers between (:mod:`bbparse.search.lagrangian`).
-_MAKE, _SOLVE, _SCORE = 0, 1, 5
-
 
 class Choices(NamedTuple):
-    """The task of a call, and the flags of its problem."""
+    """What a call is to do, and the flags of its problem.
 
-    task: int
+    A call makes a root, or restricts its parent's state; or if it has neither to make nor to bound
+    a node, it looks for first trees (:func:`bbparse.bounding.incumbents.lower_bound_start`).
+    """
+
+    make: bool  # make a root
+    bound: bool  # bound the node
+    keep: bool  # return the node even if it is closed
     n_words: int
     labelled: bool
     projective: bool
@@ -147,9 +140,7 @@ def _given(problem):
     """Name the records of a problem."""
     arcs, parts, factors, counts = problem
     sib, gc, ogc, gsib = parts
-    named = Parts(
-        Siblings(*sib), Grandchildren(*gc), OuterGrandchildren(*ogc), GrandSiblings(*gsib)
-    )
+    named = Parts(Part(*sib), Part(*gc), Part(*ogc), Part(*gsib))
     return Given(Arcs(*arcs), named, Factors(*factors), Counts(*counts))
 
 
@@ -208,22 +199,22 @@ def _lacking(parent, dead):
 @kernel
 def _call(kind, problem, choices, parent, dead, best, limits, watched):
     """See :func:`call_projective`; ``kind`` selects the oracle."""
-    task, n = choices.task, choices.n_words
+    n = choices.n_words
     counters, record = watched
     node, order, slack, hard, moved = Made(parent, dead, limits.slack, limits.hard, 0)
     work, full_size = limits.work, limits.full_size
-    if task < BOUND:
+    if choices.make:
         node, order, slack, hard, moved = _made(kind, problem, choices)
         full_size = float(size_of(node.oracle))
         counters[3] = slack
         work /= max(1.0, full_size)
-    elif task < START:
+    elif choices.bound:
         node = _lacking(parent, dead)
-    elif task == START:
+    else:
         lower_bound_start(node, best, limits, counters)
     verdict = Verdict(WAITS, np.inf, -1, NEG, best.trees[0], slack)
     closed = False
-    if _SOLVE <= task <= WATCH:
+    if choices.bound:
         verdict = bound_node(
             node, best, Limits(
                 limits.method, limits.calls, work, limits.until, limits.eliminate_every,
@@ -232,7 +223,7 @@ def _call(kind, problem, choices, parent, dead, best, limits, watched):
         )  # fmt: skip
         floor = floor_to_beat(best, limits.quantum, verdict.slack)
         closed = verdict.status == CLOSED or verdict.bound < floor
-    found = best.found[0] if task == _SCORE or (closed and task == _SOLVE) else 0
+    found = best.found[0] if closed and choices.make else 0
     heads = np.full((found, n + 1), np.int32(-1))
     trees, exact = np.empty((found, n), np.int32), np.empty((3, found))
     for t in range(found):
@@ -245,7 +236,7 @@ def _call(kind, problem, choices, parent, dead, best, limits, watched):
             n, problem.arcs, problem.parts, problem.factors, problem.counts, heads, trees, exact
         )
     scored = (heads, trees, exact)
-    if task > WATCH or (closed and task < WATCH):
+    if (closed and not choices.keep) or not (choices.make or choices.bound):
         return scored, full_size, None
     if not closed:
         node = copy_node(node)  # trimmed, to save memory while the node waits
@@ -257,21 +248,20 @@ def _call(kind, problem, choices, parent, dead, best, limits, watched):
 
 @kernel
 def call_projective(mode, problem, choices, parent, best, limits, counters, record):
-    """Make and bound the root of a projective problem, or do another task at one of its nodes.
+    """Make and bound the root of a projective problem, or bound one of its nodes.
 
     Arguments are plain tuples of the fields of records, because numba spends microseconds on each
     named tuple: ``problem`` is `Problem.plain`; the others are :class:`Choices` and those of
     :mod:`bbparse.bounding.state`. ``mode`` selects the recurrence. ``parent`` is the state of a
-    node's parent, from `plain_node`, which does not change, and int32[] the parent's arcs that die;
-    if trees are scored, they are all arcs. At the root, slack, hard weight and full size are
-    computed here, and the work limit counts positions of the oracle. ``counters`` float64[4] are
-    those of `bound_node`, and the slack.
+    node's parent, from `plain_node`, which does not change, and int32[] the parent's arcs that die.
+    At the root, slack, hard weight and full size are computed here, and the work limit counts
+    positions of the oracle. ``counters`` float64[4] are those of `bound_node`, and the slack.
 
-    The first result is the trees, if the root is closed or trees are scored: heads int32[K, n + 1],
-    arcs of the problem int32[K, n], and the scores of `rescore_trees` float64[3, K], best tree
-    first. The second is the size of the oracle at the root, 0 if some word has no arc. The last has
-    the fields of a `BoundedNode`; None if the node is closed and not watched, or the task
-    does not bound it.
+    The first result is the trees, if the root is closed: heads int32[K, n + 1], arcs of the problem
+    int32[K, n], and the scores of `rescore_trees` float64[3, K], best tree first. The second is the
+    size of the oracle at the root, 0 if some word has no arc. The last has the fields of a
+    `BoundedNode`; None if the node is closed and not to be kept, or
+    neither made nor bounded.
     """
     node, dead = parent
     made = named_node(Chart(*node[0]), node)
@@ -296,45 +286,33 @@ def call_nonprojective(mode, problem, choices, parent, best, limits, counters, r
 _KERNELS = {True: call_projective, False: call_nonprojective}
 NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
 _NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).plain()
-_NO_LIMITS = (0, 0, 0.0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...]) -> Called:
     """Make the root of a problem's search; bound it unless ``waits``."""
     best = no_trees(k, p.n_words)
     counters = np.zeros(4)
-    task = _MAKE if waits else _SOLVE
+    choices = Choices(
+        True, not waits, False, p.n_words, p.arc_label is not None, p.projective, p.single_root
+    )
     (heads, arcs, scores), full_size, left = _KERNELS[p.projective](
-        mode, p.plain(), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
-        (NO_NODE[p.projective], NO_ARCS), tuple(best), limits, counters, NOT_RECORDED,
+        mode, p.plain(), tuple(choices), (NO_NODE[p.projective], NO_ARCS), tuple(best), limits,
+        counters, NOT_RECORDED,
     )  # fmt: skip
     open_root = None if left is None else BoundedNode(*left)
     return Called(heads, arcs, scores, full_size, open_root, best, counters)
 
 
 def call_node(
-    projective: bool, task: int, node: tuple[Any, ...], dead: Ints, best: Incumbents,
-    limits: tuple[Any, ...], counters: Floats, record: tuple[Any, ...],
+    projective: bool, tasks: tuple[bool, bool], parent: tuple[tuple[Any, ...], Ints],
+    best: Incumbents, limits: tuple[Any, ...], counters: Floats, record: tuple[Any, ...],
 ) -> BoundedNode | None:  # fmt: skip
-    """Do a task at the child of a node in which some arcs are dead; None: the child is closed."""
+    """Bound the child of a node in which some arcs are dead; None: the child is closed.
+
+    ``tasks`` are `bound` and `keep` of `Choices`; ``parent`` is the node's state, and those arcs.
+    """
     *_, left = _KERNELS[projective](
-        0, _NO_PROBLEM, (task, 0, False, True, True), (node, dead), tuple(best), limits, counters,
-        record,
+        0, _NO_PROBLEM, (False, *tasks, 0, False, True, True), parent, tuple(best), limits,
+        counters, record,
     )  # fmt: skip
     return None if left is None else BoundedNode(*left)
-
-
-def call_scores(p: Problem, trees: Ints) -> Floats:
-    """Apply `rescore_trees` to trees int32[K, n], inside the kernel that is compiled already."""
-    k = len(trees)
-    if not k:  # the kernel reads a first tree
-        return np.empty((3, 0))
-    best = no_trees(k, p.n_words)._replace(
-        trees=np.ascontiguousarray(trees), found=np.full(1, k)
-    )
-    every = np.arange(len(p.arc_head), dtype=np.int32)
-    trees_and_scores, *_ = _KERNELS[p.projective](
-        0, p.plain(), (_SCORE, p.n_words, False, True, True), (NO_NODE[p.projective], every),
-        tuple(best), _NO_LIMITS, np.zeros(4), NOT_RECORDED,
-    )  # fmt: skip
-    return trees_and_scores[2]

@@ -27,7 +27,7 @@ from bbparse.oracle.trees import restricted
 from bbparse.pricing.search import within_tolerance
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
-from bbparse.problem.tree import most_trees
+from bbparse.problem.tree import heads_of, most_trees
 from bbparse.search.lagrangian import CALLS, Called, Lagrangian, Outcome
 from bbparse.search.observer import Finished, Observer
 from bbparse.search.search import SearchLimits
@@ -35,7 +35,7 @@ from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.solving.proportion import Answer, in_doubt, in_proportion
 from bbparse.solving.rescore import rescore
-from bbparse.solving.root import call_node, call_root, call_scores
+from bbparse.solving.root import call_node, call_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ def _solution(problem: Problem, outcome: Outcome, options: Options, slack: float
     if outcome.status == "infeasible":
         return _nothing(problem, options, outcome.stats, told=True)
     arcs = outcome.trees
-    scores = call_scores(problem, arcs)
+    scores = rescore(problem, arcs, heads_of(problem, arcs))
     stats = {**outcome.stats, "seconds": clock() - options.started}
     solution = ranked(problem, arcs, scores[0], outcome.bound, outcome.status, stats)
     return Answer(solution, slack, scores[1:])
@@ -274,10 +274,6 @@ def _nothing(
 ) -> Answer:  # fmt: skip
     if options.observer is not None and not told:
         options.observer.finished(Finished("infeasible", -np.inf, -np.inf, 0, 0))
-    n, none = problem.n_words, np.empty(0)
-    solution = Solution.trusted(
-        np.empty((0, n + 1), np.int32), np.empty((0, n), np.int32), none, none.copy(),
-        np.empty(0, bool), "infeasible",
-        {**(stats or {}), "seconds": clock() - options.started},
-    )  # fmt: skip
+    stats = {**(stats or {}), "seconds": clock() - options.started}
+    solution = ranked(problem, [], [], -np.inf, "optimal", stats)
     return Answer(solution, 0.0, np.empty((2, 0)))

@@ -78,10 +78,13 @@ class ScoredSentence:
             *tree_chart(p.n_words, p.arc_head.copy(), p.arc_mod.copy(), mode, p.single_root)
         )
         places = []
-        for part, known in zip(p.parts, (chart.sib, chart.gc)):
+        sib, gc, *_ = p.parts
+        for part, known in (
+            ((sib.head, sib.inner, sib.mod), chart.sib), ((gc.grand, gc.head, gc.mod), chart.gc)
+        ):  # fmt: skip
             keys, own = (
                 ((words[0].astype(np.int64) + 1) * size + words[1] + 1) * size + words[2]
-                for words in (known, part[:3])
+                for words in (known, part)
             )
             order = np.argsort(keys)
             found = np.append(order, len(order))[np.searchsorted(keys[order], own)]

@@ -108,7 +108,7 @@ def _less(p: Problem) -> Iterator[dict[str, Any]]:
     if p.arc_state.any():
         yield {"arc_state": np.zeros_like(p.arc_state)}
     for kind in reversed(KINDS):
-        rows = rows_of(getattr(p.parts, kind))
+        rows = rows_of(getattr(p, name) for name in PART_NAMES[kind])
         for kept in _without(rows):
             yield dict(zip(PART_NAMES[kind], map(list, zip(*kept)))) if kept else {
                 name: [] for name in PART_NAMES[kind]

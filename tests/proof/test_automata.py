@@ -23,12 +23,12 @@ def value(p: Problem, g: int, h: int, mods: set[int]) -> float:
     for side in (sorted(m for m in mods if m > h), sorted(m for m in mods if m < h)[::-1]):
         links = list(zip([-1, *side], side))
         last = side[-1:]
-        total += sum(s for a, i, m, s in rows_of(p.parts.sib) if a == h and (i, m) in links)
+        total += sum(s for _, a, i, m, s in rows_of(p.parts.sib) if a == h and (i, m) in links)
         total += sum(
             s for a, b, i, m, s in rows_of(p.parts.gsib) if (a, b) == (g, h) and (i, m) in links
         )
-        total += sum(s for a, b, m, s in rows_of(p.parts.gc) if (a, b) == (g, h) and m in side)
-        total += sum(s for a, b, m, s in rows_of(p.parts.ogc) if (a, b) == (g, h) and m in last)
+        total += sum(s for a, b, _, m, s in rows_of(p.parts.gc) if (a, b) == (g, h) and m in side)
+        total += sum(s for a, b, _, m, s in rows_of(p.parts.ogc) if (a, b) == (g, h) and m in last)
     return total
 
 

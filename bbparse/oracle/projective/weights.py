@@ -14,9 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.jit import kernel
+from bbparse.jit import inlined, kernel
+from bbparse.problem.parts import ANY, OUTERMOST
 
 NEG = -np.inf
+#: The first recurrence, by mode, that scores the parts of a kind, in the order of `Parts`.
+_LEAST_MODE = (1, 3, 2, 3)
 
 
 class Index(NamedTuple):
@@ -81,48 +84,36 @@ def _rank(index, h, inner, outer):
     return s - index.out_mid[h] + 1 if outer > h else index.out_mid[h] - s
 
 
-@kernel
-def add_sib(index, weights, h, inner, outer, score):
-    """Add the score of adjacent siblings; ignored, as below, if no candidate arcs join them."""
-    b = index.table[h, outer]
-    rank = _rank(index, h, inner, outer)
-    if b < 0 or rank < 0:
-        return
-    for j in range(weights.ctx_ptr[b + 1] - weights.ctx_ptr[b]):
-        weights.inc_w[weights.inc_ptr[b] + j * weights.ranks[b] + rank] += score
+@inlined
+def add_part(index, weights, outermost, part):
+    """Add the score of a part (a row of a :class:`bbparse.problem.parts.Part`) to the weights.
 
-
-@kernel
-def add_gc(index, weights, g, h, m, score):
-    """Add the score of a grandchild."""
-    p = index.table[g, h]
+    It is ignored if no candidate arcs join its words. If ``outermost``, its modifier is that of its
+    side.
+    """
+    g, h, inner, m, score = part
     b = index.table[h, m]
-    if p < 0 or b < 0:
+    if b < 0:
         return
-    start = weights.inc_ptr[b] + index.in_rank[p] * weights.ranks[b]
-    for j in range(weights.ranks[b]):
-        weights.inc_w[start + j] += score
-
-
-@kernel
-def add_ogc(index, weights, g, h, m, score):
-    """Add the score of an outermost grandchild."""
-    p = index.table[g, h]
-    b = index.table[h, m]
-    if p >= 0 and b >= 0:
-        weights.out_w[weights.out_ctx_ptr[b] + index.in_rank[p]] += score
-
-
-@kernel
-def add_gsib(index, weights, g, h, inner, outer, score):
-    """Add the score of adjacent siblings with the head of their head."""
-    b = index.table[h, outer]
-    rank = _rank(index, h, inner, outer)
-    p = index.table[g, h] if h > 0 else 0
-    if b < 0 or rank < 0 or p < 0:
+    first, end = 0, weights.ctx_ptr[b + 1] - weights.ctx_ptr[b]
+    if g >= 0:
+        p = index.table[g, h]
+        if p < 0:
+            return
+        first, end = index.in_rank[p], index.in_rank[p] + 1
+    if outermost:
+        weights.out_w[weights.out_ctx_ptr[b] + first] += score
         return
-    j = index.in_rank[p] if h > 0 else 0
-    weights.inc_w[weights.inc_ptr[b] + j * weights.ranks[b] + rank] += score
+    ranks = weights.ranks[b]
+    low, high = 0, ranks
+    if inner != ANY:
+        low = _rank(index, h, inner, m)
+        high = low + 1
+        if low < 0:
+            return
+    for j in range(first, end):
+        for i in range(low, high):
+            weights.inc_w[weights.inc_ptr[b] + j * ranks + i] += score
 
 
 @kernel
@@ -154,43 +145,16 @@ def weight_tables(n, head, mod, mode, index, parts):
     inc_w = np.zeros(inc_ptr[n_groups], np.float64)
     out_w = np.zeros(out_ctx_ptr[n_groups], np.float64)
     weights = Weights(ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w)
-    sib, gc, ogc, gsib = parts
-    if mode >= 1:
-        for i in range(sib.head.shape[0]):
-            add_sib(index, weights, sib.head[i], sib.inner[i], sib.outer[i], sib.score[i])
-    if mode == 3:
-        for i in range(gc.head.shape[0]):
-            add_gc(index, weights, gc.grand[i], gc.head[i], gc.mod[i], gc.score[i])
-        # Parts of the same arc and the same sibling usually follow each other.
-        b, rank, start = -1, -1, 0
-        for i in range(gsib.head.shape[0]):
-            h = gsib.head[i]
-            if (
-                i == 0
-                or gsib.inner[i] != gsib.inner[i - 1]
-                or gsib.outer[i] != gsib.outer[i - 1]
-                or h != gsib.head[i - 1]
-            ):
-                b = index.table[h, gsib.outer[i]]
-                rank = _rank(index, h, gsib.inner[i], gsib.outer[i])
-                start = inc_ptr[b] + rank
-            if b < 0 or rank < 0:
-                continue
-            j = 0
-            if h > 0:
-                p = index.table[gsib.grand[i], h]
-                if p < 0:
-                    continue
-                j = index.in_rank[p]
-            inc_w[start + j * ranks[b]] += gsib.score[i]
-    if mode >= 2:
-        for i in range(ogc.head.shape[0]):
-            add_ogc(index, weights, ogc.grand[i], ogc.head[i], ogc.mod[i], ogc.score[i])
+    for kind in range(len(parts)):
+        part = parts[kind]
+        for i in range(part.head.shape[0] if mode >= _LEAST_MODE[kind] else 0):
+            row = part.grand[i], part.head[i], part.inner[i], part.mod[i], part.score[i]
+            add_part(index, weights, kind == OUTERMOST, row)
     return weights
 
 
 @kernel
-def take_factors(head, mod, mode, index, weights, factors):  # noqa: C901 – one case for each kind of part
+def take_factors(head, mod, mode, index, weights, factors):
     """Absorb factors that equal parts into the weights, and remove them, in place.
 
     The arcs are sorted by (head, mod), and no two join the same words. Returns the number of
@@ -219,20 +183,15 @@ def take_factors(head, mod, mode, index, weights, factors):  # noqa: C901 – on
         if size == 2 and upper >= 0:
             g, h, m = head[upper], head[b], mod[b]
             outermost = index.out_ptr[h + 1] - 1 if m > h else index.out_ptr[h]
-            if mode == 3:
-                add_gc(index, weights, g, h, m, score[f])
-                absorbed = True
-            elif mode == 2 and b == outermost:
-                add_ogc(index, weights, g, h, m, score[f])
-                absorbed = True
+            absorbed = mode == 3 or (mode == 2 and b == outermost)
+            if absorbed:
+                add_part(index, weights, mode == 2, (g, h, ANY, m, score[f]))
         elif a >= 0 and abs(a - b) == 1:  # no candidate is between the two
             h, inner, outer = head[a], mod[a], mod[b]
-            if size == 2:
-                add_sib(index, weights, h, inner, outer, score[f])
-                absorbed = True
-            elif mode == 3 and upper >= 0 and mod[upper] == h:
-                add_gsib(index, weights, head[upper], h, inner, outer, score[f])
-                absorbed = True
+            absorbed = size == 2 or (mode == 3 and upper >= 0 and mod[upper] == h)
+            if absorbed:
+                g = ANY if size == 2 else head[upper]
+                add_part(index, weights, False, (g, h, inner, outer, score[f]))
         if not absorbed:
             for i in range(lo, hi):
                 arcs[used] = arcs[i]
