@@ -236,31 +236,26 @@ def largest_score(problem: ProblemArrays) -> float:
     largest = 0.0
     usable = p.arc_state != -1
     arcs = (p.arc_mod[usable], p.arc_score[usable])
-    for words, scores in (arcs, *((part[-2], part[-1]) for part in p.parts)):
-        peaks = np.zeros(p.n_words + 1)  # the last word of a part is its modifier
+    for words, scores in (arcs, *((part.mod, part.score) for part in p.parts)):
+        peaks = np.zeros(p.n_words + 1)
         np.maximum.at(peaks, words, np.abs(scores))
         largest += float(peaks.sum())
-    largest += float(np.abs(_soft(p)).sum())
-    table = _table(p)
-    if len(table):
-        largest += float(np.maximum.reduceat(table, p.count_score_ptr[:-1]).sum())
+    largest += float(np.abs(_finite(p.factor_score)).sum())
+    if len(p.count_score):
+        tables = np.abs(_finite(p.count_score))
+        largest += float(np.maximum.reduceat(tables, p.count_score_ptr[:-1]).sum())
     return largest or 1.0
 
 
-def _least_score(p: ProblemArrays) -> float:
-    """Return the least non-zero magnitude among the scores of a problem; inf if all are 0."""
+def _finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.isfinite(scores), scores, 0.0)
+
+
+def _scores(p: ProblemArrays) -> NDArray[np.float64]:
+    """Return all scores that a tree may have, 0 for -inf."""
     usable = p.arc_score[p.arc_state != -1]
-    scores = np.concatenate([usable, *(part[-1] for part in p.parts), _soft(p), _table(p)])
-    sizes = np.abs(scores)
-    return float(sizes[sizes > 0.0].min(initial=np.inf))
-
-
-def _soft(p: ProblemArrays) -> NDArray[np.float64]:
-    return np.where(np.isfinite(p.factor_score), p.factor_score, 0.0)
-
-
-def _table(p: ProblemArrays) -> NDArray[np.float64]:
-    return np.where(np.isfinite(p.count_score), np.abs(p.count_score), 0.0)
+    parts = (part.score for part in p.parts)
+    return _finite(np.concatenate([usable, *parts, p.factor_score, p.count_score]))
 
 
 def tolerances(problem: ProblemArrays, terms: list[float] | None) -> tuple[float, float]:
@@ -276,11 +271,12 @@ def tolerances(problem: ProblemArrays, terms: list[float] | None) -> tuple[float
     if terms is None:
         rounding = TOLERANCE * largest_score(p)
     elif rounding == 0.0:
-        rounding = min(TOLERANCE * _least_score(p), ZERO_TOLERANCE * largest_score(p))
+        sizes = np.abs(_scores(p))
+        least = float(sizes[sizes > 0.0].min(initial=np.inf))
+        rounding = min(TOLERANCE * least, ZERO_TOLERANCE * largest_score(p))
     if p.quantum <= 4.0 * rounding:
         return rounding, rounding
-    usable = p.arc_score[p.arc_state != -1]
-    scores = np.concatenate([usable, *(part[-1] for part in p.parts), _soft(p), _table(p)])
+    scores = _scores(p)
     deviation = float(np.abs(scores - np.round(scores / p.quantum) * p.quantum).max(initial=0.0))
     count = 5 * p.n_words + len(p.factor_ptr) + len(p.count_ptr)
     return rounding, p.quantum / 2.0 if deviation * count <= p.quantum / 4.0 else rounding

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +55,23 @@ class _BetterTree(Exception):
     """A tree better than the k-th one that the solution lacks."""
 
 
+class Aim(NamedTuple):
+    """The relaxation that bounds a subspace, and how low its bound has to be."""
+
+    relaxation: Relaxation
+    target: float  # score of the worst tree of the solution in the subspace
+    limit: float  # bounds up to this close the subspace
+    precision: float  # smaller differences of bound and target do not matter
+    noise: float = 0.0  # rounding errors of bounds, if exact ones decide
+
+
 class Certifier(Bounder[Space]):
-    """Bounder that writes the proof of one solution."""
+    """Bounder that writes the proof of one solution.
+
+    A subclass may have another relaxation for each subspace.
+    """
+
+    calls = (ROOT_CALLS, NODE_CALLS)
 
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
         self.given, self.k_best = problem, k_best
@@ -100,8 +116,7 @@ class Certifier(Bounder[Space]):
         return -math.inf  # every subspace must be closed by its own proof
 
     def bound(self, space: Space) -> None:
-        calls = NODE_CALLS if space.depth else ROOT_CALLS
-        self._left = self._prove(space, calls * (MORE_CALLS if self.relaxation.apart else 1))
+        self._left = self._prove(space)
         if not self._left:
             space.bound = -math.inf
 
@@ -110,50 +125,62 @@ class Certifier(Bounder[Space]):
 
     # ---- one subspace --------------------------------------------------------------------------
 
-    def _prove(self, space: Space, calls: int) -> list[Space]:
+    def _prove(self, space: Space) -> list[Space]:
         """Write the node of a subspace; return the subspaces left to prove, the last one first."""
         self.relaxation.settle(space)
         inside = [t for t, tree in enumerate(self.trees) if space.alive[tree].all()]
         target = max([self.target, *(float(self.scores[t]) for t in inside)])
-        best = previous = math.inf
-        mild = 1.0
+        aim = Aim(self.relaxation, target, self.limit, self.precision)
+        bound = self._lower(space, aim)
+        return [] if bound is None else self._branch(space, bound)
+
+    def _lower(self, space: Space, aim: Aim) -> Bound | None:
+        """Lower the bound of a subspace; return the last one, None if it closed the subspace."""
+        relaxation = aim.relaxation
+        calls = self.calls[space.depth > 0] * (MORE_CALLS if relaxation.apart else 1)
+        previous, mild = math.inf, 1.0
         call = 0
         while True:
-            bound = self.relaxation.bound(space)
-            if bound.value <= self.limit:
-                self._bound_leaf(space, bound.value)
-                return []
+            bound = relaxation.bound(space)
+            if bound.value <= aim.limit + aim.noise:
+                return None if self._close(space, bound, aim) else bound
             call += 1
-            best = min(best, bound.value)
-            last = call >= calls or bound.value <= target + self.precision
-            if (last or call % EVERY == 1) and self._eliminate(space, bound):
+            last = call >= calls or bound.value <= aim.target + aim.precision
+            if (last or call % EVERY == 1) and self._eliminate(space, bound, aim):
                 continue
             if last:
-                break
+                return bound
             if bound.value > previous:
                 mild *= 0.7
             previous = bound.value
-            if not self.relaxation.step(space, mild * (bound.value - target)):
-                break
-        return self._branch(space, bound)
+            if not relaxation.step(space, mild * (bound.value - aim.target)):
+                return bound
 
-    def _eliminate(self, space: Space, bound: Bound) -> bool:
+    def _eliminate(self, space: Space, bound: Bound, aim: Aim) -> bool:
         """Remove the arcs that are in no tree above the limit; return True if any were."""
-        value = self.relaxation.with_each(space, bound)
-        poor = np.flatnonzero(self.relaxation.free(space) & (value <= self.limit))
-        if not len(poor):
+        value = aim.relaxation.with_each(space, bound)
+        poor = aim.relaxation.free(space) & (value <= aim.limit)
+        if not poor.any() or not self._split_off(space, np.flatnonzero(poor), value, aim):
             return False
+        space.alive[poor] = False
+        aim.relaxation.settle(space)
+        return True
+
+    def _split_off(self, space: Space, poor: NDArray[np.int64], value: Floats, aim: Aim) -> bool:
+        """Write the leaf of the trees with one of some arcs, whose bounds are float64[A]."""
         self.nodes.split(poor)
         most = self.relaxation.with_some(space, value, poor)
         if len(poor) == 1:
             # the leaf requires this arc, which tightens its bound: bound the leaf itself
-            required = self._without_and_with(space, int(poor[0]))[1]
-            self.relaxation.settle(required)
-            self._bound_leaf(required, self.relaxation.bound(required).value)
-        else:
-            self._bound_leaf(space, most)
-        space.alive[poor] = False
-        self.relaxation.settle(space)
+            space = self._without_and_with(space, int(poor[0]))[1]
+            self.relaxation.settle(space)
+            most = self.relaxation.bound(space).value
+        self._bound_leaf(space, most)
+        return True
+
+    def _close(self, space: Space, bound: Bound, aim: Aim) -> bool:
+        """Write the leaf of a subspace whose bound is low enough."""
+        self._bound_leaf(space, bound.value)
         return True
 
     def _bound_leaf(self, space: Space, bound: float) -> None:

@@ -10,7 +10,6 @@ closes it; otherwise the subspace is split. Splitting ends at single trees.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from bbparse.problem.proof import BOUND, EMPTY, largest_score
 from bbparse.problem.reduction import Normal, Nothing, Reduction
 from bbparse.problem.tree import tree_terms
 from bbparse.proof.bounds import Bounds, Subspace
-from bbparse.proof.certifier import EVERY, Certifier
+from bbparse.proof.certifier import Aim, Certifier
 from bbparse.proof.crossing import pairs_of
 from bbparse.proof.exact import exists, rounded, whole
 from bbparse.proof.relaxation import Bound, Relaxation, Space
@@ -44,19 +43,10 @@ def is_unbalanced(certifier: Certifier) -> bool:
     return certifier.rounding < NOISE * largest_score(certifier.problem)
 
 
-class _Scale(NamedTuple):
-    """A subspace at its own scale: its problem, and the certifier's limits at that scale."""
-
-    normal: Normal
-    relaxation: Relaxation
-    target: float
-    limit: float
-    precision: float
-    noise: float
-
-
 class UnbalancedCertifier(Certifier):
     """A certifier whose leaves are all confirmed without rounding."""
+
+    calls = (CALLS, CALLS)
 
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
         super().__init__(problem, solution, k_best)
@@ -67,11 +57,11 @@ class UnbalancedCertifier(Certifier):
         #: Relaxation of the user's problem, without reduction.
         self._plain = self.relaxation
         self._known_terms = {tuple(t): tree_terms(self.problem, t) for t in self.trees}
+        self._normal: Normal  # the reduction of the current subspace
 
     # ---- one subspace --------------------------------------------------------------------------
 
-    def _prove(self, space: Space, calls: int) -> list[Space]:
-        """Write the node of a subspace; return the subspaces left to prove, the last one first."""
+    def _prove(self, space: Space) -> list[Space]:
         self.relaxation = self._plain
         alive = space.alive
         if self._closed(alive, self._start(alive)):
@@ -80,14 +70,20 @@ class UnbalancedCertifier(Certifier):
             reduction = Reduction(self._restricted(alive))
             dead = self._dead(alive, reduction)
             while dead.any():
-                if not self._clause(alive, dead):
+                if not self._clause(alive, np.flatnonzero(dead)):
                     return self._split(alive, int(np.flatnonzero(dead)[0]))
                 alive = alive & ~dead
                 dead = self._dead(alive, reduction)
-            scale = self._scale(reduction)
+            aim = self._aim(reduction)
         except Nothing:
-            scale = None
-        return self._bounded(alive, scale)
+            return self._parted(alive)
+        self.relaxation = aim.relaxation
+        space = self.relaxation.whole()
+        self.relaxation.settle(space)
+        bound = self._lower(space, aim)
+        if bound is None:
+            return []
+        return self._branch(space, bound) if len(bound.tree) else self._parted(space.alive)
 
     def _restricted(self, alive: Flags) -> Problem:
         return self.problem.changed(arc_state=np.where(alive, 0, -1).astype(np.int8))
@@ -109,33 +105,6 @@ class UnbalancedCertifier(Certifier):
         whole_space.alive = alive.copy()
         return whole_space
 
-    def _bounded(self, alive: Flags, scale: _Scale | None) -> list[Space]:
-        """Close a subspace by multipliers, or split it."""
-        if scale is None:
-            return self._parted(alive)
-        relaxation = self.relaxation = scale.relaxation
-        space = relaxation.whole()
-        relaxation.settle(space)
-        previous = math.inf
-        mild = 1.0
-        calls = CALLS * (8 if relaxation.apart else 1)
-        for call in range(1, calls + 1):
-            bound = relaxation.bound(space)
-            if bound.value <= scale.limit + scale.noise:
-                if self._closed(space.alive, self._multipliers(space, scale)):
-                    return []
-                break
-            last = call == calls or bound.value <= scale.target + scale.precision
-            if (last or call % EVERY == 1) and self._eliminated(space, bound, scale):
-                continue
-            if last:
-                break
-            mild *= 0.7 if bound.value > previous else 1.0
-            previous = bound.value
-            if not relaxation.step(space, mild * (bound.value - scale.target)):
-                break
-        return self._branch(space, bound) if len(bound.tree) else self._parted(space.alive)
-
     def _parted(self, alive: Flags) -> list[Space]:
         """Split a subspace that no bound closes although its reduction has no tree.
 
@@ -150,21 +119,19 @@ class UnbalancedCertifier(Certifier):
         free = self._plain.free(space)
         return self._split(alive, int(free.argmax()))
 
-    def _eliminated(self, space: Space, bound: Bound, scale: _Scale) -> bool:
-        """Remove the arcs that are in no tree above the limit; return True if any were."""
-        value = scale.relaxation.with_each(space, bound)
-        poor = scale.relaxation.free(space) & (value <= scale.limit)
-        if not poor.any() or not self._clause(space.alive, poor, self._multipliers(space, scale)):
-            return False
-        space.alive[poor] = False
-        scale.relaxation.settle(space)
-        return True
+    def _close(self, space: Space, bound: Bound, aim: Aim) -> bool:
+        return self._closed(space.alive, self._multipliers(space))
+
+    def _split_off(self, space: Space, poor: NDArray[np.int64], value: Floats, aim: Aim) -> bool:
+        return self._clause(space.alive, poor, self._multipliers(space))
 
     # ---- leaves --------------------------------------------------------------------------------
 
-    def _clause(self, alive: Flags, arcs: Flags, multipliers: Multipliers | None = None) -> bool:
+    def _clause(
+        self, alive: Flags, arcs: NDArray[np.int64], multipliers: Multipliers | None = None
+    ) -> bool:
         """Split off the trees with one of some arcs; return False if one may be too good."""
-        listed = np.flatnonzero(arcs).tolist()
+        listed = arcs.tolist()
         some = frozenset(listed)
         if len(listed) == 1:
             alive = self._without_and_with(self._space(alive), listed[0])[1].alive
@@ -212,17 +179,18 @@ class UnbalancedCertifier(Certifier):
         most = np.where(p.factor_score < 0.0, -p.factor_score, np.inf)
         return np.minimum(lam, np.repeat(most, np.diff(p.factor_ptr)))
 
-    def _multipliers(self, space: Space, scale: _Scale) -> Multipliers:
+    def _multipliers(self, space: Space) -> Multipliers:
         """Convert the multipliers of a subspace back to the scale of the user's problem."""
-        normal = scale.normal
-        own, counts, pairs = scale.relaxation.recorded(space)
+        normal = self._normal
+        own, counts, pairs = self.relaxation.recorded(space)
         lam = self._start(space.alive)[0].copy()
         lam[np.repeat(normal.kept, np.diff(self.problem.factor_ptr))] = own / normal.unit
         pairs = pairs.ravel() if pairs.size else np.zeros(2 * self._n_pairs)
         return self._capped(lam), counts / normal.unit, pairs / normal.unit
 
-    def _scale(self, reduction: Reduction) -> _Scale:
-        normal = reduction.normal()
+    def _aim(self, reduction: Reduction) -> Aim:
+        """Return the relaxation and the limits of a subspace at its own scale."""
+        normal = self._normal = reduction.normal()
         p, unit = normal.problem, normal.unit
         less = [-x for x in normal.constants]
         target = math.fsum(self.terms + less) * unit
@@ -232,5 +200,4 @@ class UnbalancedCertifier(Certifier):
         limit = math.fsum([*self.terms, *less, self.limit - self.target]) * unit
         largest = largest_score(p)
         relaxation = Relaxation(p, True, 4.0 * largest)
-        precision = self.precision * unit
-        return _Scale(normal, relaxation, target, limit, precision, NOISE * largest)
+        return Aim(relaxation, target, limit, self.precision * unit, NOISE * largest)
