@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from numpy.typing import NDArray
 from bbparse.errors import BBParseError
 
 Terms = Sequence[tuple[int, float]]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 
 
 def load_highspy() -> Any:
@@ -140,9 +142,7 @@ class Program:
         empty = set(range(len(self.low))).difference(self._row)
         return any(self.low[row] > 0.0 or self.high[row] < 0.0 for row in empty)
 
-    def entries(
-        self, start: int = 0
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    def entries(self, start: int = 0) -> tuple[Ints, Ints, Floats]:
         """Return row, column and value of the entries from the `start`-th on."""
         return (
             np.array(self._row[start:], np.int32), np.array(self._column[start:], np.int32),
@@ -150,9 +150,32 @@ class Program:
         )  # fmt: skip
 
 
-def compressed(
-    major: NDArray[np.int32], minor: NDArray[np.int32], value: NDArray[np.float64], size: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    def within(self, lower: Floats, upper: Floats) -> Feasible:
+        """Return the points that keep the rows, and bounds float64[C] of the columns."""
+        return Feasible(*self.entries(), np.array(self.low), np.array(self.high), lower, upper)
+
+
+class Feasible(NamedTuple):
+    """The points x with low <= Ax <= high and lower <= x <= upper, which are finite."""
+
+    row: Ints  # this and the next two: the entries of A
+    column: Ints
+    value: Floats
+    low: Floats
+    high: Floats
+    lower: Floats
+    upper: Floats
+
+    def violation(self, x: Floats) -> float:
+        """Return by how much a point violates a row or a bound at most."""
+        sums = np.bincount(self.row, self.value * x[self.column], len(self.low))
+        return max(
+            np.max(self.low - sums, initial=0.0), np.max(sums - self.high, initial=0.0),
+            np.max(self.lower - x, initial=0.0), np.max(x - self.upper, initial=0.0),
+        )  # fmt: skip
+
+
+def compressed(major: Ints, minor: Ints, value: Floats, size: int) -> tuple[Ints, Ints, Floats]:
     """Sort entries by `major` in 0..size-1; return starts int32[size + 1], minors and values."""
     order = np.argsort(major, kind="stable")
     starts = np.zeros(size + 1, np.int32)
@@ -216,7 +239,6 @@ def solve_whole(
     )  # fmt: skip
 
 
-Floats = NDArray[np.float64]
 _SLACK = 1e-7  # tolerance of rows, and of the objective in sums of 1024 units
 _HALF_ULP = 2.0**-53  # the relative rounding error of one addition or product
 
@@ -298,9 +320,9 @@ class Linear:
     def solve(self, lower: Floats, upper: Floats, time_limit: float = math.inf) -> LinearAnswer:
         """Return the best point within bounds float64[C] of the columns."""
         self._send(lower, upper)
-        matrix = self.program.entries()
+        feasible = self.program.within(lower, upper)
         for attempt in range(2):
-            answer = self._run(matrix, lower, upper, time_limit)
+            answer = self._run(feasible, time_limit)
             if answer.status in ("optimal", "time_limit"):
                 break
             if not attempt:  # a cold start has to confirm a warm start that failed
@@ -308,10 +330,7 @@ class Linear:
                 self._solver.clearSolver()
         return answer
 
-    def _run(
-        self, matrix: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
-        lower: Floats, upper: Floats, time_limit: float,
-    ) -> LinearAnswer:  # fmt: skip
+    def _run(self, feasible: Feasible, time_limit: float) -> LinearAnswer:
         solver = self._solver
         # HiGHS adds up the time of all runs
         solver.setOptionValue("time_limit", solver.getRunTime() + time_limit)
@@ -320,21 +339,15 @@ class Linear:
         status = status_of(solver)
         solution = solver.getSolution()
         x, dual = np.array(solution.col_value), np.array(solution.row_dual)
-        low, high = np.array(self.program.low), np.array(self.program.high)
-        if status == "infeasible" and not self._is_infeasible(matrix, low, high, lower, upper):
+        if status == "infeasible" and not self._is_infeasible(feasible):
             status = "failed"
         elif status == "optimal" and not (np.isfinite(x).all() and np.isfinite(dual).all()):
             status = "failed"
         elif status == "optimal":
-            bound, dual, reduced = dual_bound(self._cost, matrix, low, high, lower, upper, dual)
-            row, column, entry = matrix
-            sums = np.bincount(row, entry * x[column], len(low))
-            violation = max(
-                np.max(low - sums, initial=0.0), np.max(sums - high, initial=0.0),
-                np.max(lower - x, initial=0.0), np.max(x - upper, initial=0.0),
-            )  # fmt: skip
+            bound, dual, reduced = dual_bound(self._cost, feasible, dual)
             value = float(self._cost @ x)
-            if violation > _SLACK or abs(bound - value) > _SLACK * max(1024.0, abs(value)):
+            gap = abs(bound - value)
+            if feasible.violation(x) > _SLACK or gap > _SLACK * max(1024.0, abs(value)):
                 status = "failed"
             unit, constant = unit_of(self.largest), self.program.constant
             bound = bound * unit + constant
@@ -342,34 +355,17 @@ class Linear:
             return LinearAnswer(status, x, dual * unit, reduced * unit, bound)
         return LinearAnswer(status, x[:0], dual[:0], x[:0], math.inf)
 
-    def _is_infeasible(
-        self, matrix: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
-        low: Floats, high: Floats, lower: Floats, upper: Floats,
-    ) -> bool:  # fmt: skip
+    def _is_infeasible(self, feasible: Feasible) -> bool:
         """Return True if a ray of the dual proves that no point keeps all rows and bounds."""
         _, has_ray, ray = self._solver.getDualRay()
-        if not has_ray or len(ray) != len(low) or not np.isfinite(ray).all():
+        if not has_ray or len(ray) != len(feasible.low) or not np.isfinite(ray).all():
             return False
-        zero_cost = np.zeros(len(lower))
-        return any(
-            dual_bound(zero_cost, matrix, low, high, lower, upper, sign * np.asarray(ray))[0] < 0.0
-            for sign in (1.0, -1.0)
-        )
+        zero_cost, ray = np.zeros(len(feasible.lower)), np.asarray(ray)
+        return any(dual_bound(zero_cost, feasible, duals)[0] < 0.0 for duals in (ray, -ray))
 
 
-def dual_bound(
-    cost: Floats,
-    matrix: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
-    low: Floats,
-    high: Floats,
-    lower: Floats,
-    upper: Floats,
-    dual: Floats,
-) -> tuple[float, Floats, Floats]:
+def dual_bound(cost: Floats, feasible: Feasible, dual: Floats) -> tuple[float, Floats, Floats]:
     """Bound c·x of all feasible points from above by any duals float64[R] (weak duality).
-
-    The matrix is given by the rows, columns and values of its entries; the bounds of columns are
-    finite.
 
     Returns
     -------
@@ -379,7 +375,7 @@ def dual_bound(
     reduced : float64[C]
         Reduced costs c − yA.
     """
-    row, column, value = matrix
+    row, column, value, low, high, lower, upper = feasible
     dual = np.where((dual > 0.0) & np.isinf(high), 0.0, dual)
     dual = np.where((dual < 0.0) & np.isinf(low), 0.0, dual)
     products = value * dual[row]

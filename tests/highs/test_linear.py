@@ -60,9 +60,8 @@ def test_no_point_exceeds_the_bound_of_any_duals() -> None:
         lower, upper = bounds(program)
         best = Linear(program).solve(lower, upper).bound
         bound, dual, reduced = dual_bound(
-            np.array(program.cost), program.entries(), np.array(program.low),
-            np.array(program.high), lower, upper, rng.normal(size=4),
-        )  # fmt: skip
+            np.array(program.cost), program.within(lower, upper), rng.normal(size=4)
+        )
         assert bound >= best - 1e-9
         assert (dual[np.isinf(program.high)] <= 0.0).all()
         assert (dual[np.isinf(program.low)] >= 0.0).all()
