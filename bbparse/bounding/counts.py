@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.bounding.multipliers import choices_of
 from bbparse.jit import kernel
 
 NEG = -np.inf
@@ -144,24 +145,15 @@ def simplify_counts(n_words, arc_mod, base, counts, constant):  # noqa: C901, PL
     """
     ptr, arcs, lam = counts.ptr, counts.arcs, counts.lam
     score_ptr, score = counts.score_ptr, counts.score
-    alive = np.zeros(n_words + 1, np.int32)
-    for a in range(base.shape[0]):
-        if base[a] > NEG:
-            alive[arc_mod[a]] += 1
+    alive = choices_of(n_words, arc_mod, base)
     died = False
     changed = True
     while changed:
         changed = False
-        kept = 0
-        used = 0
-        filled = 0
-        lo = 0
-        start = 0
+        kept = used = filled = lo = start = 0
         for c in range(counts.size[0]):
-            hi = ptr[c + 1]
-            next_start = score_ptr[c + 1]
-            first = used
-            shift = 0
+            hi, next_start = ptr[c + 1], score_ptr[c + 1]
+            first, shift = used, 0
             for i in range(lo, hi):
                 a = arcs[i]
                 if base[a] == NEG:
@@ -173,9 +165,7 @@ def simplify_counts(n_words, arc_mod, base, counts, constant):  # noqa: C901, PL
                     lam[used] = lam[i]
                     used += 1
             r = used - first
-            least = -1
-            most = -1
-            flat = True
+            least, most, flat = -1, -1, True
             for k in range(r + 1):
                 value = score[start + shift + k]
                 score[filled + k] = value
@@ -185,8 +175,7 @@ def simplify_counts(n_words, arc_mod, base, counts, constant):  # noqa: C901, PL
                     most = k
                 if value != score[filled]:
                     flat = False
-            lo = hi
-            start = next_start
+            lo, start = hi, next_start
             if least < 0:
                 return 0
             if flat or r == 0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bbparse.bounding.counts import count_score_of, rising
 from bbparse.bounding.multipliers import copy_into
-from bbparse.jit import kernel
+from bbparse.jit import inlined, kernel
 from bbparse.jit.clock import is_over
 from bbparse.oracle.calls import best, scratch_of, size_of, tree_of
 
@@ -125,26 +125,30 @@ def floor_to_beat(best, quantum, slack):
     return NEG if best.found[0] < k else best.scores[k - 1] + margin_of(quantum, slack)
 
 
+@inlined
+def _fires(factors, c, chosen):
+    """Return True if all arcs of a factor are among the chosen ones."""
+    for i in range(factors.ptr[c], factors.ptr[c + 1]):
+        if chosen[factors.arcs[i]] == 0:
+            return False
+    return True
+
+
 @kernel
 def tree_score(node, tree, part_score, hard, chosen):
     """Return φ of a tree of a node: parts, arc scores, and factors and count factors that fire.
 
     Marks the tree's arcs in ``chosen`` (int8[A]). The score is -inf if a hard factor fires.
     """
-    ptr, arcs, weight, _, size = node.factors
-    base = node.base
+    factors, base = node.factors, node.base
+    weight = factors.weight
     chosen[:] = 0
     score = part_score + node.constant[0]
     for m in range(tree.shape[0]):
         score += base[tree[m]]
         chosen[tree[m]] = 1
-    for c in range(size[0]):
-        fires = True
-        for i in range(ptr[c], ptr[c + 1]):
-            if chosen[arcs[i]] == 0:
-                fires = False
-                break
-        if fires:
+    for c in range(factors.size[0]):
+        if _fires(factors, c, chosen):
             if weight[c] <= -hard:
                 return NEG
             score += weight[c]
@@ -157,7 +161,8 @@ def tree_scores(node, trees, part_scores, hard):
 
     Only factors whose first arc is in a tree are checked for that tree.
     """
-    ptr, arcs, weight, _, size = node.factors
+    factors = node.factors
+    ptr, arcs, weight, _, size = factors
     base = node.base
     last, before = np.full(base.shape[0], -1), np.empty(size[0], np.int64)
     for c in range(size[0]):  # by the first arc
@@ -173,12 +178,7 @@ def tree_scores(node, trees, part_scores, hard):
         for a in trees[t]:
             c = last[a]
             while c >= 0:
-                fires = True
-                for i in range(ptr[c] + 1, ptr[c + 1]):
-                    if chosen[arcs[i]] == 0:
-                        fires = False
-                        break
-                if fires:
+                if _fires(factors, c, chosen):
                     score += weight[c] if weight[c] > -hard else NEG
                 c = before[c]
         scores[t] = score + count_score_of(node.counts, chosen)

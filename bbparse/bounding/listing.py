@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bbparse.bounding.climbing import climb
 from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
+from bbparse.bounding.multipliers import factor_gap
 from bbparse.jit import inlined, kernel
 from bbparse.oracle.by_type import by_type
 from bbparse.oracle.nonprojective.automata import Automata, parts_of
@@ -93,20 +94,10 @@ def _factors_by_head(factors, arc_pair, pair_head, last, before):
 
 @kernel
 def _factor_loss(factors, f, before, chosen):
-    """Return the sum of bound minus score over a chain of factors."""
-    ptr, arcs, weight, lam = factors.ptr, factors.arcs, factors.weight, factors.lam
+    """Return the sum of the gaps of a chain of factors."""
     loss = 0.0
     while f >= 0:
-        lo, hi = ptr[f], ptr[f + 1]
-        on = 0
-        bound = 0.0
-        for i in range(lo, hi):
-            if chosen[arcs[i]] == 1:
-                on += 1
-                bound += lam[i]
-        if weight[f] < 0.0:
-            bound = -lam[lo] * (on - (hi - lo - 1))
-        loss += bound - weight[f] if on == hi - lo else bound
+        loss += factor_gap(factors, f, chosen)
         f = before[f]
     return loss
 

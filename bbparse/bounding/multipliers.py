@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.jit import kernel
+from bbparse.jit import inlined, kernel
 
 NEG = -np.inf
 
@@ -64,12 +64,11 @@ def project_simplex(values, lo, hi, total, scratch):
 
 
 @kernel
-def start_multipliers(fac_ptr, fac_weight, lam):
+def start_multipliers(ptr, weight, lam):
     """Initialize multipliers as the paper: p uniform for φ ≥ 0, p¹ = 0 for φ < 0 (QL13 §4.4)."""
-    for c in range(fac_weight.shape[0]):
-        lo = fac_ptr[c]
-        hi = fac_ptr[c + 1]
-        share = fac_weight[c] / (hi - lo) if fac_weight[c] > 0.0 else 0.0
+    for c in range(weight.shape[0]):
+        lo, hi = ptr[c], ptr[c + 1]
+        share = weight[c] / (hi - lo) if weight[c] > 0.0 else 0.0
         for i in range(lo, hi):
             lam[i] = share
 
@@ -77,20 +76,18 @@ def start_multipliers(fac_ptr, fac_weight, lam):
 @kernel
 def apply_multipliers(base, factors, arc_score):
     """Fill ``arc_score`` with base scores plus multipliers; return the bound's constant."""
-    fac_ptr, fac_arcs = factors.ptr, factors.arcs
-    fac_weight, lam = factors.weight, factors.lam
+    ptr, arcs, weight, lam, size = factors
     copy_into(arc_score, base)
     constant = 0.0
-    for c in range(factors.size[0]):
-        lo = fac_ptr[c]
-        hi = fac_ptr[c + 1]
-        if fac_weight[c] >= 0.0:
+    for c in range(size[0]):
+        lo, hi = ptr[c], ptr[c + 1]
+        if weight[c] >= 0.0:
             for i in range(lo, hi):
-                arc_score[fac_arcs[i]] += lam[i]
+                arc_score[arcs[i]] += lam[i]
         elif lam[lo] > 0.0:
             x = lam[lo]
             for i in range(lo, hi):
-                arc_score[fac_arcs[i]] -= x
+                arc_score[arcs[i]] -= x
             constant += x * (hi - lo - 1)
     return constant
 
@@ -102,26 +99,24 @@ def subgradient_norm(factors, chosen):
     Components that leave the simplex or cross active bounds are removed. The norm is 0 if every
     factor's bound is exact at the tree.
     """
-    fac_ptr, fac_arcs = factors.ptr, factors.arcs
-    fac_weight, lam = factors.weight, factors.lam
+    ptr, arcs, weight, lam, size = factors
     norm = 0.0
-    for c in range(factors.size[0]):
-        lo = fac_ptr[c]
-        hi = fac_ptr[c + 1]
+    for c in range(size[0]):
+        lo, hi = ptr[c], ptr[c + 1]
         r = hi - lo
         on = 0
         for i in range(lo, hi):
-            on += chosen[fac_arcs[i]]
-        if fac_weight[c] >= 0.0:
+            on += chosen[arcs[i]]
+        if weight[c] >= 0.0:
             if 0 < on < r:
                 # arcs that can still give: those on with lam > 0
                 for i in range(lo, hi):
-                    if chosen[fac_arcs[i]] == 1 and lam[i] > 0.0:
+                    if chosen[arcs[i]] == 1 and lam[i] > 0.0:
                         norm += on * (r - on) / r
                         break
         else:
             d = on - (r - 1)
-            if (d > 0 and lam[lo] < -fac_weight[c]) or (d < 0 and lam[lo] > 0.0):
+            if (d > 0 and lam[lo] < -weight[c]) or (d < 0 and lam[lo] > 0.0):
                 norm += d * d
     return norm
 
@@ -134,24 +129,22 @@ def step_subgradient(factors, chosen, alpha, by_weight, scratch):
     the square of its weight. Otherwise it moves by ``alpha``; with the gap divided by the squared
     norm of the whole subgradient, this is Polyak's step, which does not depend on the scale.
     """
-    fac_ptr, fac_arcs = factors.ptr, factors.arcs
-    fac_weight, lam = factors.weight, factors.lam
-    for c in range(factors.size[0]):
-        lo = fac_ptr[c]
-        hi = fac_ptr[c + 1]
-        weight = fac_weight[c]
+    ptr, arcs, weight, lam, size = factors
+    for c in range(size[0]):
+        lo, hi = ptr[c], ptr[c + 1]
+        phi = weight[c]
         # longer steps change nothing: the multipliers that they lower are 0 already
-        step = min(alpha * weight * weight, 4.0 * abs(weight)) if by_weight else alpha
+        step = min(alpha * phi * phi, 4.0 * abs(phi)) if by_weight else alpha
         on = 0
         for i in range(lo, hi):
-            on += chosen[fac_arcs[i]]
-        if weight >= 0.0:
+            on += chosen[arcs[i]]
+        if phi >= 0.0:
             if 0 < on < hi - lo:
                 for i in range(lo, hi):
-                    lam[i] -= step * chosen[fac_arcs[i]]
-                project_simplex(lam, lo, hi, weight, scratch)
+                    lam[i] -= step * chosen[arcs[i]]
+                project_simplex(lam, lo, hi, phi, scratch)
         elif on != hi - lo - 1:
-            lam[lo] = min(max(lam[lo] + step * (on - (hi - lo - 1)), 0.0), -weight)
+            lam[lo] = min(max(lam[lo] + step * (on - (hi - lo - 1)), 0.0), -phi)
 
 
 @kernel
@@ -187,25 +180,23 @@ def step_leads(factors, lead, times, scratch):
     smallest lead. All factors move together, so an arc gives each of its n factors 1/n of its lead.
     ``times`` (float64[A]) and ``scratch`` are overwritten.
     """
-    fac_ptr, fac_arcs = factors.ptr, factors.arcs
-    fac_weight, lam = factors.weight, factors.lam
+    ptr, arcs, weight, lam, size = factors
     times[:] = 0.0
-    for i in range(fac_ptr[factors.size[0]]):
-        times[fac_arcs[i]] += 1.0
-    for c in range(factors.size[0]):
-        lo = fac_ptr[c]
-        hi = fac_ptr[c + 1]
+    for i in range(ptr[size[0]]):
+        times[arcs[i]] += 1.0
+    for c in range(size[0]):
+        lo, hi = ptr[c], ptr[c + 1]
         least = np.inf
         for i in range(lo, hi):
-            x = lead[fac_arcs[i]] / times[fac_arcs[i]]
+            x = lead[arcs[i]] / times[arcs[i]]
             least = min(least, x)
-            if fac_weight[c] >= 0.0:
+            if weight[c] >= 0.0:
                 lam[i] -= x
-        if fac_weight[c] < 0.0:
-            lam[lo] = min(max(lam[lo] + least, 0.0), -fac_weight[c])
+        if weight[c] < 0.0:
+            lam[lo] = min(max(lam[lo] + least, 0.0), -weight[c])
             continue
-        project_simplex(lam, lo, hi, fac_weight[c], scratch)
-        missing = fac_weight[c]  # rounding loses some if leads are much larger than the weight
+        project_simplex(lam, lo, hi, weight[c], scratch)
+        missing = weight[c]  # rounding loses some if leads are much larger than the weight
         largest = lo
         for i in range(lo, hi):
             missing -= lam[i]
@@ -214,35 +205,48 @@ def step_leads(factors, lead, times, scratch):
         lam[largest] += missing
 
 
+@inlined
+def factor_gap(factors, c, chosen):
+    """Return the gap of a factor: its bound at the tree ``chosen`` minus its score."""
+    ptr, arcs, weight, lam, _ = factors
+    lo, hi = ptr[c], ptr[c + 1]
+    on = 0
+    bound = 0.0
+    for i in range(lo, hi):
+        if chosen[arcs[i]] == 1:
+            on += 1
+            bound += lam[i]
+    if weight[c] < 0.0:
+        bound = -lam[lo] * (on - (hi - lo - 1))
+    return bound - (weight[c] if on == hi - lo else 0.0)
+
+
 @kernel
 def factor_gaps(factors, chosen, arc_gap):
     """Sum factor gaps G_c onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3); return Σ_c G_c."""
-    fac_ptr, fac_arcs = factors.ptr, factors.arcs
-    fac_weight, lam = factors.weight, factors.lam
     arc_gap[:] = 0.0
     total = 0.0
     for c in range(factors.size[0]):
-        lo = fac_ptr[c]
-        hi = fac_ptr[c + 1]
-        on = 0
-        bound = 0.0
-        for i in range(lo, hi):
-            if chosen[fac_arcs[i]] == 1:
-                on += 1
-                if fac_weight[c] >= 0.0:
-                    bound += lam[i]
-        if fac_weight[c] < 0.0:
-            bound = -lam[lo] * (on - (hi - lo - 1))
-        gap = bound - (fac_weight[c] if on == hi - lo else 0.0)
+        gap = factor_gap(factors, c, chosen)
         if gap > 0.0:
             total += gap
-            for i in range(lo, hi):
-                arc_gap[fac_arcs[i]] += gap
+            for i in range(factors.ptr[c], factors.ptr[c + 1]):
+                arc_gap[factors.arcs[i]] += gap
     return total
 
 
 @kernel
-def simplify_factors(n_words, arc_mod, base, factors, constant, hard):  # noqa: C901, PLR0915 – one pass over sets, in place
+def choices_of(n_words, arc_mod, base):
+    """Return the number of alive arcs into each word, int32[n + 1]."""
+    alive = np.zeros(n_words + 1, np.int32)
+    for a in range(base.shape[0]):
+        if base[a] > NEG:
+            alive[arc_mod[a]] += 1
+    return alive
+
+
+@kernel
+def simplify_factors(n_words, arc_mod, base, factors, constant, hard):  # noqa: C901 – one pass over sets, in place
     """Simplify factors in place: drop those with a dead arc, remove required arcs from others.
 
     An arc is dead if ``base`` is -inf, and required if no other arc into its word is alive. A
@@ -250,67 +254,55 @@ def simplify_factors(n_words, arc_mod, base, factors, constant, hard):  # noqa: 
     factor of weight ``-hard`` ("never together") with one arc left kills that arc. Returns False if
     the node is infeasible: some word has no arc left, or a hard factor must fire.
     """
-    fac_ptr, fac_arcs = factors.ptr, factors.arcs
-    fac_weight, lam = factors.weight, factors.lam
-    alive = np.zeros(n_words + 1, np.int32)
-    for a in range(base.shape[0]):
-        if base[a] > NEG:
-            alive[arc_mod[a]] += 1
+    ptr, arcs, weight, lam, size = factors
+    alive = choices_of(n_words, arc_mod, base)
     changed = True
     while changed:
         changed = False
         for m in range(1, n_words + 1):
             if alive[m] == 0:
                 return False
-        kept = 0
-        used = 0
-        lo = 0
-        for c in range(factors.size[0]):
-            hi = fac_ptr[c + 1]
-            weight = fac_weight[c]
-            start = used
-            dead = False
-            lost = 0.0
-            first = lam[lo]
+        kept = used = lo = 0
+        for c in range(size[0]):
+            hi, phi, start, first = ptr[c + 1], weight[c], used, lam[lo]
+            dead, lost = False, 0.0
             for i in range(lo, hi):
-                a = fac_arcs[i]
+                a = arcs[i]
                 if base[a] == NEG:
                     dead = True
                     break
                 if alive[arc_mod[a]] == 1:
                     lost += lam[i]
                 else:
-                    fac_arcs[used] = a
+                    arcs[used] = a
                     lam[used] = lam[i]
                     used += 1
-            r = used - start
-            lo = hi
-            if dead:
+            r, lo = used - start, hi
+            if dead or r < 2:
                 used = start
+            if dead:
                 continue
             if r == 0:
-                used = start
-                if weight <= -hard:
+                if phi <= -hard:
                     return False
-                constant[0] += weight
+                constant[0] += phi
                 continue
             if r == 1:
-                used = start
-                a = fac_arcs[start]
-                if weight <= -hard:
+                a = arcs[start]
+                if phi <= -hard:
                     base[a] = NEG
                     alive[arc_mod[a]] -= 1
                     changed = True
                 else:
-                    base[a] += weight
+                    base[a] += phi
                 continue
-            if weight < 0.0:
+            if phi < 0.0:
                 lam[start] = first
             elif lost > 0.0:
                 for i in range(start, used):
                     lam[i] += lost / r
-            fac_weight[kept] = weight
+            weight[kept] = phi
             kept += 1
-            fac_ptr[kept] = used
-        factors.size[0] = kept
+            ptr[kept] = used
+        size[0] = kept
     return True

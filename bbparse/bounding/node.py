@@ -30,6 +30,7 @@ from bbparse.bounding.listing import LATE, TreeBound, try_trees
 from bbparse.bounding.multipliers import (
     apply_multipliers,
     arc_leads,
+    choices_of,
     factor_gaps,
     simplify_factors,
     step_leads,
@@ -167,6 +168,42 @@ def _worth_listing(values, least, k):
     if expected > _MOST_LISTED * k:
         return 0
     return min(4 * n, max(int(expected) + 1, n + n // 4 + 1))
+
+
+@kernel
+def _branching_arc(node, scratch, limits, trees, k, marks):
+    """Return the free arc with the largest sum of gaps over some trees, int32[T, n]; -1: none.
+
+    If one tree is wanted (k = 1), these are the first trees up to one with a gap. ``marks`` are
+    room for the copies of count factors, and for the arcs of a tree.
+    """
+    n_trees, n_words = trees.shape
+    copy, chosen = marks
+    n_arcs = node.base.shape[0]
+    alive = choices_of(n_words, node.arc_mod, node.base)
+    gaps, own = np.zeros(n_arcs), np.empty(n_arcs)
+    arc, widest = -1, 0.0
+    for t in range(0, n_trees, 1 if k == 1 else max(1, n_trees // _SAMPLED)):
+        chosen[:] = 0
+        for a in trees[t]:
+            chosen[a] = 1
+        factor_gaps(node.factors, chosen, own)
+        count_gaps(node.counts, copy, chosen, limits.hard, own)
+        inner_gaps(node.oracle, scratch, chosen, own)
+        for a in range(n_arcs):
+            gaps[a] += own[a]
+            if node.base[a] > NEG and alive[node.arc_mod[a]] > 1 and gaps[a] > widest:
+                widest = gaps[a]
+                arc = a
+        if k == 1 and widest > limits.slack:
+            break
+    if arc < 0:  # no gap, yet trees are missing: branch on the word with the most arcs
+        most = 1
+        for a in range(n_arcs):
+            if node.base[a] > NEG and alive[node.arc_mod[a]] > most:
+                most = alive[node.arc_mod[a]]
+                arc = a
+    return arc
 
 
 @kernel
@@ -348,32 +385,5 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
     best_bound = min(best_bound, values[0] + shift)
     if best_bound < floor:
         return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
-    alive = np.zeros(n_words + 1, np.int32)
-    for a in range(n_arcs):
-        if node.base[a] > NEG:
-            alive[node.arc_mod[a]] += 1
-    arc = -1
-    widest = 0.0
-    gaps = times
-    gaps[:] = 0.0
-    for t in range(0, tried, 1 if k == 1 else max(1, tried // _SAMPLED)):
-        chosen[:] = 0
-        for a in many[t]:
-            chosen[a] = 1
-        factor_gaps(factors, chosen, lead)
-        count_gaps(counts, copy, chosen, limits.hard, lead)
-        inner_gaps(oracle, scratch, chosen, lead)
-        for a in range(n_arcs):
-            gaps[a] += lead[a]
-            if node.base[a] > NEG and alive[node.arc_mod[a]] > 1 and gaps[a] > widest:
-                widest = gaps[a]
-                arc = a
-        if k == 1 and widest > slack:
-            break
-    if arc < 0:  # no gap, yet trees are missing: branch on the word with the most arcs
-        most = 1
-        for a in range(n_arcs):
-            if node.base[a] > NEG and alive[node.arc_mod[a]] > most:
-                most = alive[node.arc_mod[a]]
-                arc = a
+    arc = _branching_arc(node, scratch, limits, many[:tried], k, (copy, chosen))
     return Verdict(OPEN if arc >= 0 else CLOSED, best_bound, arc, lower, tree, slack)
