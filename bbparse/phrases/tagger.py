@@ -8,6 +8,7 @@ items of its chart are tag bigrams, so that a sequence is a derivation, and the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,14 +59,19 @@ def _trigram_keys(rows, contexts, outcomes):
 
 
 @kernel
-def chain(leaves, score, table, weight, border):
-    """Build the chart of tag sequences, whose items are bigrams; see `TrigramTagger.chart`."""
-    n = leaves.ptr.shape[0] - 1
-    n_items, n_edges = 2, 0
+def chain(words, table, weight):
+    """Build the chart of tag sequences, whose items are bigrams; see `TrigramTagger.chart`.
+
+    ``words`` are those of a sentence between two borders before it and one behind it, each of them
+    with one tag: where the tags of each word begin, int32[n + 4], and for each tag its number, its
+    score and its coordinate.
+    """
+    ptr, tag, score, coordinate = words
+    n_words = ptr.shape[0] - 1
     widest = 1
-    for i in range(n):
-        widest = max(widest, leaves.ptr[i + 1] - leaves.ptr[i])
-    room = n * widest**3 + widest**2 + 2
+    for i in range(n_words):
+        widest = max(widest, ptr[i + 1] - ptr[i])
+    room = n_words * widest**3 + 2
     chart = Chart(
         np.zeros(room + 1, np.int32), np.zeros(room, np.int32), np.zeros(room, np.int32),
         np.zeros(room), np.full(room, FREE, np.int32), np.full(room, -1, np.int32),
@@ -73,31 +79,22 @@ def chain(leaves, score, table, weight, border):
     )  # fmt: skip
     contexts = np.empty(3, np.uint64)
     last = np.zeros((widest, widest), np.int32)  # items of the previous word: tag, tag before it
-    n_items = 1
-    for i in range(n + 1):
+    n_items, n_edges = 1, 0
+    for i in range(2, n_words):
         items = np.zeros((widest, widest), np.int32)
-        n_tags = leaves.ptr[i + 1] - leaves.ptr[i] if i < n else 1
-        n_before = leaves.ptr[i] - leaves.ptr[i - 1] if i > 0 else 1
-        n_before_that = leaves.ptr[i - 1] - leaves.ptr[i - 2] if i > 1 else 1
-        for a in range(n_tags):
-            for b in range(n_before):
-                if i == n and b > 0:
-                    pass  # all share one goal item
-                else:
-                    items[a, b] = n_items
-                    chart.head[n_items] = leaves.ptr[i] + a if i < n else -1
+        for a in range(ptr[i], ptr[i + 1]):
+            for b in range(ptr[i - 1], ptr[i]):
+                if i < n_words - 1 or b == ptr[i - 1]:  # at the end, all share the goal item
+                    items[a - ptr[i], b - ptr[i - 1]] = n_items
+                    chart.head[n_items] = a - 2 if i < n_words - 1 else -1
                     chart.item_ptr[n_items] = n_edges
                     n_items += 1
-                plain = score[leaves.ptr[i] + a] if i < n else 0.0
-                tag = leaves.tag[leaves.ptr[i] + a] if i < n else border
-                last_tag = leaves.tag[leaves.ptr[i - 1] + b] if i > 0 else border
-                for c in range(n_before_that):
-                    tag_before = leaves.tag[leaves.ptr[i - 2] + c] if i > 1 else border
-                    trigram_contexts(tag_before, last_tag, contexts)
-                    chart.left[n_edges] = last[b, c]
-                    chart.weight[n_edges] = plain + weight * backed_off(table, contexts, tag, FLOOR)
-                    if i < n:
-                        chart.coordinate[n_edges] = leaves.coordinate[leaves.ptr[i] + a]
+                for c in range(ptr[i - 2], ptr[i - 1]):
+                    trigram_contexts(tag[c], tag[b], contexts)
+                    value = backed_off(table, contexts, tag[a], FLOOR)
+                    chart.left[n_edges] = last[b - ptr[i - 1], c - ptr[i - 2]]
+                    chart.weight[n_edges] = score[a] + weight * value
+                    chart.coordinate[n_edges] = coordinate[a]
                     n_edges += 1
                 chart.item_ptr[n_items] = n_edges
         last = items
@@ -111,18 +108,8 @@ def chain(leaves, score, table, weight, border):
 class TrigramTagger:
     """Scores of tag sequences: of the XPOS of a tagger, without tags that the grammar lacks.
 
-    Parameters
-    ----------
-    tagger : Tagger
-    trigrams : Table
-    grammar : Grammar
-    vocabulary : Vocabulary
-    scale : float
-        Factor of the tagger's scores.
-    weight : float
-        Factor of the log probabilities of trigrams.
-    margin : float
-        Tags whose scaled score is lower than the best of the word by more than this are left out.
+    The tagger's scores are multiplied by ``scale``, log probabilities of trigrams by ``weight``.
+    Tags whose scaled score is lower than the best of the word by more than ``margin`` are left out.
     """
 
     def __init__(
@@ -155,4 +142,13 @@ class TrigramTagger:
 
     def chart(self, leaves: Leaves, scores: NDArray[np.float64]) -> Chart:
         """Return the chart of all tag sequences; its coordinates are those of the leaves."""
-        return chain(leaves, scores, self.trigrams, self.weight, self.n_tags)
+        ptr = np.concatenate([[0, 1], leaves.ptr + 2, leaves.ptr[-1:] + 3]).astype(np.int32)
+
+        def between(values: NDArray[Any], border: float) -> NDArray[Any]:
+            return np.concatenate([[border] * 2, values, [border]]).astype(values.dtype)
+
+        words = (
+            ptr, between(leaves.tag, self.n_tags), between(scores, 0.0),
+            between(leaves.coordinate, FREE),
+        )  # fmt: skip
+        return chain(words, self.trigrams, self.weight)

@@ -34,6 +34,12 @@ def signature(word: str, first: bool) -> str:
     return f"<{shape}-{ending}>" if ending else f"<{shape}>"
 
 
+def _signatures(word: str, first: bool) -> tuple[str, str]:
+    """Return the signature of a word, and the one that stands for it if it is unknown."""
+    whole = signature(word, first)
+    return whole, whole.split("-")[0] + ">"
+
+
 class Vocabulary:
     """Numbers of lower-cased words and of signatures; number 0 stands for all others."""
 
@@ -52,10 +58,7 @@ class Vocabulary:
             for words in sentences
             for i, word in enumerate(words)
             if counts[word.lower()] < min_count
-            for word_signature in (
-                signature(word, i == 0),
-                signature(word, i == 0).split("-")[0] + ">",
-            )
+            for word_signature in _signatures(word, i == 0)
         }
         return cls(["<>"] + frequent + sorted(signatures - set(frequent)))
 
@@ -68,9 +71,7 @@ class Vocabulary:
         for i, word in enumerate(words):
             number = self._number.get(word.lower())
             if number is None:
-                word_signature = signature(word, i == 0)
-                number = self._number.get(word_signature) or self._number.get(
-                    word_signature.split("-")[0] + ">", 0
-                )
+                whole, shape = _signatures(word, i == 0)
+                number = self._number.get(whole) or self._number.get(shape, 0)
             numbers.append(number)
         return numbers
