@@ -34,28 +34,12 @@ def solve_ilp(
 ) -> Solution:
     """Find the k best trees of a problem by an integer program.
 
-    Each further tree is the best one that differs from all trees before it.
+    Each further tree is the best one that differs from all trees before it. The time limit is in
+    seconds for all trees; HiGHS stops at the relative gap. Stats are ``tolerance``, to which
+    ``optimal`` and bounds hold; ``nodes`` of the search of HiGHS, ``solves``, ``rows``,
+    ``columns``, and ``seconds``.
 
-    Parameters
-    ----------
-    problem : Problem
-    k_best : int
-        Number of trees.
-    time_limit : float, optional
-        Seconds for all trees.
-    gap : float
-        Relative gap at which HiGHS stops; 0: solve to optimality.
-
-    Returns
-    -------
-    Solution
-        As of `bbparse.solve`. Its stats are ``tolerance``, to which ``optimal`` and bounds hold;
-        ``nodes`` of the search of HiGHS, ``solves``, ``rows``, ``columns``, and ``seconds``.
-
-    Raises
-    ------
-    BBParseError
-        If highspy is not installed, or HiGHS gives no usable answer.
+    Raises `BBParseError` if highspy is not installed, or HiGHS gives no usable answer.
     """
     started = time.perf_counter()
     deadline = math.inf if time_limit is None else started + time_limit

@@ -185,30 +185,15 @@ def _weigh(model, side, pair, state, q, label, q_mod):
 def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, PLR0915 – one recurrence
     """Build the chart of a sentence from the items that `bbparse.phrases.prune.prune` retained.
 
-    Parameters
-    ----------
-    leaves : Leaves
-    grammar : tuple
-        forms, kind and pairs of `bbparse.phrases.grammar.Grammar`, its dense rules float32[S, 2, 2,
-        X] (`bbparse.phrases.prune.dense_rules`), and its table.
-    retained : tuple
-        Symbols and pairs; see `bbparse.phrases.prune.prune`.
-    arcs : int32[n + 1, n]
-        Coordinates of arcs from head (0: the root) to modifier, or FREE or FORBIDDEN.
-    lexical : float
-        Weight of the grammar with words, from 0 to 1; the one without them has the rest. With 0
-        words do not count, and q is 0 for all.
-    room : int
-        Maximum number of steps.
+    The grammar has forms, kind and pairs of `bbparse.phrases.grammar.Grammar`, its dense rules
+    float32[S, 2, 2, X] (`bbparse.phrases.prune.dense_rules`), and its table. ``arcs`` int32[n + 1,
+    n] are coordinates of arcs from head (0: the root) to modifier, or FREE or FORBIDDEN.
+    ``lexical``, 0 to 1, is the weight of the grammar with words; the one without them has the rest.
+    With 0 words do not count, and q is 0 for all. There is ``room`` for so many steps.
 
-    Returns
-    -------
-    chart : Chart
-        The first item alone if there is no tree.
-    step_of : int8[I]
-        0 for words and phrases, RIGHT and LEFT for other items.
-    full : bool
-        True if there are more steps than `room`; the chart is then useless.
+    Returns the `Chart`, with the first item alone if there is no tree; for each item 0 for words
+    and phrases, RIGHT and LEFT for others, int8[I]; and True if there are more steps than room, so
+    that the chart is useless.
     """
     (forms, kind, pairs, possible, table), (kept, kept_pair) = grammar, retained
     n = leaves.ptr.shape[0] - 1

@@ -78,21 +78,9 @@ def estimate(
 ) -> tuple[Longs, NDArray[np.float32]]:
     """Compute the keys and values of a table from observed events.
 
-    Parameters
-    ----------
-    contexts : uint64[E, L]
-    outcomes : uint64[E, L]
-        ``mix(context, outcome)`` of each.
-    factor : float
-        The factor f above.
-    floor : float
-        See `backed_off`.
-
-    Returns
-    -------
-    keys : uint64[K]
-        Sorted, without duplicates.
-    values : float32[K]
+    ``contexts`` uint64[E, L] and ``outcomes`` uint64[E, L], ``mix(context, outcome)`` of each, are
+    those of E events on L levels. ``factor`` is the factor f above; for ``floor`` see `backed_off`.
+    Keys uint64[K] are sorted, without duplicates; values are float32[K].
     """
     next_level = np.full(len(contexts), floor)
     keys, values = [], []

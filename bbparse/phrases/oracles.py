@@ -79,13 +79,8 @@ def best_steps(chart, weight, inside):
 class ChartOracle:
     """Oracle over the derivations of a chart, whose steps turn on coordinates.
 
-    Parameters
-    ----------
-    chart : Chart
-    group : int32[C]
-        Group of each coordinate. A derivation has exactly one coordinate on in each of its groups.
-    offsets : float64[C], optional
-        Scores that are added to all others; -inf turns a coordinate off.
+    A derivation has exactly one coordinate on in each of its groups, int32[C]. ``offsets``
+    float64[C] are added to all scores; -inf turns a coordinate off.
     """
 
     def __init__(self, chart: Chart, group: Ints, offsets: Floats | None = None) -> None:

@@ -339,24 +339,12 @@ def prune(
 ) -> tuple[float, NDArray[np.bool_], NDArray[np.uint8]]:  # fmt: skip
     """Find the parts of trees whose score is within a margin of the best one.
 
-    Parameters
-    ----------
-    leaf : float32[n, T]
-        Scores of tags, -inf for those that a word cannot have.
-    pairs : Pairs
-    margin : float
-        Largest difference to the best score.
-    within : tuple, optional
-        Division of a coarser grammar into this one, and its retained symbols and pairs.
+    ``leaf`` float32[n, T] are scores of tags, -inf for those that a word cannot have. ``within`` is
+    the division of a coarser grammar into this one, and its retained symbols and pairs.
 
-    Returns
-    -------
-    best : float
-        Score of the best tree, -inf if there is none.
-    kept : bool[cells, S]
-        Retained symbols over spans.
-    kept_pair : uint8[cells, X]
-        Retained pairs over spans, as bits BARE, RIGHT, AFTER, LEFT.
+    Returns the score of the best tree, -inf if there is none; the retained symbols over spans,
+    bool[cells, S]; and the retained pairs over spans, as bits BARE, RIGHT, AFTER and LEFT,
+    uint8[cells, X].
     """
     if within is None:
         n = len(leaf)

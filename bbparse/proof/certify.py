@@ -21,23 +21,9 @@ def certify(
 ) -> tuple[Proof | None, str]:
     """Prove that the trees of a solution are the k best of a problem, or all that exist.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    solution : Solution
-        A solution of it, with the status "optimal" or "infeasible".
-    k_best : int
-        The number of trees that the solution was asked for.
-    time_limit : float, optional
-        Time limit in seconds, checked between subspaces.
-
-    Returns
-    -------
-    proof : Proof or None
-        The proof; None if the limit was reached or the solution lacks a better tree.
-    reason : str
-        The reason why there is no proof; empty if there is one.
+    The solution has the status "optimal" or "infeasible". The time limit, in seconds, is checked
+    between subspaces. Returns the proof, None if the limit was reached or the solution lacks a
+    better tree, and the reason why there is none; empty if there is one.
     """
     certifier = Certifier(problem, solution, k_best)
     if is_unbalanced(certifier):

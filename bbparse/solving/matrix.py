@@ -118,11 +118,8 @@ def as_array(
 ) -> NDArray[Any]:
     """Return real numbers as an array: tensors leave their device and their gradients behind.
 
-    Raises
-    ------
-    ProblemError
-        If they are no array of numbers of one of these dimensions, or of other `kinds` of numpy;
-        `axes` says what is expected.
+    Raises `ProblemError` if they are no array of numbers of one of these dimensions, or of other
+    `kinds` of numpy; `axes` says what is expected.
     """
     kind = f"{type(values).__module__}.{type(values).__name__}"
     try:
@@ -150,13 +147,7 @@ def as_array(
 
 
 def check_arcs(name: str, arcs: NDArray[Any]) -> None:
-    """Refuse arc scores [d, h] that are no matrix of a sentence, and transposed ones.
-
-    Raises
-    ------
-    ProblemError
-        Names shape or index, and what was expected.
-    """
+    """Refuse arc scores [d, h] that are no matrix of a sentence, and transposed ones."""
     size = len(arcs)
     if arcs.shape != (size, size) or size < 2:
         raise ProblemError(

@@ -65,21 +65,11 @@ def _is_tree_in_proportion(square, single_root, heads, largest):
 def best_heads(scores, projective, single_root, heads):
     """Write the heads of the best tree of a matrix; return True if it certainly is the best.
 
-    Parameters
-    ----------
-    scores : float64[n + 1, n + 1]
-        scores[d, h] of the arc from head h to dependent d; -inf: no such arc. Row 0 and the
-        diagonal are ignored.
-    projective, single_root : bool
-    heads : int32[n + 1]
-        Written, but for the first.
-
-    Returns
-    -------
-    bool
-        False if `bbparse.solve` has to look: scores are no numbers, few arcs are left (its charts
-        are then faster), there may be no tree, or terms are so far out of proportion that rounding
-        could hide some.
+    ``scores[d, h]``, float64[n + 1, n + 1], is of the arc from head h to dependent d, -inf if there
+    is none; row 0 and the diagonal are ignored. ``heads`` int32[n + 1] is written, but for the
+    first. False: `bbparse.solve` has to look. Scores are no numbers, few arcs are left (its charts
+    are then faster), there may be no tree, or terms are so far out of proportion that rounding
+    could hide some.
     """
     n = scores.shape[0] - 1
     square = np.full((n + 1, n + 1), -np.inf)

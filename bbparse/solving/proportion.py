@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,6 @@ class Proportion:
         self.solved = 1
         self.status = found.status
         self._settled = [False] * self.k
-        self._grain: float | None = None
 
     def solution(self) -> Solution:
         """Return the best trees, after as many searches as needed."""
@@ -180,12 +180,10 @@ class Proportion:
             known = self.terms[self.ranked[k - 1]]
             short = math.fsum(last + [-x for x in known] + [_SHORT * slack / normal.unit])
 
-    @property
+    @cached_property
     def grain(self) -> float:
         """Power of two that divides all scores, and so all their sums; 0: all scores are 0."""
-        if self._grain is None:
-            self._grain = grain_of(self.problem)
-        return self._grain
+        return grain_of(self.problem)
 
 
 def grain_of(problem: Problem) -> float:

@@ -81,14 +81,7 @@ class RuledSentence:
         return bits
 
     def faults(self, heads: Sequence[int], labels: Sequence[str]) -> list[Fault]:
-        """Return the faults of a tree.
-
-        Parameters
-        ----------
-        heads : sequence of int, length n
-            -1 for a word without an arc.
-        labels : sequence of str, length n
-        """
+        """Return the faults of a tree, given by heads (-1: none) and labels of the words 1 to n."""
         words, table = self.words, self.rules
         left, right = table.left, table.right
         arcs = [0]  # the conditions that hold of each arc

@@ -56,26 +56,11 @@ def solve_valid(
 ) -> ValidTrees:
     """Find the k best trees that keep validity rules, with their labels.
 
-    Parameters
-    ----------
-    problem : Problem
-        Without labels; its arcs are sorted by head and modifier.
-    ruled : RuledSentence
-    names : sequence of str
-        The labels.
-    label_scores : callable
-        Scores float64[L] of the labels of an arc (head, modifier); -inf: not this label.
-    solve : callable
-        Finds the k best trees of a problem, within the deadline.
-    k_best : int
-    broken : iterable of (heads, faults)
-        Trees that are known to break rules: heads of the words 1 to n, and faults.
-    deadline : Deadline
-        Ends the search with the trees found so far.
-
-    Returns
-    -------
-    ValidTrees
+    The problem has no labels, and its arcs are sorted by head and modifier. ``label_scores``
+    returns the scores float64[L] of the labels ``names`` of an arc (head, modifier); -inf: not this
+    label. ``solve`` finds the k best trees of a problem, within the deadline, which ends the search
+    with the trees found so far. ``broken`` are trees that are known to break rules: heads of the
+    words 1 to n, and faults.
     """
     candidates = Candidates(problem, names, ruled)
     constraints: dict[Constraint, None] = {}
