@@ -7,6 +7,7 @@ from typing import Any
 
 from bbparse.bounding.node import MIXED, PAPER
 from bbparse.errors import ConfigError
+from bbparse.options import Range, check_number
 
 METHODS = {"paper": PAPER, "mixed": MIXED}
 #: Methods of earlier versions; `mixed` combines them.
@@ -69,15 +70,8 @@ class SearchSettings:
             ("lower_start", 0), ("root_calls", 1), ("node_calls", 1), ("eliminate_every", 0),
             ("close_k", 1),
         ):  # fmt: skip
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ConfigError(
-                    f"search.{name} is {value!r}, expected a whole number >= {least}"
-                )
-
-        real = isinstance(self.precision, int | float) and not isinstance(self.precision, bool)
-        if not real or not self.precision >= 0.0:
-            raise ConfigError(f"search.precision is {self.precision!r}, expected 0 or more")
+            check_number(f"search.{name}", getattr(self, name), Range(least))
+        check_number("search.precision", self.precision, Range(0, whole=False))
 
     def with_(self, **changes: Any) -> SearchSettings:
         return replace(self, **changes)
