@@ -46,8 +46,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.parts import FIELDS, PART_NAMES, ProblemArrays
+from bbparse.problem.parts import FIELDS, KINDS, ProblemArrays
 
+Floats = NDArray[np.float64]
 P = TypeVar("P", bound=ProblemArrays)
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
@@ -189,14 +190,8 @@ def hardened(problem: P, terms: list[float]) -> P:
     np.maximum.at(best, p.arc_mod[usable], p.arc_score[usable])
     if (best[1:] == -np.inf).any():
         return p
-    peaks = [best[1:], np.maximum(p.factor_score, 0.0)]
-    of_part = {}
-    parts: dict[str, Any] = dict(zip(PART_NAMES, p.parts))
-    for name, part in parts.items():
-        words, scores = part[-2:]  # the last word of a part is its modifier
-        of_part[name] = np.zeros(p.n_words + 1)
-        np.maximum.at(of_part[name], words, scores)
-        peaks.append(of_part[name])
+    of_part = [_peaks(p, part.mod, part.score) for part in p.parts]
+    peaks = [best[1:], np.maximum(p.factor_score, 0.0), *of_part]
     sizes = np.diff(p.count_score_ptr)
     if len(sizes):
         peaks.append(np.maximum.reduceat(p.count_score, p.count_score_ptr[:-1]))
@@ -214,10 +209,8 @@ def hardened(problem: P, terms: list[float]) -> P:
     if len(sizes):
         loss = np.repeat(peaks[-1], sizes) - p.count_score
         changes["count_score"] = np.where(loss > max_loss, -np.inf, p.count_score)
-    for name, part in parts.items():
-        words, scores = part[-2:]
-        low = of_part[name][words] - 2.0 * max_loss
-        changes[f"{name}_score"] = np.maximum(scores, low)
+    for kind, part, own in zip(KINDS, p.parts, of_part):
+        changes[f"{kind}_score"] = np.maximum(part.score, own[part.mod] - 2.0 * max_loss)
     return p.changed(**changes)
 
 
@@ -237,9 +230,7 @@ def largest_score(problem: ProblemArrays) -> float:
     usable = p.arc_state != -1
     arcs = (p.arc_mod[usable], p.arc_score[usable])
     for words, scores in (arcs, *((part.mod, part.score) for part in p.parts)):
-        peaks = np.zeros(p.n_words + 1)
-        np.maximum.at(peaks, words, np.abs(scores))
-        largest += float(peaks.sum())
+        largest += float(_peaks(p, words, np.abs(scores)).sum())
     largest += float(np.abs(_finite(p.factor_score)).sum())
     if len(p.count_score):
         tables = np.abs(_finite(p.count_score))
@@ -247,11 +238,18 @@ def largest_score(problem: ProblemArrays) -> float:
     return largest or 1.0
 
 
-def _finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _peaks(p: ProblemArrays, mod: NDArray[np.int32], scores: Floats) -> Floats:
+    """Return the largest score by modifier, float64[n + 1], at least 0."""
+    peaks = np.zeros(p.n_words + 1)
+    np.maximum.at(peaks, mod, scores)
+    return peaks
+
+
+def _finite(scores: Floats) -> Floats:
     return np.where(np.isfinite(scores), scores, 0.0)
 
 
-def _scores(p: ProblemArrays) -> NDArray[np.float64]:
+def _scores(p: ProblemArrays) -> Floats:
     """Return all scores that a tree may have, 0 for -inf."""
     usable = p.arc_score[p.arc_state != -1]
     parts = (part.score for part in p.parts)
