@@ -22,7 +22,7 @@ from bbparse.bounding.node import CLOSED, SOLVED, WAITS
 from bbparse.bounding.state import Incumbents
 from bbparse.search.observer import NOT_RECORDED, Finished, Observer, Watch
 from bbparse.search.search import Bounder, Node, Search, SearchLimits
-from bbparse.search.settings import METHODS, SearchSettings
+from bbparse.search.settings import SearchSettings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -221,10 +221,8 @@ class Lagrangian(Bounder[Subspace]):
     def _call(
         self, tasks: tuple[bool, bool], node: Subspace, calls: int, record: tuple[Any, ...]
     ) -> BoundedNode | None:
-        s = self.settings
-        limits = (
-            METHODS[s.method], calls, self.limits.work, self.limits.deadline.at,
-            s.eliminate_every, s.close_k, s.precision, self.quantum, self.slack, self.hard,
+        limits = self.settings.limits(
+            calls, self.limits.work, self.limits.deadline.at, self.quantum, self.slack, self.hard,
             float(max(1, self.full_size)),
         )  # fmt: skip
         return self._call_node(

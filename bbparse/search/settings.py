@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bbparse.bounding.node import MIXED, PAPER
+from bbparse.bounding.state import Limits
 from bbparse.errors import ConfigError
 from bbparse.options import Range, check_number
 
@@ -75,6 +76,15 @@ class SearchSettings:
 
     def with_(self, **changes: Any) -> SearchSettings:
         return replace(self, **changes)
+
+    def limits(
+        self, calls: int, work: float, until: float, quantum: float, *scale: float
+    ) -> Limits:
+        """Return the limits of a node; ``scale`` are its last fields, which a root's call finds."""
+        return Limits(
+            METHODS[self.method], calls, work, until, self.eliminate_every, self.close_k,
+            self.precision, quantum, *(scale or (0.0, 0.0, 0.0)),
+        )  # fmt: skip
 
 
 DEFAULT = SearchSettings()

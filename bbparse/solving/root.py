@@ -288,7 +288,7 @@ NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
 _NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).plain()
 
 
-def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...]) -> Called:
+def call_root(p: Problem, mode: int, waits: bool, k: int, limits: Limits) -> Called:
     """Make the root of a problem's search; bound it unless ``waits``."""
     best = no_trees(k, p.n_words)
     counters = np.zeros(4)
@@ -296,8 +296,8 @@ def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...
         True, not waits, False, p.n_words, p.arc_label is not None, p.projective, p.single_root
     )
     (heads, arcs, scores), full_size, left = _KERNELS[p.projective](
-        mode, p.plain(), tuple(choices), (NO_NODE[p.projective], NO_ARCS), tuple(best), limits,
-        counters, NOT_RECORDED,
+        mode, p.plain(), tuple(choices), (NO_NODE[p.projective], NO_ARCS), tuple(best),
+        tuple(limits), counters, NOT_RECORDED,
     )  # fmt: skip
     open_root = None if left is None else BoundedNode(*left)
     return Called(heads, arcs, scores, full_size, open_root, best, counters)
@@ -305,14 +305,14 @@ def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...
 
 def call_node(
     projective: bool, tasks: tuple[bool, bool], parent: tuple[tuple[Any, ...], Ints],
-    best: Incumbents, limits: tuple[Any, ...], counters: Floats, record: tuple[Any, ...],
+    best: Incumbents, limits: Limits, counters: Floats, record: tuple[Any, ...],
 ) -> BoundedNode | None:  # fmt: skip
     """Bound the child of a node in which some arcs are dead; None: the child is closed.
 
     ``tasks`` are `bound` and `keep` of `Choices`; ``parent`` is the node's state, and those arcs.
     """
     *_, left = _KERNELS[projective](
-        0, _NO_PROBLEM, (False, *tasks, 0, False, True, True), parent, tuple(best), limits,
-        counters, record,
+        0, _NO_PROBLEM, (False, *tasks, 0, False, True, True), parent, tuple(best),
+        tuple(limits), counters, record,
     )  # fmt: skip
     return None if left is None else BoundedNode(*left)

@@ -32,7 +32,6 @@ from bbparse.search.lagrangian import CALLS, Called, Lagrangian, Outcome
 from bbparse.search.observer import Finished, Observer
 from bbparse.search.search import SearchLimits
 from bbparse.search.settings import DEFAULT, SearchSettings
-from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.solving.proportion import Answer, in_doubt, in_proportion
 from bbparse.solving.rescore import rescore
 from bbparse.solving.root import call_node, call_root
@@ -197,12 +196,9 @@ def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) ->
 
 def make_root(p: Problem, options: Options, waits: bool) -> Called:
     """Make the root of a problem's search; bound it unless ``waits``."""
-    s = options.settings
-    limits = (
-        MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective],
-        np.inf if options.work_limit is None else float(options.work_limit), options.deadline.at,
-        s.eliminate_every, s.close_k, s.precision, p.quantum, 0.0, 0.0, 0.0,
-    )  # fmt: skip
+    s, asked = options.settings, options.limits
+    calls = s.root_calls * CALLS[p.projective]
+    limits = s.limits(calls, asked.work, asked.deadline.at, p.quantum)
     mode = recurrence_for(p, options.backbone).mode
     return call_root(p, mode, waits, options.k_best, limits)
 
