@@ -135,7 +135,39 @@ def require_arc(arc, arc_mod, base, alive):
 
 
 @kernel
-def simplify_counts(n_words, arc_mod, base, counts, constant):  # noqa: C901, PLR0915 – one pass over sets, in place
+def _fix_arcs(arcs, required, arc_mod, base, alive):
+    """Require all of some arcs, or forbid them; return False if one that is required is dead."""
+    for a in arcs:
+        if base[a] == NEG:
+            if required:
+                return False
+        elif required:
+            require_arc(a, arc_mod, base, alive)
+        else:
+            base[a] = NEG
+            alive[arc_mod[a]] -= 1
+    return True
+
+
+@kernel
+def _move_table(score, start, to, size):
+    """Move a table forward; return its first and last allowed number, and if all scores are equal.
+
+    The numbers are -1 if none is allowed.
+    """
+    least, most, flat = -1, -1, True
+    for k in range(size):
+        value = score[start + k]
+        score[to + k] = value
+        flat = flat and value == score[to]
+        if value > NEG:
+            least = k if least < 0 else least
+            most = k
+    return least, most, flat
+
+
+@kernel
+def simplify_counts(n_words, arc_mod, base, counts, constant):
     """Simplify count factors in place, and fix arcs for which a table leaves no choice.
 
     Dead and required arcs (see :func:`bbparse.bounding.multipliers.simplify_factors`) are removed
@@ -165,44 +197,23 @@ def simplify_counts(n_words, arc_mod, base, counts, constant):  # noqa: C901, PL
                     lam[used] = lam[i]
                     used += 1
             r = used - first
-            least, most, flat = -1, -1, True
-            for k in range(r + 1):
-                value = score[start + shift + k]
-                score[filled + k] = value
-                if value > NEG:
-                    if least < 0:
-                        least = k
-                    most = k
-                if value != score[filled]:
-                    flat = False
+            least, most, flat = _move_table(score, start + shift, filled, r + 1)
             lo, start = hi, next_start
             if least < 0:
                 return 0
-            if flat or r == 0:
-                constant[0] += score[filled]
+            if flat or r == 1 or most == 0 or least == r:  # the set is not needed any more
                 used = first
-                continue
-            if most == 0 or least == r:
-                for i in range(first, used):
-                    a = arcs[i]
-                    if base[a] == NEG:
-                        if least == r:
-                            return 0
-                    elif most == 0:
-                        base[a] = NEG
-                        alive[arc_mod[a]] -= 1
-                    else:
-                        require_arc(a, arc_mod, base, alive)
-                constant[0] += score[filled + most]
-                used = first
-                changed = True
-                died = True
-                continue
-            if r == 1:
-                a = arcs[first]
-                base[a] += score[filled + 1] - score[filled]
-                constant[0] += score[filled]
-                used = first
+                if flat:
+                    constant[0] += score[filled]
+                elif most == 0 or least == r:
+                    members = arcs[first : first + r]
+                    if not _fix_arcs(members, least == r, arc_mod, base, alive):
+                        return 0
+                    constant[0] += score[filled + most]
+                    changed = died = True
+                else:
+                    base[arcs[first]] += score[filled + 1] - score[filled]
+                    constant[0] += score[filled]
                 continue
             kept += 1
             filled += r + 1
