@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,16 +15,13 @@ from bbparse.configuration import Configuration
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ProblemError
-from bbparse.factors import FactorFamily
-from bbparse.model.file import load_model, save_model
-from bbparse.model.model import Model
 from bbparse.network.ragged import batches
 from bbparse.options import check_options
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
+from bbparse.parsing.loaded import LoadedModel
 from bbparse.parsing.parse import (
     USUAL,
     AnyTreeFamily,
-    FileOptions,
     Parse,
     ParseOptions,
     Wanted,
@@ -35,7 +31,7 @@ from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
 from bbparse.parsing.whole_trees import Solve, check_found, tree_families, with_tree_scores
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
-from bbparse.renamed import RenamedMember, renamed_arguments
+from bbparse.renamed import renamed_arguments
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.labeller import best_labels
@@ -43,7 +39,6 @@ from bbparse.scoring.problem_maker import Scored
 from bbparse.scoring.scorer import checked_heads
 from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve
-from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
@@ -55,65 +50,8 @@ WORK_LIMIT = 3e7
 NODE_LIMIT = 50
 
 
-class Parser:
-    """A trained parser. Parsing changes nothing in it, so threads may share it.
-
-    `config`, `maker`, `labeller`, `tagger` and `notes` of its model are attributes, too.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.config = model.config
-        self.maker = model.maker
-        self.labeller = model.labeller
-        self.tagger = model.tagger
-        self.tokenizer = model.tokenizer
-        self.notes = model.notes
-        scorer, families = model.maker.scorer, model.maker.families
-        self._delayed: DelayedScorer | None = None
-        if self.config.model.solver == "price-and-cut" and scorer is not None and not families:
-            self._delayed = DelayedScorer(scorer) if DelayedScorer.takes(scorer.templates) else None
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
-    ) -> Parser:
-        """Read a model file; see `bbparse.model.file.load_model`."""
-        return cls(load_model(path, factors))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Parser, (self.model,)  # everything else is made from the model
-
-    def needed_tokenizer(self) -> Tokenizer:
-        """Return the tokenizer for running text; raises `ModelError` if the model has none."""
-        return self.model.needed_tokenizer()
-
-    cutter, needed_cutter = RenamedMember("tokenizer"), RenamedMember("needed_tokenizer")
-
-    def with_projective(self, projective: bool) -> Parser:
-        """Return the same parser for (non-)projective trees; see `Model.with_projective`."""
-        model = self.model.with_projective(projective)
-        return self if model is self.model else Parser(model)
-
-    def with_members(self, members: int) -> Parser:
-        """Return a faster parser with fewer of its networks; see `Model.with_members`."""
-        model = self.model.with_members(members)
-        return self if model is self.model else Parser(model)
-
-    def for_files(self, options: FileOptions) -> Parser:
-        """Return the parser for the trees that are asked for, with so many of its networks."""
-        parser = self
-        if options.projective is not None:
-            parser = parser.with_projective(options.projective)
-        if options.members is not None:
-            parser = parser.with_members(options.members)
-        return parser
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file atomically."""
-        save_model(self.model, path)
+class Parser(LoadedModel):
+    """A trained parser. Parsing changes nothing in it, so threads may share it."""
 
     @classmethod
     @renamed_arguments(outside="embeddings")
@@ -143,14 +81,6 @@ class Parser:
             if options.get("model") is not None:
                 parser.save(options["model"])
         return parser
-
-    def tagged(self, sentence: Sentence) -> Sentence:
-        """Return a sentence with tags; see `Model.tagged`."""
-        return self.model.tagged(sentence)
-
-    def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Yield sentences with tags, a batch at a time; see `Model.tag`."""
-        return self.model.tag(sentences)
 
     def problem(
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
