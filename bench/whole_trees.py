@@ -21,9 +21,9 @@ from rules import Balanced, Depth, Shallow, Short
 from bbparse.factors import TreeFamily, tree_options
 from bbparse.model import MODELS
 from bbparse.model.file import load_model
+from bbparse.network.ragged import batches
 from bbparse.problem import Solution
 from bbparse.solving.solve import solve
-from bbparse.treebank.sections import batches
 
 
 class Strict(Balanced):

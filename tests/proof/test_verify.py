@@ -57,7 +57,7 @@ def test_the_checker_imports_no_solver() -> None:
     records = ("parts", "proof")
     rooms = ["bbparse.problem", *(f"bbparse.problem.{m}" for m in records)]
     rooms += ["bbparse.proof", *(f"bbparse.proof.{m}" for m in checker)]
-    assert done.stdout.strip() == str(["bbparse", "bbparse.errors", *rooms])
+    assert done.stdout.strip() == str(["bbparse", "bbparse.errors", *rooms, "bbparse.renamed"])
 
 
 def test_lowered_bound() -> None:
