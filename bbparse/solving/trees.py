@@ -104,7 +104,9 @@ _ONE = np.ones(1, np.bool_)
 
 def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     """Find the k best trees of a problem, with their bounds."""
-    options = replace(options, k_best=most_listed(problem, options.k_best))
+    k_best = most_listed(problem, options.k_best)
+    if k_best != options.k_best:
+        options = replace(options, k_best=k_best)
     ordered, order = in_order(problem)
     o = options
     run: Callable[[Problem, Options], Answer]
@@ -183,7 +185,8 @@ def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) ->
         and _is_dense(problem)
     ):
         return _solve_dense(problem, options)
-    found = make_root(problem, options, waits=s.lower_start > 0 or observer is not None)
+    waits = s.lower_start > 0 or observer is not None
+    found = make_root(problem, options, waits, recurrence.mode)
     root = found.left
     if root is None:
         return _solved(problem, found, options)
@@ -194,12 +197,16 @@ def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) ->
     return _solution(problem, bounder.run(options.limits), options, root.slack)
 
 
-def make_root(p: Problem, options: Options, waits: bool) -> Called:
-    """Make the root of a problem's search; bound it unless ``waits``."""
+def make_root(p: Problem, options: Options, waits: bool, mode: int | None = None) -> Called:
+    """Make the root of a problem's search; bound it unless ``waits``.
+
+    ``mode`` is that of the recurrence of the options; None: look it up.
+    """
     s, asked = options.settings, options.limits
     calls = s.root_calls * CALLS[p.projective]
     limits = s.limits(calls, asked.work, asked.deadline.at, p.quantum)
-    mode = recurrence_for(p, options.backbone).mode
+    if mode is None:
+        mode = recurrence_for(p, options.backbone).mode
     return call_root(p, mode, waits, options.k_best, limits)
 
 

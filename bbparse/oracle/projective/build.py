@@ -52,8 +52,11 @@ class Chart(NamedTuple):
 
 
 @kernel
-def _grown(array, used):
-    bigger = np.empty(2 * array.shape[0], array.dtype)
+def _with_room(array, used, wanted):
+    """Return the array, or a larger copy of its ``used`` values if it has not the wanted length."""
+    if wanted <= array.shape[0]:
+        return array
+    bigger = np.empty(max(2 * array.shape[0], wanted), array.dtype)
     for i in range(used):
         bigger[i] = array[i]
     return bigger
@@ -62,17 +65,13 @@ def _grown(array, used):
 @kernel
 def _link(h, m, c, e, first, last, next_arc):
     """List arc c from h to m under (h, e); the nearest m comes last for right arcs."""
-    if first[h, e] < 0:
-        next_arc[c, e] = -1
-        first[h, e] = c
-        last[h, e] = c
-    elif m > h:
-        next_arc[c, e] = first[h, e]
-        first[h, e] = c
-    else:
-        next_arc[c, e] = -1
-        next_arc[last[h, e], e] = c
-        last[h, e] = c
+    before, end = first[h, e], last[h, e]
+    behind = before >= 0 and m < h
+    row = end if behind else c
+    next_arc[c, e] = -1 if behind else before
+    next_arc[row, e] = c if behind else before
+    first[h, e] = before if behind else c
+    last[h, e] = c if behind or before < 0 else end
 
 
 @kernel
@@ -151,22 +150,25 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):  # 
     n_edges = np.int64(0)
 
     for w in range(1, n + 1):
+        # Arrays grow outside of the inner loops, which would count references to them at each step.
+        more_items, more_edges = n_items + 1, n_edges
+        for wi in range(width_ptr[w], width_ptr[w + 1]):
+            b = by_width[wi]
+            contexts = ctx_ptr[b + 1] - ctx_ptr[b]
+            more_items += ranks[b] + contexts
+            more_edges += (ranks[b] + 1) * (w + 1 + contexts)
+        item_ptr = _with_room(item_ptr, n_items + 1, more_items + 1)
+        item_group = _with_room(item_group, n_items, more_items)
+        edge_left = _with_room(edge_left, n_edges, more_edges)
+        edge_right = _with_room(edge_right, n_edges, more_edges)
+        edge_weight = _with_room(edge_weight, n_edges, more_edges)
         for wi in range(width_ptr[w], width_ptr[w + 1]):
             b = by_width[wi]
             h = head[b]
             m = mod[b]
             right = m > h
             lone = h == 0 and single_root
-            # one item and its hyperedges at most: n splits each for all ranks, then all contexts
             contexts = ctx_ptr[b + 1] - ctx_ptr[b]
-            room = n_edges + (n + 1) * (ranks[b] + 1) + contexts * (ranks[b] + 1)
-            while room > edge_left.shape[0]:
-                edge_left = _grown(edge_left, n_edges)
-                edge_right = _grown(edge_right, n_edges)
-                edge_weight = _grown(edge_weight, n_edges)
-            while n_items + ranks[b] + contexts + 2 > item_group.shape[0]:
-                item_ptr = _grown(item_ptr, n_items + 1)
-                item_group = _grown(item_group, n_items)
             lo = h if right else m
             hi = m if right else h
             if mode == 0:
@@ -256,6 +258,17 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):  # 
                     item_group[n_items] = b
                     n_items += 1
                     item_ptr[n_items] = n_edges
+        more = 1
+        for m in range(n + 1):
+            n_keys = in_ptr[m + 1] - in_ptr[m] if by_arc and m > 0 else 1
+            for e in (m - w, m + w):
+                if 1 <= e <= n and first[m, e] >= 0:
+                    more += n_keys
+        item_ptr = _with_room(item_ptr, n_items + 1, n_items + more + 1)
+        item_group = _with_room(item_group, n_items, n_items + more)
+        edge_left = _with_room(edge_left, n_edges, n_edges + more * (w + 1))
+        edge_right = _with_room(edge_right, n_edges, n_edges + more * (w + 1))
+        edge_weight = _with_room(edge_weight, n_edges, n_edges + more * (w + 1))
         for m in range(n + 1):
             is_root = m == 0
             for side in range(2):
@@ -265,13 +278,6 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):  # 
                 if is_root and e < n and (single_root or mode > 0):
                     continue  # the root only needs the whole sentence
                 n_keys = in_ptr[m + 1] - in_ptr[m] if by_arc and not is_root else 1
-                while n_items + n_keys + 2 > item_group.shape[0]:
-                    item_ptr = _grown(item_ptr, n_items + 1)
-                    item_group = _grown(item_group, n_items)
-                while n_edges + n_keys * (w + 1) > edge_left.shape[0]:
-                    edge_left = _grown(edge_left, n_edges)
-                    edge_right = _grown(edge_right, n_edges)
-                    edge_weight = _grown(edge_weight, n_edges)
                 # candidate arcs c: their contexts, half spans and outermost weights
                 n_outer = np.uintp(0)
                 c = first[m, e]
