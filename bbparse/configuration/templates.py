@@ -145,21 +145,20 @@ def expand(line: str) -> list[str]:
 
 
 def word_atom(
-    text: str, roles: Sequence[str], attributes: Sequence[str] = ATTRIBUTES, reach: int = PAD,
-    expected: str = "role.attribute, @name or +@name",
-) -> WordAtom:  # fmt: skip
+    text: str, roles: Sequence[str], expected: str = "role.attribute, @name or +@name"
+) -> WordAtom:
     """Parse an attribute of a word; raises `ConfigError` if the text is malformed."""
     match = _WORD.fullmatch(text)
     if match is None:
         raise ConfigError(f"{text!r} is no atom: expected {expected}")
     role, offset, attribute = match[1], int(match[2] or 0), match[3]
-    for what, name, known in (("role", role, roles), ("attribute", attribute, attributes)):
+    for what, name, known in (("role", role, roles), ("attribute", attribute, ATTRIBUTES)):
         if name not in known:
             raise ConfigError(
                 f"unknown {what} {name!r} in {text!r}; {what}s are {', '.join(known)}"
             )
-    if abs(offset) > reach:
-        raise ConfigError(f"offset of {text!r} is {offset:+d}, expected -{reach} to +{reach}")
+    if abs(offset) > PAD:
+        raise ConfigError(f"offset of {text!r} is {offset:+d}, expected -{PAD} to +{PAD}")
     return WordAtom(role, offset, attribute)
 
 
@@ -259,7 +258,7 @@ class TemplateSet:
 
 @cache
 def own_templates(name: str) -> dict[str, Any]:
-    """Return the default templates of labels, a tagger or a tokenizer, from ``templates.toml``."""
+    """Return the default templates of a kind, such as labels, from ``templates.toml``."""
     text = (files("bbparse.configuration") / "templates.toml").read_text("utf-8")
     templates: dict[str, Any] = tomllib.loads(text)[name]
     return templates

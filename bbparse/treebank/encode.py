@@ -122,18 +122,18 @@ def row_of(values: Iterable[tuple[str, str]]) -> list[int]:
     return [attribute_hash(name, value) for name, value in values]
 
 
-def padding(attributes: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _padding() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the rows before and after a sentence.
 
     Their values begin with a tab, so that no word has them.
     """
     before = [f"\tbefore-{k}" for k in range(PAD, 0, -1)]
     after = [f"\tafter+{k}" for k in range(1, PAD + 1)]
-    rows = [row_of((name, value) for name in attributes) for value in before + after]
+    rows = [row_of((name, value) for name in ATTRIBUTES) for value in before + after]
     return np.array(rows[:PAD], np.uint64), np.array(rows[PAD:], np.uint64)
 
 
-_BEFORE, _AFTER = padding(ATTRIBUTES)
+_BEFORE, _AFTER = _padding()
 _ROOT = row_of((name, "\troot") for name in ATTRIBUTES)
 
 
