@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,8 +148,13 @@ class SequenceNetwork:
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
         self.weights = Weights(rounded, {})
-        #: Members of the ensemble, itself first.
-        self.members = cast("tuple[Self, ...]", (self,))
+        self._others: tuple[Self, ...] = ()
+
+    @property
+    def members(self) -> tuple[Self, ...]:
+        """Members of the ensemble, itself first."""
+        # Not an attribute: a cycle would keep the arrays until the garbage collector runs.
+        return (self, *self._others)
 
     def _check_sizes(self) -> None:
         if not set(self.kinds) <= set(KINDS) or len(self.kinds) > MOST_LAYERS:
@@ -220,7 +225,7 @@ class SequenceNetwork:
             if not same or not np.array_equal(other.keys, self.keys):
                 raise ModelError("networks of other labels, layers, sizes or keys have no mean")
         network = copy(self)
-        network.members = (network, *others)
+        network._others = tuple(others)
         return network
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:

@@ -7,6 +7,7 @@ form (Bojanowski et al. 2017), so that new words have something in common with k
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,22 @@ def grams(lower: str) -> list[str]:
     return some[:N_GRAMS]
 
 
+def _row(habits: Mapping[str, str], form: str) -> list[int]:
+    lower = form.lower()
+    kinds, habit = _kinds(form), habits.get(lower, "")
+    # affixes of digits say nothing
+    plain = "".join("0" if c.isdigit() else c for c in lower)
+    values = (
+        form, lower,
+        plain[:1], plain[:2], plain[:3], plain[:4],
+        plain[-1:], plain[-2:], plain[-3:], plain[-4:], plain[-5:],
+        shape(form, 4), f"{shape(form)}|{kinds}", f"{habit}|{kinds}",
+    )  # fmt: skip
+    row = row_of(zip(COLUMNS, values))
+    row += [attribute_hash("gram", gram) for gram in grams(plain)]
+    return row + [0] * (len(COLUMNS) - 1 - len(row))
+
+
 class FormEncoder:
     """Encodes forms; safe to share between threads.
 
@@ -81,27 +98,14 @@ class FormEncoder:
     def __init__(self, habits: Mapping[str, str], max_forms: int = 200_000) -> None:
         self.habits = dict(habits)
         n_columns = len(COLUMNS) - 1
-        self.memory = RowMemory(lambda: self._row, n_columns, np.uint64, max_forms)
+        # Not a method of this object: a cycle would keep the rows after it.
+        row = partial(_row, self.habits)
+        self.memory = RowMemory(lambda: row, n_columns, np.uint64, max_forms)
         self._max_forms = max_forms
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what pickling needs: another process caches rows of its own."""
         return FormEncoder, (self.habits, self._max_forms)
-
-    def _row(self, form: str) -> list[int]:
-        lower = form.lower()
-        kinds, habit = _kinds(form), self.habits.get(lower, "")
-        # affixes of digits say nothing
-        plain = "".join("0" if c.isdigit() else c for c in lower)
-        values = (
-            form, lower,
-            plain[:1], plain[:2], plain[:3], plain[:4],
-            plain[-1:], plain[-2:], plain[-3:], plain[-4:], plain[-5:],
-            shape(form, 4), f"{shape(form)}|{kinds}", f"{habit}|{kinds}",
-        )  # fmt: skip
-        row = row_of(zip(COLUMNS, values))
-        row += [attribute_hash("gram", gram) for gram in grams(plain)]
-        return row + [0] * (len(COLUMNS) - 1 - len(row))
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
         """Return the words of a sentence, uint64[n + 2 * PAD, len(COLUMNS)].
