@@ -10,8 +10,7 @@ from __future__ import annotations
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from bbparse import __version__
 from bbparse.corpus.spec import ParseSpec
 from bbparse.corpus.work import LOCK, Outcome, Task, first_new, parse_task, warm_up
 from bbparse.errors import ClusterError
+from bbparse.workers.pool import Ended, WorkerLost
 
 #: Seconds after which an address counts as not answering.
 PATIENCE = 10.0
@@ -117,7 +117,7 @@ class RayPool:
         worker, node = self.idle.pop()
         self.busy[worker.parse.remote(task)] = task, worker, node
 
-    def wait(self) -> list[tuple[Task, Outcome | None]]:
+    def wait(self, arrival: int | None = None) -> list[Ended]:
         """Wait for a task to end, or for a node to be ready."""
         futures = [*self.starting, *self.busy]
         if not futures:
@@ -127,7 +127,7 @@ class RayPool:
         self.ray.wait(futures, num_returns=1, timeout=POLL_SECONDS)
         # all at once: to take one at a time would go through all futures for each
         ready, _ = self.ray.wait(futures, num_returns=len(futures), timeout=0)
-        outcomes: list[tuple[Task, Outcome | None]] = []
+        found: list[Ended] = []
         for future in ready:
             try:
                 result = self.ray.get(future)
@@ -142,12 +142,17 @@ class RayPool:
                 self.starting.pop(future)[1](result)
                 continue
             task, worker, node = self.busy.pop(future)
-            outcomes.append((task, result))
             if result is not None:
+                found.append(Ended(task, result))
                 self.idle.append((worker, node))
             else:
+                found.append(Ended(task, error=WorkerLost()))
                 self._employ(node)
-        return outcomes
+        return found
+
+    def close(self) -> None:
+        """Leave the cluster, which ends the workers."""
+        self.ray.shutdown()
 
     def _alive(self) -> dict[str, dict[str, Any]]:
         nodes = {node["NodeID"]: node for node in self.ray.nodes() if node["Alive"]}
@@ -191,14 +196,11 @@ class RayPool:
             self.starting[worker.ready.remote()] = node, take_on
 
 
-@contextmanager
-def ray_pool(
-    spec: ParseSpec, tasks: Sequence[Task], address: str, word: str
-) -> Iterator[RayPool]:
-    """Yield a pool of workers on a cluster, for one task or more.
+def ray_pool(spec: ParseSpec, tasks: Sequence[Task], address: str, word: str) -> RayPool:
+    """Connect to a cluster and return a pool of its workers, for one task or more.
 
     The address is ``auto`` for the cluster that this machine is in, or ``host:port``. Raises
-    `ClusterError` if Ray is not installed or no cluster answers; within the block, if a node has
+    `ClusterError` if Ray is not installed or no cluster answers; the pool does if a node has
     another version of bbparse or Python, does not see the output folder, or none is left.
     """
     try:
@@ -208,10 +210,7 @@ def ray_pool(
     except ImportError:
         raise ClusterError("--cluster needs Ray: pip install 'bbparse[ray]'") from None
     _connect(ray, address)
-    try:
-        yield RayPool(ray, spec, tasks, word)
-    finally:
-        ray.shutdown()
+    return RayPool(ray, spec, tasks, word)
 
 
 def _connect(ray: Any, address: str) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bbparse.corpus.spec import ParseSpec
 from bbparse.corpus.work import (
-    LocalPool,
     Manifest,
     Task,
-    WorkerPool,
     first_new,
     locked,
+    parse_task,
     warm_up,
     work_through,
 )
@@ -25,6 +25,8 @@ from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.renamed import renamed_arguments
 from bbparse.storage.output import remove_unfinished
 from bbparse.treebank.progress import Bar
+from bbparse.workers.pool import WorkerPool
+from bbparse.workers.processes import ProcessPool
 
 _COMPRESSED = (".gz", ".xz")
 _KNOWN = (".conllu", ".conll", ".conllx", ".txt")
@@ -108,7 +110,7 @@ def parse_corpus(
             **spec.description,
         }
         manifest.write(about)
-        with closing(manifest), _pool(spec, tasks, workers, cluster, word) as pool:
+        with closing(manifest), closing(_pool(spec, tasks, workers, cluster, word)) as pool:
             summary = _work(pool, tasks, sizes, manifest, tell, show_progress)
         remove_unfinished(folder, 0.0)  # of killed workers; no other run has this folder
         manifest.write(about)
@@ -121,7 +123,7 @@ def _pool(
     workers: int,
     cluster: str | None,
     word: str,
-) -> AbstractContextManager[WorkerPool]:
+) -> WorkerPool[Task]:
     if cluster is not None:
         from bbparse.corpus.cluster import ray_pool  # imports Ray
 
@@ -129,11 +131,11 @@ def _pool(
     new = first_new(spec, tasks)
     if new is not None:
         warm_up(spec, new)  # once for all forks
-    return closing(LocalPool(spec, min(workers, len(tasks))))
+    return ProcessPool(partial(parse_task, spec), min(workers, len(tasks)))
 
 
 def _work(
-    pool: WorkerPool,
+    pool: WorkerPool[Task],
     tasks: list[Task],
     sizes: dict[Path, int],
     manifest: Manifest,

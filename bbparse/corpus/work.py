@@ -9,25 +9,22 @@ import json
 import os
 import secrets
 import socket
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from hashlib import file_digest
-from multiprocessing import connection
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Literal
 
 from bbparse.corpus.spec import ParseSpec
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
-from bbparse.solving.processes import GRACE, Worker
 from bbparse.storage.output import lock_file, open_binary_output, open_output
 from bbparse.text.segmentation import read_text, split_of_name
 from bbparse.treebank import Sentence, read_conllu
+from bbparse.workers.pool import WorkerPool
 
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1
 #: Seconds that a folder may stay locked by processes whose parent was just killed.
@@ -163,7 +160,6 @@ def locked(folder: Path) -> Iterator[str]:
 
 #: Number of workers lost with one shard after which the shard counts as the cause.
 MAX_LOSSES = 3
-START = "fork" if sys.platform == "linux" else "spawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,64 +279,9 @@ def warm_up(spec: ParseSpec, shard: Path) -> None:
         next(spec.parse(parser, sentences_of(shard, parser, spec)), None)
 
 
-class WorkerPool(Protocol):
-    """Workers, each of which does one task at a time."""
-
-    def has_room(self) -> bool:
-        """Return True if another task can be taken now."""
-
-    def take(self, task: Task) -> None:
-        """Begin a task."""
-
-    def wait(self) -> list[tuple[Task, Outcome | None]]:
-        """Wait for tasks to end, or for room; the outcome is None if the worker was lost."""
-
-
-class LocalPool:
-    """Processes of this machine, up to ``max_workers``, started as they are needed.
-
-    On Linux they are forks, which share the model and the compiled code.
-    """
-
-    def __init__(self, spec: ParseSpec, max_workers: int) -> None:
-        self.spec = spec
-        self.max_workers = max_workers
-        self.workers: list[Worker] = []
-
-    def has_room(self) -> bool:
-        """Return True if a worker is idle or may still be started."""
-        return len(self.workers) < self.max_workers or any(w.task is None for w in self.workers)
-
-    def take(self, task: Task) -> None:
-        worker = next((w for w in self.workers if w.task is None), None)
-        if worker is None:
-            worker = Worker(partial(parse_task, self.spec), self.workers, START)
-            self.workers.append(worker)
-        worker.take(task)
-
-    def wait(self) -> list[tuple[Task, Outcome | None]]:
-        busy = {w.connection: w for w in self.workers if w.task is not None}
-        outcomes: list[tuple[Task, Outcome | None]] = []
-        for ready in connection.wait(list(busy)):
-            worker = busy[ready]
-            task, worker.task = worker.task, None
-            try:
-                outcomes.append((task, worker.connection.recv()))
-            except (OSError, EOFError):
-                worker.end(GRACE)
-                self.workers.remove(worker)
-                outcomes.append((task, None))
-        return outcomes
-
-    def close(self) -> None:
-        """End all processes, whatever they are doing; they leave nothing incomplete."""
-        for worker in self.workers:
-            worker.process.terminate()
-        for worker in self.workers:
-            worker.end(GRACE)
-
-
-def work_through(pool: WorkerPool, tasks: Iterable[Task]) -> Generator[Outcome, None, None]:
+def work_through(
+    pool: WorkerPool[Task], tasks: Iterable[Task]
+) -> Generator[Outcome, None, None]:
     """Yield the outcomes of tasks in the order in which they end; idle workers take the next tasks.
 
     The task of a lost worker is done again.
@@ -352,9 +293,9 @@ def work_through(pool: WorkerPool, tasks: Iterable[Task]) -> Generator[Outcome, 
         while waiting and pool.has_room():
             pool.take(waiting.popleft())
             busy += 1
-        for task, outcome in pool.wait():
+        for task, outcome, error in pool.wait():
             busy -= 1
-            if outcome is not None:
+            if error is None:
                 yield outcome
                 continue
             losses[task] += 1

@@ -37,11 +37,11 @@ from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.labeller import best_labels
 from bbparse.scoring.problem_maker import Scored
 from bbparse.scoring.scorer import checked_heads
-from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
+from bbparse.workers.pool import map_in_threads
 
 #: Hyperedges that the search of one sentence may visit by default: seventy times the most that a
 #: sentence of UD English EWT's dev set needs. `LONG` sentences get fewer: their nodes cost more.
@@ -263,7 +263,7 @@ class Parser(LoadedModel):
             yield from self._around(sentences, wanted)
             return
         groups = batches(sentences, together=wanted.options.prune != 0)
-        for parses, error in in_order(partial(self._tried, wanted), groups, threads):
+        for parses, error in map_in_threads(partial(self._tried, wanted), groups, threads):
             yield from parses
             if error is not None:
                 raise error

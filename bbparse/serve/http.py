@@ -10,7 +10,7 @@ import math
 import os
 import signal
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from functools import partial
 from importlib.abc import Traversable
@@ -308,11 +308,7 @@ class Server(uvicorn.Server):
 
 
 def run(
-    listener: socket.socket,
-    control: socket.socket,
-    address: str,
-    settings: Settings,
-    inherited: Sequence[socket.socket] = (),
+    listener: socket.socket, control: socket.socket, address: str, settings: Settings
 ) -> None:
     """Run the process that speaks HTTP.
 
@@ -325,15 +321,9 @@ def run(
     address : str
         Path of the socket on which workers connect.
     settings : Settings
-    inherited : sequence of socket
-        Sockets of the first process that a fork inherits. They are closed here, because their end
-        would go unnoticed while another process holds them.
     """
-    for connection in inherited:
-        connection.close()
     os.setsid()  # Ctrl-C goes to the first process, which sends SIGTERM
     stop: list[int] = []  # signals that come before the server handles them
-    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
     asyncio.run(_run(listener, control, address, settings, stop))

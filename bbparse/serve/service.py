@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from multiprocessing import connection, get_context
+from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 from bbparse.errors import BBParseError, ServiceError
 from bbparse.parsing.parser import Parser
@@ -24,6 +21,8 @@ from bbparse.serve.settings import Settings
 from bbparse.serve.work import warm_up, work
 from bbparse.storage.interrupts import in_main_thread
 from bbparse.storage.output import temporary_folder
+from bbparse.workers.pool import WorkerLost
+from bbparse.workers.processes import Child
 
 #: Returns the models by name; called again to reload them.
 Load = Callable[[], Mapping[str, Parser]]
@@ -119,15 +118,15 @@ class _Service:
         self.address = address
         self.generation = 1
         self.killed: set[int | None] = set()  # process ids of workers killed after the deadline
-        self.workers: dict[BaseProcess, tuple[int, float]] = {}  # generation, start time
-        self.context: Any = get_context("fork" if sys.platform == "linux" else "spawn")
+        self.workers: dict[Child, tuple[int, float]] = {}  # generation, start time
         self.control, self._theirs = socket.socketpair()
 
     def run(self, listener: socket.socket, url: str) -> None:
         """Run until the process that speaks HTTP ends."""
-        arguments = (listener, self._theirs, self.address, self.settings, [self.control])
-        speaker = self.context.Process(target=http.run, args=arguments)
-        speaker.start()
+        child = Child(
+            http.run, listener, self._theirs, self.address, self.settings, ours=[self.control]
+        )
+        speaker = child.process
         listener.close()
         self._theirs.close()
         signals, waker = socket.socketpair()
@@ -138,7 +137,7 @@ class _Service:
         stopping = False
         try:
             while speaker.is_alive():
-                ends = [process.sentinel for process in self.workers]
+                ends = [worker.process.sentinel for worker in self.workers]
                 ready = connection.wait([self.control, signals, speaker.sentinel, *ends])
                 words = self.control.recv(4096).split() if self.control in ready else []
                 self.killed |= {int(w[7:]) for w in words if w.startswith(b"killed-")}
@@ -160,9 +159,8 @@ class _Service:
             signal.set_wakeup_fd(before_fd)
             for number, handler in before.items():
                 signal.signal(number, handler)
-            for process in [speaker, *self.workers]:
-                process.kill()
-                process.join()
+            for process in [child, *self.workers]:
+                process.end()
         if not stopping:
             raise RuntimeError(f"the process that speaks HTTP ended with {speaker.exitcode}")
 
@@ -178,21 +176,17 @@ class _Service:
             self._start_worker()
 
     def _start_worker(self) -> None:
-        gc.freeze()  # the garbage collector of the fork would write to all objects and so copy them
-        process = self.context.Process(
-            target=work, args=(self.parsers, self.address, self.generation, [self.control])
-        )
-        process.start()
-        self.workers[process] = self.generation, time.monotonic()
-        gc.unfreeze()
+        worker = Child(work, self.parsers, self.address, self.generation, ours=[self.control])
+        self.workers[worker] = self.generation, time.monotonic()
 
     def _replace(self) -> None:
         """Start a new worker for each that has died."""
-        for process, (generation, started) in list(self.workers.items()):
+        for worker, (generation, started) in list(self.workers.items()):
+            process = worker.process
             if process.is_alive():
                 continue
-            process.join()
-            del self.workers[process]
+            worker.end()
+            del self.workers[worker]
             if process.exitcode:
                 self.tell(f"worker {process.pid} {self._end_of(process)}: there is a new one")
             if generation == self.generation:
@@ -206,13 +200,7 @@ class _Service:
             self.killed.remove(process.pid)
             seconds = self.settings.grace + self.settings.patience
             return f"was killed, as its request did not end {seconds:g} s after its deadline"
-        code = process.exitcode or 0
-        if code >= 0:
-            return f"ended with {code}"
-        try:
-            return f"died of {signal.Signals(-code).name}"
-        except ValueError:
-            return f"died of signal {-code}"
+        return str(WorkerLost(process.exitcode or 0))
 
     def _reload(self) -> None:
         """Reload the models and start new workers, which replace the old ones."""

@@ -15,7 +15,7 @@ import socket
 import sys
 import traceback
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import fields, replace
 from functools import partial
@@ -286,12 +286,7 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 
 
-def work(
-    parsers: Mapping[str, Parser],
-    address: str,
-    generation: int,
-    inherited: Sequence[socket.socket] = (),
-) -> None:
+def work(parsers: Mapping[str, Parser], address: str, generation: int) -> None:
     """Run the worker loop: serve the queue until it closes the connection.
 
     Parameters
@@ -301,17 +296,9 @@ def work(
         Path of the socket of the queue.
     generation : int
         Generation of the models, which is sent to the queue.
-    inherited : sequence of socket
-        Sockets of the first process that a fork inherits. They are closed here, because their end
-        would go unnoticed while another process holds them.
     """
-    for inherited_socket in inherited:
-        inherited_socket.close()
     os.setsid()  # Ctrl-C goes to the first process
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    signal.set_wakeup_fd(-1)
     warnings.simplefilter("ignore")  # such as texts in other languages: nobody reads them here
     with (
         suppress(OSError),  # the other side has ended

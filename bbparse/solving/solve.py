@@ -13,10 +13,10 @@ from bbparse.proof.certify import with_proof
 from bbparse.search.observer import Observer
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.conflict import explain_infeasible
-from bbparse.solving.in_order import in_order
 from bbparse.solving.totals import WholeTrees, tree_score_of
 from bbparse.solving.trees import Options, check_request, find_trees
 from bbparse.solving.whole_trees import find_whole_trees
+from bbparse.workers.pool import map_in_threads
 
 # Number of problems in one task of a thread: most problems take less time than starting a task.
 _PER_TASK = 8
@@ -177,4 +177,4 @@ def solve_batch(
         return found
 
     starts = range(0, len(given), _PER_TASK)
-    return [solution for found in in_order(some, starts, threads) for solution in found]
+    return [solution for found in map_in_threads(some, starts, threads) for solution in found]

@@ -12,10 +12,10 @@ from torch import Tensor
 from bbparse.errors import ProblemError
 from bbparse.options import check_options
 from bbparse.problem.check import as_flag
-from bbparse.solving.in_order import in_order
 from bbparse.torch.inputs import Parts, padded_arcs, sentences_of
 from bbparse.torch.sentence import Floats, ScoredSentence
 from bbparse.torch.sparse_map import sparse_map
+from bbparse.workers.pool import map_in_threads
 
 _STEP = 1e-4  # of the central difference that is the gradient of marginals
 
@@ -251,7 +251,7 @@ class TreeBatch:
             except ProblemError as error:
                 raise ProblemError(f"sentence {i} of the batch: {error}") from None
 
-        return list(in_order(of, range(len(self._sentences)), self._threads))
+        return list(map_in_threads(of, range(len(self._sentences)), self._threads))
 
     def _perturbed(self, samples: int, scale: float) -> list[tuple[Floats, Floats]]:
         """Return noise of mean 0 and best trees, float64[samples, C] each."""

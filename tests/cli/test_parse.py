@@ -16,10 +16,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from bbparse.cli import workers
 from bbparse.parsing.parse import Parse, trees_of
 from bbparse.parsing.parser import Parser, ScoredTree
 from bbparse.treebank import evaluate, read_conllu, sections
+from bbparse.workers import processes
+from bbparse.workers.processes import CAN_FORK
 from tests import toy
 from tests.cli.conftest import Done
 from tests.cli.test_workers import KINDS
@@ -99,7 +100,7 @@ def in_parallel(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Done]:
     """Run a command with two workers on many small sections."""
-    monkeypatch.setattr(workers, "CAN_FORK", request.param)
+    monkeypatch.setattr(processes, "CAN_FORK", request.param)
     monkeypatch.setattr(sections, "SECTION_WORDS", 40)
     run = request.getfixturevalue("run")
     return lambda *arguments: run(*arguments, "--threads", "2")
@@ -282,7 +283,7 @@ def test_a_fault_of_the_program_does_not_depend_on_threads(
     assert in_parallel("parse", toy.TRAIN, "--model", model) == one
 
 
-if workers.CAN_FORK:
+if CAN_FORK:
 
     def test_a_worker_that_is_killed_is_told_in_one_line(
         run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.cli import workers
-from bbparse.cli.workers import CAN_FORK, answers
+from bbparse.cli.workers import answers
 from bbparse.errors import TreebankError, WorkerError
-from bbparse.solving.in_order import AHEAD
 from bbparse.treebank.reading import Block
 from bbparse.treebank.sections import Section
+from bbparse.workers import processes
+from bbparse.workers.pool import AHEAD
+from bbparse.workers.processes import CAN_FORK
 
 # processes where they can be forked, and threads everywhere
 KINDS = [True, False] if CAN_FORK else [False]
@@ -26,7 +27,7 @@ KINDS = [True, False] if CAN_FORK else [False]
 @pytest.fixture(params=KINDS, ids=lambda forks: "forks" if forks else "threads")
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether workers are processes."""
-    monkeypatch.setattr(workers, "CAN_FORK", request.param)
+    monkeypatch.setattr(processes, "CAN_FORK", request.param)
     return bool(request.param)
 
 
@@ -165,7 +166,7 @@ if CAN_FORK:
         ("number", "error", "message"),
         [
             (signal.SIGKILL, WorkerError, "was killed, as the system does when memory runs out"),
-            (signal.SIGUSR1, RuntimeError, "ended with SIGUSR1"),
+            (signal.SIGUSR1, RuntimeError, "a process that parses died of SIGUSR1"),
         ],
     )
     def test_a_worker_that_ends_is_told_of(

@@ -19,11 +19,10 @@ import pytest
 
 import bbparse
 from bbparse.corpus import CorpusSummary, Manifest, ParseSpec, Settings, parse_corpus
-from bbparse.corpus import work as work_module
+from bbparse.corpus import run as run_module
 from bbparse.corpus.work import (
     LOCK,
     MAX_LOSSES,
-    LocalPool,
     Outcome,
     Task,
     locked,
@@ -34,10 +33,12 @@ from bbparse.errors import BBParseError, ModelError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import open_binary_output
 from bbparse.treebank import read_conllu
+from bbparse.workers.pool import Ended, WorkerLost
+from bbparse.workers.processes import CAN_FORK
 from tests import toy
 
 Contents = Callable[[Path], dict[str, bytes]]
-needs_forks = pytest.mark.skipif(work_module.START != "fork", reason="processes are not forked")
+needs_forks = pytest.mark.skipif(not CAN_FORK, reason="processes are not forked")
 
 
 def parse(shards: Path, out: Path, spec: ParseSpec, **options: object) -> CorpusSummary:
@@ -134,7 +135,7 @@ def test_a_lost_worker_costs_nothing_but_time(
                 os.kill(os.getpid(), signal.SIGKILL)
         return parse_task(spec, task)
 
-    monkeypatch.setattr(work_module, "parse_task", dies_once)
+    monkeypatch.setattr(run_module, "parse_task", dies_once)
     assert parse(shards, out, spec, workers=2).parsed == 8
     assert killed.exists()
     assert contents(one) == contents(out)
@@ -150,7 +151,7 @@ def test_a_shard_that_kills_is_given_up(
             os.kill(os.getpid(), signal.SIGKILL)
         return parse_task(spec, task)
 
-    monkeypatch.setattr(work_module, "parse_task", dies)
+    monkeypatch.setattr(run_module, "parse_task", dies)
     told: list[str] = []
     done = parse(shards, tmp_path / "out", spec, workers=2, tell=told.append)
     assert (done.parsed, done.failed) == (7, 1)
@@ -289,11 +290,13 @@ def test_work_goes_on_until_it_is_done() -> None:
             self.busy.append(task)
             self.taken.append(task)
 
-        def wait(self) -> list[tuple[Task, Outcome | None]]:
+        def wait(self, arrival: int | None = None) -> list[Ended]:
             task = self.busy.pop()
-            lost = task is tasks[1] or (task is tasks[2] and self.taken.count(task) < 2)
-            entry = entry_of(task)
-            return [(task, None if lost else Outcome(task, entry, "parsed"))]
+            if task is tasks[1] or (task is tasks[2] and self.taken.count(task) < 2):
+                return [Ended(task, error=WorkerLost())]
+            return [Ended(task, Outcome(task, entry_of(task), "parsed"))]
+
+        def close(self) -> None: ...
 
     pool = Pool()
     found = list(work_through(pool, tasks))
@@ -303,7 +306,6 @@ def test_work_goes_on_until_it_is_done() -> None:
     assert len(found) == 5
     assert pool.taken.count(tasks[1]) == MAX_LOSSES
     assert pool.taken.count(tasks[2]) == 2
-    assert isinstance(LocalPool(None, 2).has_room(), bool)  # type: ignore[arg-type]
 
 
 def entry_of(task: Task) -> object:

@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from bbparse.storage.interrupts import apart, in_main_thread, undone_by, wait_if_ending
 from bbparse.storage.output import open_output, temporary_folder
-from bbparse.solving.processes import Worker
+from bbparse.workers.processes import ProcessPool
 
 place = Path(sys.argv[1])
 signals = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -104,20 +104,16 @@ def task(number):
         time.sleep(600)
 
 def work():
-    workers = []
+    pool = ProcessPool(task, 2)
     for number in range(2):
-        workers.append(Worker(task, workers))
-        workers[-1].take(number)
-        (place / f"pid-{number}").write_text(str(workers[-1].process.pid))
+        pool.take(number)
+        (place / f"pid-{number}").write_text(str(pool.workers[-1].process.pid))
     while len(list(place.glob("begun-*"))) < 2:
         time.sleep(0.01)
     say("ready")
-    for worker in workers:
-        try:
-            worker.connection.recv()
-        except EOFError:
-            wait_if_ending()
-            say("a worker has died")
+    while ended := pool.wait():
+        wait_if_ending()
+        say(f"{len(ended)} workers have died")
 """
 
 
