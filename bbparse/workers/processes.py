@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from bbparse.errors import WorkerError
 from bbparse.storage.interrupts import apart, clean_up
@@ -28,27 +28,22 @@ from bbparse.workers.pool import Ended, WorkerLost
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
 #: Time in seconds that a process has to clean up before it is killed.
 GRACE = 5.0
+#: Signals that end a process; Windows has no SIGHUP.
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 T = TypeVar("T")
-
-
-class Closeable(Protocol):
-    """A connection or a socket."""
-
-    def close(self) -> None: ...
 
 
 class Child:
     """A process that runs a function, and of which this process takes care.
 
-    It ignores SIGINT, which this process handles, and ends with this process if that ends as it
-    should. `ours` are this side's ends of connections between processes: a fork closes them, since
-    nobody notices the end of this process while another one holds them open. Raises `WorkerError`
-    if the process cannot be started.
+    It ignores SIGINT, which this process handles. `ours` are this side's ends of connections: a
+    fork closes them, since nobody notices the end of this process while another holds them open.
+    Raises `WorkerError` if the process cannot be started.
     """
 
     def __init__(
-        self, run: Callable[..., object], *arguments: Any, ours: Sequence[Closeable] = ()
+        self, run: Callable[..., object], *arguments: Any, ours: Sequence[Any] = ()
     ) -> None:
         context: Any = get_context("fork" if CAN_FORK else "spawn")
         gc.freeze()  # else the fork's garbage collector writes to all objects, which copies them
@@ -84,7 +79,7 @@ def _signals_later() -> Iterator[set[int]]:
 
 
 def _begin(
-    theirs: Sequence[Closeable], mask: set[int], run: Callable[..., object],
+    theirs: Sequence[Any], mask: set[int], run: Callable[..., object],
     arguments: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """Leave what belongs to the parent process, its handlers of signals, too; then run."""
@@ -92,9 +87,8 @@ def _begin(
         end.close()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends this process
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)  # the parent's handlers must not run here
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -200,7 +194,6 @@ def _do_tasks(work: Callable[[Any], Any], theirs: Connection) -> None:
                 theirs.send(work(pickle.loads(tasks.get())))
         return 0
 
-    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    ends = {n: 1 for n in numbers if n is not None and signal.getsignal(n) == signal.SIG_DFL}
+    ends = {number: 1 for number in _ENDING if signal.getsignal(number) == signal.SIG_DFL}
     threading.Thread(target=receive, daemon=True).start()
     apart(loop, ends, lambda number: None)
