@@ -169,12 +169,10 @@ class ParsedSentence(Sequence[Word]):
 
     def __init__(self, sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> None:
         self.sentence = sentence
-        values = [
-            {attribute.name: getattr(tree, attribute.name) for attribute in fields(tree)}
-            for tree in trees
-        ]
+        names = [field.name for field in fields(ScoredTree)]
         self.trees = tuple(
-            Tree(**row, sentence=sentence, rank=k) for k, row in enumerate(values, start=1)
+            Tree(*(getattr(tree, name) for name in names), sentence=sentence, rank=k)
+            for k, tree in enumerate(trees, start=1)
         )
         self.status = status
         self._words = self.trees[0].words if self.trees else []

@@ -10,16 +10,12 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from bbparse.show.layout import printable
 from bbparse.show.text import draw_text, painted
-from bbparse.treebank import format_sentence
-from bbparse.treebank.sentence import offsets
-
-if TYPE_CHECKING:
-    from bbparse.treebank import Sentence
-    from bbparse.treebank.sentence import ScoredTree
+from bbparse.treebank import Sentence, format_sentence
+from bbparse.treebank.sentence import ScoredTree, offsets
 
 VERSION = 1
 
@@ -72,11 +68,6 @@ def json_line(sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> s
 def finite(value: float) -> float | None:
     """Return a number, or None if it is infinite or nan, which JSON cannot express."""
     return value if math.isfinite(value) else None
-
-
-if TYPE_CHECKING:
-    from bbparse.treebank import Sentence
-    from bbparse.treebank.sentence import ScoredTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +143,7 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
     return "".join(lines)
 
 
-Writer: TypeAlias = "Callable[[Sentence, Sequence[ScoredTree], str, Style], str]"
+Writer: TypeAlias = Callable[[Sentence, Sequence[ScoredTree], str, Style], str]
 
 #: Name of the format → its writer.
 FORMATS: dict[str, Writer] = {

@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from statistics import fmean, median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bbparse.errors import ConfigError, ProblemError, TreebankError
-from bbparse.parsing.parse import ParseOptions
+from bbparse.parsing.parse import USUAL, ParseOptions, with_options
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Solution
 from bbparse.renamed import renamed_arguments
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
-from bbparse.validity.rules import Rules
 
 #: Number of sentences that are parsed before timing starts, so that the compiled code is loaded,
 #: and their maximum length in words: without pruning, a long one takes seconds.
@@ -127,17 +127,17 @@ class Suggestion:
     loss: Difference  #: best - setting in the chosen measure, with its confidence interval.
 
 
-def measure_settings(  # noqa: PLR0913 – public keywords
+@with_options
+def measure_settings(
     parser: Parser,
     sentences: Sequence[Sentence],
     prunes: Sequence[int],
+    options: ParseOptions = USUAL,
     *,
     passes: int = 3,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    valid: str | Rules | None = None,
     progress: bool = False,
     clock: Callable[[], float] = time.perf_counter,
+    **changes: Any,
 ) -> list[Setting]:
     """Parse a treebank with several numbers of candidate heads, in turns.
 
@@ -152,19 +152,17 @@ def measure_settings(  # noqa: PLR0913 – public keywords
         With a tree each.
     prunes : sequence of int
         Maximum numbers of candidate heads of a word; 0: all.
+    options : ParseOptions
+        For each sentence; `prune` does not count.
     passes : int
         Number of passes that measure the speed; one if a pass takes longer than `LONG_PASS`
         seconds. A first pass that takes so long measures the speed, too.
-    time_limit : float, optional
-        Seconds for the search of a sentence.
-    node_limit : int, optional
-        Maximum number of search nodes for a sentence.
-    valid : str or Rules, optional
-        Validity rules of the trees, as in `ParseOptions`.
     progress : bool
         Draw progress bars on standard error.
     clock : callable
         Returns the current seconds; `time.process_time` on a machine with other load.
+    changes
+        Options by name, as ``time_limit=10``.
 
     Returns
     -------
@@ -176,8 +174,8 @@ def measure_settings(  # noqa: PLR0913 – public keywords
     ------
     TreebankError
         If there are no sentences, or one has no tree.
-    ConfigError
-        If an option is out of range.
+    ConfigError, ProblemError
+        If a number is out of range.
     """
     if not sentences:
         raise TreebankError("there are no sentences to tune on")
@@ -189,14 +187,14 @@ def measure_settings(  # noqa: PLR0913 – public keywords
     if passes < 1:
         raise ConfigError(f"passes is {passes}, expected at least 1")
 
-    usual = ParseOptions(time_limit=time_limit, node_limit=node_limit, valid=valid)
+    options = replace(options, **changes)
     settings = []
     for prune in prunes:
         bar = tqdm(
             sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
             disable=not progress, file=sys.stderr,
         )  # fmt: skip
-        setting, seconds = _first_pass(parser, bar, replace(usual, prune=prune), clock)
+        setting, seconds = _first_pass(parser, bar, replace(options, prune=prune), clock)
         if seconds > LONG_PASS and not setting.failure:
             setting.passes.append(seconds)
         settings.append(setting)
@@ -206,7 +204,7 @@ def measure_settings(  # noqa: PLR0913 – public keywords
             if setting.failure or slow:
                 continue
             started = clock()
-            for _ in parser.parse_all(sentences, replace(usual, prune=setting.prune)):
+            for _ in parser.parse_all(sentences, replace(options, prune=setting.prune)):
                 pass
             setting.passes.append(clock() - started)
     return settings
