@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from bbparse.errors import WorkerError
-from bbparse.storage.interrupts import apart, clean_up
+from bbparse.storage.interrupts import apart, clean_up, wait_if_ending
 from bbparse.workers.pool import Ended, WorkerLost
 
 #: Processes can be forked, and system libraries support it.
@@ -140,6 +140,7 @@ class ProcessPool(Generic[T]):
             try:
                 result = worker.connection.recv()
             except (OSError, EOFError):
+                wait_if_ending()  # else its tasks might be begun again
                 self.workers.remove(worker)
                 worker.end(GRACE)
                 lost = WorkerLost(worker.process.exitcode or 0)

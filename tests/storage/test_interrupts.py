@@ -17,7 +17,7 @@ START = """
 import os, signal, sys, threading, time
 from multiprocessing import get_context
 from pathlib import Path
-from bbparse.storage.interrupts import apart, in_main_thread, undone_by, wait_if_ending
+from bbparse.storage.interrupts import apart, in_main_thread, undone_by
 from bbparse.storage.output import open_output, temporary_folder
 from bbparse.workers.processes import ProcessPool
 
@@ -111,9 +111,8 @@ def work():
     while len(list(place.glob("begun-*"))) < 2:
         time.sleep(0.01)
     say("ready")
-    while ended := pool.wait():
-        wait_if_ending()
-        say(f"{len(ended)} workers have died")
+    pool.wait()
+    say("a worker has died")
 """
 
 
