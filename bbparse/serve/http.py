@@ -10,7 +10,7 @@ import math
 import os
 import signal
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from functools import partial
 from importlib.abc import Traversable
@@ -60,7 +60,7 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: C901 – a list of paths
+def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
     """Make the application with all paths; `reload` is called to have the models loaded again."""
     app = FastAPI(title="bbparse", version=__version__, docs_url=None, redoc_url=None)
 
@@ -71,19 +71,18 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
     async def left(request: Request, error: Exception) -> Response:
         return Response(status_code=499)  # only the metrics of requests see it
 
-    def model_of(name: str) -> str:
-        """Return a model by its name, or by a prefix that ends before a hyphen, as in UDPipe."""
-        if not name:
-            return next(iter(pool.models))
-        for model in pool.models:
-            if model == name or model.startswith(f"{name}-"):
-                return model
-        raise Refused(400, f"no model {name!r}; there are: {', '.join(pool.models)}")
+    _add_parsing(app, pool)
+    _add_udpipe(app, pool)
+    _add_recommender(app, pool)
+    _add_service(app, pool, metrics, reload)
+    add_files(app, (files("bbparse.serve") / "page").iterdir())
+    document = app.openapi
+    app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
+    return app
 
-    def answer(kind: str, fields: dict[str, Any]) -> AsyncGenerator[bytes, None]:
-        deadline = fields.pop("deadline", None)
-        limits = {"model": model_of(fields["model"]), **pool.settings.of_jobs()}
-        return pool.answer({**fields, **limits, "kind": kind}, deadline)
+
+def _add_parsing(app: FastAPI, pool: Pool) -> None:
+    """Add the paths that parse and explain."""
 
     @app.post(
         "/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"],
@@ -96,7 +95,7 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
         If an error ends an answer that has begun, its last line names the error.
         """
         fields = await _fields(request, options)
-        kind, pieces = _KINDS[fields["format"]], answer("parse", fields)
+        kind, pieces = _KINDS[fields["format"]], pool.answer("parse", fields)
         first = await anext(pieces, b"")
         return _Stream(_with_error_line(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
 
@@ -105,11 +104,15 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
 
     @app.post("/v1/explain", summary=summary, **page)
     async def explain(request: Request, options: Annotated[Options, Query()]) -> Response:
-        return HTMLResponse(await _joined(answer("explain", await _fields(request, options))))
+        return HTMLResponse(await pool.whole("explain", await _fields(request, options)))
 
     @app.get("/v1/explain", summary=summary, **page)
     async def explain_text(options: Annotated[TextOptions, Query()]) -> Response:
-        return HTMLResponse(await _joined(answer("explain", options.model_dump())))
+        return HTMLResponse(await pool.whole("explain", options.model_dump()))
+
+
+def _add_udpipe(app: FastAPI, pool: Pool) -> None:
+    """Add the paths of UDPipe's REST service."""
 
     @app.get("/process", tags=["UDPipe"], summary="Process data as UDPipe's REST service does")
     @app.post("/process", tags=["UDPipe"], summary="Process data as UDPipe's REST service does")
@@ -118,8 +121,8 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
         parameters = dict(parse_qsl(request.url.query, keep_blank_values=True, errors="strict"))
         parameters |= _form(await request.body(), request.headers.get("content-type", ""))
         udpipe.check(parameters)
-        model = model_of(parameters.get("model", ""))
-        result = await _joined(answer("process", {"model": model, "udpipe": parameters}))
+        model = pool.model_of(parameters.get("model", ""))
+        result = await pool.whole("process", {"model": model, "udpipe": parameters})
         thanks = ["https://universaldependencies.org"]
         response = {"model": model, "acknowledgements": thanks, "result": result.decode()}
         return JSONResponse(response, headers=_ANYONE)
@@ -129,7 +132,28 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
         response = {"models": pool.models, "default_model": next(iter(pool.models))}
         return JSONResponse(response, headers=_ANYONE)
 
-    _add_recommender(app, answer, model_of)
+
+def _add_recommender(app: FastAPI, pool: Pool) -> None:
+    """Add the paths for INCEpTION."""
+
+    @app.post("/inception/predict", tags=["INCEpTION"], summary="Suggest arcs")
+    @app.post("/inception/{model}/predict", tags=["INCEpTION"], summary="Suggest arcs")
+    async def predict(body: inception.Predict, model: str = "") -> Response:
+        """Add an arc for each word without one, the best around those that the document has."""
+        fields = {"model": model, "inception": body.model_dump(by_alias=True)}
+        text = await pool.whole("inception", fields)
+        return JSONResponse({"document": text.decode("utf-8", "surrogatepass")})
+
+    @app.post("/inception/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    @app.post("/inception/{model}/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    async def train(body: inception.Train, model: str = "") -> Response:
+        """Accept documents, and neither store them nor learn from them."""
+        text = f"nothing is stored or learned: {pool.model_of(model)} stays as it is"
+        return JSONResponse({"trained": False, "message": text})
+
+
+def _add_service(app: FastAPI, pool: Pool, metrics: Metrics, reload: Any) -> None:
+    """Add the paths about the service itself."""
 
     @app.post("/v1/models/reload", tags=["service"], summary="Load the models again")
     async def load_anew(request: Request) -> Response:
@@ -156,11 +180,6 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:  # noqa: 
     async def numbers() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    add_files(app, (files("bbparse.serve") / "page").iterdir())
-    document = app.openapi
-    app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
-    return app
-
 
 def add_files(app: FastAPI, files: Iterable[Traversable], prefix: str = "") -> None:
     """Add files as paths; ``page.html`` is the path without a name."""
@@ -175,32 +194,6 @@ def add_files(app: FastAPI, files: Iterable[Traversable], prefix: str = "") -> N
         kind = f"text/{'javascript' if ending == 'js' else ending}; charset=utf-8"
         response = Response(file.read_bytes(), media_type=kind, headers=SAFE_HEADERS)
         add(f"{prefix}/{'' if file.name == 'page.html' else file.name}", response)
-
-
-def _add_recommender(
-    app: FastAPI, answer: Callable[[str, dict[str, Any]], AsyncGenerator[bytes, None]],
-    model_of: Callable[[str], str],
-) -> None:  # fmt: skip
-    """Add the paths for INCEpTION."""
-
-    @app.post("/inception/predict", tags=["INCEpTION"], summary="Suggest arcs")
-    @app.post("/inception/{model}/predict", tags=["INCEpTION"], summary="Suggest arcs")
-    async def predict(body: inception.Predict, model: str = "") -> Response:
-        """Add an arc for each word without one, the best around those that the document has."""
-        fields = {"model": model, "inception": body.model_dump(by_alias=True)}
-        text = await _joined(answer("inception", fields))
-        return JSONResponse({"document": text.decode("utf-8", "surrogatepass")})
-
-    @app.post("/inception/train", tags=["INCEpTION"], summary="Say that nothing is learned")
-    @app.post("/inception/{model}/train", tags=["INCEpTION"], summary="Say that nothing is learned")
-    async def train(body: inception.Train, model: str = "") -> Response:
-        """Accept documents, and neither store them nor learn from them."""
-        text = f"nothing is stored or learned: {model_of(model)} stays as it is"
-        return JSONResponse({"trained": False, "message": text})
-
-
-async def _joined(pieces: AsyncIterator[bytes]) -> bytes:
-    return b"".join([piece async for piece in pieces])
 
 
 async def _with_error_line(

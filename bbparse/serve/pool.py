@@ -145,14 +145,28 @@ class Pool:
             "waiting": len(self._waiting),
         }  # fmt: skip
 
-    async def answer(
-        self, job: dict[str, Any], deadline: float | None = None
-    ) -> AsyncGenerator[bytes, None]:
+    def model_of(self, name: str) -> str:
+        """Return a model by its name, or by a prefix that ends before a hyphen, as in UDPipe."""
+        if not name:
+            return next(iter(self.models))
+        for model in self.models:
+            if model == name or model.startswith(f"{name}-"):
+                return model
+        raise Refused(400, f"no model {name!r}; there are: {', '.join(self.models)}")
+
+    async def whole(self, kind: str, fields: dict[str, Any]) -> bytes:
+        """Return the whole answer to a request, as `answer` does in pieces."""
+        return b"".join([piece async for piece in self.answer(kind, fields)])
+
+    async def answer(self, kind: str, fields: dict[str, Any]) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the answer to a request; `Refused` if there is none or it breaks off.
 
-        The request is dropped when the pieces are no longer taken.
+        The request is dropped when the pieces are no longer taken. ``fields`` are those of its kind
+        of `bbparse.serve.work.Job`.
         """
-        ticket = self._submit(job, deadline)
+        job = {**fields, "kind": kind, **self.settings.of_jobs()}
+        job["model"] = self.model_of(fields["model"])
+        ticket = self._submit(job, job.pop("deadline", None))
         # cancelled at the end: a waiting timer would keep the request in memory
         overdue_timer = asyncio.get_running_loop().call_at(
             ticket.until + self.settings.grace, self._overdue, ticket

@@ -26,8 +26,10 @@ def test_requests_are_forgotten_when_they_are_answered_or_left(tmp_path: Path) -
         pool = Pool(Settings(queue=100), Metrics())
         await pool.listen(str(tmp_path / "queue"))
 
+        pool.models = pool.announced = {"toy": ["parser"]}
+
         async def whole() -> bytes:
-            return b"".join([piece async for piece in pool.answer({"kind": "parse"})])
+            return await pool.whole("parse", {"model": ""})
 
         left = [asyncio.ensure_future(whole()) for _ in range(50)]  # nobody takes them
         await asyncio.sleep(0)
