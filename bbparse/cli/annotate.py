@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, needing_serve
+from bbparse.cli.common import FILE, needing_serve, tell
 from bbparse.errors import TreebankError
 from bbparse.model import MODELS
 from bbparse.storage.interrupts import in_main_thread
@@ -30,11 +30,8 @@ from bbparse.storage.interrupts import in_main_thread
 @click.option(
     "--mark-fixed", is_flag=True, help="Write Fixed=Yes into MISC of words whose arc is fixed."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8081, show_default=True,
-    help="Port to listen on; 0: any that is free.",
-)  # fmt: skip
+@options.host
+@options.port(8081)
 def annotate(
     treebank: str, model: str, valid: str | None, output: str | None, suggest_only: bool,
     mark_fixed: bool, host: str, port: int,
@@ -54,7 +51,7 @@ def annotate(
     """
     with needing_serve():
         from bbparse.annotate.http import Server
-        from bbparse.serve.service import listening
+        from bbparse.serve.service import listening, url_of
     from bbparse.annotate.completion import Completer
     from bbparse.annotate.treebank import Treebank
     from bbparse.parsing.compiling import load_compiled
@@ -70,10 +67,7 @@ def annotate(
             suggest_only=suggest_only, mark_fixed=mark_fixed,
         )  # fmt: skip
         for line in sentences.messages:
-            click.echo(f"bbparse: {line}", err=True)
-        shown = f"[{host}]" if ":" in host else host
-        url = f"http://{shown}:{listener.getsockname()[1]}/{token and token + '/'}"
-        server = Server(
-            sentences, listener, token, lambda: click.echo(f"bbparse: on {url}", err=True)
-        )
+            tell(line)
+        url = f"{url_of(listener, host)}/{token and token + '/'}"
+        server = Server(sentences, listener, token, lambda: tell(f"on {url}"))
         in_main_thread(server.serve_all)

@@ -7,7 +7,7 @@ from collections import Counter
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE
+from bbparse.cli.common import FILE, say
 from bbparse.treebank import read_conllu
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.rules import Rules, example_of
@@ -47,10 +47,9 @@ def check(source: str, valid: str) -> None:
             click.echo(f"{source}:{line}: {kind}{text} ({sentence.name})")
         broken += wrong
     most = ", ".join(f"{name} {n:,}" for name, n in counts.most_common() if n)
-    click.echo(
+    say(
         f"{counts.total():,} faults in {broken:,} of {total:,} sentences"
-        + (f" ({most})" if most else "") + (f"; {warnings:,} warnings" if warnings else ""),
-        err=True,
+        + (f" ({most})" if most else "") + (f"; {warnings:,} warnings" if warnings else "")
     )  # fmt: skip
     if broken:
         raise click.exceptions.Exit(1)

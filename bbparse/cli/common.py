@@ -46,6 +46,16 @@ class FileOrName(click.Path):
         return matches if matches and incomplete else super().shell_complete(ctx, param, incomplete)
 
 
+def say(line: str) -> None:
+    """Write a line about the work to standard error."""
+    click.echo(line, err=True)
+
+
+def tell(line: str) -> None:
+    """Write a line to standard error that says where it comes from."""
+    say(f"bbparse: {line}")
+
+
 @contextmanager
 def needing_serve() -> Iterator[None]:
     """Import what the service needs; `ServiceError` if a package is not installed."""

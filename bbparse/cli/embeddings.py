@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bbparse.cli.common import FILE
+from bbparse.cli.common import FILE, say
 from bbparse.embeddings import Embeddings, WordVectors, fit_encoder, read_vectors
 from bbparse.embeddings.vectors import FIRST_WORDS
 from bbparse.treebank import Sentence
@@ -78,10 +78,10 @@ def embeddings_of_options(
 
     def read(sentences: Sequence[Sentence], dev: Sequence[Sentence]) -> WordVectors:
         word_vectors = read_vectors(vectors, sentences, dev, first=kept, license=license)
-        click.echo(
+        say(
             f"{word_vectors.note['words']} of {word_vectors.note['of']} vectors kept, which"
-            f" {100 * word_vectors.coverage(sentences):.1f} % of the training words have", err=True,
-        )  # fmt: skip
+            f" {100 * word_vectors.coverage(sentences):.1f} % of the training words have"
+        )
         return word_vectors
 
     return read

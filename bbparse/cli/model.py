@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName, aligned
+from bbparse.cli.common import FILE, FileOrName, aligned, say
 from bbparse.cli.results import table
 from bbparse.cli.sources import load_parser, tell_unused
 from bbparse.errors import ModelError
@@ -104,7 +104,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     loaded.tagger, tokenizer = load_tagger(tagger)
     loaded.tokenizer = tokenizer or loaded.tokenizer
     save_model(loaded, output)
-    click.echo(f"wrote {output}", err=True)
+    say(f"wrote {output}")
 
 
 @click.command()
@@ -133,9 +133,6 @@ def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
         gold = parser.tagger.tag(gold)
     right = parser.calibrate(gold)
     parser.save(output)
-    click.echo(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right", err=True)
+    say(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right")
     if len(right) < FEWEST:
-        click.echo(
-            f"warning: {len(right):,} arcs are few to calibrate on, expected {FEWEST:,} or more",
-            err=True,
-        )
+        say(f"warning: {len(right):,} arcs are few to calibrate on, expected {FEWEST:,} or more")

@@ -121,6 +121,22 @@ new_model = click.option(
     "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
 )
 
+host = click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
+)
+
+epochs = click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
+seed = click.option("--seed", type=click.IntRange(0), metavar="S", help="Random seed.")
+
+
+def port(default: int) -> Decorator:
+    """Return the option ``--port PORT``."""
+    return click.option(
+        "--port", type=click.IntRange(0, 65535), default=default, show_default=True,
+        help="Port to listen on; 0: any free port.",
+    )  # fmt: skip
+
+
 def k_best(default: int, text: str) -> Decorator:
     """Return the option ``--k-best K``."""
     return click.option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE
+from bbparse.cli.common import FILE, tell
 from bbparse.cli.sources import check_sources, load_parser, read_sections, sentences_of, total_size
 from bbparse.cli.workers import answers
-from bbparse.errors import BBParseError, TreebankError
+from bbparse.errors import TreebankError
 from bbparse.parsing.parse import USUAL_FILES, FileOptions
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
@@ -22,7 +22,8 @@ from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.storage.output import open_binary_output
 from bbparse.treebank.progress import Bar
-from bbparse.treebank.sections import Section
+from bbparse.treebank.reading import Block
+from bbparse.treebank.sections import Section, attempts
 
 
 @click.command()
@@ -160,7 +161,20 @@ def parse_files(
 
     sections = read_sections(sources, parser, asked.split)
     results = answers(whole_text, sections, threads, _descriptor(sources))
-    valid_text = _ValidText(whole_text)
+    left_out: list[str] = []
+
+    def leave_out(error: str) -> None:
+        left_out.append(error)
+        tell(f"left out: {error}")
+
+    def valid_text(section: Section) -> str:
+        """Return the text of the sentences that can be parsed; report the others."""
+
+        def text_of(blocks: list[Block]) -> str:
+            return whole_text(Section(blocks, section.name))
+
+        return "".join(attempts(text_of, section.blocks, section.name, leave_out))
+
     count, name, last = 0, "", b""
     size = total_size(sources, asked.split)
     with (
@@ -189,7 +203,7 @@ def parse_files(
                 bar.update(step * section.n_sentences)
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section
-        valid_text.conclude(count)
+        _conclude(len(left_out), count)
 
 
 def _progress_bar(output: str, size: int | None) -> Bar:
@@ -214,14 +228,13 @@ def _parse_shards(
     spec = ParseSpec.of(model, asked, options.given_factors())
     done = parse_corpus(
         sources, folder, spec, workers=workers, cluster=cluster,
-        tell=lambda text: click.echo(f"bbparse: {text}", err=True),
+        tell=tell,
         show_progress=sys.stderr.isatty(),
     )  # fmt: skip
-    click.echo(
-        f"bbparse: {done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
+    tell(
+        f"{done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
         f" {done.kept} were done already"
-        + (f"; {done.left_out} sentences were left out" if done.left_out else ""),
-        err=True,
+        + (f"; {done.left_out} sentences were left out" if done.left_out else "")
     )
     if done.failed:
         raise TreebankError(
@@ -229,34 +242,12 @@ def _parse_shards(
         )
 
 
-class _ValidText:
-    """Text of the sentences that can be parsed; the others are reported on standard error."""
-
-    def __init__(self, whole_text: Callable[[Section], str]) -> None:
-        self.whole_text = whole_text
-        self.left_out = 0
-
-    def __call__(self, section: Section) -> str:
-        """Return the text of a section."""
-        with suppress(BBParseError):
-            return self.whole_text(section)
-        texts = []
-        for block in section.blocks:
-            try:
-                texts.append(self.whole_text(Section([block], section.name)))
-            except BBParseError as error:
-                self.left_out += 1
-                start = f"{section.name}, line "
-                where = "" if str(error).startswith(start) else f"{start}{block.line_number}: "
-                click.echo(f"bbparse: left out: {where}{error}", err=True)
-        return "".join(texts)
-
-    def conclude(self, count: int) -> None:
-        """Report how many of `count` sentences were left out; `TreebankError` if all were."""
-        if self.left_out and self.left_out == count:
-            raise TreebankError(f"no sentence is left to parse: {count} are invalid")
-        if self.left_out:
-            click.echo(f"bbparse: {self.left_out} of {count} sentences were left out", err=True)
+def _conclude(left_out: int, count: int) -> None:
+    """Report how many of `count` sentences were left out; `TreebankError` if all were."""
+    if left_out and left_out == count:
+        raise TreebankError(f"no sentence is left to parse: {count} are invalid")
+    if left_out:
+        tell(f"{left_out} of {count} sentences were left out")
 
 
 def _descriptor(sources: Sequence[str]) -> int | None:

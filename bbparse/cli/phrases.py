@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName, say
 from bbparse.configuration import CONFIGURATIONS
 from bbparse.errors import TreebankError
 from bbparse.phrases.drawing import draw_phrases, phrases_svg
@@ -67,7 +67,7 @@ def phrases(
     parser = load_phrases(model)
     if use in ("arcs", "both") and parser.dependencies is None:
         use = "none" if use == "arcs" else "tags"
-        click.echo(f"{model} has no dependency parser: --with {use}", err=True)
+        say(f"{model} has no dependency parser: --with {use}")
     written = 0
     with open_output(output) as out:
         for words, tags in _sentences(source, parser, split):
@@ -151,18 +151,14 @@ def train_phrases(
     check_output(model)
     trees = read_treebank(treebank, conllu)
     dev_trees = read_treebank(dev) if dev is not None else []
-    parser = learn(
-        trees, dev_trees, None if config == "none" else config,
-        report=lambda line: click.echo(line, err=True),
-    )  # fmt: skip
+    parser = learn(trees, dev_trees, None if config == "none" else config, report=say)
     save_phrases(parser, model)
-    click.echo(f"wrote {model}", err=True)
+    say(f"wrote {model}")
     use = "none" if config == "none" else "both"
     if dev_trees:
         parsed = [(tree, parser.parse(tree.words, use=use).trees[0]) for tree in dev_trees]
         scores = compare_trees(parsed)
-        click.echo(
+        say(
             f"dev: F1 {100 * scores.f1:.2f}, exact {100 * scores.exact / scores.sentences:.2f},"
-            f" tags {100 * scores.tags / max(1, scores.words):.2f}",
-            err=True,
+            f" tags {100 * scores.tags / max(1, scores.words):.2f}"
         )

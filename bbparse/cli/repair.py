@@ -11,7 +11,7 @@ from typing import IO
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName, say
 from bbparse.cli.sources import load_parser
 from bbparse.errors import TreebankError
 from bbparse.model import MODELS
@@ -100,10 +100,9 @@ def repair(
     with ExitStack() as stack:
         stream = None if report_file is None else stack.enter_context(open_output(report_file))
         write_conllu(output, repaired(stream))
-    click.echo(
+    say(
         "{words:,} words changed in {changed:,} of {sentences:,} sentences; {faulty:,} with faults"
-        " left, {unproved:,} without proof".format_map(counts),
-        err=True,
+        " left, {unproved:,} without proof".format_map(counts)
     )
     if counts["faulty"]:
         raise click.exceptions.Exit(1)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FileOrName, RealRange, needing_serve
+from bbparse.cli.common import FileOrName, RealRange, needing_serve, tell
 from bbparse.errors import ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled
@@ -26,11 +26,8 @@ from bbparse.parsing.parser import Parser
     " of requests.",
 )  # fmt: skip
 @options.factors
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8080, show_default=True,
-    help="Port to listen on; 0: any free port.",
-)  # fmt: skip
+@options.host
+@options.port(8080)
 @click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="Parallel processes.  [default: one"
     " per processor]",
@@ -92,7 +89,7 @@ def serve(
     settings = replace(
         Settings(workers=workers or _processors(), max_bytes=int(max_size * (1 << 20))), **limits
     )
-    run(load, host, port, settings, lambda line: click.echo(f"bbparse: {line}", err=True))
+    run(load, host, port, settings, tell)
 
 
 def _named(text: str) -> tuple[str, Path]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, RealRange, aligned
+from bbparse.cli.common import FILE, RealRange, aligned, say
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.show.formats import finite
@@ -85,7 +85,7 @@ def solve(
     else:
         click.echo(_table(problem, solution))
     if no_proof:
-        click.echo(f"no proof: {no_proof}", err=True)
+        say(f"no proof: {no_proof}")
         raise click.exceptions.Exit(1)
 
 

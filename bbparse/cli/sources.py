@@ -7,9 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-import click
-
 from bbparse.cli import options
+from bbparse.cli.common import tell
 from bbparse.errors import TreebankError
 from bbparse.factors import FactorFamily, load_families
 from bbparse.parsing.compiling import load_compiled
@@ -34,7 +33,7 @@ def tell_unused(needed: Iterable[FactorFamily]) -> None:
     names = {family.name for family in needed}
     for family in load_families(options.given_factors()):
         if family.name not in names:
-            click.echo(f"bbparse: the model has no factors of {family.name}: not used", err=True)
+            tell(f"the model has no factors of {family.name}: not used")
 
 
 def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:

@@ -12,7 +12,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName, say
 from bbparse.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger, save_tagger
@@ -50,11 +50,8 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     if folds is not None:
         if model is not None:
             raise click.UsageError("--jackknife trains taggers of its own: leave --model out")
-        terminal = sys.stderr.isatty()
         sentences = list(read_conllu(source))
-        tagged = jackknife(
-            sentences, folds, progress=terminal, report=lambda line: click.echo(line, err=True)
-        )
+        tagged = jackknife(sentences, folds, progress=sys.stderr.isatty(), report=say)
         write_conllu(output, tagged)
         return
     tagger, _ = load_tagger(MODELS.path(model or DEFAULT_MODEL))
@@ -70,8 +67,8 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     "--model", required=True, type=FILE, metavar="FILE",
     help="Where to write the tagger.",
 )  # fmt: skip
-@click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
-@click.option("--seed", type=click.IntRange(0), metavar="S", help="Random seed.")
+@options.epochs
+@options.seed
 @embedding_options
 def train_tagger(
     treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None, **vectors: Any
@@ -102,7 +99,7 @@ def train_tagger(
         scores = accuracy(tagger, dev_sentences)
         tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
         shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
-        click.echo(f"dev: {shown}", err=True)
+        say(f"dev: {shown}")
     save_tagger(target, tagger, train_tokenizer(sentences))
     shutil.rmtree(passing, ignore_errors=True)
-    click.echo(f"wrote {target}", err=True)
+    say(f"wrote {target}")

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from bbparse.cli.common import FILE, FileOrName
+from bbparse.cli import options
+from bbparse.cli.common import FILE, FileOrName, say
 from bbparse.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration
@@ -56,8 +57,8 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
     help="Factor families, instead of the configuration's; '' for none. See 'bbparse factors'.",
 )  # fmt: skip
 @click.option("--prune", type=click.IntRange(1), metavar="K", help="Candidate heads per word.")
-@click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
-@click.option("--seed", type=click.IntRange(0), metavar="S", help="Random seed.")
+@options.epochs
+@options.seed
 @click.option(
     "--projective", type=click.Choice(["yes", "no", "auto"]),
     help="Projective trees only, or crossing arcs, too; auto: no if 5 % of the trees of TRAIN have"
@@ -116,7 +117,7 @@ def train(
         if given is not None:
             return given
         seed = config.learning.seed
-        return learn_to_read(sentences, seed, source, kept, progress=terminal, say=_say)
+        return learn_to_read(sentences, seed, source, kept, progress=terminal, say=say)
 
     with progress_bars(terminal):
         parser = Parser.train(
@@ -130,31 +131,27 @@ def train(
             embeddings=take,
             about=about,
             progress=terminal,
-            report=_say,
+            report=say,
         )
     if dev_sentences:
         parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
         parser.save(target)
-        _say(table(accuracy))
+        say(table(accuracy))
     shutil.rmtree(passing, ignore_errors=True)
-    _say(f"wrote {target}")
+    say(f"wrote {target}")
 
 
-def _configured(name: str, options: dict[str, Any]) -> Configuration:
+def _configured(name: str, given: dict[str, Any]) -> Configuration:
     """Load a configuration, and change what the options say, which are taken out of them."""
     config = Configuration.load(name)
     learner = "network" if config.network.epochs else "learning"
-    config = config.with_("pruner", k=options.pop("prune"))
-    config = config.with_("learning", seed=options.pop("seed"))
-    config = config.with_(learner, epochs=options.pop("epochs"))
-    projective = options.pop("projective")
+    config = config.with_("pruner", k=given.pop("prune"))
+    config = config.with_("learning", seed=given.pop("seed"))
+    config = config.with_(learner, epochs=given.pop("epochs"))
+    projective = given.pop("projective")
     if projective is None:
         return config
     return config.with_("model", projective={"yes": True, "no": False}.get(projective, projective))
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
@@ -165,7 +162,7 @@ def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
     )  # fmt: skip
     sentences = list(stream)
     if skipped:
-        click.echo(f"{len(skipped)} sentences skipped; the first: {skipped[0]}", err=True)
+        say(f"{len(skipped)} sentences skipped; the first: {skipped[0]}")
     if not sentences:
         raise TreebankError(f"{path}: no sentence is left to use")
     return sentences

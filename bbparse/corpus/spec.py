@@ -9,7 +9,6 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -29,6 +28,7 @@ from bbparse.storage.output import temporary_folder
 from bbparse.text.segmentation import Split, sentences_of_text
 from bbparse.text.tokenizer import LanguageCheck
 from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.sections import attempts
 from bbparse.validity.rules import Rules
 
 #: Settings for reading, parsing and writing shards.
@@ -131,37 +131,24 @@ class ParseSpec:
         options = replace(self.settings, valid=rules_for(valid, parser.labeller) or "none")
         parser.wanted(options)
 
-        def parse(batch: Iterable[Sentence]) -> Iterator[Parse]:
-            return parser.parse_all(parser.tag(batch), options)
+        if leave_out is None:
+            return parser.parse_all(parser.tag(sentences), options)
 
-        return parse(sentences) if leave_out is None else _valid(parse, sentences, leave_out)
+        def parse(batch: list[Sentence]) -> list[Parse]:
+            return list(parser.parse_all(parser.tag(batch), options))
+
+        return (
+            result
+            for batch in batches(sentences)
+            for results in attempts(parse, batch, batch[0].source, leave_out)
+            for result in results
+        )
 
     def text(self, parse: Parse) -> str:
         """Return the output for a sentence."""
         write = FORMATS[self.settings.format_name]
         style = Style(self.settings.k_best, ascii_only=self.settings.ascii_only)
         return write(parse.sentence, parse.trees, parse.solution.status, style)
-
-
-def _valid(
-    parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
-    sentences: Iterable[Sentence],
-    leave_out: Callable[[str], None],
-) -> Iterator[Parse]:
-    """Yield the parses of the sentences that can be parsed."""
-    for batch in batches(sentences):
-        with suppress(BBParseError):  # parsed one by one below, to find the invalid ones
-            yield from list(parse(batch))
-            continue
-        for sentence in batch:
-            try:
-                parses = list(parse([sentence]))
-            except BBParseError as error:
-                start = f"{sentence.source}, line "
-                where = "" if str(error).startswith(start) else f"{start}{sentence.line_number}: "
-                leave_out(f"{where}{error}")
-            else:
-                yield from parses
 
 
 @lru_cache(maxsize=2)

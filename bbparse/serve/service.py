@@ -56,32 +56,14 @@ def serve(
     """
     if not hasattr(socket, "AF_UNIX") or not hasattr(os, "fork"):
         raise ServiceError("bbparse serve needs Linux or macOS")
-    with listening(host, port) as listener:
-        parsers = _loaded(load, settings)
-        in_main_thread(partial(_serve, listener, host, load, parsers, settings, tell))
+    with listening(host, port) as listener, temporary_folder() as folder:
+        service = _Service(load, str(Path(folder) / "queue"), settings, tell)
+        in_main_thread(partial(service.run, listener, url_of(listener, host)))
 
 
-def _serve(
-    listener: socket.socket,
-    host: str,
-    load: Load,
-    parsers: Mapping[str, Parser],
-    settings: Settings,
-    tell: Callable[[str], None],
-) -> None:
-    with temporary_folder() as folder:
-        service = _Service(load, parsers, str(Path(folder) / "queue"), settings, tell)
-        address_text = f"[{host}]" if ":" in host else host
-        service.run(listener, f"http://{address_text}:{listener.getsockname()[1]}")
-
-
-def _loaded(load: Load, settings: Settings) -> Mapping[str, Parser]:
-    """Load the models, limit the number of parts of a sentence, and compile."""
-    parsers = load()
-    for parser in parsers.values():
-        parser.maker = replace(parser.maker, max_parts=settings.max_parts)
-    warm_up(parsers)
-    return parsers
+def url_of(listener: socket.socket, host: str) -> str:
+    """Return the address of a service that listens on a host."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -92,9 +74,8 @@ def listening(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = info
     except (OSError, UnicodeError):
         raise ServiceError(f"{host}: there is no such address") from None
-    listener = socket.socket(
-        family, kind, protocol
-    )  # naming the protocol makes asyncio send without delay
+    # naming the protocol makes asyncio send without delay
+    listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -107,19 +88,22 @@ def listening(host: str, port: int) -> socket.socket:
 
 class _Service:
     def __init__(
-        self,
-        load: Load,
-        parsers: Mapping[str, Parser],
-        address: str,
-        settings: Settings,
-        tell: Callable[[str], None],
+        self, load: Load, address: str, settings: Settings, tell: Callable[[str], None]
     ) -> None:
-        self.load, self.parsers, self.settings, self.tell = load, parsers, settings, tell
-        self.address = address
+        self.load, self.address, self.settings, self.tell = load, address, settings, tell
+        self.parsers = self._loaded()
         self.generation = 1
         self.killed: set[int | None] = set()  # process ids of workers killed after the deadline
         self.workers: dict[Child, tuple[int, float]] = {}  # generation, start time
         self.control, self._theirs = socket.socketpair()
+
+    def _loaded(self) -> Mapping[str, Parser]:
+        """Load the models, limit the number of parts of a sentence, and compile."""
+        parsers = self.load()
+        for parser in parsers.values():
+            parser.maker = replace(parser.maker, max_parts=self.settings.max_parts)
+        warm_up(parsers)
+        return parsers
 
     def run(self, listener: socket.socket, url: str) -> None:
         """Run until the process that speaks HTTP ends."""
@@ -205,11 +189,10 @@ class _Service:
     def _reload(self) -> None:
         """Reload the models and start new workers, which replace the old ones."""
         try:
-            parsers = _loaded(self.load, self.settings)
+            self.parsers = self._loaded()
         except BBParseError as error:
             self.tell(f"the models stay as they were: {error}")
             return
-        self.parsers = parsers
         self.generation += 1
         self._start_workers()
-        self.tell(f"loaded {', '.join(parsers)} anew")
+        self.tell(f"loaded {', '.join(self.parsers)} anew")
