@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,6 @@ from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.storage.output import open_binary_output
 from bbparse.treebank.progress import Bar
-from bbparse.treebank.reading import Block
 from bbparse.treebank.sections import Section, attempts
 
 
@@ -161,21 +160,7 @@ def parse_files(
 
     sections = read_sections(sources, parser, asked.split)
     results = answers(whole_text, sections, threads, _descriptor(sources))
-    left_out: list[str] = []
-
-    def leave_out(error: str) -> None:
-        left_out.append(error)
-        tell(f"left out: {error}")
-
-    def valid_text(section: Section) -> str:
-        """Return the text of the sentences that can be parsed; report the others."""
-
-        def text_of(blocks: list[Block]) -> str:
-            return whole_text(Section(blocks, section.name))
-
-        return "".join(attempts(text_of, section.blocks, section.name, leave_out))
-
-    count, name, last = 0, "", b""
+    count, left_out, name, last = 0, 0, "", b""
     size = total_size(sources, asked.split)
     with (
         open_binary_output(output) as stream,
@@ -191,7 +176,8 @@ def parse_files(
                     stream.write(b"\n" if last.endswith(b"\n") else b"\n\n")
                 name = section.name
             if answer is None and asked.skip_invalid:
-                answer = valid_text(section).encode()
+                text, left = _valid_text(section, whole_text)
+                answer, left_out = text.encode(), left_out + left
             if answer is None:
                 for text in texts(section):
                     last = text.encode()
@@ -203,7 +189,10 @@ def parse_files(
                 bar.update(step * section.n_sentences)
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section
-        _conclude(len(left_out), count)
+        if left_out and left_out == count:
+            raise TreebankError(f"no sentence is left to parse: {count} are invalid")
+    if left_out:
+        tell(f"{left_out} of {count} sentences were left out")
 
 
 def _progress_bar(output: str, size: int | None) -> Bar:
@@ -242,12 +231,17 @@ def _parse_shards(
         )
 
 
-def _conclude(left_out: int, count: int) -> None:
-    """Report how many of `count` sentences were left out; `TreebankError` if all were."""
-    if left_out and left_out == count:
-        raise TreebankError(f"no sentence is left to parse: {count} are invalid")
-    if left_out:
-        tell(f"{left_out} of {count} sentences were left out")
+def _valid_text(section: Section, work: Callable[[Section], str]) -> tuple[str, int]:
+    """Return the text of the sentences that can be parsed; report the others and their number."""
+    errors: list[str] = []
+    texts = attempts(
+        lambda blocks: work(Section(blocks, section.name)),
+        section.blocks, section.name, errors.append,
+    )  # fmt: skip
+    text = "".join(texts)
+    for error in errors:
+        tell(f"left out: {error}")
+    return text, len(errors)
 
 
 def _descriptor(sources: Sequence[str]) -> int | None:

@@ -38,7 +38,7 @@ class Ended(NamedTuple):
 
     task: Any
     result: Any = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 class WorkerPool(Protocol[Task]):
@@ -77,10 +77,9 @@ class ThreadPool(Generic[T, R]):
 
     def _run(self, task: T) -> None:
         try:
-            ended = Ended(task, self.work(task))
-        except Exception as error:
-            ended = Ended(task, error=error)
-        self._ended.put(ended)
+            self._ended.put(Ended(task, self.work(task)))
+        except BaseException as error:  # raised where the result is waited for
+            self._ended.put(Ended(task, error=error))
 
     def wait(self, arrival: int | None = None) -> list[Ended]:
         return [self._ended.get()]
@@ -96,17 +95,10 @@ def in_order(
 ) -> Generator[tuple[T, Any], None, None]:  # fmt: skip
     """Yield items with the results of a pool, in the order of the items; errors are raised.
 
-    Parameters
-    ----------
-    pool : WorkerPool
-        Its tasks are pairs: a number and an item.
-    items : iterable
-        Read while the pool has room. If that raises an error, the results of the items before it
-        come first. A None is left out; it says that the next item may have to be waited for. That
-        item is read once the descriptor `arrival` has input, or all items so far are yielded.
-    ahead : int
-        Most items that are read and not yet yielded.
-    arrival : int, optional
+    The tasks of the pool are pairs: a number and an item. At most ``ahead`` items are read and not
+    yet yielded. If reading raises an error, the results of the items before it come first. A None
+    among the items is left out; it says that the next one may have to be waited for. That one is
+    read once the descriptor ``arrival`` has input, or all items so far are yielded.
     """
     source = enumerate(items)
     waiting: deque[tuple[int, T]] = deque()
@@ -142,20 +134,15 @@ def in_order(
         raise failure
 
 
-def map_in_threads(
-    function: Callable[[T], R], items: Iterable[T], threads: int
-) -> Iterator[R]:
+def map_in_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
     """Map a function over items on several threads; yield results in the order of the items.
 
-    Items are read a little ahead. Threads share Python's lock, so that they save time only while
-    ``function`` runs in kernels, which release it. If reading the items raises an error, the
-    results of the items before it are yielded first. With one thread no pool is started, and
-    nothing is read ahead.
+    Threads save time only while ``function`` runs in kernels. Items are read a little ahead; with
+    one thread no pool is started, and nothing is read ahead. Errors are as in `in_order`.
     """
     if threads <= 1:
         yield from map(function, items)
         return
-    pool: ThreadPool[tuple[int, T], R] = ThreadPool(lambda task: function(task[1]), threads)
-    with closing(pool):
+    with closing(ThreadPool[tuple[int, T], R](lambda task: function(task[1]), threads)) as pool:
         for _, result in in_order(pool, items, AHEAD * threads):
             yield result

@@ -79,9 +79,8 @@ def _signals_later() -> Iterator[set[int]]:
 
 
 def _begin(
-    theirs: Sequence[Any], mask: set[int], run: Callable[..., object],
-    arguments: tuple[Any, ...],
-) -> None:  # fmt: skip
+    theirs: Sequence[Any], mask: set[int], run: Callable[..., object], arguments: Sequence[Any]
+) -> None:
     """Leave what belongs to the parent process, its handlers of signals, too; then run."""
     for end in theirs:
         end.close()
@@ -98,14 +97,8 @@ def _begin(
 class ProcessPool(Generic[T]):
     """Up to ``size`` processes, started as they are needed, that each do one task after the other.
 
-    Parameters
-    ----------
-    work : callable
-        Called with a task, returns its result. It must not raise: a worker that does is lost.
-    size : int
-    queued : int
-        Tasks that a worker may have besides the one that it is doing, so that it need not wait for
-        the next. The tasks of a lost worker all end with `WorkerLost`.
+    ``work`` must not raise: a worker that does is lost, and all its tasks end with `WorkerLost`. A
+    worker may have ``queued`` tasks besides the one it is doing, so that it need not wait for them.
     """
 
     def __init__(self, work: Callable[[T], Any], size: int, queued: int = 0) -> None:
