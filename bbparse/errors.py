@@ -73,3 +73,8 @@ class WorkerError(BBParseError):
 
 class ClusterError(BBParseError):
     """A cluster that does not answer, or that cannot run the task."""
+
+
+def one_line(error: BaseException | str | None) -> str:
+    """Return the text of an error on one line."""
+    return " ".join(str(error).split())

@@ -12,7 +12,7 @@ from typing import Literal
 from bbparse.annotate.completion import BrokenRule, Completer, Tree
 from bbparse.annotate.journal import History, Journal, Step, digest
 from bbparse.annotate.marks import COLUMNS, Marks, checked_text, written
-from bbparse.errors import BBParseError, OutputError
+from bbparse.errors import BBParseError, OutputError, one_line
 from bbparse.storage.output import check_output, open_output
 from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
 
@@ -193,7 +193,7 @@ class Treebank:
             return self.completer.draft(given)
         except BBParseError as error:
             heads, labels = zip(*step.marks.arcs(n))
-            return Tree(heads, labels, (0.0,) * n, 0.0, complaint=" ".join(str(error).split()))
+            return Tree(heads, labels, (0.0,) * n, 0.0, complaint=one_line(error))
 
     # ---- what a person does ----
 
@@ -241,7 +241,7 @@ class Treebank:
         except BBParseError as error:
             if self._look_at(entry).complaint and act.kind != "fix":  # on the way out of trouble
                 return replace(entry.step, marks=marks), None
-            raise Impossible(" ".join(str(error).split())) from None
+            raise Impossible(one_line(error)) from None
         return Step(marks, best.heads, best.labels), best
 
     def _marks(self, index: int, act: Act) -> Marks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bbparse.cli.common import aligned
-from bbparse.errors import FactorError
+from bbparse.errors import FactorError, one_line
 from bbparse.factors import available
 
 
@@ -29,6 +29,6 @@ def factors() -> None:
         try:
             summary = entry.load().summary
         except FactorError as error:
-            summary = f"cannot be loaded: {' '.join(str(error).split())}"
+            summary = f"cannot be loaded: {one_line(error)}"
         rows.append((name, summary, entry.package))
     click.echo(aligned(rows, left=[0, 1, 2]))

@@ -17,7 +17,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from bbparse import __version__
-from bbparse.errors import BBParseError
+from bbparse.errors import BBParseError, one_line
 from bbparse.storage.interrupts import wait_if_ending
 
 #: Names, and lines of --help. A command is in the file of its name, or the one in `FILES`.
@@ -155,12 +155,12 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as error:
         where = getattr(error, "ctx", None)
         hint = f" (see {where.command_path} --help)" if where else ""
-        _complain(f"error: {_one_line(error.format_message())}{hint}")
+        _complain(f"error: {one_line(error.format_message())}{hint}")
         return error.exit_code
     except BBParseError as error:
         if debug:
             traceback.print_exc()
-        _complain(f"error: {_one_line(error)}")
+        _complain(f"error: {one_line(error)}")
         return EXIT_USER_ERROR
     except BrokenPipeError:
         # The reader (`head`, a pager) is gone. Python would complain once more on closing.
@@ -177,7 +177,7 @@ def _run(arguments: list[str]) -> int:
         if debug:
             traceback.print_exc()
         hint = "" if debug else " (use --debug to see where)"
-        _complain(f"internal error: {type(error).__name__}: {_one_line(error)}{hint}")
+        _complain(f"internal error: {type(error).__name__}: {one_line(error)}{hint}")
         return EXIT_INTERNAL_ERROR
 
 
@@ -197,10 +197,6 @@ def _tell_of_compiling() -> None:
             _complain(f"compiling: {done} functions in {seconds:.0f} s")
 
     watch_compiling(tell)
-
-
-def _one_line(error: BaseException | str) -> str:
-    return " ".join(str(error).split())
 
 
 def _complain(message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bbparse.cli.common import FILE, say
-from bbparse.errors import VerificationError
+from bbparse.errors import VerificationError, one_line
 from bbparse.problem import Problem, Solution
 from bbparse.proof.verify import verify as check
 
@@ -29,7 +29,7 @@ def verify(problem: str, solution: str) -> None:
     try:
         check(claimed_problem, claimed)
     except VerificationError as error:
-        say(f"not verified: {' '.join(str(error).split())}")
+        say(f"not verified: {one_line(error)}")
         raise click.exceptions.Exit(1) from None
     click.echo(f"verified: {_claim(claimed)}")
 

@@ -18,7 +18,7 @@ from typing import Any
 from bbparse import __version__
 from bbparse.corpus.spec import ParseSpec
 from bbparse.corpus.work import LOCK, Outcome, Task, first_new, parse_task, warm_up
-from bbparse.errors import ClusterError
+from bbparse.errors import ClusterError, one_line
 from bbparse.workers.pool import Ended, WorkerLost
 
 #: Seconds after which an address counts as not answering.
@@ -132,7 +132,7 @@ class RayPool:
             try:
                 result = self.ray.get(future)
             except self.ray.exceptions.RayTaskError as error:
-                cause = " ".join(str(error.cause).split())
+                cause = one_line(error.cause)
                 raise ClusterError(f"{type(error.cause).__name__} on a node: {cause}") from error
             except self.ray.exceptions.RayError:   # the worker or its node was lost
                 result = None
@@ -229,5 +229,5 @@ def _connect(ray: Any, address: str) -> None:
             f"--cluster {address}: no cluster is running: see 'ray start', or give HOST:PORT"
         ) from None
     except Exception as error:  # its class depends on the version
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ClusterError(f"--cluster {address}: {reason or type(error).__name__}") from error

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from bbparse.corpus.spec import ParseSpec
-from bbparse.errors import BBParseError, OutputError, TreebankError
+from bbparse.errors import BBParseError, OutputError, TreebankError, one_line
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import lock_file, open_binary_output, open_output
 from bbparse.text.segmentation import read_text, split_of_name
@@ -221,7 +221,7 @@ def parse_task(spec: ParseSpec, task: Task) -> Outcome:
         problem = f"{task.shard}: internal error: {type(error).__name__}: {error}"
     with suppress(OSError):
         task.output.unlink()  # the output of an earlier version of the shard
-    return Outcome(task, replace(entry, error=" ".join(problem.split())), "failed")
+    return Outcome(task, replace(entry, error=one_line(problem)), "failed")
 
 
 def digest_of(path: Path) -> str:

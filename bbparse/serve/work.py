@@ -25,7 +25,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr
 
 from bbparse.deadline import NO_DEADLINE, Deadline
-from bbparse.errors import BBParseError
+from bbparse.errors import BBParseError, one_line
 from bbparse.explain import explain, page
 from bbparse.parsing.confidence import NOTE
 from bbparse.parsing.parse import Parse, ParseOptions
@@ -325,7 +325,7 @@ def _answer(parsers: Mapping[str, Parser], job: Job, connection: socket.socket) 
     except Refused as error:
         refusal = {"status": error.status, "text": error.text}
     except BBParseError as error:
-        refusal = {"status": 400, "text": " ".join(str(error).split())}
+        refusal = {"status": 400, "text": one_line(error)}
     except MemoryError:
         refusal = {"status": 413, "text": "too much for the memory of the service: send less"}
     except OSError:
