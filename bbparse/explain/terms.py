@@ -93,7 +93,7 @@ def terms_of(
         terms += family_terms(parser, view)
     else:
         for f in fired_factors(problem, arcs).tolist():
-            members = problem.factor_arcs[problem.factor_ptr[f] : problem.factor_ptr[f + 1]]
+            members = problem.factors.members(f)
             terms.append(_factor(problem, "factor", members, float(problem.factor_score[f])))
         terms += _count_terms(problem, arcs)
     return terms
@@ -103,7 +103,7 @@ def _count_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
     terms = []
     for c, value in enumerate(count_terms(problem, arcs).tolist()):
         if value:
-            members = problem.count_arcs[problem.count_ptr[c] : problem.count_ptr[c + 1]]
+            members = problem.counts.members(c)
             fired = members[np.isin(members, arcs)]
             terms.append(_factor(problem, "count factor", fired, value))
     return terms

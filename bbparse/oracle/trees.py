@@ -27,6 +27,8 @@ from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.oracle.protocol import Best, OracleError
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
+from bbparse.problem.parts import pair_keys
+from bbparse.problem.tree import arcs_left
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -34,13 +36,8 @@ Ints = NDArray[np.int32]
 
 
 def restricted(scores: Floats, mod: Ints, required: Flags, forbidden: Flags) -> Floats:
-    """Set the scores float64[A] of forbidden arcs, and of rivals of required ones, to -inf.
-
-    Two required arcs into one word exclude each other. ``mod`` has the modifier of each arc.
-    """
-    number = np.bincount(mod[required], minlength=int(mod.max(initial=0)) + 1)
-    excluded = forbidden | ((number[mod] > 0) & ~required) | (number[mod] > 1)
-    return np.where(excluded, -np.inf, scores)
+    """Set the scores float64[A] of arcs that are not among `arcs_left` to -inf."""
+    return np.where(arcs_left(mod, required, forbidden), scores, -np.inf)
 
 
 def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
@@ -54,7 +51,7 @@ def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
         The problem's arc at each position of the oracle.
     """
     p, order = in_order(problem)
-    key = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
+    key = pair_keys(p.n_words, p.arc_head, p.arc_mod)
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
     head, mod = p.arc_head[starts], p.arc_mod[starts]
     index = index_groups(p.n_words, head, mod)

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.parts import ANY, DTYPES, KINDS, PART_NAMES, Part, ProblemArrays
+from bbparse.problem.parts import (
+    ANY,
+    DTYPES,
+    KINDS,
+    PART_NAMES,
+    Part,
+    ProblemArrays,
+    pair_keys,
+)
 
 #: Maximum length of a sentence: keys of four word indices must fit 64 bits.
 MAX_WORDS = 32_000
@@ -101,6 +109,12 @@ def check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:
     )
 
 
+def is_score(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which numbers are -inf, or finite and at most `MAX_SCORE` in magnitude."""
+    is_valid: NDArray[np.bool_] = (np.abs(values) <= MAX_SCORE) | (values == -np.inf)
+    return is_valid
+
+
 def check_scores(name: str, scores: NDArray[np.float64], allow_minus_inf: bool = False) -> None:
     """Refuse NaN, magnitudes above `MAX_SCORE` and (unless allowed) -inf."""
 
@@ -113,8 +127,8 @@ def check_scores(name: str, scores: NDArray[np.float64], allow_minus_inf: bool =
             hint = " (leave the arc out instead)" if name == "arc_score" else " (use a factor)"
         return f"{name}[{i}] is {scores[i]}, expected {expected}{hint}"
 
-    is_valid = np.abs(scores) <= MAX_SCORE
-    refuse(~(is_valid | (scores == -np.inf) if allow_minus_inf else is_valid), say)
+    is_valid = is_score(scores) if allow_minus_inf else np.abs(scores) <= MAX_SCORE
+    refuse(~is_valid, say)
 
 
 def first_repeat(keys: NDArray[Any]) -> tuple[int, int] | None:
@@ -171,7 +185,7 @@ def _check_arcs(p: ProblemArrays) -> None:
     check_range("arc_state", p.arc_state, -1, 1)
     _check_distinct("arc_mod", "arc_head", p.arc_mod, p.arc_head)
     check_scores("arc_score", p.arc_score)
-    keys = p.arc_head.astype(np.int64) * (n + 1) + p.arc_mod
+    keys = pair_keys(n, p.arc_head, p.arc_mod)
     if p.arc_label is not None:
         check_range("arc_label", p.arc_label, 0, np.iinfo(np.int32).max)
         keys = (keys << 31) + p.arc_label

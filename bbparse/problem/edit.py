@@ -13,7 +13,14 @@ import numpy as np
 
 from bbparse.errors import ProblemError
 from bbparse.options import check_type
-from bbparse.problem.check import MAX_SCORE, as_count, as_floats, check_scores, off_quantum
+from bbparse.problem.check import (
+    MAX_SCORE,
+    as_count,
+    as_floats,
+    check_scores,
+    is_score,
+    off_quantum,
+)
 from bbparse.problem.parts import ProblemArrays, SetRow, set_fields, set_rows
 
 P = TypeVar("P", bound=ProblemArrays)
@@ -56,12 +63,12 @@ def named_arcs(
 
 def as_weight(name: str, value: Any) -> float:
     """Return `value` as a finite number or -inf; ProblemError otherwise."""
-    weight = float(as_floats(name, value, ndim=0))
-    if not (abs(weight) <= MAX_SCORE or weight == -np.inf):
+    weight = as_floats(name, value, ndim=0)
+    if not is_score(weight):
         raise ProblemError(
             f"{name} is {weight}, expected -inf or a number of magnitude <= {MAX_SCORE:g}"
         )
-    return weight
+    return float(weight)
 
 
 def _combinations(problem: ProblemArrays, choices: list[list[int]]) -> Iterator[list[int]]:

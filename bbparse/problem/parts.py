@@ -74,6 +74,10 @@ class Factors(NamedTuple):
     arcs: Words
     score: Scores
 
+    def members(self, f: int) -> Words:
+        """Return the arcs of one factor."""
+        return self.arcs[self.ptr[f] : self.ptr[f + 1]]
+
 
 class Counts(NamedTuple):
     """Sets of arcs with a score for each number of them: ``score[score_ptr[c] + number]``."""
@@ -82,6 +86,14 @@ class Counts(NamedTuple):
     arcs: Words
     score_ptr: Pointers
     score: Scores
+
+    def members(self, c: int) -> Words:
+        """Return the arcs of one count factor."""
+        return self.arcs[self.ptr[c] : self.ptr[c + 1]]
+
+    def table(self, c: int) -> Scores:
+        """Return the scores of one count factor, by the number of its arcs."""
+        return self.score[self.score_ptr[c] : self.score_ptr[c + 1]]
 
 
 def names_of(prefix: str, kind: type) -> tuple[str, ...]:
@@ -96,6 +108,11 @@ PART_NAMES = {
     "ogc": ("ogc_grand", "ogc_head", "ogc_mod", "ogc_score"),
     "gsib": ("gsib_grand", "gsib_head", "gsib_inner", "gsib_outer", "gsib_score"),
 }
+
+
+def pair_keys(n_words: int, head: NDArray[Any], mod: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each pair of words, in 64 bits: pairs sort as (head, mod)."""
+    return head.astype(np.int64) * (n_words + 1) + mod
 
 
 def take_sets(

@@ -174,7 +174,7 @@ class Problem(ProblemArrays):
         check.as_count("n_words", size - 1, 1, check.MAX_WORDS)
         np.fill_diagonal(matrix, -np.inf)
         matrix[:, 0] = -np.inf
-        bad = np.argwhere(~((np.abs(matrix) <= check.MAX_SCORE) | (matrix == -np.inf)))
+        bad = np.argwhere(~check.is_score(matrix))
         if len(bad):
             h, m = bad[0]
             raise ProblemError(

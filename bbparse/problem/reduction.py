@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.problem.parts import PART_NAMES, take_sets
+from bbparse.problem.parts import PART_NAMES, pair_keys, take_sets
 from bbparse.problem.problem import Problem
+from bbparse.problem.tree import arcs_left, rivals
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -79,10 +80,8 @@ class Reduction:
 
     def _find_alive(self) -> None:
         p = self.problem
-        required = np.bincount(p.arc_mod[p.arc_state == 1], minlength=p.n_words + 1)[p.arc_mod]
-        self.alive = (p.arc_state == 1) | ((p.arc_state == 0) & (required == 0))
-        self.alive &= required <= 1
-        pairs = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
+        self.alive = arcs_left(p.arc_mod, p.arc_state == 1, p.arc_state == -1)
+        pairs = pair_keys(p.n_words, p.arc_head, p.arc_mod)
         self._heads = [set[int]() for _ in range(p.n_words + 1)]
         for h, m in zip(p.arc_head[self.alive].tolist(), p.arc_mod[self.alive].tolist()):
             self._heads[m].add(h)
@@ -106,7 +105,7 @@ class Reduction:
 
     def _joined(self, head: Ints, mod: Ints) -> Flags:
         """Return whether an arc that is left joins these words; -1 stands for no word."""
-        keys = head.astype(np.int64) * (self.problem.n_words + 1) + mod
+        keys = pair_keys(self.problem.n_words, head, mod)
         return (head < 0) | (mod < 0) | np.isin(keys, self._pairs)
 
     def _arcs_of(self, kind: str, row: int) -> list[tuple[int, int]]:
@@ -207,16 +206,13 @@ class Reduction:
         self.lacking = max_loss = lacking * _MARGIN
         dead = self.alive & (best[p.arc_mod] - p.arc_score > max_loss)
         for f in np.flatnonzero(possible & (p.factor_score > max_loss)).tolist():
-            arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
-            rivals = np.isin(p.arc_mod, p.arc_mod[arcs])
-            rivals[arcs] = False
-            dead |= self.alive & rivals
+            dead |= self.alive & rivals(p.arc_mod, p.factors.members(f))
         for kind, (score, may, peaks) in parts.items():
             mod = getattr(p.parts, kind).mod
             for m in np.flatnonzero(peaks > max_loss).tolist():
                 rows = np.flatnonzero(may & (mod == m) & (score >= peaks[m] - max_loss))
                 if len(rows) == 1:
-                    dead |= self.alive & self._rivals(kind, int(rows[0]))
+                    dead |= self.alive & self._excluded(kind, int(rows[0]))
             self.change(f"{kind}_score", may & (peaks[mod] - score > max_loss), NEG)
         self.change("factor_score", ~certain & (p.factor_score < -max_loss), NEG)
         for where, table in counts:
@@ -226,15 +222,15 @@ class Reduction:
             self.kill(dead)
         return bool(dead.any())
 
-    def _rivals(self, kind: str, row: int) -> Flags:
+    def _excluded(self, kind: str, row: int) -> Flags:
         """Return the arcs that no tree with a part has."""
         p = self.problem
-        rivals = np.zeros(len(self.alive), np.bool_)
+        excluded = np.zeros(len(self.alive), np.bool_)
         for h, m in self._arcs_of(kind, row):
-            rivals |= (p.arc_mod == m) & (p.arc_head != h)
+            excluded |= (p.arc_mod == m) & (p.arc_head != h)
         for h, m in self._between(kind, row):
-            rivals |= (p.arc_mod == m) & (p.arc_head == h)
-        return rivals
+            excluded |= (p.arc_mod == m) & (p.arc_head == h)
+        return excluded
 
     def normal(self) -> Normal:
         """Return a problem with these trees, whose scores differ by a constant and a unit.
@@ -316,8 +312,7 @@ class Reduction:
     def _decide(self, c: Choice, present: bool) -> None:
         p = self.problem
         if c.kind == "arc":
-            rivals = (p.arc_mod == p.arc_mod[c.index]) & (np.arange(len(self.alive)) != c.index)
-            self.kill(rivals if present else [c.index])
+            self.kill(rivals(p.arc_mod, c.index) if present else [c.index])
         elif c.kind == "count":
             lo, hi = p.count_score_ptr[c.index : c.index + 2].tolist()
             others = np.arange(lo, hi) != lo + c.number
@@ -325,12 +320,9 @@ class Reduction:
         elif not present:
             self.change(f"{c.kind}_score", c.index, NEG)
         elif c.kind == "factor":
-            arcs = p.factor_arcs[p.factor_ptr[c.index] : p.factor_ptr[c.index + 1]]
-            rivals = np.isin(p.arc_mod, p.arc_mod[arcs])
-            rivals[arcs] = False
-            self.kill(rivals)
+            self.kill(rivals(p.arc_mod, p.factors.members(c.index)))
         else:
-            self.kill(self._rivals(c.kind, c.index))
+            self.kill(self._excluded(c.kind, c.index))
 
     def _choose(self) -> tuple[list[Choice], list[Choice]]:
         """Return the choices that raise the score of trees, and those that lower it."""

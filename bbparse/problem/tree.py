@@ -58,6 +58,26 @@ def heads_of(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int3
     return heads
 
 
+def arcs_left(
+    mod: NDArray[np.int32], required: NDArray[np.bool_], forbidden: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return the arcs that are neither forbidden nor rivals of required ones, bool[A].
+
+    Two required arcs into one word exclude each other. ``mod`` has the modifier of each arc.
+    """
+    number = np.bincount(mod[required], minlength=int(mod.max(initial=0)) + 1)
+    return ~forbidden & (number[mod] == required)
+
+
+def rivals(mod: NDArray[np.int32], arcs: Any) -> NDArray[np.bool_]:
+    """Return the other arcs into the words of some arcs, bool[A]."""
+    words = np.zeros(int(mod.max(initial=0)) + 1, np.bool_)
+    words[mod[arcs]] = True
+    others = words[mod]
+    others[arcs] = False
+    return others
+
+
 def most_trees(problem: ProblemArrays) -> int:
     """Bound the number of trees by the number of ways to give each word one of its arcs."""
     choices = np.bincount(problem.arc_mod[problem.arc_state != -1], minlength=problem.n_words + 1)
@@ -166,6 +186,6 @@ def broken_constraint(problem: ProblemArrays, arcs: NDArray[np.int32]) -> str:
     violated = np.flatnonzero(count_terms(p, arcs) == -np.inf)
     if len(violated):
         c = int(violated[0])
-        number = int(np.isin(p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]], arcs).sum())
+        number = int(np.isin(p.counts.members(c), arcs).sum())
         return f"count factor {c} scores -inf for {number} arcs"
     return ""

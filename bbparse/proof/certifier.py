@@ -36,7 +36,7 @@ from bbparse.problem.proof import (
     largest_score,
     tolerances,
 )
-from bbparse.problem.tree import broken_constraint, tree_score, tree_terms
+from bbparse.problem.tree import broken_constraint, rivals, tree_score, tree_terms
 from bbparse.proof.crossing import pairs_of
 from bbparse.proof.relaxation import Bound, Relaxation, Space
 from bbparse.search.search import Bounder, Search, SearchLimits
@@ -224,9 +224,7 @@ class Certifier(Bounder[Space]):
     def _without_and_with(self, space: Space, arc: int) -> list[Space]:
         without, having = space.copy(), space.copy()
         without.alive[arc] = False
-        rivals = self.relaxation.mod == self.relaxation.mod[arc]
-        rivals[arc] = False
-        having.alive[rivals] = False
+        having.alive[rivals(self.relaxation.mod, arc)] = False
         return [without, having]
 
 

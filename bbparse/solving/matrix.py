@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
-from bbparse.problem.check import MAX_SCORE, MAX_WORDS, as_count, as_flag
+from bbparse.problem.check import MAX_WORDS, as_count, as_flag, is_score
 from bbparse.solving.matrix_kernels import best_heads
 from bbparse.solving.solve import solve
 
@@ -153,7 +153,7 @@ def check_arcs(name: str, arcs: NDArray[Any]) -> None:
         raise ProblemError(
             f"{name} has shape {arcs.shape}, expected (n + 1, n + 1) for n >= 1 words: {_AXES}"
         )
-    is_fine = (np.abs(arcs) <= MAX_SCORE) | (arcs == -np.inf)
+    is_fine = is_score(arcs)
     is_fine[0] = True
     np.fill_diagonal(is_fine, True)
     if not is_fine.all():

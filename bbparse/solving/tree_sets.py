@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem, Solution
-from bbparse.problem.tree import heads_of, most_trees
+from bbparse.problem.tree import arcs_left, heads_of, most_trees, rivals
 from bbparse.search.search import Bounder, Node, Search
 from bbparse.solving.totals import Totals, TreeBoundError, text_of
 from bbparse.solving.trees import Options, find_trees, work_of
@@ -97,9 +97,7 @@ class TreeSets(Bounder[TreeSet]):
         p = self.problem
         if not len(self._listed):
             return -math.inf, "optimal"
-        required = np.zeros(p.n_words + 1, np.bool_)
-        required[p.arc_mod[p.arc_state == 1]] = True
-        alive = (p.arc_state == 1) | ((p.arc_state == 0) & ~required[p.arc_mod])
+        alive = arcs_left(p.arc_mod, p.arc_state == 1, p.arc_state == -1)
         told = np.full(p.n_words + 1, -1, np.int32)
         root, search = TreeSet(alive=alive, top=self.score.at_most, told=told), Search(self)
         return search.run(root) if search.bound(root) else (-math.inf, "optimal")
@@ -135,12 +133,12 @@ class TreeSets(Bounder[TreeSet]):
             self._check(tree, totals.add(tree), node.top, node.told)
             node.best = min(node.best, self._listed_in(node.alive)[1])
             return [node]
-        children, alive = [], node.alive
+        p, children, alive = self.problem, [], node.alive
         for arc in self._cause(node, tree):
             others = alive.copy()
             others[arc] = False
             children.append(TreeSet(alive=others, top=node.top, told=node.told, best=node.best))
-            alive = self._with(alive, [arc])
+            alive = alive & ~rivals(p.arc_mod, arc)
         return children
 
     def _lower(self, node: TreeSet, best: float) -> None:
@@ -168,14 +166,6 @@ class TreeSets(Bounder[TreeSet]):
         inside = np.flatnonzero(alive[self._listed].all(axis=1)).tolist()
         first, second = [*inside, *[len(self._listed)] * 2][:2]
         return first, self._scores[second] if inside else math.inf
-
-    def _with(self, alive: Flags, arcs: list[int]) -> Flags:
-        """Return the arcs that are left in trees with some arcs."""
-        mods = np.zeros(self.problem.n_words + 1, np.bool_)
-        mods[self.problem.arc_mod[arcs]] = True
-        left = alive & ~mods[self.problem.arc_mod]
-        left[arcs] = True
-        return left
 
     def _top(self, node: TreeSet, alive: Flags) -> tuple[float, Ints]:
         """Return the bound of tree_score in a subset of a node, and the heads it was asked for."""
@@ -220,7 +210,7 @@ class TreeSets(Bounder[TreeSet]):
             return arcs  # any tree may be one of the k best
 
         def is_poor(some: list[int]) -> bool:
-            top, told = self._top(node, self._with(alive, some))
+            top, told = self._top(node, alive & ~rivals(p.arc_mod, some))
             self._check(tree, value, top, told)
             return totals.bound_of(node.best, top) <= totals.worst
 

@@ -27,6 +27,7 @@ from bbparse.oracle.trees import restricted
 from bbparse.pricing.search import within_tolerance
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
+from bbparse.problem.parts import pair_keys
 from bbparse.problem.tree import heads_of, most_trees
 from bbparse.search.lagrangian import CALLS, Called, Lagrangian, Outcome
 from bbparse.search.observer import Finished, Observer
@@ -229,8 +230,8 @@ def _solve_dense(problem: Problem, options: Options) -> Answer:
     heads, goal = eisner(table, p.single_root)
     if goal == -np.inf:
         return _nothing(problem, options)
-    keys = p.arc_head.astype(np.int64) * (n + 1) + p.arc_mod  # ascending: arcs are sorted
-    wanted = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)
+    keys = pair_keys(n, p.arc_head, p.arc_mod)  # ascending: arcs are sorted
+    wanted = pair_keys(n, heads[1:], np.arange(1, n + 1))
     arcs = np.searchsorted(keys, wanted).astype(np.int32)
     scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
     best = no_trees(1, n)._replace(scores=scores[0])

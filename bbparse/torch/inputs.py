@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
-from bbparse.problem.check import MAX_SCORE
+from bbparse.problem.check import is_score
 from bbparse.problem.parts import PART_NAMES
 from bbparse.torch.sentence import ScoredSentence
 
@@ -103,7 +103,7 @@ def sentences_of(
         matrix = arcs[i, : n + 1, : n + 1].T.copy()  # [head, mod] from [dependent, head]
         np.fill_diagonal(matrix, -np.inf)
         matrix[:, 0] = -np.inf
-        for h, m in np.argwhere(~((np.abs(matrix) <= MAX_SCORE) | (matrix == -np.inf))):
+        for h, m in np.argwhere(~is_score(matrix)):
             raise ProblemError(f"scores[{i}, {m}, {h}] is {matrix[h, m]}, expected finite or -inf")
         head, mod = np.nonzero(matrix > -np.inf)
         number = np.full(matrix.shape, -1)

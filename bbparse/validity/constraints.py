@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.problem.edit import arc_index, with_sets
-from bbparse.problem.parts import SetRow, set_fields, set_rows
+from bbparse.problem.parts import SetRow, pair_keys, set_fields, set_rows
+from bbparse.problem.tree import rivals
 from bbparse.validity.check import ALWAYS, PERHAPS, Arc, Fault, RuledSentence, relation
 
 Scores = NDArray[np.float64]
@@ -142,7 +143,7 @@ class Candidates:
             for group in (*constraint.groups, *([constraint.unless] if constraint.unless else [])):
                 for arc in group.arcs if group.condition else ():
                     conditions[arc] = conditions.get(arc, 0) | group.condition
-        keys = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
+        keys = pair_keys(p.n_words, p.arc_head, p.arc_mod)
         n_copies = np.ones(len(keys), np.int64)
         forbidden = self.ruled.rules.alone if valid else 0
         copies: dict[int, list[tuple[int, float]]] = {}  # arc → labels, and their losses
@@ -215,8 +216,7 @@ class Candidates:
             union = sorted(set().union(*groups))
             alternatives: set[int] = set()
             if constraint.unless is not None:
-                into = np.isin(p.arc_mod, p.arc_mod[union])
-                alternatives = {*np.flatnonzero(into).tolist()} - {*union}
+                alternatives = {*np.flatnonzero(rivals(p.arc_mod, union)).tolist()}
                 alternatives |= members(constraint.unless)
             if alternatives:
                 counts.append((sorted(alternatives), [-penalty] + [0.0] * len(alternatives)))
