@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import Deadline
 from bbparse.errors import BBParseError
 from bbparse.highs import solve_whole
 from bbparse.ilp.program import TreeProgram
@@ -42,18 +43,17 @@ def solve_ilp(
     Raises `BBParseError` if highspy is not installed, or HiGHS gives no usable answer.
     """
     started = time.perf_counter()
-    deadline = math.inf if time_limit is None else started + time_limit
+    deadline = Deadline.after(time_limit)
     program = TreeProgram(with_sorted_scores(problem))
     trees: list[NDArray[np.int32]] = []
     bound, status = math.inf, "optimal"
     nodes = solves = 0
     largest = 0.0
     while len(trees) < k_best:
-        seconds_left = deadline - time.perf_counter()
-        if seconds_left <= 0.0:
+        if deadline.is_over():
             status = "time_limit"
             break
-        answer = _best_tree(program, seconds_left, gap)
+        answer = _best_tree(program, deadline.left(), gap)
         solves += 1
         nodes += answer.nodes
         largest = max(largest, answer.largest)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import Deadline
 from bbparse.errors import ProblemError
 from bbparse.options import Range, check_number, check_options, check_type
 from bbparse.problem import Problem
@@ -90,16 +90,15 @@ def find_conflict(
     problem: Problem, time_limit: float | None = None, node_limit: int = NODE_LIMIT
 ) -> list[Constraint]:
     """Return the conflict that `explain_infeasible` describes, if all words can be reached."""
-    deadline = None if time_limit is None else time.monotonic() + time_limit
+    deadline = Deadline.after(time_limit)
     nodes = node_limit
 
     def impossible(kept: list[Constraint]) -> bool:
         """Return True if it is proved, within the limits, that no tree satisfies these."""
         nonlocal nodes
-        left = None if deadline is None else deadline - time.monotonic()
-        if nodes <= 0 or (left is not None and left <= 0.0):
+        if nodes <= 0 or deadline.is_over():
             return False
-        options = Options(time_limit=left, node_limit=min(nodes, _ONE_SEARCH))
+        options = Options(time_limit=deadline.limit(), node_limit=min(nodes, _ONE_SEARCH))
         found = find_trees(relaxed(problem, kept), "bb", options)
         nodes -= max(1, int(found.stats.get("nodes", 0)))
         return found.status == "infeasible"
@@ -168,7 +167,7 @@ def constraints_of(problem: Problem) -> list[Constraint]:
     for f in np.flatnonzero(p.factor_score == -np.inf).tolist():
         found.append(Constraint("factor", index=f))
     for c in range(len(p.count_ptr) - 1):
-        if (p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]] == -np.inf).any():
+        if (p.counts.table(c) == -np.inf).any():
             found.append(Constraint("count", index=c))
     if p.single_root:
         found.append(Constraint("root"))
@@ -210,8 +209,7 @@ def _describe(problem: Problem, constraint: Constraint) -> str:
     if constraint.kind == "crossing":
         return "arcs must not cross (projective)"
     if constraint.kind == "factor":
-        f = constraint.index
-        arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
+        arcs = p.factors.members(constraint.index)
         return f"{describe_arcs(p, arcs)} must not be in the tree together"
     if constraint.kind == "count":
         return describe_count(p, constraint.index)
@@ -268,9 +266,8 @@ def describe_count(problem: Problem, c: int) -> str:
     least 1 of the arcs … must be in the tree`.
     """
     p = problem
-    arcs = p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]]
-    scores = p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]]
-    allowed = np.flatnonzero(scores > -np.inf).tolist()
+    arcs = p.counts.members(c)
+    allowed = np.flatnonzero(p.counts.table(c) > -np.inf).tolist()
     chosen = np.zeros(len(p.arc_head), dtype=np.bool_)
     chosen[arcs] = True
     words = np.unique(p.arc_mod[arcs])
@@ -322,7 +319,6 @@ def _modifiers_of(problem: Problem, chosen: NDArray[np.bool_]) -> tuple[str, str
     if len(heads) > 1:
         return None
     head = int(heads[0])
-    name = f"word {head}" if head else "the root"
     of_head = p.arc_head == head
     sides = (
         (np.ones(len(of_head), dtype=np.bool_), ""),
@@ -335,5 +331,5 @@ def _modifiers_of(problem: Problem, chosen: NDArray[np.bool_]) -> tuple[str, str
     for label, label_text in labels:
         for side, side_text in sides:
             if np.array_equal(chosen, of_head & side & label):
-                return name, label_text + side_text
+                return _head(head), label_text + side_text
     return None

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.jit import kernel
+from bbparse.jit import inlined, kernel
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
 from bbparse.oracle.projective.dense import eisner
 from bbparse.problem.check import MAX_SCORE
-from bbparse.problem.proof import TOLERANCE
+from bbparse.solving.proportion import in_doubt
 
-# A term below this fraction of the sum of a tree's magnitudes may be lost in one run; the second
-# bounds the rounding of an arborescence's sums from above. `bbparse.solving.proportion.in_doubt`
-# has the rule.
-_MINUTE = 1e-7
+# This fraction of the numbers added bounds the rounding of an arborescence's sums from above.
 _ROUNDING = 2.0**-46
+#: The same in kernels.
+_in_doubt = inlined(in_doubt)
 
 
 @kernel
@@ -56,7 +55,7 @@ def _is_tree_in_proportion(square, single_root, heads, largest):
         if 0.0 < magnitude < least:
             least = magnitude
     slack = _ROUNDING * n * largest
-    if slack > TOLERANCE * size or least < max(slack / TOLERANCE * 1e-6, _MINUTE * size):
+    if _in_doubt(slack, size, least):
         return False
     return tops == 1 or not single_root
 
