@@ -40,7 +40,7 @@ def climb(o, node, limits, incumbents, counters):  # noqa: C901, PLR0915 – one
     total = 0.0
     if parts:
         for h in range(n + 1):
-            own[h] = parts_of(o, h, 0 if h == 0 else up[h] - in_ptr[h], picked)
+            own[h] = parts_of(o, h, up[h], picked)
             total += own[h]
     improved = False
     waits = 0  # words visited since the last move
@@ -70,11 +70,8 @@ def climb(o, node, limits, incumbents, counters):  # noqa: C901, PLR0915 – one
             up[m], tree[m - 1] = i, arc
             at_before = at_h = at_m = changed = 0.0
             if parts:
-                at_before = parts_of(
-                    o, before, 0 if before == 0 else up[before] - in_ptr[before], picked
-                )
-                at_h = parts_of(o, h, 0 if h == 0 else up[h] - in_ptr[h], picked)
-                at_m = parts_of(o, m, i - in_ptr[m], picked)
+                at_before = parts_of(o, before, up[before], picked)
+                at_h, at_m = parts_of(o, h, up[h], picked), parts_of(o, m, i, picked)
                 changed = at_before + at_h + at_m - own[before] - own[h] - own[m]
             score = tree_score(node, tree, total + changed, limits.hard, chosen)
             counters[2] += 1.0

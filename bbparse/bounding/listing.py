@@ -105,15 +105,13 @@ def _factor_loss(factors, f, before, chosen):
 @inlined
 def _own_loss(o, value, h, up, picked):
     """Return the loss of head h with the picked pairs; ``up`` indexes its own pair in in_list."""
-    j = 0
     lost = value
     if h > 0:
-        j = up - o.in_ptr[h]
         lost += o.v[o.in_list[up]]
     for c in range(o.out_ptr[h], o.out_ptr[h + 1]):
         if picked[c] == 1:
             lost += o.u[c]
-    return lost - parts_of(o, h, j, picked)
+    return lost - parts_of(o, h, up, picked)
 
 
 @kernel
@@ -161,8 +159,8 @@ def _list_trees(o, s, node, bound, most, limits, incumbents, counters):  # noqa:
     """
     arc_score, _, shift, slack = bound
     least = floor_to_beat(incumbents, limits.quantum, slack) - shift
-    in_ptr, single, parts, factors = o.in_ptr, o.flags[0], o.flags[1], node.factors
-    n, size, value = in_ptr.shape[0] - 2, arc_score.shape[0], s.value
+    single, parts, factors = o.flags[0], o.flags[1], node.factors
+    n, size, value = o.in_ptr.shape[0] - 2, arc_score.shape[0], s.value
     total = value[n + 1]
     if parts:
         for h in range(n + 1):
@@ -232,7 +230,7 @@ def _list_trees(o, s, node, bound, most, limits, incumbents, counters):  # noqa:
                 score = 0.0
                 if parts:
                     for h in range(n + 1):
-                        score += parts_of(o, h, 0 if h == 0 else up[h] - in_ptr[h], picked)
+                        score += parts_of(o, h, up[h], picked)
                 score = tree_score(node, tree, score, limits.hard, trial)
                 if score > NEG:
                     insert_tree(incumbents, tree, score, limits.slack)

@@ -97,6 +97,19 @@ def place_of(head, index, weights):
 
 
 @kernel
+def only_pair(o, gscore, m):
+    """Return the pair that is the only one into word m; -1 if there is none, or another."""
+    only = -1
+    for i in range(o.in_ptr[m], o.in_ptr[m + 1]):
+        c = o.in_list[i]
+        if gscore[c] > NEG:
+            if only >= 0:
+                return -1
+            only = c
+    return only
+
+
+@kernel
 def list_side(table, u, gscore, needed, lo, hi, right, side):
     """Write the modifiers ``lo : hi`` on one side of a head; return how many are left."""
     place, score = side
@@ -197,8 +210,12 @@ def side_parts(table, inc_w, out_w, lo, hi, right, j, picked):
 
 
 @kernel
-def parts_of(o, h, j, picked):
-    """Return the score of a tree at head h under context j: parts, and factors in its table."""
+def parts_of(o, h, up, picked):
+    """Return the score of a tree at head h: parts, and factors in its table.
+
+    ``up`` is the place of the head's own pair in ``in_list``; that of the root is not read.
+    """
+    j = 0 if h == 0 else up - o.in_ptr[h]
     if o.at[h] >= 0:
         return table_score(o, h, j, picked)
     out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w

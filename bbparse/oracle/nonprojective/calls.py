@@ -21,6 +21,7 @@ from bbparse.oracle.nonprojective.automata import (
     Automata,
     find_best,
     find_with_each,
+    only_pair,
     parts_of,
     place_of,
     side_parts,
@@ -95,16 +96,11 @@ def _fill(o, s, arc_score):
         gscore[c] = arc_score[best]
     in_ptr, needed = o.in_ptr, s.needed
     for m in range(1, in_ptr.shape[0] - 1):
-        only, count = -1, 0
+        only = only_pair(o, gscore, m)
         for i in range(in_ptr[m], in_ptr[m + 1]):
             c = in_list[i]
-            if gscore[c] > NEG:
-                only = c
-                count += 1
-        for i in range(in_ptr[m], in_ptr[m + 1]):
-            c = in_list[i]
-            if needed[c] != (c == only and count == 1):
-                needed[c] = c == only and count == 1
+            if needed[c] != (c == only):
+                needed[c] = c == only
                 stale[head[c]] = True
     s.picked[:] = 0
     for i in range(in_list.shape[0]):
@@ -219,10 +215,10 @@ def automata_gaps(o, s, chosen, arc_gap):
         return
     n = o.in_ptr.shape[0] - 2
     for h in range(n + 1):
-        j = 0 if h == 0 else s.tree[h - 1] - o.in_ptr[h]
-        tree_value = parts_of(o, h, j, s.picked)
+        up = -1 if h == 0 else s.tree[h - 1]
+        tree_value = parts_of(o, h, up, s.picked)
         if h > 0:
-            tree_value -= o.v[o.in_list[s.tree[h - 1]]]
+            tree_value -= o.v[o.in_list[up]]
         for c in range(o.out_ptr[h], o.out_ptr[h + 1]):
             if s.picked[c] == 1:
                 tree_value -= o.u[c]

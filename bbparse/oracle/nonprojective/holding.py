@@ -19,6 +19,7 @@ from bbparse.oracle.nonprojective.automata import (
     RANK,
     STRIDE,
     list_side,
+    only_pair,
 )
 from bbparse.oracle.nonprojective.tables import ALWAYS, CAPACITY, MAX_ENTRIES
 
@@ -147,12 +148,8 @@ def automata_hold(o, s, base, factors, hard):
         ):  # not for labelled arcs, which a pair would merge
             pair[o.group_ptr[c]] = c
     for m in range(1, n + 1):
-        only, count = -1, 0
-        for i in range(o.in_ptr[m], o.in_ptr[m + 1]):
-            if gscore[o.in_list[i]] > NEG:
-                only = o.in_list[i]
-                count += 1
-        if count == 1:
+        only = only_pair(o, gscore, m)
+        if only >= 0:
             needed[only] = 1
     tried = np.zeros(n + 1, np.bool_)
     n_kept = used = lo = 0
