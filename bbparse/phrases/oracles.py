@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.jit import kernel
-from bbparse.oracle.projective.passes import inside_pass, outside_pass
+from bbparse.oracle.projective.passes import best_edge, inside_pass, outside_pass
 from bbparse.oracle.protocol import Best, Flags, Floats
 from bbparse.phrases.chart import Chart
 from bbparse.phrases.k_best import Combine, KBestStructures
@@ -54,7 +54,7 @@ def coordinate_marginals(chart, weight, inside, outside, out):
 
 
 @kernel
-def best_steps(chart, weight, inside):
+def best_steps(chart, inside):
     """Return the steps of the best derivation, from the top; of equally good ones the first."""
     n = inside.shape[0]
     stack, out = np.empty(n + 1, np.int32), np.empty(n, np.int32)
@@ -64,11 +64,7 @@ def best_steps(chart, weight, inside):
         depth -= 1
         i = stack[depth]
         if i != 0:
-            best, value = -1, NEG
-            for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
-                candidate = inside[chart.left[e]] + inside[chart.right[e]] + weight[e]
-                if candidate > value:
-                    best, value = e, candidate
+            best = best_edge(chart, inside, i)
             out[length] = best
             length += 1
             stack[depth], stack[depth + 1] = chart.left[best], chart.right[best]
@@ -113,7 +109,7 @@ class ChartOracle:
         value = self._sweep(scores)
         if value == NEG:
             return Best(NEG, np.zeros(self.n_coordinates, np.bool_))
-        return Best(value, self._on(best_steps(self.chart, self._weight, self._inside)))
+        return Best(value, self._on(best_steps(self._swept, self._inside)))
 
     def k_best(self, scores: Floats, k: int) -> list[Best]:
         """Find the k best sets of coordinates; see `bbparse.oracle.protocol.Oracle`."""
@@ -139,7 +135,7 @@ class ChartOracle:
         if value == NEG:
             return []
         if k == 1:
-            return [(value, best_steps(self.chart, self._weight, self._inside))]
+            return [(value, best_steps(self._swept, self._inside))]
         chart = self.chart._replace(weight=self._weight)
         return KBestStructures(chart, self._inside, combine).best(k, deadline)
 

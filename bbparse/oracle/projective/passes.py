@@ -21,7 +21,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from bbparse.jit import kernel
+from bbparse.jit import inlined, kernel
 from bbparse.jit.clock import is_over
 
 NEG = -np.inf
@@ -58,13 +58,26 @@ def inside_pass(chart, gscore, inside):
     return inside[n_items - 1] if n_items > 1 else NEG
 
 
+@inlined
+def best_edge(chart, inside, i):
+    """Return the hyperedge of the best derivation of item i, the first of equally good ones."""
+    best = NEG
+    at = chart.item_ptr[i]
+    for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
+        value = inside[chart.left[e]] + inside[chart.right[e]] + chart.weight[e]
+        if value > best:
+            best = value
+            at = e
+    return at
+
+
 @kernel
 def backtrace(chart, arc_score, inside, tree):
     """Write the best derivation's arcs to ``tree[m - 1]``; return the sum of its edge weights.
 
     Ties go to the hyperedge written first and to the arc with the smallest index.
     """
-    n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
+    n_items, item_group = chart.size[0], chart.item_group
     left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
     stack = np.empty(2 * tree.shape[0] + 64, np.int32)
     depth = 1
@@ -75,13 +88,7 @@ def backtrace(chart, arc_score, inside, tree):
         i = stack[depth]
         if i == 0:
             continue
-        best = NEG
-        at = item_ptr[i]
-        for e in range(item_ptr[i], item_ptr[i + 1]):
-            value = inside[left[e]] + inside[right[e]] + weight[e]
-            if value > best:
-                best = value
-                at = e
+        at = best_edge(chart, inside, i)
         total += weight[at]
         b = item_group[i]
         if b >= 0:
