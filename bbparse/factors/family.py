@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import accumulate
 
 import numpy as np
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch
+from bbparse.factors.batch import FactorBatch, chained
 from bbparse.factors.table import FactorTable, Feature, feature_key, readable
 from bbparse.factors.view import FactorView
 from bbparse.problem.parts import Counts, Factors
@@ -283,14 +282,10 @@ def _checked_score(family: FactorFamily, view: FactorView, table: FactorTable) -
 
 def _joined(groups: Sequence[Factors]) -> Factors:
     """Concatenate groups of factors, none of them empty."""
-    if len(groups) == 1:
-        return groups[0]
-    if not groups:
-        return Factors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
-    starts = accumulate((len(group.arcs) for group in groups), initial=0)
-    ends = [group.ptr[1:] + start for group, start in zip(groups, starts)]
+    if len(groups) < 2:
+        return groups[0] if groups else _NOTHING
     return Factors(
-        np.concatenate([np.zeros(1, np.int64), *ends]),
+        chained(group.ptr for group in groups),
         np.concatenate([group.arcs for group in groups]),
         np.concatenate([group.score for group in groups]),
     )

@@ -41,6 +41,11 @@ def off_quantum(scores: NDArray[np.float64], quantum: float) -> NDArray[np.bool_
     return is_off
 
 
+def common_quantum(quantum: float, scores: NDArray[np.float64]) -> float:
+    """Return the quantum of a problem that gets more scores: 0 if they are no multiples of it."""
+    return 0.0 if quantum and off_quantum(scores, quantum).any() else quantum
+
+
 def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray[Any]:
     """Copy `values` to a C-contiguous integer array; ProblemError if they do not fit."""
     array = _as_array(name, values, ndim)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.check import as_count, as_floats, check_scores, off_quantum
+from bbparse.problem.check import as_count, as_floats, check_scores, common_quantum
 from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs, with_sets
 from bbparse.problem.parts import ProblemArrays
 
@@ -53,9 +53,7 @@ def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) ->
     table = scores[np.minimum(np.arange(len(arcs) + 1), len(scores) - 1)]
     if not len(problem.arc_head) or not table.any():
         return problem
-    quantum = problem.quantum
-    if quantum and off_quantum(table, quantum).any():
-        quantum = 0.0
+    quantum = common_quantum(problem.quantum, table)
     if not len(arcs):
         if table[0] != -np.inf:
             # Every tree has one arc into word 1.

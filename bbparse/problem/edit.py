@@ -18,8 +18,8 @@ from bbparse.problem.check import (
     as_count,
     as_floats,
     check_scores,
+    common_quantum,
     is_score,
-    off_quantum,
 )
 from bbparse.problem.parts import ProblemArrays, SetRow, set_fields, set_rows
 
@@ -121,8 +121,7 @@ def with_factors(
         ]
         if len({tuple(arc) for arc in named}) < len(named):
             raise ProblemError(f"{place} names an arc twice: {named!r}")
-        if quantum and off_quantum(np.array([weight]), quantum).any():
-            quantum = 0.0
+        quantum = common_quantum(quantum, np.array([weight]))
         for arcs in _combinations(problem, choices):
             if len(arcs) > 1:
                 rows.append((arcs, [weight]))

@@ -51,6 +51,12 @@ class SearchLimits(NamedTuple):
         nodes, work = (math.inf if x is None else float(x) for x in (node_limit, work_limit))
         return SearchLimits(deadline, nodes, work, gap)
 
+    def is_tight(self, bound: float, worst: float) -> bool:
+        """Return True if a bound exceeds the k-th best score by no more than the gap."""
+        if self.gap <= 0.0 or worst == -math.inf:
+            return False
+        return bound - worst <= self.gap * max(abs(worst), abs(bound))
+
 
 class Bounder(ABC, Generic[N]):
     """A relaxation that bounds and divides nodes, and the best structures found so far."""
@@ -125,7 +131,7 @@ class Search(Generic[N]):
             if not (batch := [node for node in batch if self.bounder.matters(node)]):
                 continue
             bound = max(node.bound for node in batch)
-            if self._is_tight(bound):
+            if self.limits.is_tight(bound, self.bounder.worst):
                 return bound, "gap"
             self.bounder.align(batch)
             for i, node in enumerate(batch):
@@ -170,12 +176,6 @@ class Search(Generic[N]):
             child.depth, child.bound = node.depth + 1, node.bound
         self.bounder.branched(node, children)
         return children
-
-    def _is_tight(self, bound: float) -> bool:
-        gap, worst = self.limits.gap, self.bounder.worst
-        if gap <= 0.0 or worst == -math.inf:
-            return False
-        return bound - worst <= gap * max(abs(worst), abs(bound))
 
     def _reached(self) -> str:
         """Return the name of the limit that is reached, or an empty string."""

@@ -98,5 +98,4 @@ class _Lists:
         )
         if self.bound <= worst:
             return "optimal"
-        gap = self.totals.options.gap * max(abs(worst), abs(self.bound))
-        return "gap" if worst > -math.inf and self.bound - worst <= gap else ""
+        return "gap" if self.totals.options.limits.is_tight(self.bound, worst) else ""
