@@ -25,14 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import NEG, Flags, Floats
 from bbparse.deadline import Deadline
 from bbparse.errors import ConfigError
 from bbparse.options import OPTIONS, Range, check_number
-from bbparse.oracle.protocol import Flags, Floats, Oracle
+from bbparse.oracle.protocol import Oracle
 from bbparse.oracle.shared import Shared
 from bbparse.search.search import Bounder, Node, Search, SearchLimits
 
-NEG = -np.inf
 METHODS = ("paper", "polyak")
 #: Bounds closer than this fraction of the sum of the score magnitudes count as equal.
 TOLERANCE = 1e-10

@@ -29,11 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Floats, Ints
 from bbparse.errors import BBParseError
 
 Terms = Sequence[tuple[int, float]]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 
 def load_highspy() -> Any:

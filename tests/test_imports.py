@@ -15,12 +15,11 @@ ROOT = Path(__file__).parent.parent
 
 #: Rooms of `bbparse`; a module imports from its own room and from those before it.
 ROOMS = (
-    "renamed", "errors", "options", "deadline", "jit", "storage", "workers", "problem", "oracle",
-    "bounding", "search", "highs", "ilp", "pricing", "agreement", "proof", "solving", "treebank",
-    "validity", "adapters", "show", "embeddings", "outside", "configuration", "factors", "network",
-    "scoring", "tagging", "text", "model", "learning", "torch", "parsing", "phrases", "explain",
-    "tuning", "corpus", "serve", "annotate", "cli",
-    "bbparse",
+    "arrays", "renamed", "errors", "options", "deadline", "jit", "storage", "workers", "problem",
+    "oracle", "bounding", "search", "highs", "ilp", "pricing", "agreement", "proof", "solving",
+    "treebank", "validity", "adapters", "show", "embeddings", "outside", "configuration", "factors",
+    "network", "scoring", "tagging", "text", "model", "learning", "torch", "parsing", "phrases",
+    "explain", "tuning", "corpus", "serve", "annotate", "cli", "bbparse",
 )  # fmt: skip
 
 #: Rooms that know less than the order allows: words are no matter of solvers, and the checker of

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.bounding.incumbents import insert_tree, tree_score
 from bbparse.jit import kernel
 from bbparse.jit.clock import is_over
 from bbparse.oracle.nonprojective.automata import parts_of
 
-NEG = -np.inf
 #: Maximum number of passes over all words.
 _MOST_PASSES = 4
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.bounding.multipliers import choices_of
 from bbparse.jit import kernel
-
-NEG = -np.inf
 
 
 @kernel

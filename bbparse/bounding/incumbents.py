@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.bounding.counts import count_score_of, rising
 from bbparse.bounding.multipliers import copy_into
 from bbparse.jit import inlined, kernel
 from bbparse.jit.clock import is_over
 from bbparse.oracle.calls import best, scratch_of, size_of, tree_of
-
-NEG = -np.inf
 
 
 @kernel

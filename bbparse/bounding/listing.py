@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import NEG
 from bbparse.bounding.climbing import climb
 from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
 from bbparse.bounding.multipliers import factor_gap
@@ -24,7 +25,6 @@ from bbparse.oracle.by_type import by_type
 from bbparse.oracle.nonprojective.automata import Automata, parts_of
 from bbparse.oracle.projective.build import Chart
 
-NEG = -np.inf
 #: The first call at which trees are enumerated and factors absorbed; easy nodes close before.
 LATE = 5
 #: Hill climbing improves the best tree after this call, or at the next call that eliminates.

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.jit import inlined, kernel
-
-NEG = -np.inf
 
 
 @kernel

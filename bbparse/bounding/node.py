@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import NEG
 from bbparse.bounding.counts import (
     apply_counts,
     count_gaps,
@@ -53,8 +54,6 @@ from bbparse.oracle.calls import (
     tree_of,
     with_each,
 )
-
-NEG = -np.inf
 
 #: Status of a node: no tree of it can change the k best; it needs branching; its best tree is
 #: known; it is not bounded yet.

@@ -11,14 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import NEG, Floats, Ints, Longs
 from bbparse.jit import kernel
 from bbparse.oracle.calls import copy_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 
 class NodeFactors(NamedTuple):
@@ -147,8 +143,6 @@ def empty_node(oracle: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
     arrays = np.empty(0, np.int32), np.empty(0), np.empty(0)
     return empty_record(oracle, tables), arrays, empty_record(NodeFactors), empty_record(NodeCounts)
 
-
-NEG = -np.inf
 
 # Bounds are sums of at most a few thousand doubles. This fraction of the largest possible sum is
 # far above their rounding error and far below any difference that matters.

@@ -15,13 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bbparse.arrays import Flags, Hashes, Ints, Longs
 from bbparse.factors.table import FactorTable, passing, shift_of
 from bbparse.problem.parts import Counts, Factors, take_sets
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Hashes = NDArray[np.uint64]
 
 
 def pointers(sizes: ArrayLike) -> Longs:

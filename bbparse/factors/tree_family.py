@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from bbparse.arrays import Flags, Ints
 from bbparse.errors import FactorError
 from bbparse.factors.family import FactorFamily, told_of
 from bbparse.factors.view import ROOT, FactorView
 from bbparse.problem.check import MAX_SCORE
-from bbparse.solving.totals import Flags, Ints, WholeTrees, checked_score
+from bbparse.solving.totals import WholeTrees, checked_score
 
 
 class TreeFamily(FactorFamily):

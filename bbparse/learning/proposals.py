@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from bbparse.arrays import Flags, Ints, Longs
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
-from bbparse.factors.batch import Flags, Ints, Longs, pointers
+from bbparse.factors.batch import pointers
 from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of, take_sets
 from bbparse.scoring.scorer import difference

@@ -10,13 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from bbparse.arrays import Flags, Floats
 from bbparse.errors import BBParseError
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 class OracleError(BBParseError):

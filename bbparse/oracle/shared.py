@@ -7,8 +7,9 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Flags, Floats
 from bbparse.options import check_type
-from bbparse.oracle.protocol import Flags, Floats, Oracle, OracleError
+from bbparse.oracle.protocol import Oracle, OracleError
 
 Ints = NDArray[np.intp]
 _METHODS = ("n_coordinates", "best", "with_each", "restrict")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Flags, Floats, Ints
 from bbparse.oracle.calls import make
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
 from bbparse.oracle.nonprojective.calls import Nonprojective
@@ -29,10 +29,6 @@ from bbparse.problem import Problem
 from bbparse.problem.order import in_order
 from bbparse.problem.parts import pair_keys
 from bbparse.problem.tree import arcs_left
-
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 
 def restricted(scores: Floats, mod: Ints, required: Flags, forbidden: Flags) -> Floats:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import NEG, Ints
 from bbparse.jit import kernel
 from bbparse.phrases.grammar import (
     STATES,
@@ -31,11 +32,8 @@ from bbparse.phrases.grammar import (
 )
 from bbparse.phrases.prune import AFTER, BARE, LEFT, RIGHT, cell
 
-NEG = -np.inf
 #: Values instead of a coordinate: the step has none; the step is not allowed.
 FREE, FORBIDDEN = -1, -2
-
-Ints = NDArray[np.int32]
 
 
 class Leaves(NamedTuple):

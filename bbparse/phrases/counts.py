@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Hashes
 from bbparse.jit import kernel
 
-Longs = NDArray[np.uint64]
 #: Slots and their values: the table in the form that kernels read.
-Table = tuple[Longs, NDArray[np.float32]]
+Table = tuple[Hashes, NDArray[np.float32]]
 
 
 @kernel
@@ -65,7 +65,7 @@ def _fill(keys, values, slots, slot_values):
         slot_values[at] = values[i]
 
 
-def open_table(keys: Longs, values: NDArray[np.float32]) -> Table:
+def open_table(keys: Hashes, values: NDArray[np.float32]) -> Table:
     """Make the half-empty hash table of keys (no 0, no duplicates) and their values."""
     size = 1 << max(4, int(2 * len(keys)).bit_length())
     slots, slot_values = np.zeros(size, np.uint64), np.zeros(size, np.float32)
@@ -74,8 +74,8 @@ def open_table(keys: Longs, values: NDArray[np.float32]) -> Table:
 
 
 def estimate(
-    contexts: Longs, outcomes: Longs, factor: float, floor: float
-) -> tuple[Longs, NDArray[np.float32]]:
+    contexts: Hashes, outcomes: Hashes, factor: float, floor: float
+) -> tuple[Hashes, NDArray[np.float32]]:
     """Compute the keys and values of a table from observed events.
 
     ``contexts`` uint64[E, L] and ``outcomes`` uint64[E, L], ``mix(context, outcome)`` of each, are

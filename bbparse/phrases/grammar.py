@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.jit import kernel
 from bbparse.phrases.counts import Table, backed_off, estimate, mix, open_table
 from bbparse.phrases.trees import JOIN, SPLIT, Phrase
 
-Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 PUNCTUATION, COORDINATION, VERBAL, OTHER = 1, 2, 3, 4

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.deadline import NO_DEADLINE, Deadline
 
-Ints = NDArray[np.int32]
 #: Makes the structure of an item from a step and the structures of its left and right tails.
 Combine = Callable[[int, Hashable, Hashable], Hashable]
 

@@ -8,16 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import NEG, Flags, Floats, Ints
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.jit import kernel
 from bbparse.oracle.projective.passes import best_edge, inside_pass, outside_pass
-from bbparse.oracle.protocol import Best, Flags, Floats
+from bbparse.oracle.protocol import Best
 from bbparse.phrases.chart import Chart
 from bbparse.phrases.k_best import Combine, KBestStructures
 
-NEG = -np.inf
 _NONE = np.empty(0)
-Ints = NDArray[np.int32]
 
 
 class _Swept(NamedTuple):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.jit import kernel
 from bbparse.phrases.grammar import Grammar, Pairs
 from bbparse.phrases.trees import SPLIT, HeadRules, merged
@@ -27,8 +28,6 @@ NEG = np.float32(-np.inf)
 # Progress of a pair over a span: head child only; modifiers on the right; right side complete and
 # nothing on the left; modifiers on the left.
 BARE, RIGHT, AFTER, LEFT = 0, 1, 2, 3
-
-Ints = NDArray[np.int32]
 
 
 class Division(NamedTuple):

@@ -21,11 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Flags, Floats, Longs
 from bbparse.problem import Problem
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 _BROKEN = 1e-6
 
 
@@ -43,9 +41,9 @@ class Duals(NamedTuple):
 class Triples(NamedTuple):
     """Triples (int64) with their scores; ``excess`` bounds what others can add."""
 
-    grand: Ints
-    head: Ints
-    mod: Ints
+    grand: Longs
+    head: Longs
+    mod: Longs
     score: Floats
     excess: float = 0.0
 
@@ -86,10 +84,10 @@ class Columns(ABC):
         self._free = np.zeros((0, size), np.bool_)
 
     @abstractmethod
-    def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
+    def score(self, grand: Longs, head: Longs, mod: Longs) -> Floats:
         """Return the scores of triples; all arrays have the same length."""
 
-    def _rows(self, head: Ints, mod: Ints) -> Ints:
+    def _rows(self, head: Longs, mod: Longs) -> Longs:
         """Return the rows of arcs in the tables; new arcs get new rows."""
         new = self._row[head, mod] < 0
         h, m = head[new], mod[new]
@@ -103,13 +101,13 @@ class Columns(ABC):
         self._free = np.vstack((self._free, np.zeros_like(there)))
         return self._row[head, mod]
 
-    def _there(self, head: Ints, mod: Ints) -> Flags:
+    def _there(self, head: Longs, mod: Longs) -> Flags:
         """Return the possible grandparents of arcs, bool[len(head), n + 1]."""
         there = self.pairs[:, head].T
         there[np.arange(len(head)), mod] = False
         return there
 
-    def settle(self, head: Ints, mod: Ints) -> Ints:
+    def settle(self, head: Longs, mod: Longs) -> Longs:
         """Make the bounds of arcs exact; return their best grandparents."""
         row, few = self._rows(head, mod), 1
         while True:
@@ -123,7 +121,7 @@ class Columns(ABC):
         self.bound[head, mod] = self._value[row, grand]
         return grand
 
-    def open(self, head: Ints, mod: Ints, used: Flags) -> Triples:
+    def open(self, head: Longs, mod: Longs, used: Flags) -> Triples:
         """Start to price the triples of some arcs; return those that become columns at once.
 
         These are the triples over arcs with used[g, p], and the best triple of each arc.
@@ -137,7 +135,7 @@ class Columns(ABC):
         place, grand = np.nonzero(chosen)
         return self._take(row[place], grand)
 
-    def _ask(self, row: Ints, grand: Ints) -> None:
+    def _ask(self, row: Longs, grand: Longs) -> None:
         """Compute the scores of triples that have a bound only."""
         new = ~self._known[row, grand]
         row, grand = row[new], grand[new]
@@ -148,7 +146,7 @@ class Columns(ABC):
             self.scored += len(row)
             self.seconds += time.thread_time() - started
 
-    def _take(self, row: Ints, grand: Ints, excess: float = 0.0) -> Triples:
+    def _take(self, row: Longs, grand: Longs, excess: float = 0.0) -> Triples:
         self._ask(row, grand)
         self._free[row, grand] = False
         score = self._value[row, grand]
@@ -231,7 +229,7 @@ class GivenColumns(Columns):
         touched[h, m] = True
         super().__init__(pairs, bounds[0], bounds[1], bounds[2], touched)
 
-    def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
+    def score(self, grand: Longs, head: Longs, mod: Longs) -> Floats:
         """Return the scores of triples; 0 for triples that the problem does not score."""
         if not len(self._keys):
             return np.zeros(len(grand))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.deadline import Deadline
 from bbparse.errors import ProblemError
 from bbparse.highs import Linear, LinearAnswer
@@ -22,7 +23,6 @@ from bbparse.pricing.columns import Columns, Duals, Triples
 from bbparse.pricing.points import Tree, broken_sets, broken_spans
 from bbparse.problem import Problem
 
-Floats = NDArray[np.float64]
 #: Error of bounds, relative to n_words times the largest score plus the score common to all trees.
 TOLERANCE = 1e-12
 _USED = 1e-9  # an arc with a smaller value is not used

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
 from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
 
-Floats = NDArray[np.float64]
 _BROKEN = 1e-6  # rows that are violated by less are ignored
 
 

@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.deadline import Deadline
 from bbparse.pricing.columns import Columns, GivenColumns
 from bbparse.pricing.master import Master, PricingSettings
@@ -27,7 +27,6 @@ from bbparse.problem.proof import rounding_of
 from bbparse.problem.tree import heads_of, tree_terms
 from bbparse.search.search import Bounder, Node, Search, SearchLimits
 
-Floats = NDArray[np.float64]
 _WHOLE = 1e-6  # values as near to an integer count as integral
 _TREES = 30  # maximum number of trees before the first linear program
 _DEFAULT = PricingSettings()

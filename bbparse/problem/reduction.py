@@ -16,16 +16,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import NEG, Flags, Floats, Ints
 from bbparse.problem.parts import PART_NAMES, pair_keys, take_sets
 from bbparse.problem.problem import Problem
 from bbparse.problem.tree import arcs_left, rivals
 
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-NEG = -np.inf
 #: Factor by which a loss must exceed the largest possible one, because of rounding.
 _MARGIN = 1.0 + 1e-9
 #: Exponent of two of the largest score of a reduced problem: `bbparse.problem.check.MAX_SCORE`.

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.deadline import Deadline
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order
@@ -47,8 +48,6 @@ ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4
 MORE_CALLS = 8
 #: Without scores, bounds are lowered towards -1; this value is low enough.
 CLEARLY_NEGATIVE = -1e-3
-
-Floats = NDArray[np.float64]
 
 
 class _BetterTree(Exception):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Flags, Floats
 from bbparse.bounding.counts import apply_counts, count_gaps, disagreement, step_counts
 from bbparse.bounding.multipliers import (
     apply_multipliers,
@@ -28,9 +29,6 @@ from bbparse.oracle.projective.recurrences import parts_of, recurrence_for
 from bbparse.oracle.trees import Arborescences, oracle_of, restricted
 from bbparse.problem import Problem
 from bbparse.search.search import Node
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(eq=False, slots=True)

@@ -14,6 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Flags, Floats
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import BOUND, EMPTY, largest_score
 from bbparse.problem.reduction import Normal, Nothing, Reduction
@@ -25,8 +26,6 @@ from bbparse.proof.exact import exists, rounded, whole
 from bbparse.proof.relaxation import Bound, Relaxation, Space
 from bbparse.proof.spans import Trees
 
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 #: Multipliers of factors, counts and pairs, as in a proof.
 Multipliers = tuple[Floats, Floats, Floats]
 

@@ -16,16 +16,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Floats, Ints
 from bbparse.bounding.node import CLOSED, SOLVED, WAITS
 from bbparse.bounding.state import Incumbents
 from bbparse.search.observer import NOT_RECORDED, Finished, Observer, Watch
 from bbparse.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.search.settings import SearchSettings
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 NO_ARCS = np.empty(0, np.int32)
 
 #: Oracle calls for each call in the settings, by whether trees are projective. A call of the

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.bounding.state import Incumbents
 from bbparse.oracle.projective.build import Chart
-
-Ints = NDArray[np.int32]
 
 
 class Started(NamedTuple):

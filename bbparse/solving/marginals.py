@@ -7,14 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.jit import kernel
 from bbparse.oracle.trees import Arborescences, ProjectiveTrees
 from bbparse.problem import Problem
 from bbparse.problem.parts import set_fields
 from bbparse.problem.tree import heads_of
 from bbparse.solving.rescore import rescore
-
-Floats = NDArray[np.float64]
 
 
 class Marginals(NamedTuple):

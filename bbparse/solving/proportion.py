@@ -20,16 +20,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Floats, Ints
 from bbparse.problem import Problem, Solution
 from bbparse.problem.parts import FIELDS
 from bbparse.problem.proof import TOLERANCE
 from bbparse.problem.reduction import Nothing, Reduction
 from bbparse.problem.tree import heads_of, tree_terms
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 #: Terms below this fraction of the sum of magnitudes are so small that they need a closer look.
 _MINUTE = 1e-7

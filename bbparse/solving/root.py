@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import NEG, Floats, Ints
 from bbparse.bounding.incumbents import floor_to_beat, lower_bound_start, margin_of
 from bbparse.bounding.multipliers import start_multipliers
 from bbparse.bounding.node import CLOSED, WAITS, Verdict, bound_node
@@ -44,10 +44,6 @@ from bbparse.search.lagrangian import NO_ARCS, BoundedNode, Called
 from bbparse.search.observer import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-NEG = -np.inf
 
 
 class Choices(NamedTuple):

@@ -16,8 +16,8 @@ from numbers import Real
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Flags, Ints
 from bbparse.deadline import clock
 from bbparse.errors import BBParseError, ProblemError
 from bbparse.options import OPTIONS, check_number
@@ -28,9 +28,6 @@ from bbparse.problem.tree import heads_of, tree_terms
 from bbparse.proof.exact import rounded, whole
 from bbparse.solving.proportion import grain_of
 from bbparse.solving.trees import Options
-
-Ints = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 
 #: A score of whole trees: from heads int32[n + 1] and labels int32[n], or None without labels.
 Function = Callable[[Ints, Ints | None], float]

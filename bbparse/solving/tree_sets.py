@@ -16,16 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Flags, Ints
 from bbparse.problem import Problem, Solution
 from bbparse.problem.tree import arcs_left, heads_of, most_trees, rivals
 from bbparse.search.search import Bounder, Node, Search
 from bbparse.solving.totals import Totals, TreeBoundError, text_of
 from bbparse.solving.trees import Options, find_trees, work_of
-
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int32]
 
 DECIDED = ("optimal", "infeasible")
 #: Counts of searches that add up.

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.bounding.state import no_trees
 from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
@@ -93,9 +93,6 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
         if name not in METHODS[method] and value != getattr(_USUAL, name):
             raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")
 
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 #: Maximum k_best for a problem that has so many trees, and maximum number of words of all trees
 #: together: k-best enumeration takes a hundred bytes for each.

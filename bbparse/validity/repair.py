@@ -23,6 +23,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.deadline import Deadline
 from bbparse.errors import TreebankError
 from bbparse.problem import Problem, Solution
@@ -32,8 +33,6 @@ from bbparse.treebank.sentence import crossing_words
 from bbparse.validity.check import NO_ENTRY, Fault, RuledSentence
 from bbparse.validity.lazily import ValidTrees, solve_valid
 from bbparse.validity.rules import Rules
-
-Floats = NDArray[np.float64]
 
 #: Most words of a sentence that is repaired: it has the square of this many arcs.
 MAX_WORDS = 300

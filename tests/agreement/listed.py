@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.oracle.protocol import Best, Flags, Floats, Oracle
+from bbparse.arrays import Flags, Floats
+from bbparse.oracle.protocol import Best, Oracle
 
 
 class Listed:

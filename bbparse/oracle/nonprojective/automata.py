@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import NEG
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.tables import (
     MAX_ENTRIES,
@@ -29,8 +30,6 @@ from bbparse.oracle.nonprojective.tables import (
     table_score,
     table_spread,
 )
-
-NEG = -np.inf
 
 
 class Automata(NamedTuple):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
 from bbparse.oracle.nonprojective.automata import (
@@ -27,8 +28,6 @@ from bbparse.oracle.nonprojective.automata import (
     side_parts,
 )
 from bbparse.oracle.nonprojective.tables import CAPACITY, table_score
-
-NEG = -np.inf
 
 
 class Nonprojective(NamedTuple):

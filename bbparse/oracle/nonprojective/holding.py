@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.automata import (
     FIRST,
@@ -22,8 +23,6 @@ from bbparse.oracle.nonprojective.automata import (
     only_pair,
 )
 from bbparse.oracle.nonprojective.tables import ALWAYS, CAPACITY, MAX_ENTRIES
-
-NEG = -np.inf
 
 
 @kernel

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.jit import kernel
 
-NEG = -np.inf
 #: Bit number of modifiers that are in all sets.
 ALWAYS = 100
 #: Maximum number of entries in a table, and in all tables of a node.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import NEG
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import Chart, build_chart
 from bbparse.oracle.projective.passes import (
@@ -18,8 +19,6 @@ from bbparse.oracle.projective.passes import (
     k_best_pass,
     outside_pass,
 )
-
-NEG = -np.inf
 
 
 class Projective(NamedTuple):

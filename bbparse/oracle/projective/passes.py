@@ -21,10 +21,10 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.jit import inlined, kernel
 from bbparse.jit.clock import is_over
 
-NEG = -np.inf
 #: Steps of the enumeration between two checks of the deadline.
 _STEPS = 1024
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import NEG
 from bbparse.jit import inlined, kernel
 from bbparse.problem.parts import ANY, OUTERMOST
 
-NEG = -np.inf
 #: The first recurrence, by mode, that scores the parts of a kind, in the order of `Parts`.
 _LEAST_MODE = (1, 3, 2, 3)
 
