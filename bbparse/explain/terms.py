@@ -109,9 +109,12 @@ def _count_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
     return terms
 
 
-def _factor(problem: Problem, kind: str, members: NDArray[np.int32], value: float) -> Term:
-    pairs = tuple(zip(problem.arc_head[members].tolist(), problem.arc_mod[members].tolist()))
-    return Term(kind, tuple(sorted({w for pair in pairs for w in pair})), pairs, value)
+def _factor(
+    of: Problem | FactorView, kind: str, members: NDArray[np.int32], value: float,
+    features: tuple[Feature, ...] = (),
+) -> Term:  # fmt: skip
+    pairs = tuple(zip(of.arc_head[members].tolist(), of.arc_mod[members].tolist()))
+    return Term(kind, tuple(sorted({w for pair in pairs for w in pair})), pairs, value, features)
 
 
 def part_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
@@ -153,9 +156,7 @@ def family_terms(parser: Parser, view: FactorView) -> list[Term]:
                 for key, weight in zip(keys[known].tolist(), weights)
                 if weight
             ]
-            pairs = tuple(zip(view.arc_head[members].tolist(), view.arc_mod[members].tolist()))
-            words = tuple(sorted({w for pair in pairs for w in pair}))
-            terms.append(Term(family.name, words, pairs, value, _largest(features)))
+            terms.append(_factor(view, family.name, members, value, _largest(features)))
     return terms
 
 

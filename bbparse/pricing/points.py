@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bbparse.arrays import Floats
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
-from bbparse.oracle.projective.dense import eisner
+from bbparse.oracle.projective.dense import dense_tree
 from bbparse.problem import Problem
 
 _BROKEN = 1e-6  # rows that are violated by less are ignored
@@ -51,14 +51,12 @@ def best_tree(problem: Problem, weight: Floats) -> Tree | None:
     loss[order] = reduced
     arcs = order[tree]
     if p.projective:
-        table = np.full((p.n_words + 1,) * 2, -np.inf)
-        place = np.zeros(table.shape, np.int32)
-        table[p.arc_head[order], p.arc_mod[order]] = weight[order]
-        place[p.arc_head[order], p.arc_mod[order]] = order
-        heads, score = eisner(table, p.single_root)
-        if score == -np.inf:
+        rows, _ = dense_tree(
+            p.n_words, p.arc_head[order], p.arc_mod[order], weight[order], p.single_root
+        )
+        if rows is None:
             return None
-        arcs = place[heads[1:], np.arange(1, p.n_words + 1)]
+        arcs = order[rows]
     # for each word, at most as many numbers are added as there are contractions
     noise = 2.0**-51 * p.n_words * (p.n_words + 4) * float(largest[0])
     return Tree(arcs.astype(np.int32), most, loss, noise)

@@ -21,13 +21,12 @@ from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.options import check_options, check_type
-from bbparse.oracle.projective.dense import eisner
+from bbparse.oracle.projective.dense import dense_tree
 from bbparse.oracle.projective.recurrences import recurrence_for
 from bbparse.oracle.trees import restricted
 from bbparse.pricing.search import within_tolerance
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
-from bbparse.problem.parts import pair_keys
 from bbparse.problem.tree import heads_of, most_trees
 from bbparse.search.lagrangian import CALLS, Called, Lagrangian, Outcome
 from bbparse.search.observer import Finished, Observer
@@ -220,16 +219,11 @@ def _is_dense(problem: Problem) -> bool:
 def _solve_dense(problem: Problem, options: Options) -> Answer:
     """Solve a problem that has arcs only: one pass finds the best tree, no bound is needed."""
     p, n = problem, problem.n_words
-    table = np.full((n + 1, n + 1), -np.inf)
-    table[p.arc_head, p.arc_mod] = restricted(
-        p.arc_score, p.arc_mod, p.arc_state == 1, p.arc_state == -1
-    )
-    heads, goal = eisner(table, p.single_root)
-    if goal == -np.inf:
+    score = restricted(p.arc_score, p.arc_mod, p.arc_state == 1, p.arc_state == -1)
+    arcs, _ = dense_tree(n, p.arc_head, p.arc_mod, score, p.single_root)
+    if arcs is None:
         return _nothing(problem, options)
-    keys = pair_keys(n, p.arc_head, p.arc_mod)  # ascending: arcs are sorted
-    wanted = pair_keys(n, heads[1:], np.arange(1, n + 1))
-    arcs = np.searchsorted(keys, wanted).astype(np.int32)
+    heads = heads_of(p, arcs)
     scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
     best = no_trees(1, n)._replace(scores=scores[0])
     work = np.array([1.0, 1.0, 1.0, 0.0])

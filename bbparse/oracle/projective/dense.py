@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.arrays import NEG
+from bbparse.arrays import NEG, Floats, Ints
 from bbparse.jit import kernel
 
 
@@ -134,3 +134,17 @@ def eisner(scores, single_root):
     _push(stack, 0, 0, n, 0)
     _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(1))
     return heads, right[0, n]
+
+
+def dense_tree(
+    n: int, head: Ints, mod: Ints, score: Floats, single_root: bool
+) -> tuple[Ints | None, float]:
+    """Find the best projective tree of n words by the scores float64[A] of its arcs alone.
+
+    Returns the arc of each word, int32[n], None if there is no tree, and the score. Of several arcs
+    between the same words the last one counts.
+    """
+    table, place = np.full((n + 1, n + 1), NEG), np.zeros((n + 1, n + 1), np.int32)
+    table[head, mod], place[head, mod] = score, np.arange(len(score))
+    heads, total = eisner(table, single_root)
+    return None if total == NEG else place[heads[1:], np.arange(1, n + 1)], total
