@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors.table import first_place, mix, passes
-from bbparse.jit import kernel
+from bbparse.jit import inlined, kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 _LOWER = ATTRIBUTES.index("lower")
@@ -100,6 +100,22 @@ def _distance(pairs, starts, n_classes, words):
     return found
 
 
+@inlined
+def _followers(words, level, x, arc_mod, begin, stop):
+    """Narrow the arcs begin:stop from word x, which has a head among the words of levels so far.
+
+    One that follows neither reaches nor passes over these words: no projective tree holds both.
+    """
+    for i in range(level + 1):
+        if words[i] < x:
+            while begin < stop and arc_mod[begin] <= words[i]:
+                begin += 1
+        elif words[i] > x:
+            while begin < stop and arc_mod[stop - 1] >= words[i]:
+                stop -= 1
+    return begin, stop
+
+
 @kernel
 def _with_room(rows, count, more):
     """Return the rows; copied into twice the room, if that for `more` is not left."""
@@ -136,7 +152,7 @@ def _hash_words(values, gate, keys):
 
 
 @kernel
-def find_sets(values, arcs, first, family, gate_bits, gate_shift):  # noqa: C901, PLR0915 – one depth-first search, with undo
+def find_sets(values, arcs, first, family, gate_bits, gate_shift):  # noqa: PLR0915 – one depth-first search, with undo
     """Return the sets of arcs of a family whose gates pass a filter, and what words add to keys.
 
     The first arc of a set is in ``first`` (int64[*]); ``arcs`` are those of a `FactorView`, as its
@@ -181,20 +197,12 @@ def find_sets(values, arcs, first, family, gate_bits, gate_shift):  # noqa: C901
         level += 1
         words[level] = mod
         sums[level] = sums[level - 1] + gate_words[level, mod]
-        # The arcs that may follow. One from a word that has a head here neither reaches nor passes
-        # over a word that was there before: no projective tree holds both.
         x = words[hangs_from[level]]
         begin, stop = np.int64(head_ptr[x]), np.int64(head_ptr[x + 1])
         if after[level] >= 0:
             begin = chosen[after[level]] + 1
         elif hangs_from[level] > 0:
-            for i in range(level + 1):
-                if words[i] < x:
-                    while begin < stop and arc_mod[begin] <= words[i]:
-                        begin += 1
-                elif words[i] > x:
-                    while begin < stop and arc_mod[stop - 1] >= words[i]:
-                        stop -= 1
+            begin, stop = _followers(words, level, x, arc_mod, begin, stop)
         if level < last:
             at[level], end[level] = begin, stop
             continue
