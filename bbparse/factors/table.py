@@ -269,18 +269,3 @@ def first_place(
     return np.uint64(starts[bit >> np.uint64(6)]) + (
         (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
     )
-
-
-@inlined
-def place_of(key: np.uint64, index: KeyIndex) -> np.int64:
-    """Position of a key, -1 for one that is not known."""
-    one = np.uint64(1)
-    bit = key >> index.shift
-    if not (index.bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & one:
-        return np.int64(-1)
-    i = first_place(key, index.bits, index.shift, index.starts)
-    while i < index.pairs.shape[0] and index.pairs[i, 0] < key:
-        i += one
-    if i < index.pairs.shape[0] and index.pairs[i, 0] == key:
-        return np.int64(i)
-    return np.int64(-1)
