@@ -19,7 +19,6 @@ from bbparse.problem.parts import Part, Parts
 from bbparse.solving.rescore import tree_parts
 
 Ints = NDArray[np.int32]
-Reals = NDArray[np.float64]
 
 _LEAST = -25.0  # log of the fraction of a sum below which terms are left out
 

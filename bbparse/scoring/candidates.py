@@ -100,16 +100,6 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
 
 
 @kernel
-def parts_of_arcs(n, arc_head, arc_mod, projective, single_root, want):
-    """Return the result of `enumerate_parts` as plain tuples, for Python.
-
-    numba's named tuples are not safe from signal handlers.
-    """
-    sib, chains, gsib, top = enumerate_parts(n, arc_head, arc_mod, projective, single_root, want)
-    return sib[:], chains[:], gsib[:], top
-
-
-@kernel
 def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores):
     """Complete grand-sibling scores: add the shared sums, and convert from quanta."""
     b = 0
