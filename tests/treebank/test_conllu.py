@@ -21,17 +21,12 @@ def row(number: str, form: str, head: str = "_", deprel: str = "_", misc: str = 
     return "\t".join((number, form, form.lower(), "X", "_", "_", head, deprel, "_", misc))
 
 
-SMALL = "\n".join(
-    (
-        "# sent_id = a-1",
-        "# text = Don't!",
-        "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No",
-        row("1", "Do", "0", "root"),
-        row("2", "n't", "1", "advmod"),
-        row("2.1", "go", "_", "_"),
-        row("3", "!", "1", "punct", "SpaceAfter=No|Odd=ä"),
-    )
-)
+SMALL = "\n".join((
+    "# sent_id = a-1", "# text = Don't!",
+    "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No", row("1", "Do", "0", "root"),
+    row("2", "n't", "1", "advmod"), row("2.1", "go", "_", "_"),
+    row("3", "!", "1", "punct", "SpaceAfter=No|Odd=ä"),
+))  # fmt: skip
 
 
 def read(data: str | bytes, **options: object) -> list[Sentence]:
@@ -318,27 +313,16 @@ def test_several_roots_are_fine_unless_one_is_required() -> None:
 
 
 def test_skipping_invalid_sentences() -> None:
-    bad_tree = row("1", "A", "1") + "\n\n"
-    bad_line = "1\tA\n\n"
-    bad_bytes = b"1\t\xff\n\n"
-    data = b"".join(
-        part if isinstance(part, bytes) else part.encode()
-        for part in (GOOD + "\n", bad_tree, bad_line, bad_bytes, GOOD)
-    )
-    errors: list[str] = []
-    sentences = read(
-        data,
-        require_heads=True,
-        skip_invalid=True,
-        on_skip=lambda error: errors.append(str(error)),
-    )
+    bad_tree, bad_line, bad_bytes = row("1", "A", "1") + "\n\n", "1\tA\n\n", b"1\t\xff\n\n"
+    data = f"{GOOD}\n{bad_tree}{bad_line}".encode() + bad_bytes + GOOD.encode()
+    errors: list[Exception] = []
+    skipping = {"require_heads": True, "skip_invalid": True}
+    sentences = read(data, **skipping, on_skip=errors.append)
     assert [sentence.number for sentence in sentences] == [1, 5]
-    assert [error.split(":")[0] for error in errors] == [
-        "input, line 4, sentence #2",
-        "input, line 6",
-        "input, line 8",
-    ]
-    assert len(read(data, require_heads=True, skip_invalid=True)) == 2
+    assert [str(error).split(":")[0] for error in errors] == [
+        "input, line 4, sentence #2", "input, line 6", "input, line 8",
+    ]  # fmt: skip
+    assert len(read(data, **skipping)) == 2
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

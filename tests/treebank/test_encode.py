@@ -26,12 +26,10 @@ from bbparse.treebank.encode import (
 
 WORDS = ["Dogs", "bark", "at", "3.50", "!"]
 SENTENCE = Sentence.from_words(
-    WORDS,
-    lemmas=["dog", "bark", "at", "3.50", "!"],
-    upos=["NOUN", "VERB", "ADP", "NUM", "PUNCT"],
+    WORDS, lemmas=["dog", "bark", "at", "3.50", "!"], upos=["NOUN", "VERB", "ADP", "NUM", "PUNCT"],
     xpos=["NNS", "VBP", "IN", "CD", "."],
     feats=["Number=Plur", "Mood=Ind|VerbForm=Fin", "_", "NumType=Card", "_"],
-)
+)  # fmt: skip
 
 DIGEST = """
 import hashlib

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from udtools.udeval import evaluate as official_evaluate
@@ -20,6 +21,17 @@ FEATURES = "_ Number=Sing Typo=Yes|Number=Sing Number=Plur|Case=Nom Case=Nom|Num
 
 def gold_sentences() -> list[Sentence]:
     return list(read_conllu(DATA / "small-train.conllu", require_heads=True))
+
+
+def officially(gold: list[Sentence], predicted: list[Sentence]) -> Any:
+    """What the official scorer says."""
+    texts = ("".join(format_sentence(s, last=False) for s in some) for some in (gold, predicted))
+    return official_evaluate(*(load_conllu(io.StringIO(text), "memory", {}) for text in texts))
+
+
+def tree(forms: str, heads: list[int], labels: str, **columns: Any) -> Sentence:
+    """A sentence of words and labels with spaces between."""
+    return Sentence.from_words(forms.split(), heads=heads, deprels=labels.split(), **columns)
 
 
 def disturbed(sentence: Sentence, rate: float, rng: random.Random) -> Sentence:
@@ -58,11 +70,7 @@ def test_agrees_with_the_official_scorer(rate: float) -> None:
     predicted = [disturbed(sentence, rate, rng) for sentence in gold]
     ours = evaluate(gold, predicted)
 
-    def load(sentences: list[Sentence]) -> object:
-        text = "".join(format_sentence(s, last=False) for s in sentences)
-        return load_conllu(io.StringIO(text), "memory", {})
-
-    official = official_evaluate(load(gold), load(predicted))
+    official = officially(gold, predicted)
     assert ours.uas == pytest.approx(official["UAS"].f1, abs=1e-12)
     assert ours.las_universal == pytest.approx(official["LAS"].f1, abs=1e-12)
     for name, title in (
@@ -83,55 +91,32 @@ def test_agrees_with_the_official_scorer(rate: float) -> None:
 @pytest.mark.parametrize("label", ["dobj", "_", "made-up", "nsubj:pass", "aux:pass", "punct"])
 def test_labels_of_other_schemes_count_as_for_the_official_scorer(label: str) -> None:
     """UD 1's labels, say: only labels of UD 2 make a content word."""
-    gold = [
-        Sentence.from_words(["see", "him"], heads=[0, 1], deprels=["root", label]),
-        Sentence.from_words(["see", "him"], heads=[0, 1], deprels=["root", "obj"]),
-    ]
-    predicted = [
-        Sentence.from_words(["see", "him"], heads=[0, 1], deprels=["root", "obj"]),
-        Sentence.from_words(["see", "him"], heads=[0, 1], deprels=["root", label]),
-    ]
-
-    def load(sentences: list[Sentence]) -> object:
-        text = "".join(format_sentence(s, last=False) for s in sentences)
-        return load_conllu(io.StringIO(text), "memory", {})
-
+    gold = [tree("see him", [0, 1], f"root {own}") for own in (label, "obj")]
+    predicted = gold[::-1]
     for first, second in ((gold, predicted), (gold, gold), (predicted, predicted)):
-        official = official_evaluate(load(first), load(second))
+        official = officially(first, second)
         assert evaluate(first, second).clas == pytest.approx(official["CLAS"].f1, abs=1e-12)
 
 
 def test_tags_only_where_both_have_them() -> None:
-    tagged = Sentence.from_words(
-        ["a", "b"], upos=["X", "Y"], lemmas=["_", "b"], heads=[0, 1], deprels=["root", "obj"]
-    )
-    plain = Sentence.from_words(["a", "b"], upos=["X", "X"], heads=[0, 1], deprels=["root", "obj"])
+    tagged = tree("a b", [0, 1], "root obj", upos=["X", "Y"], lemmas=["_", "b"])
+    plain = tree("a b", [0, 1], "root obj", upos=["X", "X"])
     scores = evaluate([tagged], [plain])
     assert scores.upos == 1 / 2
     assert scores.lemmas is scores.xpos is scores.feats is scores.all_tags is scores.mlas is None
     assert "lemmas" not in scores.as_dict()
     # a word without a gold lemma has any lemma right
     assert evaluate([tagged], [tagged]).lemmas == 1
-    other = Sentence.from_words(
-        ["a", "b"], lemmas=["x", "c"], heads=[0, 1], deprels=["root", "obj"]
-    )
-    scores = evaluate([tagged], [other])
+    scores = evaluate([tagged], [tree("a b", [0, 1], "root obj", lemmas=["x", "c"])])
     assert (scores.upos, scores.lemmas, scores.blex) == (None, 1 / 2, 1 / 2)
 
 
 def test_by_hand() -> None:
-    gold = [
-        Sentence.from_words(
-            ["the", "cat", "slept", "."],
-            upos=["DET", "NOUN", "VERB", "PUNCT"],
-            heads=[2, 3, 0, 3],
-            deprels=["det", "nsubj:x", "root", "punct"],
-        ),
-        Sentence.from_words(["yes"], upos=["INTJ"], heads=[0], deprels=["root"]),
-    ]
+    tags = ["DET", "NOUN", "VERB", "PUNCT"]
+    first = tree("the cat slept .", [2, 3, 0, 3], "det nsubj:x root punct", upos=tags)
     tally = Tally()
-    tally.add(gold[0], [2, 0, 2, 3], ["det", "root", "conj", "punct"])
-    tally.add(gold[1], [0], ["root"])
+    tally.add(first, [2, 0, 2, 3], ["det", "root", "conj", "punct"])
+    tally.add(tree("yes", [0], "root", upos=["INTJ"]), [0], ["root"])
     scores = tally.scores()
     assert (scores.sentences, scores.words, scores.words_no_punct) == (2, 5, 4)
     assert scores.uas == scores.las == 3 / 5
@@ -140,42 +125,41 @@ def test_by_hand() -> None:
     assert scores.clas == 1 / 3
 
     tally = Tally()
-    tally.add(gold[0], [2, 3, 0, 3], ["det", "nsubj:y", "root", "punct"])
+    tally.add(first, [2, 3, 0, 3], ["det", "nsubj:y", "root", "punct"])
     scores = tally.scores()
     assert (scores.uas, scores.las, scores.las_universal) == (1, 3 / 4, 1)
     assert (scores.complete, scores.complete_labelled, scores.root) == (1, 0, 1)
 
     tally = Tally()
-    tally.add(gold[0], [2, 3, 0, 3])
+    tally.add(first, [2, 3, 0, 3])
     assert (tally.scores().uas, tally.scores().las) == (1, 0)
 
 
 def test_nothing_and_wrong_lengths() -> None:
     assert set(Tally().scores().as_dict().values()) == {0}
-    sentence = Sentence.from_words(["a"], heads=[0])
-    with pytest.raises(ValueError, match="heads: expected 1 values, found 2"):
-        Tally().add(sentence, [0, 1])
-    with pytest.raises(ValueError, match="deprels: expected 1 values, found 0"):
-        Tally().add(sentence, [0], [])
-    with pytest.raises(ValueError, match="tags: expected 1 words, found 2"):
-        Tally().add(sentence, [0], ["root"], Sentence.from_words(["a", "b"], heads=[0, 1]))
+    two = Sentence.from_words(["a", "b"], heads=[0, 1])
+    for given, message in (
+        (([0, 1],), "heads: expected 1 values, found 2"),
+        (([0], []), "deprels: expected 1 values, found 0"),
+        (([0], ["root"], two), "tags: expected 1 words, found 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Tally().add(Sentence.from_words(["a"], heads=[0]), *given)  # type: ignore[arg-type]
     assert len(Tally()) == 0 and Tally().counts.shape == (0, len(COUNTS))
 
 
 def test_treebanks_that_do_not_match() -> None:
-    gold = gold_sentences()
-    with pytest.raises(TreebankError, match="small-train-155 has no counterpart: the predicted"):
-        evaluate(gold, gold[:-1])
-    with pytest.raises(TreebankError, match="small-train-155 has no counterpart: the gold"):
-        evaluate(gold[:-1], gold)
-    other = gold_sentences()
+    gold, other = gold_sentences(), gold_sentences()
     other[4].forms[1] = "young"
-    with pytest.raises(TreebankError, match="small-train-005: word 2 is 'young', expected 'old'"):
-        evaluate(gold, other)
-    longer = Sentence.from_words(["old", "cat"], heads=[2, 0])
-    shorter = Sentence.from_words(["old"], heads=[0])
-    with pytest.raises(TreebankError, match="sentence #1: found 1 words, expected 2"):
-        evaluate([longer], [shorter])
+    longer, shorter = (Sentence.from_words(words.split()) for words in ("old cat", "old"))
+    for one, two, message in (
+        (gold, gold[:-1], "small-train-155 has no counterpart: the predicted"),
+        (gold[:-1], gold, "small-train-155 has no counterpart: the gold"),
+        (gold, other, "small-train-005: word 2 is 'young', expected 'old'"),
+        ([longer], [shorter], "sentence #1: found 1 words, expected 2"),
+    ):
+        with pytest.raises(TreebankError, match=message):
+            evaluate(one, two)
 
 
 def test_arcs_that_cross_are_counted_apart() -> None:

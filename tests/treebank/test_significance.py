@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
 
-from bbparse.errors import BBParseError, ConfigError, TreebankError
+from bbparse.errors import ConfigError, TreebankError
 from bbparse.treebank import Sentence, Tally, compare, compare_tallies
+from bbparse.treebank.writing import with_columns
 
 
 def chain(n: int) -> Sentence:
@@ -111,35 +113,33 @@ def test_seeds_and_confidence() -> None:
 
 def test_sentences_and_tags() -> None:
     gold = [chain(4), chain(5)]
-    other = [
-        Sentence.from_words(
-            sentence.forms, upos=["Y"] * sentence.n_words, heads=sentence.heads,
-            deprels=sentence.deprels,
-        )
-        for sentence in gold
-    ]  # fmt: skip
+    other = [with_columns(sentence, upos=["Y"] * sentence.n_words) for sentence in gold]
     found = compare(gold, iter(gold), iter(other), resamples=20)
     assert found["las"].difference == 0
     assert (found["upos"].first, found["upos"].second) == (1, 0)
     assert "xpos" not in found
 
 
-def test_refusals() -> None:
-    first, second = pair(1, 0.9, 0.9)
-    refused: list[tuple[type[BBParseError], str, dict[str, float]]] = [
-        (ConfigError, "resamples is 0, expected", {"resamples": 0}),
-        (ConfigError, "resamples is 1.5", {"resamples": 1.5}),
-        (ConfigError, "seed is -1", {"seed": -1}),
-        (ConfigError, "confidence is 1.0", {"confidence": 1.0}),
-    ]
-    for error, message, options in refused:
-        with pytest.raises(error, match=message):
-            compare_tallies(first, second, **options)  # type: ignore[arg-type]
-    with pytest.raises(TreebankError, match="no sentences to compare"):
-        compare_tallies(Tally(), Tally())
-    with pytest.raises(TreebankError, match="second tally has 61 sentences, expected 60"):
-        compare_tallies(first, pair(1, 0.9, 0.9, 61)[0])
-    with pytest.raises(TreebankError, match="sentence 1 of the second tally has"):
-        compare_tallies(first, pair(9, 0.9, 0.9)[0])
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"resamples": 0}, "resamples is 0, expected"), ({"resamples": 1.5}, "resamples is 1.5"),
+        ({"seed": -1}, "seed is -1"), ({"confidence": 1.0}, "confidence is 1.0"),
+    ],
+)  # fmt: skip
+def test_impossible_options(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        compare_tallies(*pair(1, 0.9, 0.9), **option)
+
+
+def test_what_cannot_be_compared() -> None:
+    first = pair(1, 0.9, 0.9)[0]
+    for one, two, message in (
+        (Tally(), Tally(), "no sentences to compare"),
+        (first, pair(1, 0.9, 0.9, 61)[0], "second tally has 61 sentences, expected 60"),
+        (first, pair(9, 0.9, 0.9)[0], "sentence 1 of the second tally has"),
+    ):
+        with pytest.raises(TreebankError, match=message):
+            compare_tallies(one, two)
     with pytest.raises(TreebankError, match="has no counterpart"):
         compare([chain(2)], [chain(2)], [chain(2), chain(2)])

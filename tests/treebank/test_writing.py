@@ -12,16 +12,21 @@ def read(text: str) -> list[Sentence]:
     return list(read_conllu(io.StringIO(text, newline="")))
 
 
-def test_graphs_of_another_tree_are_left_out() -> None:
+def with_rows(token: str, *words: str) -> str:
+    """A sentence with an empty node and enhanced graphs, which ends in one token of two words."""
     rows = (
         "1\tI\t_\t_\t_\t_\t2\tnsubj\t2:nsubj|2.1:nsubj\tX=1",
         "2\tsaw\t_\t_\t_\t_\t0\troot\t0:root\t_",
         "2.1\tsaw\t_\t_\t_\t_\t_\t_\t2:conj\tCopyOf=2",
-        "3-4\ther.\t_\t_\t_\t_\t_\t_\t_\t_",
-        "3\ther\t_\t_\t_\t_\t2\tobj\t2:obj\t_",
-        "4\t.\t_\t_\t_\t_\t2\tpunct\t2:punct\t_",
+        f"3-4\t{token}\t_\t_\t_\t_\t_\t_\t_\t_",
     )
-    text = "# text = 1.2 I saw her.\n" + "\n".join(rows) + "\n\n"
+    return "\n".join([f"# text = 1.2 I saw {token}", *rows, *words, "", ""])
+
+
+def test_graphs_of_another_tree_are_left_out() -> None:
+    text = with_rows(
+        "her.", "3\ther\t_\t_\t_\t_\t2\tobj\t2:obj\t_", "4\t.\t_\t_\t_\t_\t2\tpunct\t2:punct\t_"
+    )
     for end in ("\n", "\r\n"):
         own = text.replace("\n", end)
         (sentence,) = read(own)
@@ -46,15 +51,10 @@ def test_graphs_of_another_tree_are_left_out() -> None:
 
 
 def test_another_tree_changes_the_words_that_differ() -> None:
-    rows = (
-        "1\tI\t_\t_\t_\t_\t2\tnsubj\t2:nsubj|2.1:nsubj\tX=1",
-        "2\tsaw\t_\t_\t_\t_\t0\troot\t0:root\t_",
-        "2.1\tsaw\t_\t_\t_\t_\t_\t_\t2:conj\tCopyOf=2",
-        "3-4\tatit.\t_\t_\t_\t_\t_\t_\t_\t_",
-        "3\tat\t_\t_\t_\t_\t2\tcase\t_\t_",
+    text = with_rows(
+        "atit.", "3\tat\t_\t_\t_\t_\t2\tcase\t_\t_",
         "4\tit\t_\t_\t_\t_\t2\tobl\t2.1:conj|2:obl:at\t_",
-    )
-    text = "# text = I saw atit\n" + "\n".join(rows) + "\n\n"
+    )  # fmt: skip
     for end in ("\n", "\r\n"):
         (sentence,) = read(text.replace("\n", end))
         same = with_tree(sentence, sentence.heads, sentence.deprels)
