@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ProblemError
-from bbparse.problem import FIELDS, Problem
-from tests.problem.helpers import three_words, two_words
+from bbparse.problem import FIELDS, Problem, Solution
+from tests.problem.helpers import SOLUTION, three_words, two_words
 
 
 def test_arrays_are_converted_copied_and_read_only() -> None:
@@ -45,6 +45,18 @@ def test_parts_of_other_arrays_may_be_given() -> None:
 GSIB = {"gsib_grand": [2], "gsib_head": [1], "gsib_inner": [-1], "gsib_outer": [3]}
 
 
+def factors(ptr: list[int], arcs: list[int], scores: list[float]) -> dict[str, Any]:
+    return {"factor_ptr": ptr, "factor_arcs": arcs, "factor_score": scores}
+
+
+def counts(ptr: list[int], arcs: list[int], scores: list[float]) -> dict[str, Any]:
+    return {"count_ptr": ptr, "count_arcs": arcs, "count_score": scores}
+
+
+def siblings(*columns: list[int]) -> dict[str, Any]:
+    return dict(zip(("sib_head", "sib_inner", "sib_outer", "sib_score"), columns))
+
+
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"n_words": 0}, "n_words is 0, expected 1..32000"),
     ({"n_words": True}, "n_words is True, expected an integer"),
@@ -66,17 +78,13 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"arc_head": [0, 0, 1, 0]}, "arc_mod[3] repeats the arc 0 -> 1 of arc_mod[0]"),
     ({"arc_label": [0, 0, 1]}, "arc_label has 3 elements, expected 4"),
     ({"arc_label": [0, -1, 1, 1]}, "arc_label[1] is -1, expected 0.."),
-    (
-        {"arc_head": [0, 0, 1, 0], "arc_label": [3, 0, 1, 3]},
-        "arc_mod[3] repeats the arc 0 -> 1 with label 3 of arc_mod[0]",
-    ),
+    ({"arc_head": [0, 0, 1, 0], "arc_label": [3, 0, 1, 3]},
+     "arc_mod[3] repeats the arc 0 -> 1 with label 3 of arc_mod[0]"),
     ({"arc_score": [1, 2, math.nan, 3]}, "arc_score[2] is nan, expected a finite number"),
     ({"arc_score": [1, 2, 3, math.inf]}, "arc_score[3] is inf, expected a finite number"),
     ({"arc_score": [1, 2, 3, -math.inf]}, "arc_score[3] is -inf, expected a finite number (leave"),
-    (
-        {"arc_score": [1, 2, 3, -1.7e308]},
-        "arc_score[3] is -1.7e+308, expected a finite number of magnitude <= 1e+100 (leave",
-    ),
+    ({"arc_score": [1, 2, 3, -1.7e308]},
+     "arc_score[3] is -1.7e+308, expected a finite number of magnitude <= 1e+100 (leave"),
     ({"arc_score": [1, 2, 3, 1j]}, "arc_score has dtype complex128, expected real numbers"),
     ({"arc_score": ["1", "2", "3", "4"]}, "arc_score has dtype <U1, expected real numbers"),
     ({"arc_state": [0, 2, 0, 0]}, "arc_state[1] is 2, expected -1..1"),
@@ -89,119 +97,59 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"quantum": 2.0}, "arc_score[0] is 1.0, expected a multiple of quantum = 2.0"),
     ({"quantum": [1.0]}, "quantum has shape (1,), expected 0 dimensions"),
     ({"sib_head": [0], "sib_inner": [1], "sib_outer": [2]}, "sib_score has 0 elements, expected 1"),
-    (
-        {"sib_head": [0], "sib_inner": [2], "sib_outer": [1], "sib_score": [1]},
-        "sib_inner[0] is 2, expected -1 or a word strictly between sib_head[0] = 0 and"
-        " sib_outer[0] = 1",
-    ),
-    (
-        {"sib_head": [2], "sib_inner": [0], "sib_outer": [1], "sib_score": [1]},
-        "sib_inner[0] is 0, expected -1 or",
-    ),
-    (
-        {"sib_head": [0, 0], "sib_inner": [-1, -1], "sib_outer": [2, 2], "sib_score": [1, 2]},
-        "sib_score[1] scores the part (0, -1, 2) of sib_score[0] again",
-    ),
-    (
-        {"sib_head": [1], "sib_inner": [-1], "sib_outer": [1], "sib_score": [1]},
-        "sib_outer[0] is 1, the same word as sib_head[0]",
-    ),
-    (
-        {"gc_grand": [0], "gc_head": [0], "gc_mod": [1], "gc_score": [1]},
-        "gc_head[0] is 0, expected 1..2",
-    ),
-    (
-        {"gc_grand": [1], "gc_head": [2], "gc_mod": [1], "gc_score": [1]},
-        "gc_mod[0] is 1, the same word as gc_grand[0]",
-    ),
-    (
-        {"ogc_grand": [0], "ogc_head": [2], "ogc_mod": [1], "ogc_score": [-math.inf]},
-        "ogc_score[0] is -inf, expected a finite number (use a factor)",
-    ),
+    (siblings([0], [2], [1], [1]),
+     "sib_inner[0] is 2, expected -1 or a word strictly between sib_head[0] = 0 and sib_outer"),
+    (siblings([2], [0], [1], [1]), "sib_inner[0] is 0, expected -1 or"),
+    (siblings([0, 0], [-1, -1], [2, 2], [1, 2]),
+     "sib_score[1] scores the part (0, -1, 2) of sib_score[0] again"),
+    (siblings([1], [-1], [1], [1]), "sib_outer[0] is 1, the same word as sib_head[0]"),
+    ({"gc_grand": [0], "gc_head": [0], "gc_mod": [1], "gc_score": [1]},
+     "gc_head[0] is 0, expected 1..2"),
+    ({"gc_grand": [1], "gc_head": [2], "gc_mod": [1], "gc_score": [1]},
+     "gc_mod[0] is 1, the same word as gc_grand[0]"),
+    ({"ogc_grand": [0], "ogc_head": [2], "ogc_mod": [1], "ogc_score": [-math.inf]},
+     "ogc_score[0] is -inf, expected a finite number (use a factor)"),
     ({"factor_ptr": []}, "factor_ptr is empty"),
     ({"factor_ptr": [1]}, "factor_ptr[0] is 1, expected 0"),
     ({"factor_ptr": [0, 2]}, "factor_score has 0 elements, expected 1: one fewer than factor_ptr"),
-    (
-        {"factor_ptr": [0, 1], "factor_arcs": [0], "factor_score": [1]},
-        "factor_ptr[1] is 1: factor 0 has 1 arcs, expected at least 2",
-    ),
-    (
-        {"factor_ptr": [0, 0], "factor_arcs": [], "factor_score": [1]},
-        "factor_ptr[1] is 0: factor 0 has 0 arcs",
-    ),
-    (
-        {"factor_ptr": [0, 2, 1], "factor_arcs": [0, 2], "factor_score": [1, 1]},
-        "factor_ptr[2] is 1, expected 4..2 after factor_ptr[1] = 2",
-    ),
-    (
-        {"factor_ptr": [0, 9], "factor_arcs": [0, 2], "factor_score": [1]},
-        "factor_ptr[1] is 9, expected 2..2",
-    ),
-    (
-        {"factor_ptr": [0, 2], "factor_arcs": [0, 2, 1], "factor_score": [1]},
-        "factor_ptr[1] is 2, expected 3: the number of elements of factor_arcs",
-    ),
-    (
-        {"factor_ptr": [0, 2], "factor_arcs": [0, 4], "factor_score": [1]},
-        "factor_arcs[1] is 4, expected 0..3",
-    ),
-    (
-        {"factor_ptr": [0, 2], "factor_arcs": [0, -1], "factor_score": [1]},
-        "factor_arcs[1] is -1, expected 0..3",
-    ),
-    (
-        {"factor_ptr": [0, 2, 4], "factor_arcs": [0, 2, 3, 3], "factor_score": [1, 1]},
-        "factor_arcs[3] is 3, an arc its factor has already",
-    ),
-    (
-        {"factor_ptr": [0, 2], "factor_arcs": [0, 2], "factor_score": [math.inf]},
-        "factor_score[0] is inf, expected a finite number or -inf",
-    ),
+    (factors([0, 1], [0], [1]), "factor_ptr[1] is 1: factor 0 has 1 arcs, expected at least 2"),
+    (factors([0, 0], [], [1]), "factor_ptr[1] is 0: factor 0 has 0 arcs"),
+    (factors([0, 2, 1], [0, 2], [1, 1]),
+     "factor_ptr[2] is 1, expected 4..2 after factor_ptr[1] = 2"),
+    (factors([0, 9], [0, 2], [1]), "factor_ptr[1] is 9, expected 2..2"),
+    (factors([0, 2], [0, 2, 1], [1]),
+     "factor_ptr[1] is 2, expected 3: the number of elements of factor_arcs"),
+    (factors([0, 2], [0, 4], [1]), "factor_arcs[1] is 4, expected 0..3"),
+    (factors([0, 2], [0, -1], [1]), "factor_arcs[1] is -1, expected 0..3"),
+    (factors([0, 2, 4], [0, 2, 3, 3], [1, 1]),
+     "factor_arcs[3] is 3, an arc its factor has already"),
+    (factors([0, 2], [0, 2], [math.inf]),
+     "factor_score[0] is inf, expected a finite number or -inf"),
     ({"count_ptr": []}, "count_ptr is empty, expected one element more than count factors"),
     ({"count_ptr": [1]}, "count_ptr[0] is 1, expected 0"),
     ({"count_ptr": [[0]]}, "count_ptr has shape (1, 1), expected one dimension"),
-    (
-        {"count_ptr": [0, 0], "count_score": [1]},
-        "count_ptr[1] is 0: count factor 0 has 0 arcs, expected at least 1",
-    ),
-    (
-        {"count_ptr": [0, 1, 0], "count_arcs": [0]},
-        "count_ptr[2] is 0, expected 2..1 after count_ptr[1] = 1",
-    ),
-    (
-        {"count_ptr": [0, 1], "count_arcs": [0, 1], "count_score": [0, 0]},
-        "count_ptr[1] is 1, expected 2: the number of elements of count_arcs",
-    ),
+    ({"count_ptr": [0, 0], "count_score": [1]},
+     "count_ptr[1] is 0: count factor 0 has 0 arcs, expected at least 1"),
+    ({"count_ptr": [0, 1, 0], "count_arcs": [0]},
+     "count_ptr[2] is 0, expected 2..1 after count_ptr[1] = 1"),
+    (counts([0, 1], [0, 1], [0, 0]),
+     "count_ptr[1] is 1, expected 2: the number of elements of count_arcs"),
     ({"count_ptr": [0, 1], "count_arcs": [4]}, "count_arcs[0] is 4, expected 0..3"),
     ({"count_ptr": [0, 2], "count_arcs": [1, 1]}, "count_arcs[1] is 1, an arc its factor has"),
     ({"count_arcs": [1.5]}, "count_arcs has dtype float64, expected integers"),
-    (
-        {"count_ptr": [0, 2], "count_arcs": [0, 1], "count_score": [0, 0]},
-        "count_score has 2 elements, expected 3 = count_score_ptr[1]",
-    ),
-    (
-        {"count_ptr": [0, 1], "count_arcs": [0], "count_score_ptr": [0], "count_score": [0, 0]},
-        "count_score_ptr has 1 elements, expected 2 as in count_ptr",
-    ),
+    (counts([0, 2], [0, 1], [0, 0]), "count_score has 2 elements, expected 3 = count_score_ptr[1]"),
+    ({**counts([0, 1], [0], [0, 0]), "count_score_ptr": [0]},
+     "count_score_ptr has 1 elements, expected 2 as in count_ptr"),
     ({"count_score_ptr": [1], "count_score": [0]}, "count_score_ptr[0] is 1, expected 0"),
-    (
-        {"count_ptr": [0, 1], "count_arcs": [0], "count_score_ptr": [0, 1], "count_score": [0]},
-        "count_score_ptr[1] is 1, expected 2: count factor 0 has 1 arcs",
-    ),
+    ({**counts([0, 1], [0], [0]), "count_score_ptr": [0, 1]},
+     "count_score_ptr[1] is 1, expected 2: count factor 0 has 1 arcs"),
     ({"count_score": [0]}, "count_score has 1 elements, expected 0 = count_score_ptr[0]"),
-    (
-        {"count_ptr": [0, 1], "count_arcs": [0], "count_score": [0, math.nan]},
-        "count_score[1] is nan, expected a finite number or -inf",
-    ),
-    (
-        {"count_ptr": [0, 1], "count_arcs": [0], "count_score": [-math.inf, 2e100]},
-        "count_score[1] is 2e+100, expected a finite number or -inf of magnitude <= 1e+100",
-    ),
-    (
-        {"quantum": 1.0, "count_ptr": [0, 1], "count_arcs": [0], "count_score": [1, 0.5]},
-        "count_score[1] is 0.5, expected a multiple of quantum = 1.0",
-    ),
-]
+    (counts([0, 1], [0], [0, math.nan]), "count_score[1] is nan, expected a finite number or -inf"),
+    (counts([0, 1], [0], [-math.inf, 2e100]),
+     "count_score[1] is 2e+100, expected a finite number or -inf of magnitude <= 1e+100"),
+    ({"quantum": 1.0, "count_ptr": [0, 1], "count_arcs": [0], "count_score": [1, 0.5]},
+     "count_score[1] is 0.5, expected a multiple of quantum = 1.0"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fields", "message"), FAULTS, ids=[m[:50] for _, m in FAULTS])
@@ -241,3 +189,25 @@ def test_repeats_are_found_among_many() -> None:
     place = order.index((3, 7))
     with pytest.raises(ProblemError, match=rf"arc_mod\[1600\] repeats .* of arc_mod\[{place}\]"):
         Problem(40, [*head, 3], [*mod, 7], np.zeros(len(head) + 1))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"heads": [[-1, 0, 1]]}, "heads has 1 elements, expected 2 as in scores"),
+        ({"heads": [[-1, 0], [-1, 0]]}, "arcs has shape (2, 2), expected (2, 1)"),
+        ({"heads": [[0, 0, 1], [-1, 2, 0]]}, "heads[0, 0] is 0, expected -1"),
+        ({"heads": [[-1, 0, 1], [-1, 3, 0]]}, "heads[1, 1:][0] is 3, expected 0..2"),
+        ({"arcs": [[0, 2], [-3, 1]]}, "arcs[1][0] is -3"),
+        ({"scores": [3.0, 4.0]}, "scores[1] is 4.0, expected at most scores[0] = 3.0"),
+        ({"scores": [3.0, math.nan]}, "scores[1] is nan"),
+        ({"upper_bounds": [3.0, math.nan]}, "upper_bounds[1] is nan"),
+        ({"proved": [1, 0]}, "proved has dtype int64"),
+        ({"status": "done"}, "status is 'done', expected one of optimal, gap, time_limit"),
+        ({"stats": {"nodes": "3"}}, "stats['nodes'] is '3', expected a number"),
+    ],
+)
+def test_faults_of_solutions(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProblemError) as caught:
+        Solution(**{**SOLUTION, **fields})
+    assert message in str(caught.value)
