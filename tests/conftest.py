@@ -1,8 +1,7 @@
-"""Settings of hypothesis, the budget of long random runs, and who runs which tests when."""
+"""Settings of hypothesis, the toy model, and who runs which tests when."""
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -22,18 +21,6 @@ settings.load_profile("default")
 # those that interrupt something would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture
-def fuzz_seconds() -> float:
-    """Seconds that one test marked fuzz may take: BBPARSE_FUZZ_SECONDS, 60 if it is not set."""
-    return float(os.environ.get("BBPARSE_FUZZ_SECONDS", "60"))
-
-
-@pytest.fixture
-def fuzz_seed() -> int:
-    """Seed of tests marked fuzz: BBPARSE_FUZZ_SEED, 1 if it is not set."""
-    return int(os.environ.get("BBPARSE_FUZZ_SEED", "1"))
 
 
 @pytest.fixture(scope="session")

@@ -46,11 +46,12 @@ class Case:
         return np.random.default_rng((*self.seed, 1))
 
 
-def draw(seed: int, index: int) -> Case:
-    """The case of this number."""
+def draw(seed: int, index: int, only: str = "") -> Case:
+    """The case of this number; of one kind ``only``, or of any."""
     rng = np.random.default_rng((seed, index))
     kinds, shares = zip(*KIND_SHARES.items())
     kind = str(rng.choice(kinds, p=np.array(shares) / sum(shares)))
+    kind = only or kind
     if kind in ("agree", "rules"):
         return Case(kind, (seed, index))
     if kind == "large":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,14 @@ from bbparse.problem.parts import FIELDS
 from bbparse.solving.solve import solve
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw
+from tests.fuzz.run import Notes
 from tests.fuzz.shrink import code, shrink, verdict
 from tests.oracles.forest import forest, forest_of
+from tests.search.helpers import SETTINGS
 
 #: No other run has this one.
 SEED = 400
+PROGRAM = {"method": "ilp", "backbone": None}
 
 
 @pytest.mark.parametrize("first", range(0, 800, 100))
@@ -29,6 +34,43 @@ def test_nothing_is_wrong(first: int) -> None:
         if (said := verdict(draw(SEED, index)))
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def wrong_ones(cases: Iterable[Case], notes: Notes) -> list[str]:
+    """What is wrong with each that is not as it must be; ``notes`` counts what was met."""
+    found = ((case, verdict(case, notes)) for case in cases)
+    return [f"{case.seed}: {said}: {code(case)}" for case, said in found if said]
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "options", "met"),
+    [
+        ("batch", 150, {}, ""), ("batch", 12, PROGRAM, ""), ("ilp", 80, {}, "optimal"),
+        ("pricing", 150, {}, "optimal"), ("gap", 100, {}, "gap"), ("limit", 100, {}, "node_limit"),
+        ("proof", 200, {}, "lie: infeasible"), ("proof", 15, PROGRAM, "optimal"),
+        ("large", 40, {}, "large: search: optimal"),
+    ],
+)  # fmt: skip
+def test_more_of_a_kind(kind: str, count: int, options: dict[str, Any], met: str) -> None:
+    notes: Notes = Counter()
+    cases = (draw(SEED + 1, index, kind) for index in range(count))
+    asked = (dataclasses.replace(one, options={**one.options, **options}) for one in cases)
+    assert not wrong_ones(asked, notes)
+    assert not met or notes[met] > 5
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_all_kinds(name: str) -> None:
+    """Limits and gaps among them, which end a weak search early."""
+    notes: Notes = Counter()
+    limits: list[dict[str, Any]] = [{}, {}, {"node_limit": 4}, {"gap": 0.1}]
+    cases = []
+    for index in range(240):
+        case = draw(SEED + 2, index, "search")
+        options = {**case.options, "settings": SETTINGS[name], **limits[index % 4]}
+        cases.append(dataclasses.replace(case, options=options))
+    assert not wrong_ones(cases, notes)
+    assert name != "branching only" or min(notes["node_limit"], notes["gap"]) > 1
 
 
 def test_a_case_depends_on_its_numbers_alone() -> None:

@@ -1,9 +1,9 @@
-"""Price and cut: against enumeration and the integer program, at limits, and without HiGHS."""
+"""Price and cut: against the integer program, at limits, out of proportion; its cuts."""
 
 from __future__ import annotations
 
 import sys
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from bbparse.errors import BBParseError, ProblemError
 from bbparse.highs import Linear, LinearAnswer
 from bbparse.ilp import solve_ilp
 from bbparse.pricing import GivenColumns, PricingSettings, price_and_cut
+from bbparse.pricing.points import broken_sets, broken_spans
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
-from tests.oracles.enumerate import enumerate_trees
+from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree
 from tests.solutions import check_trees, spread
-from tests.strategies import all_parts, random_problem
+from tests.solving.test_proportion import check
+from tests.strategies import all_parts
 
 SETS = (
     ("ArcGP", "GPArc", "OneGP", "NoGP"), ("OneGP", "GPArc"), ("ArcGP", "GPArc"), ("OneGP", "NoGP"),
@@ -40,7 +42,7 @@ def with_triples(rng: np.random.Generator, n: int, **options: Any) -> Problem:
     )  # fmt: skip
 
 
-def check(p: Problem, k: int, settings: PricingSettings = SETTINGS[0]) -> None:
+def compare(p: Problem, k: int, settings: PricingSettings = SETTINGS[0]) -> None:
     """The k best scores, to the tolerance, and a bound that is none too low."""
     s, expected = price_and_cut(p, k, settings=settings), enumerate_trees(p)
     check_trees(p, s)
@@ -53,29 +55,12 @@ def check(p: Problem, k: int, settings: PricingSettings = SETTINGS[0]) -> None:
         assert s.stats["root_bound"] >= best[0] - 1e-12 * spread(p)
 
 
-def random_case(rng: np.random.Generator) -> None:
-    if rng.random() < 0.6:
-        p = random_problem(
-            rng, max_words=6, projective=False, parts=("gc",), max_factors=0, labelled=False
-        )
-    else:
-        p = random_problem(rng, max_words=6, max_counts=3)
-    settings = SETTINGS[int(rng.integers(len(SETTINGS)))]
-    check(p, int(rng.choice([1, 1, 2, 5])), settings if rng.random() < 0.5 else PricingSettings())
-
-
-def test_random_problems_agree_with_enumeration() -> None:
-    rng = np.random.default_rng(171)
-    for _ in range(200):
-        random_case(rng)
-
-
 @pytest.mark.parametrize("seed", [1233, 1298, 1592, 1743, 1760])
 def test_triples_priced_in_a_closed_node_are_there_in_the_others(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, single_root = int(rng.integers(4, 6)), bool(rng.integers(2))
     p = with_triples(rng, n, single_root=single_root, projective=bool(rng.random() < 0.2))
-    check(p, 10, PricingSettings())
+    compare(p, 10, PricingSettings())
 
 
 @pytest.mark.parametrize("gap", [1e-9, 1e-2, 0.1])
@@ -246,3 +231,93 @@ def test_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
     p = with_triples(np.random.default_rng(180), 4)
     with pytest.raises(BBParseError, match=r"not installed: pip install 'bbparse\[ilp\]'"):
         solve(p, method="price-and-cut")
+
+
+def entering(weight: np.ndarray, inside: np.ndarray) -> float:
+    return float(weight[np.ix_(~inside, inside)].sum())
+
+
+def test_sets_are_found_where_there_are_any() -> None:
+    rng = np.random.default_rng(181)
+    found = 0
+    for _ in range(200):
+        n = int(rng.integers(1, 6))
+        weight = rng.random((n + 1, n + 1)) * (rng.random((n + 1, n + 1)) < 0.5)
+        np.fill_diagonal(weight, 0.0)
+        weight[:, 0] = 0.0
+        weight[:, 1:] /= np.maximum(weight[:, 1:].sum(axis=0), 1e-9)
+        sets = broken_sets(weight)
+        every = [
+            np.isin(np.arange(n + 1), chosen)
+            for size in range(1, n + 1)
+            for chosen in combinations(range(1, n + 1), size)
+        ]
+        least = min(entering(weight, inside) for inside in every)
+        assert bool(len(sets)) == (least < 1.0 - 1e-6)
+        for inside in sets:
+            found += 1
+            assert not inside[0]
+            assert entering(weight, inside) < 1.0 - 1e-6
+        if len(sets):
+            assert least <= min(entering(weight, inside) for inside in sets) + 1e-9
+    assert found > 50
+
+
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_spans_are_broken_by_crossing_arcs_only(n: int) -> None:
+    for rest in product(range(n + 1), repeat=n):
+        heads = [-1, *rest]
+        if any(heads[m] == m for m in range(1, n + 1)) or not is_tree(heads):
+            continue
+        weight = np.zeros((n + 1, n + 1))
+        weight[rest, range(1, n + 1)] = 1.0
+        assert (next(broken_spans(weight), None) is None) == is_projective(heads)
+
+
+METHODS = ("price-and-cut", "ilp")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("mask", [-1e3, -1e6, -1e9, -1e14, float(np.finfo(np.float32).min)])
+def test_masks_hide_nothing(mask: float, scale: float, method: str) -> None:
+    rng = np.random.default_rng(184)
+    scores = rng.normal(size=(6, 6)) * 1e-3 * scale
+    scores[rng.random(scores.shape) < 0.2] = mask
+    p = Problem.from_arc_scores(scores, projective=False)
+    p = p.with_factors([([(0, 2), (4, 5)], mask), ([(2, 3), (2, 4)], 1e-3 * scale)])
+    for k in (1, 4):
+        check(p, solve(p, k_best=k, method=method), k)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_penalty_that_no_tree_pays(method: str) -> None:
+    options = {"projective": False, "single_root": False}
+    both_heads = Problem(
+        3, [0, 0, 1, 2], [1, 2, 3, 1], [0.0, 0.0, 0.0, 1.0],
+        factor_ptr=[0, 2], factor_arcs=[0, 3], factor_score=[-1e20], **options,
+    )  # fmt: skip
+    outermost = Problem(
+        4, [1, 0, 2, 0, 2, 4], [2, 2, 3, 4, 4, 1], [0.0, 0.0, 0.0, 0.0, 7e-7, 0.0],
+        ogc_grand=[1, 0], ogc_head=[2, 4], ogc_mod=[4, 1], ogc_score=[-1e4, 2e-6], **options,
+    )  # fmt: skip
+    labels = Problem(
+        4, [1, 0, 0, 1, 4, 4, 1], [2, 1, 1, 3, 3, 1, 4], [0.0, 0.0, 0.03, 0.0, 0.02, -1e14, 0.0],
+        arc_label=[2, 0, 2, 2, 1, 0, 2], **options,
+    )  # fmt: skip
+    for p, best in ((both_heads, 1.0), (outermost, 2e-6), (labels, 0.05)):
+        s = solve(p, method=method)
+        assert s.status == "optimal"
+        assert s.scores.tolist() == pytest.approx([best])
+
+
+def test_price_and_cut_by_itself_claims_no_more_than_its_tolerance() -> None:
+    p = Problem(
+        4, [1, 0, 0, 1, 4, 4, 1], [2, 1, 1, 3, 3, 1, 4], [0.0, 0.0, 0.03, 0.0, 0.02, -1e14, 0.0],
+        arc_label=[2, 0, 2, 2, 1, 0, 2], arc_state=[0, 0, 0, 1, 0, 0, 0],
+        projective=False, single_root=False,
+    )  # fmt: skip
+    settings = PricingSettings(("OneGP", "GPArc"), connectivity="flow", raised=False)
+    s = price_and_cut(p, settings=settings)
+    assert s.status == "gap" and not s.proved[0] and s.upper_bounds[0] >= 0.03
+    assert solve(p, method="price-and-cut").scores.tolist() == pytest.approx([0.03])

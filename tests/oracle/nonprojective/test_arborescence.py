@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import product
 from typing import Any
 
@@ -100,11 +99,3 @@ def test_ties_take_the_first_arc() -> None:
     tree, reduced = np.zeros(2, np.int32), np.zeros(4)
     assert best_arborescence(ptr, head, np.zeros(4), True, tree, reduced, np.zeros(1)) == 0.0
     assert tree.tolist() == [0, 2]
-
-
-@pytest.mark.fuzz
-def test_long_run(fuzz_seconds: float, fuzz_seed: int) -> None:
-    rng = np.random.default_rng(fuzz_seed)
-    end = time.monotonic() + fuzz_seconds
-    while time.monotonic() < end:
-        check(rng)
