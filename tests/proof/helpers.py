@@ -85,14 +85,10 @@ def without_node(solution: Solution, node: int) -> Solution:
     sizes = np.diff(proof.node_ptr)
     kept = np.ones(len(sizes), bool)
     kept[node] = False
-    return changed(
-        solution,
-        node_kind=proof.node_kind[kept],
-        node_bound=proof.node_bound[kept],
-        node_vector=proof.node_vector[kept],
-        node_ptr=np.concatenate([[0], np.cumsum(sizes[kept])]),
-        node_arcs=proof.node_arcs[np.repeat(kept, sizes)],
-    )
+    names = ("node_kind", "node_bound", "node_vector")
+    fields = {name: getattr(proof, name)[kept] for name in names}
+    fields["node_ptr"] = np.concatenate([[0], np.cumsum(sizes[kept])])
+    return changed(solution, node_arcs=proof.node_arcs[np.repeat(kept, sizes)], **fields)
 
 
 def refused(p: Problem, solution: Solution, *words: str) -> None:

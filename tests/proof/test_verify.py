@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -97,15 +98,9 @@ def test_removed_clause_arc_and_flipped_kind() -> None:
                 kinds = with_element(proof.node_kind, node, TREE)
                 refused(p, changed(solution, node_kind=kinds), "leaf")
         for node in np.flatnonzero(proof.node_kind == TREE):
-            refused(
-                p,
-                changed(
-                    solution,
-                    node_kind=with_element(proof.node_kind, node, EMPTY),
-                    node_bound=with_element(proof.node_bound, node, -np.inf),
-                ),
-                "is not empty",
-            )
+            kinds = with_element(proof.node_kind, node, EMPTY)
+            bounds = with_element(proof.node_bound, node, -np.inf)
+            refused(p, changed(solution, node_kind=kinds, node_bound=bounds), "is not empty")
 
 
 def test_all_trees_said_to_be_none() -> None:
@@ -284,52 +279,40 @@ def test_changed_factor_weight_even_under_the_right_name() -> None:
     assert met > 30
 
 
+def nodes(*kinds: int, arcs: Sequence[int] = (), **changes: Any) -> dict[str, Any]:
+    """The fields of a proof of nodes, the first of which asks for some arcs."""
+    few = {"node_bound": [0.0] * len(kinds), "node_vector": [-1] * len(kinds)}
+    ptr = [0] + [len(arcs)] * len(kinds)
+    return {"node_kind": kinds, "node_ptr": ptr, "node_arcs": np.array(arcs, int), **few, **changes}
+
+
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"node_kind": [7]}, "unknown kind 7"),
-        ({"node_kind": [SPLIT]}, "splits on no arc"),
-        ({"node_kind": [SPLIT], "node_ptr": [0, 1], "node_arcs": [999]}, "does not exist"),
-        ({"node_kind": [SPLIT], "node_ptr": [0, 1], "node_arcs": [-1]}, "does not exist"),
-        ({"node_kind": [SPLIT], "node_ptr": [0, 1], "node_arcs": [0]}, "do not cover all trees"),
-        ({"node_kind": [EMPTY], "node_ptr": [0, 1], "node_arcs": [0]}, "asks for arcs"),
-        ({"node_kind": [EMPTY]}, "its bound is not -inf"),
-        ({"node_kind": [EMPTY], "node_bound": [-np.inf]}, "is not empty"),
-        ({"node_kind": [BOUND], "node_bound": [-99.0]}, "no row -1"),
-        ({"node_kind": [BOUND], "node_bound": [-99.0], "node_vector": [9]}, "no row 9"),
-        ({"node_kind": [BOUND], "node_bound": [np.nan]}, "is above"),
-        ({"node_kind": [TREE]}, "are left, not one tree"),
-        (
-            {
-                "node_kind": [SPLIT, SPLIT, EMPTY, EMPTY, EMPTY],
-                "node_ptr": [0, 2, 3, 3, 3, 3],
-                "node_arcs": [0, 1, 2],
-                "node_bound": [0.0] * 5,
-                "node_vector": [-1] * 5,
-            },
-            "below a choice of several arcs",
-        ),
-        (
-            {
-                "node_kind": [EMPTY, EMPTY],
-                "node_ptr": [0, 0, 0],
-                "node_bound": [0.0] * 2,
-                "node_vector": [-1] * 2,
-            },
-            "not -inf",
-        ),
-        ({"factor_multipliers": np.zeros((0, 1))}, "columns"),
+        (nodes(7), "unknown kind 7"),
+        (nodes(SPLIT), "splits on no arc"),
+        (nodes(SPLIT, arcs=[999]), "does not exist"),
+        (nodes(SPLIT, arcs=[-1]), "does not exist"),
+        (nodes(SPLIT, arcs=[0]), "do not cover all trees"),
+        (nodes(EMPTY, arcs=[0]), "asks for arcs"),
+        (nodes(EMPTY), "its bound is not -inf"),
+        (nodes(EMPTY, node_bound=[-np.inf]), "is not empty"),
+        (nodes(BOUND, node_bound=[-99.0]), "no row -1"),
+        (nodes(BOUND, node_bound=[-99.0], node_vector=[9]), "no row 9"),
+        (nodes(BOUND, node_bound=[np.nan]), "is above"),
+        (nodes(TREE), "are left, not one tree"),
+        (nodes(SPLIT, SPLIT, EMPTY, EMPTY, EMPTY, arcs=[0, 1, 2], node_ptr=[0, 2, 3, 3, 3, 3]),
+         "below a choice of several arcs"),
+        (nodes(EMPTY, EMPTY), "not -inf"),
+        (nodes(EMPTY, factor_multipliers=np.zeros((0, 1))), "columns"),
     ],
-)
+)  # fmt: skip
 def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
     p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
     trees = [(p.score([0, 3, 3, 0]), tuple(_arcs(p, [3, 3, 0])))]
-    values: dict[str, Any] = {
-        "node_kind": [EMPTY], "node_ptr": [0, 0], "node_arcs": np.zeros(0, np.int32),
-        "node_bound": [0.0], "node_vector": [-1], "factor_multipliers": np.zeros((0, 0)),
-        "count_multipliers": np.zeros((0, 0)), "pair_multipliers": np.zeros((0, 0)),
-    }  # fmt: skip
-    arrays = {name: np.array(value) for name, value in {**values, **changes}.items()}
+    names = ("factor_multipliers", "count_multipliers", "pair_multipliers")
+    values = {**dict.fromkeys(names, np.zeros((0, 0))), **changes}
+    arrays = {name: np.array(value) for name, value in values.items()}
     proof = Proof(digest(p), 1, **arrays)
     refused(p, solution_of(p, trees, proof=proof), text)
 
