@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bbparse.problem import FIELDS, Problem, Solution
-from tests.oracles.enumerate import Scored
 
 
 def spread(p: Problem) -> float:
@@ -38,14 +37,3 @@ def check_trees(p: Problem, s: Solution) -> None:
     assert (s.upper_bounds >= s.scores).all()
     assert (np.diff(s.upper_bounds) <= 0).all()
     dataclasses.replace(s)  # which checks shapes and dtypes
-
-
-def check_optimal(p: Problem, s: Solution, expected: list[Scored], k: int) -> None:
-    """The k best trees, all of them if there are fewer."""
-    check_trees(p, s)
-    assert s.status == ("optimal" if expected else "infeasible")
-    assert len(s) == min(k, len(expected))
-    assert s.proved.all()
-    assert s.scores.tolist() == pytest.approx(
-        [score for score, _ in expected[:k]], rel=1e-9, abs=1e-14 * spread(p)
-    )
