@@ -7,6 +7,7 @@ import pytest
 
 from bbparse.bounding.multipliers import arc_leads, step_leads
 from bbparse.bounding.state import NodeFactors
+from bbparse.solving.solve import solve
 from tests.bounding.helpers import random_case
 from tests.bounding.test_multipliers import check_feasible
 from tests.oracle.projective.helpers import Charted
@@ -75,3 +76,20 @@ def test_one_factor_over_independent_arcs_is_minimised(weight: float) -> None:
             else:
                 other[0] = -weight * rng.random()
             assert bound(lam) <= bound(other) + 1e-12
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_crossing_trees_with_many_factors_against_enumeration(labelled: bool) -> None:
+    rng = np.random.default_rng(3 + labelled)
+    late = 0
+    for _ in range(25):
+        problem = random_problem(
+            rng, min_words=4, max_words=5, projective=False, labelled=labelled, max_factors=60,
+            max_counts=2, states=False,
+        )  # fmt: skip
+        k = int(rng.choice([1, 1, 3]))
+        expected = [score for score, _ in enumerate_trees(problem)][:k]
+        found = solve(problem, k_best=k, explain=False)
+        late += found.stats.get("dp_calls", 0) > 12
+        assert np.allclose(found.scores, expected, rtol=1e-9, atol=1e-9)
+    assert late > 3

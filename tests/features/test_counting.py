@@ -1,0 +1,173 @@
+"""Families of combs, valency and rare words, by hand and against plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bbparse.factors import FactorCounter, FactorView, check_family, feature_key, tree_batches
+from bbparse.factors.family import describe
+from bbparse.factors.table import mix, salt
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import attribute_hash, attribute_values
+from bbparse_families.combs import BAG, ENDS, MAX_LENGTH, MIN_LENGTH, SEQUENCE, TEMPLATES, Combs
+from bbparse_families.handcrafted import RatherThan
+from bbparse_families.valency import CLASSES, MOST, ModifiersOfKind, Valency
+from tests import toy
+from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
+from tests.features import plain
+from tests.features.test_dense import factors_of, word_text
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 1.0])
+def test_combs_are_the_runs_of_adjacent_modifiers(share: float) -> None:
+    rng = np.random.default_rng(12)
+    for n_words in (1, 3, 5, 9, 15):
+        arcs = random_arcs(rng, n_words, share)
+        view = view_of(random_sentence(rng, n_words), arcs)
+        found = factors_of(Combs().propose(view), view)
+        expected = plain.combs(arcs, n_words, MIN_LENGTH, MAX_LENGTH)
+        assert Counter(found) == Counter(expected)
+
+
+def test_keys_are_equal_exactly_where_templates_read_the_same() -> None:
+    rng = np.random.default_rng(13)
+    text_of: dict[int, tuple[object, ...]] = {}
+    key_of: dict[tuple[object, ...], int] = {}
+    shared = 0
+    for n_words in (6, 9, 14, 14):
+        sentence = random_sentence(rng, n_words)
+        view = view_of(sentence, all_arcs(n_words))
+        batch = Combs().propose(view)
+        for f, comb in enumerate(factors_of(batch, view)):
+            head, mods = comb[0][0], [m for _, m in comb]
+            if mods[-1] < head:
+                place = ("left", mods[-1] == head - 1)
+            else:
+                place = ("right", mods[0] == head + 1)
+            keys = batch.feat_keys[len(TEMPLATES) * f : len(TEMPLATES) * (f + 1)].tolist()
+            for (head_attribute, attribute, kind), key in zip(TEMPLATES, keys):
+                texts = [word_text(sentence, m, attribute) for m in mods]
+                shape: object = {
+                    SEQUENCE: tuple(texts),
+                    BAG: frozenset(Counter(texts).items()),
+                    ENDS: (texts[0], texts[-1], len(texts)),
+                }[kind]
+                text = (head_attribute, attribute, kind, place,
+                        word_text(sentence, head, head_attribute), shape)  # fmt: skip
+                shared += text in key_of
+                assert key_of.setdefault(text, key) == key
+                assert text_of.setdefault(key, text) == text
+    assert shared > 50
+
+
+def sentence(words: str, tags: str, heads: list[int] | None = None) -> Sentence:
+    return Sentence.from_words(words.split(), upos=tags.split(), heads=heads)
+
+
+def keys(*features: object) -> tuple[int, ...]:
+    return tuple(sorted(feature_key("rather-than", feature) for feature in features))
+
+
+def test_the_case_of_the_paper() -> None:
+    """Two times one preposition, in both analyses."""
+    s = sentence("goes by sea Rather than by land", "VERB ADP NOUN ADV ADP ADP NOUN")
+    view = view_of(s, all_arcs(s.n_words))
+    found = describe(RatherThan().propose(view), view)
+    a, rather, than, b = 2, 4, 5, 6
+    penn = tuple(sorted([(a, than), (than, rather), (than, b)]))
+    ud = tuple(sorted([(a, b), (b, rather), (rather, than)]))
+    assert found[penn, keys("penn", ("penn", "ADP"), ("penn", "same word", "ADP"))] == 1
+    assert found[ud, keys("ud", ("ud", "ADP"), ("ud", "same word", "ADP"))] == 1
+    # The nouns are alike in tag only.
+    penn = tuple(sorted([(3, than), (than, rather), (than, 7)]))
+    assert found[penn, keys("penn", ("penn", "NOUN"), ("penn", "same tag", "NOUN"))] == 1
+    assert found.total() == 4
+
+
+@pytest.mark.parametrize(
+    ("heads", "fires"),
+    [
+        ([2, 0, 2, 6, 4, 3], 1),  # Universal Dependencies
+        ([2, 0, 2, 6, 4, 2], 0),
+        ([2, 0, 2, 5, 3, 5], 1),  # Penn Treebank
+    ],
+)
+def test_either_analysis_fires(heads: list[int], fires: int) -> None:
+    s = sentence("he eats fish rather than meat", "PRON VERB NOUN ADV ADP NOUN")
+    assert check_family(RatherThan(), s, [-1, *heads]) == fires
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["rather than meat", "he eats rather than", "rather", "than rather", "meat than rather meat"],
+)
+def test_other_sentences_are_left_alone(words: str) -> None:
+    tags = " ".join({"rather": "ADV", "than": "ADP"}.get(w, "NOUN") for w in words.split())
+    s = sentence(words, tags)
+    view = view_of(s, all_arcs(s.n_words))
+    assert len(RatherThan().propose(view)) == 0
+
+
+HEAD = ("upos", "xpos", "lexpos", "lemma", "verbform")
+
+
+def fired(family: Valency | ModifiersOfKind, view: FactorView, heads: list[int]) -> Counter[int]:
+    numbers: Counter[tuple[int, int, int]] = Counter()
+    for m in range(1, view.n_words + 1):
+        kinds = [i for i, tags in enumerate(CLASSES, 1) if view.upos[m] in tags]
+        if isinstance(family, Valency):
+            kinds = [0]
+        for kind in kinds:
+            if heads[m]:
+                numbers[heads[m], int(m > heads[m]), kind] += 1
+    keys: Counter[int] = Counter()
+    s = view.sentence
+    for (h, side, kind), k in numbers.items():
+        of = attribute_values(
+            s.forms[h - 1], s.lemmas[h - 1], s.upos[h - 1], s.xpos[h - 1], s.feats[h - 1]
+        )
+        for name in HEAD:
+            own = np.uint64(salt(family.name, (name, side, kind, min(k, MOST))))
+            value = np.uint64(attribute_hash(name, of[name]))
+            keys[int(mix(value ^ own))] += 1
+    return keys
+
+
+@pytest.mark.parametrize("cls", [Valency, ModifiersOfKind])
+@pytest.mark.parametrize("seed", range(8))
+def test_cells_say_how_many(cls: type[Valency | ModifiersOfKind], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 14))
+    sentence = random_sentence(rng, n)
+    heads = random_tree(rng, n)
+    family = cls()
+    arcs = sorted({(heads[m], m) for m in range(1, n + 1)} | set(random_arcs(rng, n, 0.4)))
+    view = view_of(sentence, arcs)
+    batch = family.propose_counts(view)
+    assert len(family.propose(view)) == 0
+    flags = np.array(heads)[view.arc_mod] == view.arc_head
+    cells = batch.cells(batch.fired(flags))
+    assert Counter(cells.feat_keys.tolist()) == fired(family, view, heads)
+    check_family(family, sentence, heads, arcs)
+
+
+@pytest.mark.parametrize("cls", [Valency, ModifiersOfKind])
+def test_a_table_leaves_out_what_it_does_not_know(cls: type[Valency | ModifiersOfKind]) -> None:
+    family = cls()
+    counter = FactorCounter()
+    for sentence in toy.sentences()[:10]:
+        counter.add(tree_batches([family], FactorView.of_tree(sentence, [-1, *sentence.heads])))
+    table = counter.table(2)
+    rng = np.random.default_rng(3)
+    sizes = np.zeros(2, np.int64)
+    for sentence in toy.dev_sentences()[:10]:
+        view = view_of(sentence, random_arcs(rng, sentence.n_words, 0.3))
+        every, known = family.propose_counts(view), family.propose_counts(view, table)
+        sizes += len(known), len(every)
+        assert known.scores(table).shape == known.arcs.shape
+        kept = set(table.keys.tolist()) & set(every.feat_keys.tolist())
+        assert kept <= set(known.feat_keys.tolist())
+    assert 0 < sizes[0] < sizes[1]
