@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,19 +43,6 @@ def random_oracle(rng: np.random.Generator, n: int, integers: bool) -> Listed:
     structures = np.unique(rng.random((rng.integers(1, 13), n)) < 0.5, axis=0)
     scores = rng.normal(size=len(structures)) * 3
     return Listed(structures, np.round(scores) if integers else scores)
-
-
-def joint_scores(oracles: list[Listed], shared: list[list[str | None]]) -> Iterator[float]:
-    """Scores of all joint structures."""
-    for chosen in product(*(range(len(oracle.scores)) for oracle in oracles)):
-        value: dict[str, bool] = {}
-        if all(
-            value.setdefault(name, bool(oracle.structures[i, c])) == oracle.structures[i, c]
-            for oracle, names, i in zip(oracles, shared, chosen)
-            for c, name in enumerate(names)
-            if name is not None
-        ):
-            yield sum(float(oracle.scores[i]) for oracle, i in zip(oracles, chosen))
 
 
 def is_oracle(oracle: Oracle) -> Oracle:

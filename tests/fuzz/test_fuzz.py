@@ -48,7 +48,7 @@ def wrong_ones(cases: Iterable[Case], notes: Notes) -> list[str]:
         ("batch", 150, {}, ""), ("batch", 12, PROGRAM, ""), ("ilp", 80, {}, "optimal"),
         ("pricing", 150, {}, "optimal"), ("gap", 100, {}, "gap"), ("limit", 100, {}, "node_limit"),
         ("proof", 200, {}, "lie: infeasible"), ("proof", 15, PROGRAM, "optimal"),
-        ("large", 40, {}, "large: search: optimal"),
+        ("large", 40, {}, "large: search: optimal"), ("agree", 400, {}, "agree: optimal"),
     ],
 )  # fmt: skip
 def test_more_of_a_kind(kind: str, count: int, options: dict[str, Any], met: str) -> None:
