@@ -1,4 +1,4 @@
-"""Losses against enumeration, and against solving without the arc."""
+"""Losses against enumeration and against solving without the arc; what keeping rules costs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 
 from bbparse.deadline import Deadline
 from bbparse.explain import explain, page
-from bbparse.explain.explanation import arc_losses
+from bbparse.explain.explanation import arc_losses, rule_costs
 from bbparse.explain.terms import PARTS
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
+from bbparse.validity.rules import Rules
 from tests import strategies, toy
 from tests.explain.test_trace import hard_problem
 from tests.oracles.enumerate import enumerate_trees
@@ -123,3 +124,28 @@ def test_what_there_is_no_time_for_is_not_known() -> None:
     assert any(t.features for t in whole.terms[0] if t.kind in PARTS)
     assert math.fsum(t.value for t in late.terms[0]) == pytest.approx(late.best.score)
     assert page(late) and late.trees == whole.trees
+
+
+def test_costs_of_rules() -> None:
+    parser, ud, seen = toy.parser(), Rules.load("ud").binding, 0
+    for sentence in toy.dev_sentences():
+        (best,) = parser.parse(sentence, valid="none")
+        costs = rule_costs(parser, sentence, best)
+        (valid,) = parser.parse(sentence)
+        if not costs:
+            assert valid == best
+            continue
+        assert all(cost.cost >= -1e-9 for cost in costs)
+        assert costs[-1].cost >= max(cost.cost for cost in costs) - 1e-9
+        assert abs(best.score - valid.score - costs[-1].cost) < 1e-9
+        assert {cost.name for cost in costs if cost.faults} <= {rule.name for rule in ud.rules}
+        if not seen:
+            text = page(explain(parser, sentence))
+            assert "Not a valid tree" in text and costs[0].name in text
+            assert "Not a valid tree" not in page(explain(parser, sentence, valid="none"))
+            assert not rule_costs(parser, sentence, best, "none")
+            one = Rules(rule for rule in ud.rules if rule.name == costs[0].name)
+            (alone, *_) = rule_costs(parser, sentence, best, one)
+            assert (alone.name, alone.faults, alone.cost) == costs[0][:3]
+        seen += 1
+    assert seen

@@ -1,4 +1,4 @@
-"""Scores and features of parts, against an oracle that knows no tables."""
+"""Scores and features of parts, against an oracle that knows no tables; tables of weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bbparse.problem import Problem
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import LONG, REACH
 from bbparse.scoring.in_trees import arcs_in_trees
-from bbparse.scoring.scorer import PartScorer, difference
+from bbparse.scoring.scorer import PartScorer, aligned_zeros, difference
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import ATTRIBUTES, PAD, encode
 from tests.scoring.reference import (
@@ -376,3 +376,18 @@ def test_long_sentences_keep_likely_arcs_nearby_and_a_tree(n: int, single_root: 
     best = np.argsort(-square[:, 1:], axis=0, kind="stable")[:4]
     assert kept[best, words].all()
     assert (kept.sum(axis=0)[1:] <= 5).all()  # the tree's may be a fifth
+
+
+@pytest.mark.parametrize("size", [1, 15, 1 << 12])
+def test_zeros_start_on_a_line_of_memory(size: int) -> None:
+    zeros = aligned_zeros(size)
+    assert zeros.shape == (size,) and zeros.dtype == np.int32
+    assert zeros.ctypes.data % 64 == 0 and not zeros.any()
+
+
+def test_no_weights_are_narrow() -> None:
+    none = np.zeros(0, np.int64)
+    weights, quantum = narrow_weights(16, none, none, 0.25)
+    assert weights.tolist() == [0] * 16 and weights.dtype == np.int8 and quantum == 0.25
+    weights, _ = narrow_weights(16, np.array([3]), np.array([0]), 0.25)
+    assert not weights.any()
