@@ -17,6 +17,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.tagging import Tagger, TaggerSettings, train_tagger
 from bbparse.text import Tokenizer
 from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.writing import with_columns
 
 DATA = Path(__file__).parent / "data"
 TRAIN = DATA / "small-train.conllu"
@@ -99,6 +100,12 @@ def sentences() -> tuple[Sentence, ...]:
 def dev_sentences() -> tuple[Sentence, ...]:
     """All dev sentences."""
     return tuple(read_conllu(DEV, require_heads=True))
+
+
+def bare(sentence: Sentence) -> Sentence:
+    """A sentence without tags and lemmas."""
+    empty = ["_"] * sentence.n_words
+    return with_columns(sentence, lemmas=empty, upos=empty, xpos=empty, feats=empty)
 
 
 def changed(

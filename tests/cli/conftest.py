@@ -20,14 +20,21 @@ class Done:
     out: str
     err: str
 
-    def complaint(self) -> str:
-        """The one line of an error that the user caused, without the program's name."""
+    def complaint(self, *, alone: bool = True) -> str:
+        """The line of an error that the user caused, without the program's name.
+
+        It stands alone, or comes after what was told before.
+        """
         assert self.code == 2
         lines = self.err.splitlines()
         assert lines, "an error must be told"
         assert [line for line in lines if line.startswith("bbparse: error: ")] == lines[-1:]
         assert "Traceback" not in self.err
+        assert len(lines) == 1 or not alone
         return lines[-1].removeprefix("bbparse: error: ")
+
+
+Run = Callable[..., Done]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -46,8 +53,15 @@ def silent_compiler() -> Iterator[None]:
         yield
 
 
+def succeed(*arguments: str | Path) -> None:
+    """Run a command in this process, for a fixture."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    assert stop.value.code == 0
+
+
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command in this process."""
 
     def command(*arguments: str | Path) -> Done:
@@ -73,8 +87,5 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def model(tmp_path_factory: pytest.TempPathFactory, config: Path) -> Path:
     """A model trained on all of the small treebank; not to be changed."""
     path = tmp_path_factory.mktemp("model") / "toy.model"
-    with pytest.raises(SystemExit) as stop:
-        start = ["train", str(toy.TRAIN), "--config", str(config), "--model", str(path)]
-        main([*start, "--no-text"])
-    assert stop.value.code == 0
+    succeed("train", toy.TRAIN, "--config", config, "--model", path, "--no-text")
     return path

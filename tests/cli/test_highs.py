@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.cli.main import main
 from bbparse.problem import Problem
 from bbparse.treebank import read_conllu
 from tests import toy
+from tests.cli.conftest import succeed
 
 TOML = """
 [model]
@@ -68,9 +68,7 @@ def test_json_alone(method: str, tmp_path: Path) -> None:
 def test_trees_alone(tmp_path: Path) -> None:
     config, model = tmp_path / "toy.toml", tmp_path / "toy.model"
     config.write_text(TOML, encoding="utf-8")
-    with pytest.raises(SystemExit) as stop:
-        main(["train", str(toy.DEV), "--config", str(config), "--model", str(model), "--no-text"])
-    assert stop.value.code == 0
+    succeed("train", toy.DEV, "--config", config, "--model", model, "--no-text")
     lines = output_of("parse", toy.DEV, "--model", model, "--valid", "none").splitlines()
     trees = list(read_conllu(toy.DEV))
     words = [line for line in lines if line.count("\t") == 9]

@@ -6,27 +6,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import click
 import pytest
 
 from bbparse import __version__
 from bbparse.cli import main as main_module
+from bbparse.cli.main import cli
 from bbparse.errors import TreebankError
 from tests import toy
+from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parent.parent.parent
 TELL_OF_COMPILING = main_module._tell_of_compiling.__wrapped__  # other tests have it silent
-
-
-def run(arguments: list[str]) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main_module.main(arguments)
-    assert isinstance(stop.value.code, int)
-    return stop.value.code
 
 
 @pytest.fixture
@@ -44,78 +40,55 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
     return install
 
 
-def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
-    assert __version__ in capsys.readouterr().out
-    assert run(["--help"]) == 0
-    text = capsys.readouterr().out
+def test_version_and_help(run: Run) -> None:
+    done = run("--version")
+    assert done.code == 0 and __version__ in done.out
+    done = run("--help")
+    assert done.code == 0
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    for name, value in vars(main_module).items():
+        if name.startswith("EXIT_"):
+            assert f"| {value} |" in page and f" {value} " in " ".join(done.out.split())
     for name, line in main_module.COMMANDS.items():
-        assert name in text
-        assert line.split()[0] in text
-
-
-def test_every_command_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in main_module.COMMANDS:
-        assert run([name, "--help"]) == 0
-        text = capsys.readouterr().out
+        assert name in done.out and line.split()[0] in done.out
+        text = run(name, "--help").out
         assert f"Usage: bbparse {name}" in text
         _, _, examples = text.partition("\n  Example")
         assert f"    bbparse {name}" in examples, name
 
 
-def complete(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
-) -> list[str]:
-    """What bash offers after a line, whose last word is not finished."""
-    monkeypatch.setenv("COMP_WORDS", line)
-    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-    monkeypatch.setenv(main_module.COMPLETE, "bash_complete")
-    assert run([]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return captured.out.splitlines()
+def test_completion(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    def offered(line: str) -> list[str]:
+        """What bash offers after a line, whose last word is not finished."""
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        monkeypatch.setenv(main_module.COMPLETE, "bash_complete")
+        done = run()
+        assert (done.code, done.err) == (0, "")
+        return done.out.splitlines()
 
-
-def test_completion(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     for shell in ("bash", "zsh", "fish"):
         monkeypatch.setenv(main_module.COMPLETE, f"{shell}_source")
-        assert run([]) == 0
-        assert f"{shell}_complete" in capsys.readouterr().out
-    assert complete(monkeypatch, capsys, "bbparse ev") == ["plain,evaluate"]
-    assert len(complete(monkeypatch, capsys, "bbparse ")) == len(main_module.COMMANDS)
-    assert "plain,--debug" in complete(monkeypatch, capsys, "bbparse --")
-    assert complete(monkeypatch, capsys, "bbparse evaluate --aga") == ["plain,--against"]
-    assert complete(monkeypatch, capsys, "bbparse evaluate a b --by dis") == ["plain,distance"]
-    assert complete(monkeypatch, capsys, "bbparse parse --model en") == ["plain,english"]
-    assert complete(monkeypatch, capsys, "bbparse train t --config u") == ["plain,universal"]
-    assert complete(monkeypatch, capsys, "bbparse parze --m") == [""]
+        done = run()
+        assert done.code == 0 and f"{shell}_complete" in done.out
+    assert len(offered("bbparse ")) == len(main_module.COMMANDS)
+    assert "plain,--debug" in offered("bbparse --")
+    for line, only in (
+        ("ev", "plain,evaluate"), ("evaluate --aga", "plain,--against"),
+        ("evaluate a b --by dis", "plain,distance"), ("parse --model en", "plain,english"),
+        ("train t --config u", "plain,universal"), ("parze --m", ""),
+    ):  # fmt: skip
+        assert offered(f"bbparse {line}") == [only], line
     for line in ("parse in", "parse --model m", "solve p", "verify p s", "train t --dev d",
                  "tune d", "tag t", "explain e", "evaluate g p --against a"):  # fmt: skip
-        word = line.split()[-1]
-        assert complete(monkeypatch, capsys, f"bbparse {line}") == [f"file,{word}"], line
-
-
-def test_exit_statuses_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
-    assert run(["--help"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    for name, value in vars(main_module).items():
-        if name.startswith("EXIT_"):
-            assert f"| {value} |" in page
-            assert f" {value} " in text
+        assert offered(f"bbparse {line}") == [f"file,{line.split()[-1]}"], line
 
 
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (TreebankError("a.conllu, line 3:\n  bad"), 2, "bbparse: error: a.conllu, line 3: bad\n"),
-        (
-            KeyError("x"),
-            70,
-            "bbparse: internal error: KeyError: 'x' (use --debug to see where)\n",
-        ),
+        (KeyError("x"), 70, "bbparse: internal error: KeyError: 'x' (use --debug to see where)\n"),
         (KeyboardInterrupt(), 130, "bbparse: interrupted\n"),
         (BrokenPipeError(), 141, ""),
         (
@@ -126,54 +99,35 @@ def test_exit_statuses_are_documented(capsys: pytest.CaptureFixture[str]) -> Non
     ],
 )
 def test_errors_in_commands(
-    failing: Callable[[BaseException], None],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    code: int,
-    message: str,
-) -> None:
+    failing: Callable[[BaseException], None], run: Run, monkeypatch: pytest.MonkeyPatch,
+    error: BaseException, code: int, message: str,
+) -> None:  # fmt: skip
     # Standard output is that of the test run; it must not be closed.
     monkeypatch.setattr(main_module, "_silence_stdout", lambda: None)
     failing(error)
-    assert run(["fail"]) == code
-    captured = capsys.readouterr()
-    assert captured.err == message
-    assert captured.out == ""
+    done = run("fail")
+    assert (done.code, done.out, done.err) == (code, "", message)
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "fail"], ["fail", "--debug"]])
 @pytest.mark.parametrize(("error", "code"), [(TreebankError("bad"), 2), (KeyError("x"), 70)])
 def test_debug_shows_tracebacks(
-    failing: Callable[[BaseException], None],
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    error: BaseException,
-    code: int,
-) -> None:
+    failing: Callable[[BaseException], None], run: Run, arguments: list[str],
+    error: BaseException, code: int,
+) -> None:  # fmt: skip
     failing(error)
-    assert run(arguments) == code
-    text = capsys.readouterr().err
-    assert "Traceback" in text
-    assert text.splitlines()[-1].startswith("bbparse: ")
+    done = run(*arguments)
+    assert done.code == code and "Traceback" in done.err
+    assert done.err.splitlines()[-1].startswith("bbparse: ")
 
 
-def test_wrong_usage_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["parze"]) == 2
-    text = capsys.readouterr().err
-    assert text.count("\n") == 1
-    assert "no command 'parze'; there are: " in text
-    assert "evaluate" in text
-    assert run(["evaluate", "--odd"]) == 2
-    text = capsys.readouterr().err
-    assert text.count("\n") == 1
-    assert "--odd" in text
-    assert "(see bbparse evaluate --help)" in text
-
-
-def test_without_arguments_it_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([]) == 2
-    assert "Commands:" in capsys.readouterr().err
+def test_wrong_usage_is_one_line(run: Run) -> None:
+    complaint = run("parze").complaint()
+    assert "no command 'parze'; there are: " in complaint and "evaluate" in complaint
+    complaint = run("evaluate", "--odd").complaint()
+    assert "--odd" in complaint and "(see bbparse evaluate --help)" in complaint
+    done = run()
+    assert done.code == 2 and "Commands:" in done.err
 
 
 def test_help_does_not_wait_for_numba() -> None:
@@ -221,3 +175,32 @@ def test_compiling_is_told_with_a_terminal_or_without(monkeypatch: pytest.Monkey
         watchers[0](done, seconds)
     assert told[0].startswith("compiling for this machine, once")
     assert told[1:] == ["compiling: 5 functions in 12 s", "compiling: 9 functions in 24 s"]
+
+
+def numbers() -> Iterator[Any]:
+    """Options that take numbers, each with values that are out of its range."""
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        for option in command.params:
+            kind = option.type
+            wrong = ["x", "", "nan", "-1"]
+            if isinstance(kind, click.IntRange | click.FloatRange):
+                wrong += ["1.5", "inf"] if isinstance(kind, click.IntRange) else []
+                if kind.min is not None:
+                    wrong.append(str(kind.min if kind.min_open else kind.min - 1))
+                if kind.max is not None:
+                    wrong.append(str(kind.max if kind.max_open else kind.max + 1))
+            elif kind.name not in ("prune", "prunes"):
+                what = f"{name} {option.opts[0]}: numbers without a range"
+                assert not isinstance(kind, type(click.INT) | type(click.FLOAT)), what
+                continue
+            yield pytest.param(name, option.opts[0], wrong, id=f"{name} {option.opts[0]}")
+
+
+@pytest.mark.parametrize(("name", "option", "wrong"), list(numbers()))
+def test_out_of_range_is_refused(run: Run, name: str, option: str, wrong: list[str]) -> None:
+    for value in wrong:
+        complaint = run(name, option, value).complaint()
+        assert option in complaint, f"{value!r}: {complaint}"

@@ -1,4 +1,4 @@
-"""``bbparse parse --format``: JSON lines and drawn trees say what the parser found."""
+"""``bbparse parse``: JSON lines, drawn trees, and shards say what the parser found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gzip
 import importlib
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,8 @@ from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, read_conllu, write_conllu
 from bbparse.treebank.progress import Bar
 from tests import toy
-from tests.cli.conftest import Done
+from tests.cli.conftest import Run
 from tests.show.test_text import heads_in
-
-Run = Callable[..., Done]
 
 
 def test_json_lines(run: Run, model: Path) -> None:
@@ -96,15 +93,12 @@ def test_colours_and_ascii(run: Run, model: Path, tmp_path: Path) -> None:
     assert "\x1b[36m" in run(*drawn, "--color").out
     assert "\x1b" not in run(*drawn, "--no-color").out
     assert run(*drawn, "--ascii").out.isascii()
+    complaint = run(*drawn[:-1], "yaml").complaint()
+    assert "'yaml' is not one of 'conllu', 'jsonl', 'tree'" in complaint
     output = tmp_path / "trees.txt"
     assert run(*drawn, "--output", output).code == 0
     assert "\x1b" not in output.read_text(encoding="utf-8")
     assert "●" in output.read_text(encoding="utf-8")
-
-
-def test_no_such_format(run: Run, model: Path) -> None:
-    complaint = run("parse", toy.DEV, "--model", model, "--format", "yaml").complaint()
-    assert "'yaml' is not one of 'conllu', 'jsonl', 'tree'" in complaint
 
 
 @pytest.mark.parametrize("name", ["conllu", "jsonl", "tree"])
@@ -153,3 +147,52 @@ def test_progress_says_how_far_it_is_where_that_is_known(
         assert "100%|" in bar.fp.getvalue() and f"| {n} sentences, " in bar.fp.getvalue()
     else:
         assert bar.n == n and bar.total is None and f"{n} sentences [" in bar.fp.getvalue()
+
+
+def test_shards(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "in" / f"{name}.conllu").write_bytes(toy.DEV.read_bytes())
+    out = tmp_path / "out"
+    command = ["parse", f"{tmp_path}/in/*.conllu", "--model", model, "--output-dir", out]
+    done = run(*command, "--threads", "2")
+    assert done.code == 0 and done.out == ""
+    assert done.err.startswith("bbparse: 2 shards parsed (") and "0 were done" in done.err
+    alone = run("parse", toy.DEV, "--model", model).out.encode()
+    assert {path.read_bytes() for path in out.glob("*.conllu")} == {alone}
+    (tmp_path / "in" / "c.conllu").write_text("1\tone\n")
+    done = run(*command)
+    assert "0 shards parsed (0 sentences, 0 words), 2 were done already" in done.err
+    assert f"bbparse: {tmp_path}/in/c.conllu, line 1: expected 10 columns" in done.err
+    said = done.complaint(alone=False)
+    assert said == f"1 shards cannot be parsed: see above, and {out}/manifest.jsonl"
+
+
+def test_invalid_sentences_are_left_out(run: Run, model: Path, tmp_path: Path) -> None:
+    good = toy.DEV.read_text(encoding="utf-8")
+    (tmp_path / "some.conllu").write_text(f"1\tone\n\n{good}", encoding="utf-8")
+    (tmp_path / "none.conllu").write_text("1\tone\n\n2\ttwo\n", encoding="utf-8")
+    ring = "".join(f"{i}\tw\t_\tX\tX\t_\t{3 - i}\t_\t_\t_\n" for i in (1, 2))
+    (tmp_path / "heads.conllu").write_text(f"{ring}\n{good}", encoding="utf-8")
+    out = tmp_path / "out"
+    command = ["parse", f"{tmp_path}/*.conllu", "--model", model, "--output-dir", out]
+    done = run(*command, "--skip-invalid", "--keep-heads")
+    first = f"left out: {tmp_path}/some.conllu, line 1: expected 10 columns"
+    cycle = f"left out: {tmp_path}/heads.conllu, line 1: "
+    assert sum(first in line for line in done.err.splitlines()) == 1
+    assert sum(cycle in line for line in done.err.splitlines()) == 1
+    assert f"{tmp_path}/none.conllu: no sentence is left to parse: 2 are invalid" in done.err
+    assert "2 shards parsed (" in done.err and "; 2 sentences were left out" in done.err
+    alone = run("parse", toy.DEV, "--model", model, "--keep-heads").out
+    assert (out / "some.conllu").read_text(encoding="utf-8") == alone
+    assert (out / "heads.conllu").read_text(encoding="utf-8").endswith(alone)
+    manifest = (out / "manifest.jsonl").read_text(encoding="utf-8")
+    assert manifest.count('"left_out": 1') == 2
+
+
+def test_what_does_not_go_together(run: Run, model: Path, tmp_path: Path) -> None:
+    both = run("parse", toy.DEV, "--output", tmp_path / "x", "--output-dir", tmp_path)
+    assert "--output is for one file" in both.complaint()
+    assert "give --output-dir, too" in run("parse", toy.DEV, "--cluster", "auto").complaint()
+    none = run("parse", tmp_path / "*.xz", "--output-dir", tmp_path, "--model", model)
+    assert none.complaint().endswith("a shard, or a pattern such as 'in/*.conllu'")

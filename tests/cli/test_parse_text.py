@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +15,7 @@ from bbparse.parsing.pipeline import Pipeline
 from bbparse.treebank import read_conllu, sections, write_conllu
 from bbparse.treebank.writing import with_columns
 from tests import toy
-from tests.cli.conftest import Done
-
-Run = Callable[..., Done]
+from tests.cli.conftest import Run, succeed
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +28,8 @@ def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def both(model: Path, tagger: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with a tagger in it."""
-    from bbparse.cli.main import main
-
     path = tmp_path_factory.mktemp("both") / "both.model"
-    with pytest.raises(SystemExit) as stop:
-        main(["bundle", str(model), str(tagger), "--output", str(path)])
-    assert stop.value.code == 0
+    succeed("bundle", model, tagger, "--output", path)
     return path
 
 
@@ -44,14 +37,7 @@ def both(model: Path, tagger: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def bare(tmp_path: Path) -> Path:
     """The dev sentences without tags."""
     path = tmp_path / "bare.conllu"
-    empty = [["_"] * s.n_words for s in toy.dev_sentences()]
-    write_conllu(
-        path,
-        [
-            with_columns(s, lemmas=e, upos=e, xpos=e, feats=e)
-            for s, e in zip(toy.dev_sentences(), empty)
-        ],
-    )
+    write_conllu(path, map(toy.bare, toy.dev_sentences()))
     return path
 
 
@@ -204,8 +190,9 @@ def test_bad_sentences_may_be_left_out(
     assert lines[3:] == [f"bbparse: 3 of {count} sentences were left out"]
     path.write_text(bad, encoding="utf-8")
     out = tmp_path / "out.conllu"
-    complaint = run("parse", path, *limits, "--skip-invalid", "--output", out).complaint()
-    assert complaint == "no sentence is left to parse: 1 are invalid" and not out.exists()
+    done = run("parse", path, *limits, "--skip-invalid", "--output", out)
+    assert done.complaint(alone=False) == "no sentence is left to parse: 1 are invalid"
+    assert not out.exists()
 
 
 def test_given_heads_without_a_tree_are_left_out(run: Run, both: Path, tmp_path: Path) -> None:

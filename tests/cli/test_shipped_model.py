@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import bbparse
 from bbparse.errors import ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
+from tests.cli.conftest import Run
 
 FOLDER = Path(bbparse.__file__).parent / "models"
 
@@ -35,28 +34,17 @@ def test_each_model_is_small_and_has_a_card() -> None:
     assert total < 15_000_000  # all of it is in the wheel
 
 
-def test_text_is_parsed_where_no_model_is_named(
-    run: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_text_is_parsed_and_tagged_where_no_model_is_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "dog.txt").write_text("The dog chased a cat.\n", encoding="utf-8")
     done = run("parse", tmp_path / "dog.txt")
     words = [line.split("\t") for line in done.out.splitlines() if line[:1].isdigit()]
     assert [word[1] for word in words] == ["The", "dog", "chased", "a", "cat", "."]
     assert [word[6] for word in words] == ["2", "3", "0", "5", "3", "3"]
     assert [word[7] for word in words][:3] == ["det", "nsubj", "root"]
-
-
-def test_words_are_tagged_where_no_model_is_named(
-    run: Callable[..., Any], tmp_path: Path
-) -> None:
     bare = tmp_path / "bare.conllu"
-    bare.write_text(
-        "".join(f"{i}\t{form}" + "\t_" * 8 + "\n" for i, form in enumerate(("She", "slept"), 1))
-        + "\n",
-        encoding="utf-8",
-    )
-    done = run("tag", bare)
-    words = [line.split("\t")[1:4] for line in done.out.splitlines() if line]
+    rest = "\t_" * 8
+    bare.write_text(f"1\tShe{rest}\n2\tslept{rest}\n\n", encoding="utf-8")
+    words = [line.split("\t")[1:4] for line in run("tag", bare).out.splitlines() if line]
     assert words == [["She", "she", "PRON"], ["slept", "sleep", "VERB"]]
 
 

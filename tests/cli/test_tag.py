@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bbparse.treebank import read_conllu
 from tests import toy
-from tests.cli.conftest import Done
-
-Run = Callable[..., Done]
+from tests.cli.conftest import Run, succeed
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tagger trained by the command."""
-    from bbparse.cli.main import main
-
     path = tmp_path_factory.mktemp("tagger") / "toy.tagger"
-    with pytest.raises(SystemExit) as stop:
-        main(["train-tagger", str(toy.TRAIN), "--model", str(path), "--epochs", "4"])
-    assert stop.value.code == 0
+    succeed("train-tagger", toy.TRAIN, "--model", path, "--epochs", "4")
     return path
 
 
@@ -60,15 +53,14 @@ def test_jackknifing(run: Run, tmp_path: Path) -> None:
     assert [s.heads for s in read_conllu(target)] == [s.heads for s in read_conllu(toy.TRAIN)]
 
 
-def test_errors(run: Run, trained: Path, model: Path, tmp_path: Path) -> None:
-    both = run("tag", toy.DEV, "--model", trained, "--jackknife", 2)
-    assert "leave --model out" in both.complaint()
-    assert "no such file" in run("tag", toy.DEV, "--model", tmp_path / "none").complaint()
-    assert "no folder" in run(
-        "train-tagger", toy.TRAIN, "--model", tmp_path / "none" / "x"
-    ).complaint()
-    bare = tmp_path / "bare.conllu"
+def test_errors(run: Run, trained: Path, tmp_path: Path) -> None:
+    bare, target, none = tmp_path / "bare.conllu", tmp_path / "x.tagger", tmp_path / "none"
     bare.write_text("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n", encoding="utf-8")
-    done = run("train-tagger", bare, "--model", tmp_path / "x.tagger")
-    assert "word 1 has no UPOS" in done.complaint()
-    assert not (tmp_path / "x.tagger").exists()
+    for arguments, message in (
+        (("tag", toy.DEV, "--model", trained, "--jackknife", "2"), "leave --model out"),
+        (("tag", toy.DEV, "--model", none), "no such file"),
+        (("train-tagger", toy.TRAIN, "--model", none / "x"), "no folder"),
+        (("train-tagger", bare, "--model", target), "word 1 has no UPOS"),
+    ):
+        assert message in run(*arguments).complaint()
+    assert list(tmp_path.iterdir()) == [bare]

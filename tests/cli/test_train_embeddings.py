@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,8 @@ import pytest
 from bbparse.model.file import load_model
 from bbparse.treebank import write_conllu
 from tests import toy
-from tests.cli.conftest import Done
+from tests.cli.conftest import Done, Run
 from tests.embeddings.tiny import make_encoder
-
-Run = Callable[..., Done]
 
 NETWORK = """
 [model]
@@ -81,7 +78,7 @@ def test_vectors_of_a_tagger(run: Run, small: Path, tmp_path: Path) -> None:
     assert run("train-tagger", *given, other, "--model", tagger).code == 0
     wrong = "parser and tagger use different pretrained embeddings"
     done = train(run, small, model, "--vectors", some, text=f"--text-from {tagger}")
-    assert wrong in done.complaint()
+    assert wrong in done.complaint(alone=False)
     assert wrong in run("bundle", both, tagger, "--output", model).complaint()
 
 
@@ -105,11 +102,8 @@ def test_one_source_for_tagger_and_parser(run: Run, small: Path, tmp_path: Path)
         (["--vectors", "none.vec"], "none.vec: cannot be read: No such file or directory"),
     ],
 )
-def test_complaints(
-    given: list[str], message: str, run: Run, small: Path, tmp_path: Path
-) -> None:
-    done = train(run, small, tmp_path / "a.model", *given)
-    assert message in done.complaint()
+def test_complaints(given: list[str], message: str, run: Run, small: Path, tmp_path: Path) -> None:
+    assert message in train(run, small, tmp_path / "a.model", *given).complaint()
     assert not list(tmp_path.iterdir())
 
 

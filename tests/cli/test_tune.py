@@ -4,32 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bbparse.parsing.parser import Parser
-from bbparse.treebank import read_conllu
+from bbparse.tuning import measure_settings
 from tests import toy
-from tests.cli.conftest import Done
-
-Run = Callable[..., Done]
-
-
-def shares(model: Path, settings: tuple[int, ...]) -> list[float]:
-    """Per cent of right heads by the parser itself, for each number of candidate heads."""
-    parser, sentences = Parser.load(model), list(read_conllu(toy.DEV))
-    words = sum(sentence.n_words for sentence in sentences)
-    found = []
-    for prune in settings:
-        right = sum(
-            head == gold
-            for parse in parser.parse_all(sentences, prune=prune)
-            for head, gold in zip(parse.trees[0].heads, parse.sentence.heads)
-        )
-        found.append(100 * right / words)
-    return found
+from tests.cli.conftest import Run
 
 
 def test_table_plot_and_advice(run: Run, model: Path, tmp_path: Path) -> None:
@@ -42,7 +23,8 @@ def test_table_plot_and_advice(run: Run, model: Path, tmp_path: Path) -> None:
     rows = [line.split() for line in lines[3:6]]
     assert [row[0] for row in rows] == ["1", "4", "none"]
     assert all(row[-1] == "100.00" for row in rows)
-    assert [row[1] for row in rows] == [f"{share:.2f}" for share in shares(model, (1, 4, 0))]
+    settings = measure_settings(toy.parser(), toy.dev_sentences(), [1, 4, 0], passes=1)
+    assert [row[1] for row in rows] == [f"{100 * one.scores.uas:.2f}" for one in settings]
     assert lines[-2].startswith("suggested: --prune ")
     assert lines[-1] == f"wrote {plot}"
     assert plot.read_text(encoding="utf-8").startswith("<?xml")
@@ -69,7 +51,6 @@ def test_errors(
         (("--prune", "3,x"), "'x' is neither 'none' nor a whole number"),
         (("--prune", ","), "expected numbers of candidate heads, separated by commas"),
         (("--plot", tmp_path / "a.gif"), "a.gif: expected a file that ends in .svg, .png, .pdf"),
-        (("--max-loss", "-1"), "--max-loss"),
     ):
         assert message in run("tune", toy.DEV, "--model", model, *arguments).complaint()
     assert "the file is empty" in run("tune", empty, "--model", model).complaint()

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from bbparse.cli.workers import answers
-from bbparse.errors import TreebankError, WorkerError
+from bbparse.errors import WorkerError
 from bbparse.treebank.reading import Block
 from bbparse.treebank.sections import Section
 from bbparse.workers import processes
-from bbparse.workers.pool import AHEAD
 from bbparse.workers.processes import CAN_FORK
 
 # processes where they can be forked, and threads everywhere
@@ -77,6 +76,10 @@ def test_workers_are_other_processes_where_they_can_be() -> None:
     here = str(os.getpid())
     assert len(set(found[1:])) <= 2
     assert (here in found) != CAN_FORK
+    early = answers(shout, numbered(30), 2)
+    assert [next(early)[0].number for _ in range(9)] == list(range(1, 10))
+    early.close()  # type: ignore[attr-defined]
+    assert_no_children()
 
 
 def test_what_fails_is_left_to_the_caller(kind: bool) -> None:
@@ -89,36 +92,6 @@ def test_what_fails_is_left_to_the_caller(kind: bool) -> None:
 
     found = answered(answers(picky, numbered(8), 2))
     assert found == ["-", "1!ä", "-", "3!ä", "-", "5!ä", "-", "7!ä"]
-
-
-def test_what_was_read_before_an_error_comes_first(kind: bool) -> None:
-    def broken() -> Iterator[Section]:
-        yield from numbered(5)
-        raise TreebankError("no more")
-
-    found = []
-    with pytest.raises(TreebankError, match="no more"):
-        for section, _ in answers(shout, broken(), 2):
-            found.append(section)
-    assert found == list(numbered(5))
-
-
-def test_endless_input_is_read_a_little_ahead_only(kind: bool) -> None:
-    read = 0
-
-    def endless() -> Iterator[Section]:
-        nonlocal read
-        while True:
-            read += 1
-            yield made(b"", read)
-
-    found = answers(shout, endless(), 2)
-    for expected in range(1, 30):
-        section, _ = next(found)
-        assert section.number == expected
-        assert read <= expected + AHEAD * 2
-    found.close()
-    assert_no_children()
 
 
 def children() -> set[str]:

@@ -1,7 +1,8 @@
-"""Configurations with a network: what they are refused with, and what is no more."""
+"""Configurations: mistakes in files, what networks are refused with, and what is no more."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,8 +54,27 @@ def test_configurations_that_cannot_be(
 
 
 @pytest.mark.parametrize(
-    "atom", ["@odds", "@label", "@slabel", "@glabel"]
+    ("old", "new", "message"),
+    [
+        ("epochs = 2", "epoks = 2", "unknown key 'epoks' in [learning]; keys are method, epochs"),
+        ("[learning]", "[teaching]", "unknown table [teaching]; there are model, pruner, "),
+        ("cutoff = 2", 'cutoff = "2"', "factors.cutoff is '2', expected a whole number"),
+        ('"perceptron"', '"newton"', "learning.method is 'newton', expected one of adagrad, "),
+        ('"grandsib"', '"third"', "model.backbone is 'third', expected one of first, sibling, "),
+        ("k = 4", "k = -4", "pruner.k is -4, expected a whole number of at least 0"),
+        ("[learning]", "[search]\nrooot_calls = 3\n[learning]", "rooot_calls"),
+        ("[model]", "[model", "not TOML: "),
+    ],
 )
+def test_mistakes_in_files(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(toy.TOML.replace(old, new), encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        Configuration.load(path)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("atom", ["@odds", "@label", "@slabel", "@glabel"])
 def test_atoms_of_a_guide_are_no_more(atom: str) -> None:
     wrong = {**TEMPLATES, "grandsibling": [f"g.upos h.upos s.upos m.upos {atom}"]}
     with pytest.raises(ConfigError, match=f"unknown atom {atom}"):
