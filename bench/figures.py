@@ -122,7 +122,8 @@ SECTIONS = (
      " with all arcs."),
     ("Hostile sentences", "hostile",
      "Repeated tokens, rulers, tables, mixed scripts, single characters, and one in a hundred of"
-     " 2,000 words, without a limit, on a busy machine. CoNLL-U includes loading the model."),
+     " 2,000 words, without a limit. CoNLL-U includes loading the model. Then requests to a"
+     " service, each with a deadline of one second."),
     ("Ctrl-C at random moments", "interrupts",
      "130 is the status that commands end with; Python's own KeyboardInterrupt, or the signal (-2),"
      " ends what has not begun with the command's code."),
