@@ -36,7 +36,7 @@ Terms = Sequence[tuple[int, float]]
 
 
 def load_highspy() -> Any:
-    """Import highspy; if it is not installed, a BBParseError names the extra to install."""
+    """Import highspy; if it is missing or too old, a BBParseError says what to install."""
     try:
         import highspy
     except ImportError as error:
@@ -44,6 +44,11 @@ def load_highspy() -> Any:
             "linear and integer programs need HiGHS, which is not installed:"
             " pip install 'bbparse[ilp]' (or pip install highspy)"
         ) from error
+    if not hasattr(highspy.Highs, "getDualRay"):
+        raise BBParseError(
+            "linear and integer programs need highspy 1.10 or later, and an older one is installed:"
+            " pip install -U highspy"
+        )
     return highspy
 
 

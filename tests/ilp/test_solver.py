@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from itertools import count, product
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,10 +94,19 @@ def test_a_gap_that_leaves_columns_which_no_tree_pays_for() -> None:
         assert s.scores[0] == p.score(s.arcs[0])
 
 
-def test_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "highspy", None)
+@pytest.mark.parametrize(
+    ("installed", "advice"),
+    [
+        (None, r"not installed: pip install 'bbparse\[ilp\]'"),
+        (SimpleNamespace(Highs=object), "1.10 or later, and an older one is installed: pip"),
+    ],
+)
+def test_without_highspy_or_with_an_old_one(
+    monkeypatch: pytest.MonkeyPatch, installed: Any, advice: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", installed)
     p = Problem.from_arc_scores(np.zeros((3, 3)))
-    with pytest.raises(BBParseError, match=r"not installed: pip install 'bbparse\[ilp\]'"):
+    with pytest.raises(BBParseError, match=advice):
         solve(p, method="ilp")
     assert solve(p).status == "optimal"
 
