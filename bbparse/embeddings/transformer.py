@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import EmbeddingsError
+from bbparse.errors import EmbeddingsError, one_line
 
 #: Number of layers, from the top, that are averaged; if there are fewer, all but the lowest.
 LAYERS = 4
@@ -176,7 +176,7 @@ class Transformer:
 
 def _shown(error: Exception, length: int = 200) -> str:
     """Return the message of a library's error, on one line and cut to a length."""
-    return (" ".join(str(error).split()) or type(error).__name__)[:length]
+    return (one_line(error) or type(error).__name__)[:length]
 
 
 def _starts(count: int, room: int) -> Iterable[int]:

@@ -10,15 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import build_chart
 from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.problem.parts import Part, Parts
 from bbparse.solving.rescore import tree_parts
-
-Ints = NDArray[np.int32]
 
 _LEAST = -25.0  # log of the fraction of a sum below which terms are left out
 

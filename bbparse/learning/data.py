@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.configuration.records import ModelConfig
 from bbparse.embeddings import Embeddings
 from bbparse.errors import TreebankError
@@ -17,8 +18,6 @@ from bbparse.scoring.labeller import MAX_LABELS
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
 from bbparse.treebank.progress import watched
-
-Ints = NDArray[np.int32]
 
 
 @dataclass(slots=True)

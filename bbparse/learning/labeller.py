@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.configuration import Configuration
 from bbparse.jit import kernel, plain
 from bbparse.learning.data import TrainingData, labels_of
@@ -19,8 +20,6 @@ from bbparse.scoring.label_kernels import label_features
 from bbparse.scoring.labeller import LABEL_QUANTUM, Labeller
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
-
-Ints = NDArray[np.int32]
 
 # Smaller gradients are not worth a step: next to nothing is left to gain.
 _LEAST_GRADIENT = 1e-2

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.arrays import NEG
 from bbparse.jit import kernel
-
-NEG = -np.inf
 
 
 @kernel

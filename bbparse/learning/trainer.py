@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Flags
 from bbparse.configuration import Configuration
 from bbparse.factors import FactorBatch, FactorCounter, FactorFamily, FactorTable, FactorView
 from bbparse.learning.data import TrainingData
@@ -49,8 +50,6 @@ from bbparse.scoring.scorer import PartScorer, aligned_zeros
 from bbparse.solving.rescore import rescore
 from bbparse.solving.solve import solve
 from bbparse.treebank.progress import watched
-
-Flags = NDArray[np.bool_]
 
 
 class Learner:

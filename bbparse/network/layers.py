@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Hashes
 from bbparse.jit import inlined, kernel
 from bbparse.network.dense import dense
 from bbparse.network.ragged import Ragged
@@ -25,7 +26,6 @@ from bbparse.treebank.encode import PAD
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
 #: Function from the gradient of a layer's output to the gradient of its input.
 Backward = Callable[[Floats], Floats]
 

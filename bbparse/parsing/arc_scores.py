@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.errors import ModelError
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import label_scores_around
@@ -13,8 +13,6 @@ from bbparse.scoring.candidates import all_arcs
 from bbparse.scoring.problem_maker import Scored
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
-
-Floats = NDArray[np.float64]
 
 
 class ModelScores:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.errors import ModelError, TreebankError
 from bbparse.model.model import Model
 from bbparse.problem import Problem
@@ -27,8 +28,6 @@ from bbparse.problem.order import in_order
 from bbparse.scoring.problem_maker import Scored
 from bbparse.solving.marginals import max_marginals
 from bbparse.treebank import Sentence
-
-Floats = NDArray[np.float64]
 
 #: Key of the calibration among the notes of a model.
 NOTE = "confidence"

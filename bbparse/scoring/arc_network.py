@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.errors import ModelError
 from bbparse.network.layers import Floats, linear
 from bbparse.network.ragged import Ragged
@@ -36,7 +37,6 @@ from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 from bbparse.treebank.sections import SECTION_WORDS
 
-Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
 
 #: Attributes whose vectors are summed for a word. The first ones describe the word rather than its

@@ -10,12 +10,10 @@ For projective trees: a boolean inside and outside pass over the spans of Eisner
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.jit import kernel
 from bbparse.oracle.projective.weights import index_groups
-
-Ints = NDArray[np.int32]
 
 
 @kernel

@@ -27,6 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.configuration.templates import TemplateSet, check_label_templates
 from bbparse.errors import ModelError
 from bbparse.jit import plain
@@ -35,8 +36,6 @@ from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_scores
 from bbparse.scoring.scorer import aligned_zeros
 from bbparse.storage.archive import INTS, TEXT, Rule
-
-Ints = NDArray[np.int32]
 
 #: Value of a weight of 1: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
 LABEL_QUANTUM = 2.0**-12

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints, Longs
 from bbparse.errors import ModelError
 from bbparse.network.layers import Floats, Weights, product
 from bbparse.network.sequence import mean_of
@@ -22,8 +23,6 @@ from bbparse.scoring.batch_kernels import candidate_arcs, part_words
 from bbparse.scoring.pair_kernels import far_scores, log_sums
 from bbparse.scoring.part_kernels import part_scores
 
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
 
 # Limit of the scores of a batch: the scores of a sound network are far smaller.

@@ -21,7 +21,6 @@ from bbparse.scoring.candidates import LONG, REACH
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
 Floats = NDArray[np.float32]
-Hashes = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 
 #: Steps of the distance, and of the number of words of a kind, between head and modifier.

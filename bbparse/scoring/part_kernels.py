@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.jit import kernel
 from bbparse.network.layers import sum_of
 from bbparse.scoring.kernels import distance_bucket
 
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
 
 #: Rows of the table of t: direction of the arc, position of the third word, and its distance to
 #: the modifier.

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.configuration import Configuration
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ProblemError, TreebankError
@@ -36,7 +37,6 @@ from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
 
-Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).

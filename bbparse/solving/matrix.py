@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import ProblemError
+from bbparse.errors import ProblemError, one_line
 from bbparse.problem import Problem
 from bbparse.problem.check import MAX_WORDS, as_count, as_flag, is_score
 from bbparse.solving.matrix_kernels import best_heads
@@ -130,7 +130,7 @@ def as_array(
             values = values.cpu().numpy()
         array = np.asarray(values)
     except Exception as error:   # whatever a library says of arrays on devices it has no driver for
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ProblemError(
             f"{name} is a {kind} that numpy cannot read ({reason:.120}), expected one array on the"
             f" processor, {axes}"

@@ -19,7 +19,7 @@ import numpy as np
 
 from bbparse.arrays import Flags, Ints
 from bbparse.deadline import clock
-from bbparse.errors import BBParseError, ProblemError
+from bbparse.errors import BBParseError, ProblemError, one_line
 from bbparse.options import OPTIONS, check_number
 from bbparse.problem import Problem, Solution
 from bbparse.problem.check import MAX_SCORE
@@ -86,7 +86,7 @@ class TreeScore:
         except BBParseError:
             raise
         except Exception as error:
-            text = " ".join(f"{type(error).__name__}: {error}".split())
+            text = one_line(f"{type(error).__name__}: {error}")
             raise ProblemError(f"{where}: {text}") from error
         return checked_score(where, value, most, or_never=True)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from bbparse.errors import BBParseError, OutputError
+from bbparse.errors import BBParseError, OutputError, one_line
 from bbparse.options import check_type
 from bbparse.storage.output import replacing
 
@@ -127,7 +127,7 @@ def read_archive(
         raise error(f"{where}: cannot be read: {problem.strerror or problem}") from problem
     except Exception as problem:
         # Damaged archives make zipfile, zlib and numpy raise nearly anything.
-        reason = " ".join(str(problem).split()) or type(problem).__name__
+        reason = one_line(problem) or type(problem).__name__
         raise error(f"{where}: not a complete .npz file: {reason}") from problem
 
 

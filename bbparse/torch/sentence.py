@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Floats
 from bbparse.errors import ProblemError
 from bbparse.learning.chart_kernels import TreeChart, log_sum, tree_chart
 from bbparse.learning.matrix_tree import matrix_tree
@@ -15,7 +16,6 @@ from bbparse.problem import Problem, Solution
 from bbparse.problem.tree import arcs_of, broken_constraint, fired_factors, fired_parts, heads_of
 from bbparse.solving.solve import solve
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
