@@ -133,9 +133,15 @@ def named_node(oracle, node):
 def empty_record(kind: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
     """Return empty arrays with the dtypes of a record's fields; ``tables`` are 2-dimensional."""
     return tuple(
-        np.empty((0, 0) if name in tables else 0, get_args(get_args(hint)[1])[0])
+        np.empty((0, 0) if name in tables else 0, _element_type(hint))
         for name, hint in get_type_hints(kind).items()
     )
+
+
+def _element_type(hint: Any) -> Any:
+    """Return the type of the elements of an array's type hint, ``NDArray[...]``."""
+    last = get_args(hint)[-1]  # dtype[T]; T since numpy 2.5, where NDArray is an alias of its own
+    return (get_args(last) or (last,))[0]
 
 
 def empty_node(oracle: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
