@@ -29,9 +29,8 @@ PREFACE = """# All figures
 * Factor families gain up to 0.2 UAS beside earlier backbones on EWT, brackets and siblings most.
 * Parsing from file to file takes 2.3 times as many words a second as UDPipe 1 with a beam.
 * Against HiGHS, CP-SAT, toulbar2 and AD3, decoding is faster by factors of 12 to 653 in the median.
-* Kernels run about as fast as the same in C.
 * Rules of valid trees cost 6 to 30 % of the time, and remove all faults of level 3.
-* Crossing models gain most in Dutch; price and cut pays for dense problems of 45 words and more.
+* Price and cut pays for dense problems of 45 words and more.
 * Agreement of three models gains 4 F1 over the grammar alone in phrase structure.
 
 This page is written by `bench/figures.py` from what the benchmarks measured (`bench/README.md`);
@@ -74,12 +73,6 @@ SECTIONS = (
     ("Other solvers, sentences of any length", "decode-any-length",
      "The model's margin again, with short sentences, too."),
     ("Dense score matrices", "dense", "25 words, all arcs; the others in batches of 32."),
-    ("Long sentences, many factors", "scaling",
-     "Sentences joined to the length wanted; and problems whose factors are left out or doubled."),
-    ("Strong factors", "growth",
-     "25 words, five heads each, random pair factors."),
-    ("Kernels", "kernels", "The dynamic programs against the same in C (`cc -O3 -march=native`)."),
-    ("Multiplier updates", "multipliers", "Which update needs the fewest calls."),
     ("Running text", "text",
      "The text of dev, of which nothing is given, by models of train: F1 as the official"
      " scorer of CoNLL 2018 has it. Both systems learned from the same sentences; UDPipe's"
@@ -96,9 +89,6 @@ SECTIONS = (
      " differences that rules make, with 95 % intervals. Confidence is fitted to one half of dev,"
      " and measured on the other; see [Valid trees](../howto/validity.md) and"
      " [Confidence](../howto/confidence.md)."),
-    ("Crossing arcs", "crossing",
-     "Models of projective trees against models that draw crossing arcs, gold tags; differences are"
-     " to the projective one. [Crossing arcs](../howto/crossing.md) says more."),
     ("Price and cut", "pricing",
      "Models of arcs and grandparents, three epochs, no pruning, on a random sample of dev: the"
      " root alone (Table 1 of Riedel et al. 2012), the paper's sets of constraints (Table 2),"
@@ -127,8 +117,6 @@ SECTIONS = (
     ("Ctrl-C at random moments", "interrupts",
      "130 is the status that commands end with; Python's own KeyboardInterrupt, or the signal (-2),"
      " ends what has not begun with the command's code."),
-    ("Choices of learning", "learning",
-     "Each choice against the network of the configuration; see [Learning](learning.md)."),
 )  # fmt: skip
 
 #: Random problems: the kind of bench/exactness.py, and what is asked.

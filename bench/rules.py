@@ -1,12 +1,7 @@
-"""Scores of whole trees, with their bounds, as rules of a parser: for the benchmarks.
-
-`Depth` and `Balanced` punish what is rare. The others forbid what most of the best trees have, so
-that good trees are far down in the list of trees.
-"""
+"""Scores of whole trees, with their bounds, as rules of a parser: for the benchmarks."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,18 +51,6 @@ class Depth(TreeFamily):
         return self.of(view, levels(allowed))
 
 
-class Shallow(Depth):
-    """No tree is deeper than two and an eighth of its words."""
-
-    name = "shallow"
-    summary = "trees that are too deep"
-    cost = math.inf
-
-    def most(self, view: FactorView) -> int:
-        """Return the depth that is allowed."""
-        return 2 + view.n_words // 8
-
-
 class Balanced(TreeFamily):
     """A coordination whose sides have modifiers of different kinds has a cost."""
 
@@ -106,23 +89,3 @@ class Balanced(TreeFamily):
             wrong += not (certain[0] <= possible[1] and certain[1] <= possible[0])
         return -self.cost * wrong
 
-
-class Short(TreeFamily):
-    """All arcs together are at most twice as long as there are words."""
-
-    name = "short"
-    summary = "trees of short arcs"
-    share = 2.0
-
-    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
-        """Forbid the tree if its arcs are too long."""
-        length = sum(abs(m - int(heads[m])) for m in range(1, len(heads)) if heads[m])
-        return -math.inf if length > self.share * view.n_words else 0.0
-
-    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
-        """Forbid all trees if the shortest arcs are too long."""
-        words = np.arange(len(heads))
-        lengths = np.where(allowed, np.abs(words[:, np.newaxis] - words), len(heads))
-        lengths[0, allowed[0]] = 0
-        least = int(lengths[:, 1:].min(axis=0).sum())
-        return -math.inf if least > self.share * view.n_words else 0.0
