@@ -132,13 +132,11 @@ def lines(found: dict[str, Any]) -> str:
         for title, part in treebank["inputs"].items():
             rows += [(f"{name}, {title}, {row}", values) for row, values in part["rows"].items()]
             best += [(f"{name}, {title}, k = {k}", values) for k, values in part["oracle"].items()]
-    columns = [
-        *((measure.upper(), lambda row, m=measure: f"{row[m]['value']:.2f}")
-          for measure in MEASURES),
-        *((f"+ {measure} (p)", lambda row, m=measure: f"{row[m]['gain']:+.2f} ({row[m]['p']:.3f})")
-          for measure in MEASURES),
-    ]  # fmt: skip
-    oracles = [(measure.upper(), lambda row, m=measure: f"{row[m]:.2f}") for measure in MEASURES]
+    columns = " | ".join([
+        *(f"{name.upper()} {{{name}[value]:.2f}}" for name in MEASURES),
+        *(f"+ {name} (p) {{{name}[gain]:+.2f}} ({{{name}[p]:.3f}})" for name in MEASURES),
+    ])
+    oracles = " | ".join(f"{name.upper()} {{{name}:.2f}}" for name in MEASURES)
     return markdown("dev", rows, columns) + "\n" + markdown("best of k", best, oracles)
 
 

@@ -10,7 +10,6 @@ also LAS of full labels and complete trees. Memory is the most that ``bbparse pa
 
 from __future__ import annotations
 
-import argparse
 import resource
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from measure import machine, markdown, write_result
+from measure import arguments, machine, markdown, write_result
 
 from bbparse.cli.results import results
 from bbparse.model import DEFAULT_MODEL, MODELS
@@ -45,10 +44,7 @@ def parsed(model: Path, dev: str) -> dict[str, float]:
 
 def main() -> None:
     """Measure, and write results/accuracy.json and accuracy.md."""
-    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("treebanks", nargs="+", metavar="NAME=DEV")
-    arguments.add_argument("--model", default=DEFAULT_MODEL)
-    given = arguments.parse_args()
+    given = arguments(__doc__, "treebanks+", model=DEFAULT_MODEL)
     path = MODELS.path(given.model)
     model = load_model(path)
     rows: dict[str, dict[str, Any]] = {}
@@ -59,16 +55,10 @@ def main() -> None:
         for title, key in GIVEN.items():
             rows[f"{name}, {title}"] = {measure: found[key][measure] for measure in MEASURES}
         rows[f"{name}, gold tags"] |= parsed(path, dev)
-    table = markdown("dev, what is given", rows.items(), [
-        *((title, lambda row, key=key: f"{row[key]:.2f}") for title, key in (
-            ("sentences", "sentences"), ("words", "words"), ("UPOS", "upos"),
-            ("FEATS", "ufeats"), ("UAS", "uas"), ("LAS", "las"), ("MLAS", "mlas"),
-        )),
-        *((title, lambda row, key=key: f"{row[key]:.2f}" if key in row else "") for title, key in (
-            ("LAS, full labels", "las_full"), ("complete trees", "complete"),
-        )),
-        ("memory, MB", lambda row: f"{row['memory_mb']:.0f}" if "memory_mb" in row else ""),
-    ])  # fmt: skip
+    table = markdown("dev, what is given", rows.items(), """
+        sentences {sentences:.2f} | words {words:.2f} | UPOS {upos:.2f} | FEATS {ufeats:.2f}
+        | UAS {uas:.2f} | LAS {las:.2f} | MLAS {mlas:.2f} | LAS, full labels {las_full:.2f}
+        | complete trees {complete:.2f} | memory, MB {memory_mb:.0f}""")
     facts = {"machine": machine(), "model": given.model, "megabytes": path.stat().st_size / 1e6}
     write_result("accuracy", {**facts, "rows": rows}, table)
     print(table)

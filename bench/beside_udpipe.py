@@ -74,13 +74,9 @@ def main() -> None:
                    **(runs[name].quality() if name in runs else {})}
             for name, seconds in times.items()
         }  # fmt: skip
-    columns = [
-        ("words/s", lambda row: f"{row['words_per_second']:,.0f}"),
-        ("beside UDPipe's beam", lambda row: f"{row['ratio']:.2f}"),
-        ("UAS", lambda row: f"{100 * row['uas']:.2f}" if "uas" in row else ""),
-        ("LAS", lambda row: f"{100 * row['las']:.2f}" if "las" in row else ""),
-    ]
-    table = markdown("system", rows.items(), columns)
+    table = markdown("system", rows.items(), """
+        words/s {words_per_second:,.0f} | beside UDPipe's beam {ratio:.2f}
+        | UAS {uas:.2p} | LAS {las:.2p}""")
     result = {"machine": machine("ufal.udpipe"), "dev": Path(given.dev).name, "words": words,
               "rows": rows}  # fmt: skip
     write_result("beside_udpipe", result, table)

@@ -1,12 +1,11 @@
-"""Shards in, shards out: what the engines cost, and the constants of a plan for a large corpus.
+"""Shards in, shards out: what the engines cost.
 
     python bench/corpus.py MODEL DEV [--sentences N] [--copies N] [--shards N] [--repeat N]
         [--no-ray]
 
 The sentences of DEV, in shards, are parsed without any engine, by one and by two processes, and on
 a Ray cluster of two nodes on this machine with a processor each; all of them take turns, and must
-write the same bytes. Processor time is that of all processes but Ray's. Beside that: what a shard
-costs however small it is, hashing, loading, shipping the model, and the memory of a worker.
+write the same bytes. Processor time is that of all processes but Ray's.
 Writes bench/results/corpus.json and .md.
 """
 
@@ -17,7 +16,6 @@ import lzma
 import os
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -25,8 +23,8 @@ from typing import Any
 
 from measure import arguments, machine, markdown, read_sample, write_result
 
-from bbparse.corpus import Entry, Manifest, ParseSpec, parse_corpus
-from bbparse.corpus.work import digest_of, sentences_of, warm_up
+from bbparse.corpus import ParseSpec, parse_corpus
+from bbparse.corpus.work import sentences_of, warm_up
 from bbparse.storage.output import open_binary_output
 from bbparse.treebank import format_sentence
 
@@ -87,66 +85,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.xz")}
 
 
-def memory_mb(process: str = "self") -> dict[str, float]:
-    """What a process holds: all, and what is its own."""
-    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]
-    sizes = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines}
-    return {"all": sizes["Rss"], "own": sizes["Private_Dirty"] + sizes["Private_Clean"]}
-
-
-def manifest_constants(folder: Path, shards: int = 20_000) -> dict[str, float]:
-    """Bytes on disk and in memory, and microseconds to write and to read, for each shard."""
-    folder.mkdir()
-    digest = "0123456789abcdef" * 4
-    manifest = Manifest(folder)
-    for i in range(shards):
-        name = f"shard-{i:06}.conllu.xz"
-        manifest.entries[name] = Entry(name, name, digest, digest, digest, 50_000, 1_000_000)
-    written = timed(lambda: manifest.write({}))[1]
-    size = manifest.path.stat().st_size
-    read = timed(lambda: Manifest(folder))[1]
-    tracemalloc.start()
-    kept = Manifest(folder)
-    memory = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert len(kept.entries) == shards
-    found = {"bytes": size, "memory": memory, "write_us": 1e6 * written, "read_us": 1e6 * read}
-    return {name: value / shards for name, value in found.items()}
-
-
-def ray_constants(address: str, spec: ParseSpec) -> dict[str, Any]:
-    """Seconds to ship the model to another process, that process's memory with it, and seconds to
-    look for the first of 1,000 workers that is done."""
-    import ray
-
-    ray.init(address, log_to_driver=False)
-
-    @ray.remote(num_cpus=1)
-    def receive(spec: ParseSpec, load: bool) -> dict[str, float]:
-        if load:
-            spec.parser()
-        return memory_mb()
-
-    ray.get(receive.remote(spec, False))
-    seconds = []
-    for _ in range(5):
-        started = time.perf_counter()
-        ray.get(receive.remote(ray.put(spec), False))
-        seconds.append(time.perf_counter() - started)
-    found = {"ship_seconds": median(seconds), "memory_mb": ray.get(receive.remote(spec, True))}
-
-    @ray.remote(num_cpus=1)
-    def rest() -> None:
-        time.sleep(600)
-
-    asleep = [rest.remote() for _ in range(1000)]
-    found["wait_for_1000_seconds"] = median(
-        timed(lambda: ray.wait(asleep, timeout=0))[0] for _ in range(20)
-    )
-    ray.shutdown()
-    return found
-
-
 def main() -> None:
     """Measure."""
     given = arguments(
@@ -158,18 +96,12 @@ def main() -> None:
     spec = ParseSpec.of(given.model)
     with tempfile.TemporaryDirectory() as name:
         corpus = Corpus(Path(name, "corpus"), spec, texts, given.shards)
-        loading = timed(spec.parser)
         warm_up(spec, next((corpus.folder / "in").iterdir()))
         calls: dict[str, Callable[[], Path]] = {
             "no engine": corpus.plain,
             "1 process": lambda: corpus.run(1),
             "2 processes": lambda: corpus.run(2),
         }
-        constants: dict[str, Any] = {
-            "model_bytes": len(spec.content), "load_processor_seconds": loading[1],
-            "memory_mb": memory_mb(),
-        }  # fmt: skip
-        constants["manifest"] = manifest_constants(Path(name, "manifest"))
         cluster = None
         if not given.no_ray:
             os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
@@ -181,7 +113,6 @@ def main() -> None:
             )
             cluster.add_node(**node)
             calls["Ray, 2 nodes"] = lambda: corpus.run(2, cluster.address)
-            constants["ray"] = ray_constants(cluster.address, spec)
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
         first: dict[str, bytes] = {}
         same = True
@@ -193,17 +124,7 @@ def main() -> None:
                 first = first or contents(out[0])
                 same &= contents(out[0]) == first
             print(turn + 1, {name: values[-1] for name, values in times.items()}, flush=True)
-        # shards of one sentence each, against all of them in one
-        many = Corpus(Path(name, "many"), spec, texts[:200], 200)
-        one = Corpus(Path(name, "one"), spec, texts[:200], 1)
-        pairs = [(timed(lambda: many.run(1))[1], timed(lambda: one.run(1))[1]) for _ in range(3)]
-        constants["shard_processor_seconds"] = median((a - b) / 199 for a, b in pairs)
-        big = Path(name, "big")
-        big.write_bytes(os.urandom(1 << 20) * 256)
-        constants["hash_mb_per_second"] = 256 / timed(lambda: digest_of(big))[1]
         if cluster is not None:
-            tiny = Corpus(Path(name, "tiny"), spec, texts[:1], 1)
-            constants["ray"]["start_seconds"] = timed(lambda: tiny.run(1, cluster.address))[0]
             cluster.shutdown()
     plain = median(cpu for _, cpu in times["no engine"])
     rows = {
@@ -219,17 +140,12 @@ def main() -> None:
     result = {
         "machine": machine("ray"), "dev": Path(given.dev).name, "words": words,
         "sentences": len(texts), "shards": given.shards, "same_bytes": same,
-        "plain_processor_seconds": plain, "rows": rows, "constants": constants,
+        "plain_processor_seconds": plain, "rows": rows,
     }  # fmt: skip
 
-    def shown(value: float | None, form: str) -> str:
-        return "" if value is None else format(value, form)
-
-    table = markdown("engine", rows.items(), [
-        ("words/s", lambda row: shown(row["words_per_second"], ",.0f")),
-        ("words/s of processor", lambda row: shown(row["words_per_processor_second"], ",.0f")),
-        ("engine costs", lambda row: shown(row["cost"], ".1%")),
-    ])  # fmt: skip
+    table = markdown("engine", rows.items(), """
+        words/s {words_per_second:,.0f} | words/s of processor {words_per_processor_second:,.0f}
+        | engine costs {cost:.1%}""")
     write_result("corpus", result, table)
     print(table, result, sep="\n")
 

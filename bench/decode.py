@@ -146,16 +146,11 @@ def summary(
     }
 
 
-COLUMNS = (
-    ("median, ms", lambda r: f"{r['median_ms']:.2f}"),
-    ("mean, ms", lambda r: f"{r['mean_ms']:.2f}"),
-    ("slowest, ms", lambda r: f"{r['slowest_ms']:.0f}"),
-    ("median with building, ms", lambda r: f"{r['median_ms_with_building']:.1f}"),
-    ("times ours, median", lambda r: f"{r['median_ratio']:,.1f}"),
-    ("proved, %", lambda r: f"{100 * r['proved']:.0f}"),
-    ("same score, %", lambda r: f"{100 * r['same_score']:.0f}"),
-    ("better than ours", lambda r: f"{r['better_than_ours']}"),
-)
+COLUMNS = """
+    median, ms {median_ms:.2f} | mean, ms {mean_ms:.2f} | slowest, ms {slowest_ms:.0f}
+    | median with building, ms {median_ms_with_building:.1f}
+    | times ours, median {median_ratio:,.1f} | proved, % {proved:.0p}
+    | same score, % {same_score:.0p} | better than ours {better_than_ours}"""
 
 
 def draw(found: dict[str, dict[str, Any]], lengths: list[int], output: str) -> None:

@@ -72,7 +72,6 @@ SECTIONS = (
      "The same with all ten candidate heads of each word."),
     ("Other solvers, sentences of any length", "decode-any-length",
      "The model's margin again, with short sentences, too."),
-    ("Dense score matrices", "dense", "25 words, all arcs; the others in batches of 32."),
     ("Running text", "text",
      "The text of dev, of which nothing is given, by models of train: F1 as the official"
      " scorer of CoNLL 2018 has it. Both systems learned from the same sentences; UDPipe's"

@@ -113,7 +113,7 @@ def through(way: str, model: str, count: int) -> dict[str, Any]:
         "sentences": count, "mean": mean(times), "slowest": max(times),
         "mean_processor": mean(processor), "slowest_processor": max(processor),
         "slowest_short": max(t for i, t in enumerate(processor) if i % 100 != 99),
-        "memory_mb": peak_memory_mb(), "failed": failed,
+        "memory_mb": peak_memory_mb(), "failed": failed, "failures": len(failed),
     }  # fmt: skip
 
 
@@ -192,21 +192,15 @@ def main() -> None:
             __file__, given.model, "--sentences", str(given.sentences), "--way", way
         )
         print(way, rows[way], flush=True)
-    text = markdown("way in", rows.items(), (
-        ("sentences", lambda row: f"{row['sentences']:,}"),
-        ("mean, s", lambda row: f"{row['mean']:.3f}"),
-        ("slowest, s", lambda row: f"{row['slowest']:.2f}"),
-        ("mean, s of processor", lambda row: f"{row['mean_processor']:.3f}"),
-        ("slowest", lambda row: f"{row['slowest_processor']:.2f}"),
-        ("up to 120 words", lambda row: f"{row['slowest_short']:.2f}"),
-        ("memory, MB", lambda row: f"{row['memory_mb']:.0f}"),
-        ("without tree or bound", lambda row: str(len(row["failed"]))),
-    ))  # fmt: skip
+    text = markdown("way in", rows.items(), """
+        sentences {sentences:,} | mean, s {mean:.3f} | slowest, s {slowest:.2f}
+        | mean, s of processor {mean_processor:.3f} | slowest {slowest_processor:.2f}
+        | up to 120 words {slowest_short:.2f} | memory, MB {memory_mb:.0f}
+        | without tree or bound {failures}""")
     service = over_http(given.model)
     print(service, flush=True)
-    text += "\n" + markdown("request", service["requests"].items(), (
-        ("status", lambda row: str(row["status"])), ("s", lambda row: f"{row['seconds']:.2f}"),
-    ))  # fmt: skip
+    requests = service["requests"].items()
+    text += "\n" + markdown("request", requests, "status {status} | s {seconds:.2f}")
     text += f"\nWorkers that died: {service['deaths']:.0f}.\n"
     write_result("hostile", {"machine": machine(), "rows": rows, "service": service}, text)
 

@@ -1,10 +1,4 @@
-"""What the benchmarks share: clocks, tables, results; and the measurements of one trained model.
-
-    python bench/measure.py MODEL DEV [--prune K|none] [--repeat N] [--sentences N] [--cpu]
-
-prints a JSON object. Other benchmarks run it in a process of its own, so that peak memory and
-warm-up are each model's own.
-"""
+"""What the benchmarks share: arguments, clocks, tables, results."""
 
 from __future__ import annotations
 
@@ -14,6 +8,7 @@ import math
 import os
 import platform
 import random
+import string
 import subprocess
 import sys
 import time
@@ -23,13 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, read_conllu
-from bbparse.tuning import measure_settings
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
-Columns = Sequence[tuple[str, Callable[[Any], str]]]
+Columns = Sequence[tuple[str, Callable[[Any], str]]] | str
 
 
 def machine(*packages: str) -> dict[str, Any]:
@@ -68,12 +61,43 @@ def known(name: str, part: str) -> dict[str, Any]:
 
 
 def markdown(first: str, rows: Iterable[tuple[str, Any]], columns: Columns) -> str:
-    """A Markdown table: a name and a row for each line, a title and a format for each column."""
+    """A Markdown table: a name and a row for each line, a title and a format for each column.
+
+    Columns are functions of rows, or a text: ``UAS {uas:.2p} | ms {ms:.1f}``; what a row does not
+    have, or has as None, is an empty cell.
+    """
+    if isinstance(columns, str):
+        parts = (column.partition("{") for column in columns.split("|"))
+        columns = [(title.strip(), cell(brace + form.strip())) for title, brace, form in parts]
     lines = ["| " + " | ".join([first, *(title for title, _ in columns)]) + " |"]
     lines.append("|" + " --- |" + " ---: |" * len(columns))
     for name, row in rows:
         lines.append("| " + " | ".join([name, *(show(row) for _, show in columns)]) + " |")
     return "\n".join(lines) + "\n"
+
+
+def cell(form: str) -> Callable[[Any], str]:
+    """What shows a row by a format."""
+
+    def show(row: Any) -> str:
+        try:
+            return Cells().vformat(form, (), row)
+        except KeyError:
+            return ""
+
+    return show
+
+
+class Cells(string.Formatter):
+    """Formats with ``p``: hundred times as much with so many decimals, without a sign."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """One value."""
+        if value is None:
+            return ""
+        if format_spec.endswith("p"):
+            return format(100 * value, f"{format_spec[:-1]}f")
+        return str(super().format_field(value, format_spec))
 
 
 def race(
@@ -173,27 +197,3 @@ def prune_of(name: str) -> int:
 def margin_of(name: str) -> float:
     """``none`` is no limit."""
     return math.inf if name == "none" else float(name)
-
-
-def main() -> None:
-    """Measure one model."""
-    given = arguments(__doc__, "model", "dev", prune=str, repeat=3, sentences=int, cpu=False)
-    parser = Parser.load(given.model)
-    prune = parser.config.pruner.k if given.prune is None else prune_of(given.prune)
-    sentences = read_sample(given.dev, given.sentences)
-    (setting,) = measure_settings(
-        parser, sentences, [prune], passes=given.repeat, node_limit=200, valid="none",
-        clock=time.process_time if given.cpu else time.perf_counter,
-    )  # fmt: skip
-    result = {
-        "sentences": len(sentences),
-        "words": sum(sentence.n_words for sentence in sentences),
-        **setting.as_dict(),
-        "peak_memory_mb": peak_memory_mb(),
-        "notes": parser.notes,
-    }
-    print(json.dumps(result))
-
-
-if __name__ == "__main__":
-    main()

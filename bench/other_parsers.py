@@ -12,7 +12,6 @@ tree with one root, and by how much. Tags are those of DEV. Models are trained b
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import time
@@ -22,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from measure import RESULTS, machine, write_result
+from measure import RESULTS, arguments, machine, markdown, write_result
 
 from bbparse.adapters import SentenceScores, decode
 from bbparse.adapters import stanza as stanza_adapter
@@ -205,49 +204,41 @@ def compare(scores: SentenceScores, heads: list[int], proj: bool, row: dict[str,
         row["largest"] = max(row["largest"], tree.score - theirs)
 
 
-def markdown(result: dict[str, Any]) -> str:
+def tables(result: dict[str, Any]) -> str:
     """The tables of all models."""
-    lines = []
+    text = ""
     for name, one in result["stanza"].items():
         n, words = one["sentences"], one["words"]
-        lines += [
-            f"Stanza, {name}: {n:,} sentences, {words:,} words", "",
-            "| decoder | changed | violations | in sentences | of the repair's rules | score | LAS"
-            " | UAS | ms |", "| --- |" + " ---: |" * 8,
-        ]  # fmt: skip
-        for way, row in one["rows"].items():
-            counts = [row[key] for key in ("changed", "faults", "faulty", "groups")]
-            shares = [100 * row[key] / words for key in ("las", "uas")]
-            lines.append(
-                f"| {way} | " + " | ".join(f"{x:,}" for x in counts) + f" | {row['score']:,.1f} | "
-                + " | ".join(f"{x:.2f}" for x in (*shares, 1000 * row["seconds"] / n)) + " |"
-            )  # fmt: skip
-        lines.append("")
-    lines += ["| SuPar | trees | missed | mean loss | largest loss |", "| --- |" + " ---: |" * 4]
-    for name, one in result["supar"].items():
-        for kind, row in one["rows"].items():
-            mean = row["loss"] / max(1, row["missed"])
-            counts = f"{row['trees']:,} | {row['missed']:,}"
-            lines.append(f"| {name}, {kind} | {counts} | {mean:.2f} | {row['largest']:.2f} |")
-    return "\n".join(lines) + "\n"
+        rows = {
+            way: {**row, "las": row["las"] / words, "uas": row["uas"] / words,
+                  "ms": 1000 * row["seconds"] / n}
+            for way, row in one["rows"].items()
+        }  # fmt: skip
+        text += f"Stanza, {name}: {n:,} sentences, {words:,} words\n\n"
+        text += markdown("decoder", rows.items(), """
+            changed {changed:,} | violations {faults:,} | in sentences {faulty:,}
+            | of the repair's rules {groups:,} | score {score:,.1f} | LAS {las:.2p}
+            | UAS {uas:.2p} | ms {ms:.2f}""") + "\n"
+    found = [
+        (f"{name}, {kind}", {**row, "mean": row["loss"] / max(1, row["missed"])})
+        for name, one in result["supar"].items() for kind, row in one["rows"].items()
+    ]  # fmt: skip
+    return text + markdown("SuPar", found, """
+        trees {trees:,} | missed {missed:,} | mean loss {mean:.2f} | largest loss {largest:.2f}""")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("kind", choices=["stanza", "supar"])
-    parser.add_argument("models", nargs="+", metavar="NAME=MODEL,DEV")
-    parser.add_argument("--sentences", type=int, help="the first of DEV only")
-    args = parser.parse_args()
+    args = arguments(__doc__, "kind", "models+", sentences=int)
     path = RESULTS / "other_parsers.json"
     result = json.loads(path.read_text()) if path.exists() else {"stanza": {}, "supar": {}}
     for text in args.models:
         name, _, files = text.partition("=")
         model, _, dev = files.rpartition(",")
-        run = stanza_table if args.kind == "stanza" else supar_table
+        run = {"stanza": stanza_table, "supar": supar_table}[args.kind]
         result[args.kind][name] = run(model, dev, args.sentences)
     result["machine"] = machine("torch", "stanza", "supar")
-    write_result("other_parsers", result, markdown(result))
-    print(markdown(result))
+    write_result("other_parsers", result, tables(result))
+    print(tables(result))
 
 
 if __name__ == "__main__":

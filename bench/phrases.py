@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import arguments, machine, write_result
+from measure import arguments, machine, markdown, write_result
 
 from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.phrases.evaluation import BracketScores, compare_trees, paired_p
@@ -45,6 +45,9 @@ ROWS = (
     ("arcs", "grammar and dependency parser agree", "naive"),
     ("both", "all three agree", "arcs"),
 )
+TABLE = """
+    precision {precision:.2p} | recall {recall:.2p} | F1 {f1:.2p} | exact {exact:.2p}
+    | tags {tags:.2p} | heads {heads:.2p} | words/s {words_per_second:.0f} | p {against}"""
 
 
 def dependencies(parser: PhraseParser, words: list[str]) -> tuple[list[str], list[int]]:
@@ -200,66 +203,53 @@ def against_nltk(parser: PhraseParser, trees: list[PhraseTree], number: int) -> 
 def shown(result: dict[str, Any]) -> str:
     """The tables."""
     rows = result["rows"]
-    lines = [
-        f"{result['sentences']} sentences, {result['words']} words ({result['gold']}):\n",
-        "| | precision | recall | F1 | exact | tags | heads | words/s | p |",
-        "| --- |" + " ---: |" * 8,
-    ]
-    for name, title, against in ROWS:
-        r = rows[name]
-        cells = [f"{100 * r[k]:.2f}" for k in ("precision", "recall", "f1", "exact", "tags")]
-        p = f"{r['p']:.4f} ({against})" if against is not None else ""
-        lines.append(
-            f"| {title} | {' | '.join(cells)} | {100 * r['heads']:.2f} |"
-            f" {r['words_per_second']:.0f} | {p} |"
-        )
+    first = {title: dict(rows[name]) for name, title, _ in ROWS}
+    for _, title, against in ROWS:
+        if against is not None:
+            first[title]["against"] = f"{first[title]['p']:.4f} ({against})"
     if "heads_alone" in result:
-        alone = f"{100 * result['heads_alone']:.2f} | {result['speed']['dependency parser']:.0f}"
-        lines.append(f"| dependency parser alone | | | | | | {alone} | |")
-    lines += [
-        "\nSentences by calls until they were proved at the root, and by branching:\n",
-        "| models | words | sentences | 1-3 | 4-10 | 11-20 | 21-50 | more | at root, % |"
-        " proved, % | nodes, most |",
-        "| --- | --- |" + " ---: |" * 9,
-    ]
-    for name in JOINT:
-        for a in rows[name]["agreement"]:
-            if n := a["sentences"]:
-                words = a["words"] if a is not rows[name]["agreement"][0] else "all"
-                calls = " | ".join(f"{100 * c / n:.1f}" for c in [*a["calls"], a["more"]])
-                lines.append(
-                    f"| {name} | {words} | {n} | {calls} | {100 * a['at_root'] / n:.1f} |"
-                    f" {100 * a['proved'] / n:.1f} | {a['most_nodes']} |"
-                )
+        first["dependency parser alone"] = {
+            "heads": result["heads_alone"],
+            "words_per_second": result["speed"]["dependency parser"],
+        }
+    text = f"{about(result)}{markdown('', first.items(), TABLE)}"
+    second = [
+        (name, {**a, "words": "all" if a is rows[name]["agreement"][0] else a["words"], **{
+            f"share {i}": count / a["sentences"]
+            for i, count in enumerate([*a["calls"], a["more"], a["at_root"], a["proved"]])
+        }})
+        for name in JOINT for a in rows[name]["agreement"] if a["sentences"]
+    ]  # fmt: skip
+    text += "\nSentences by calls until they were proved at the root, and by branching:\n\n"
+    text += markdown("models", second, """
+        words {words} | sentences {sentences} | 1-3 {share 0:.1p} | 4-10 {share 1:.1p}
+        | 11-20 {share 2:.1p} | 21-50 {share 3:.1p} | more {share 4:.1p}
+        | at root, % {share 5:.1p} | proved, % {share 6:.1p} | nodes, most {most_nodes}""")
     if "megabytes" in result:
         speed = ", ".join(f"{name} {value:,.0f}" for name, value in result["speed"].items())
-        lines.append(f"\nWords a second: {speed}. Most memory: {result['megabytes']:.0f} MB.")
-    lines += ["\nAll three, without branching, by the limit of calls:\n",
-              "| calls | F1 | certificates, % |", "| ---: | ---: | ---: |"]  # fmt: skip
-    for one in result.get("limits", ()):
-        lines.append(
-            f"| {one['calls']} | {100 * one['f1']:.2f} | {100 * one['certificates']:.1f} |"
-        )
-    return "".join(f"{line}\n" for line in lines)
+        text += f"\nWords a second: {speed}. Most memory: {result['megabytes']:.0f} MB.\n"
+    limits = [(str(one["calls"]), one) for one in result.get("limits", ())]
+    text += "\nAll three, without branching, by the limit of calls:\n\n"
+    return text + markdown("calls", limits, "F1 {f1:.2p} | certificates, % {certificates:.1p}")
+
+
+def about(result: dict[str, Any]) -> str:
+    """What was parsed."""
+    return f"{result['sentences']} sentences, {result['words']} words ({result['gold']}):\n\n"
 
 
 def shown_others(result: dict[str, Any]) -> str:
     """Tables of what was compared with other parsers."""
-    lines = [f"{result['sentences']} sentences, {result['words']} words ({result['gold']}):\n",
-             "| | F1 | exact | words/s |", "| --- | ---: | ---: | ---: |"]  # fmt: skip
-    for name, one in result["rows"].items():
-        lines.append(
-            f"| {name} | {100 * one['f1']:.2f} | {100 * one['exact']:.2f} |"
-            f" {one['words_per_second']:,.0f} |"
-        )
+    text = about(result) + markdown("", result["rows"].items(), """
+        F1 {f1:.2p} | exact {exact:.2p} | words/s {words_per_second:,.0f}""")
     if "nltk" in result:
         n = result["nltk"]
-        lines.append(
+        text += (
             f"\nThe plain grammar ({n['rules']:,} rules) on {n['sentences']} sentences of"
             f" {n['words']} words, gold tags: {n['ours'] * 1e3:.1f} ms, NLTK's `ViterbiParser`"
-            f" {n['nltk']:.0f} s; {n['same']} best trees score the same."
+            f" {n['nltk']:.0f} s; {n['same']} best trees score the same.\n"
         )
-    return "".join(f"{line}\n" for line in lines)
+    return text
 
 
 def compared(
@@ -295,9 +285,9 @@ def main() -> None:
     trees = [t for t in read_treebank(given.gold) if len(t.words) <= given.longest]
     trees = trees[:: given.every]
     words = sum(len(tree.words) for tree in trees)
-    about = {"gold": Path(given.gold).name, "sentences": len(trees), "words": words}
+    facts = {"gold": Path(given.gold).name, "sentences": len(trees), "words": words}
     if given.nltk or given.others:
-        result = about | compared(parser, trees, given.others, given.nltk)
+        result = facts | compared(parser, trees, given.others, given.nltk)
         result["machine"] = machine("nltk") if given.nltk else machine()
         write_result("phrases-others", result, shown_others(result))
         return
@@ -328,7 +318,7 @@ def main() -> None:
         print(name, {k: v for k, v in rows[name].items() if k != "by_sentence"}, flush=True)
     for one in rows.values():
         del one["by_sentence"]
-    result = about | {
+    result = facts | {
         "heads_alone": right / words, "speed": speed, "rows": rows,
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "machine": machine(),

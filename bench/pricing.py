@@ -138,14 +138,9 @@ def compared(groups: dict[str, dict[str, dict[str, Any]]]) -> str:
         for group, found in groups.items()
         for method, row in found.items()
     ]
-    return markdown("problems", lines, (
-        ("number", lambda r: f"{r['problems']}"),
-        ("seconds, mean", lambda r: f"{r['seconds']:.4f}"),
-        ("median", lambda r: f"{r['median']:.4f}"),
-        ("exact, %", lambda r: f"{100 * r['exact']:.0f}"),
-        ("gap, median", lambda r: f"{r['gap']:.2g}"),
-        ("nodes", lambda r: f"{r['nodes']:.1f}"),
-    ))  # fmt: skip
+    return markdown("problems", lines, """
+        number {problems} | seconds, mean {seconds:.4f} | median {median:.4f}
+        | exact, % {exact:.0p} | gap, median {gap:.2g} | nodes {nodes:.1f}""")
 
 
 def of_factors(parser: Parser, sample: list[Sentence], limit: float) -> dict[str, Any]:

@@ -289,13 +289,9 @@ def main() -> None:
         result_code = service.process.wait()
     assert result_code == 0
     rows = [(name, row) for name, row in result.items() if "median_ms" in row]
-    table = markdown(
-        "", rows,
-        [("requests/s", lambda r: f"{r['requests_per_second']:.0f}"),
-         ("median, ms", lambda r: f"{r['median_ms']:.1f}"),
-         ("99th percentile, ms", lambda r: f"{r['p99_ms']:.1f}"),
-         ("answered", lambda r: f"{100 * r['answered']:.1f} %")],
-    )  # fmt: skip
+    table = markdown("", rows, """
+        requests/s {requests_per_second:.0f} | median, ms {median_ms:.1f}
+        | 99th percentile, ms {p99_ms:.1f} | answered {answered:.1p} %""")
     here, hostile = result["here"], result["hostile"]
     memory = [sum(kinds.values()) for kinds in hostile["memory_mb"]]
     table += (

@@ -60,52 +60,19 @@ NAME_OF = {
 }  # fmt: skip
 
 
-def points(name: str) -> Any:
-    """A share in percent."""
-    return lambda row: f"{100 * row[name]:.2f}"
-
-
-def gain(name: str) -> Any:
-    """A difference to the baseline in points, with its p-value."""
-
-    def show(row: dict[str, Any]) -> str:
-        found = row["differences"].get(name)
-        return f"{100 * found['difference']:+.2f} ({found['p_value']:.3f})" if found else ""
-
-    return show
-
-
-def beyond(row: dict[str, Any]) -> str:
-    """Share of longer sentences whose tree is proved, and how many they are."""
-    number = row["sentences_beyond_60_words"]
-    return f"{100 * row['proved_beyond_60_words']:.2f} of {number}" if number else "–"
-
-
-TABLE_2 = (
-    ("UAS", points("uas")),
-    ("+ (p)", gain("uas")),
-    ("LAS", points("las")),
-    ("+ (p)", gain("las")),
-    ("UAS, no punct", points("uas_no_punct")),
-    ("words/s", lambda row: f"{row['words_per_second']:,.0f}"),
-    ("DP calls", lambda row: f"{row['dp_calls']:.2f}"),
-    ("full-size calls", lambda row: f"{row['dp_work']:.2f}"),
-    ("closed at root, %", points("closed_at_root")),
-    ("proved to 60 words, %", points("proved_to_60_words")),
-    ("beyond, %", beyond),
-    ("training, s", lambda row: f"{row['training_seconds']:.0f}"),
-)
-TABLE_3 = (
-    ("UAS", points("uas")),
-    ("LAS", points("las")),
-    ("words/s", lambda row: f"{row['words_per_second']:,.0f}"),
-    ("DP calls", lambda row: f"{row['dp_calls']:.2f}"),
-    ("full-size calls", lambda row: f"{row['dp_work']:.2f}"),
-    ("closed at root, %", points("closed_at_root")),
-    ("within three nodes, %", points("within_three_nodes")),
-    ("proved to 60 words, %", points("proved_to_60_words")),
-    ("beyond, %", beyond),
-)
+#: Differences to the baseline in points, with their p-values.
+GAIN = "+ (p) {{differences[{0}][difference]:+.2p}} ({{differences[{0}][p_value]:.3f}})"
+WORK = "words/s {words_per_second:,.0f} | DP calls {dp_calls:.2f} | full-size calls {dp_work:.2f}"
+BEYOND = "beyond, % {proved_beyond_60_words:.2p} of {sentences_beyond_60_words}"
+TABLE_2 = f"""
+    UAS {{uas:.2p}} | {GAIN.format("uas")} | LAS {{las:.2p}} | {GAIN.format("las")}
+    | UAS, no punct {{uas_no_punct:.2p}} | {WORK} | closed at root, % {{closed_at_root:.2p}}
+    | proved to 60 words, % {{proved_to_60_words:.2p}} | {BEYOND}
+    | training, s {{training_seconds:.0f}}"""
+TABLE_3 = f"""
+    UAS {{uas:.2p}} | LAS {{las:.2p}} | {WORK} | closed at root, % {{closed_at_root:.2p}}
+    | within three nodes, % {{within_three_nodes:.2p}}
+    | proved to 60 words, % {{proved_to_60_words:.2p}} | {BEYOND}"""
 
 
 class Treebank:

@@ -174,21 +174,17 @@ def main() -> None:
         }
         rows.append((name, row))
         print(name, row, flush=True)
-    columns = [
-        ("UAS", lambda row: f"{100 * row['uas']:.2f}"),
-        ("LAS", lambda row: f"{100 * row['las']:.2f}"),
+    columns = " | ".join([
+        "UAS {uas:.2p}", "LAS {las:.2p}",
+        *(f"words/s, `--threads {t}` {{threads {t}:,.0f}}" for t in threads),
+        "speed-up {speed_up:.2f}",
+        *(f"{phase}, µs/word {{microseconds_a_word[{phase}]:.1f}}" for phase in PHASES),
+    ])  # fmt: skip
+    every = [
+        (name, row | {f"threads {t}": row["words_per_second"][str(t)] for t in threads})
+        for name, row in rows
     ]
-    columns += [
-        (f"words/s, `--threads {t}`",
-         lambda row, t=t: f"{row['words_per_second'][str(t)]:,.0f}")
-        for t in threads
-    ]  # fmt: skip
-    columns += [("speed-up", lambda row: f"{row['speed_up']:.2f}")]
-    columns += [
-        (f"{phase}, µs/word", lambda row, phase=phase: f"{row['microseconds_a_word'][phase]:.1f}")
-        for phase in PHASES
-    ]
-    table = markdown("model", rows, columns)
+    table = markdown("model", every, columns)
     result = {"machine": machine(), "dev": Path(given.dev).name, "sentences": len(sentences),
               "words": words, "rows": dict(rows)}  # fmt: skip
     write_result("throughput", result, table)

@@ -11,14 +11,13 @@ and .md.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from measure import machine, markdown, race, write_result
+from measure import arguments, machine, markdown, race, write_result
 
 from bbparse.torch import TreeLayer
 
@@ -89,11 +88,7 @@ def calls_of(arcs: Any, second: Any) -> dict[tuple[str, str], Call]:
 
 def main() -> None:
     """Time all and compare the values."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--words", type=int, default=25)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--repeat", type=int, default=9)
-    given = parser.parse_args()
+    given = arguments(__doc__, words=25, batch=32, repeat=9)
     torch.set_num_threads(1)
     torch.distributions.Distribution.set_default_validate_args(False)
     rng, size = np.random.default_rng(1), given.words + 1
@@ -110,14 +105,12 @@ def main() -> None:
         rows.append((f"{question}, {who}", {
             "ms": 1000.0 * seconds / given.batch,
             "ratio": seconds / times[f"{question} bbparse"],
-            "same_value": abs(value - ours) < 1e-4 * abs(ours),
+            "same_value": (same := abs(value - ours) < 1e-4 * abs(ours)),
+            "same": "yes" if same else "no",
         }))  # fmt: skip
     rows.sort(key=lambda row: row[0].partition(",")[0])
-    table = markdown("question, package", rows, [
-        ("ms a sentence", lambda r: f"{r['ms']:.3f}"),
-        ("times ours", lambda r: f"{r['ratio']:.1f}"),
-        ("same value", lambda r: "yes" if r["same_value"] else "no"),
-    ])  # fmt: skip
+    table = markdown("question, package", rows, """
+        ms a sentence {ms:.3f} | times ours {ratio:.1f} | same value {same}""")
     result = {"words": given.words, "batch": given.batch, "rows": dict(rows),
               "machine": machine("torch", "torch-struct", "supar")}  # fmt: skip
     write_result("torch_layer", result, table)

@@ -155,10 +155,6 @@ def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, An
     }  # fmt: skip
 
 
-def percent(value: float) -> str:
-    return f"{100 * value:.2f}"
-
-
 def signed(row: dict[str, Any], name: str) -> str:
     difference, low, high, p = row["difference"][name]
     return f"{100 * difference:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}] (p = {p:.3f})"
@@ -166,33 +162,29 @@ def signed(row: dict[str, Any], name: str) -> str:
 
 def write(rows: dict[str, Any]) -> None:
     """The tables and the plot."""
-    first = markdown("treebank, tags", rows.items(), (
-        ("sentences", lambda r: f"{r['sentences']:,}"),
-        ("faults", lambda r: f"{r['faults'][0]}"),
-        ("with rules", lambda r: f"{r['faults'][1]}"),
-        ("LAS", lambda r: percent(r["before"]["las"])),
-        ("LAS with rules", lambda r: signed(r, "las")),
-        ("UAS with rules", lambda r: signed(r, "uas")),
-        ("complete with labels", lambda r: signed(r, "complete_labelled")),
-        ("solved again", lambda r: f"{r['again']}"),
-        ("words/s", lambda r: f"{r['words'] / r['seconds']['none']:,.0f}"),
-        ("time more, %", lambda r: f"{r['more']:.1f}"),
-        ("with confidence", lambda r: f"{r['more_sure']:.1f}"),
-        ("longest, ms more", lambda r: f"{r['longest'][0] if r['longest'] else 0}"),
-    ))  # fmt: skip
-    second = markdown("confidence: treebank, tags", rows.items(), (
-        ("right arcs, %", lambda r: percent(r["confidence"]["right"])),
-        ("calibration error, %", lambda r: percent(r["confidence"]["ece"])),
-        ("of right chances, %", lambda r: percent(r["confidence"]["ece_by_chance"])),
-        ("head or rival right, %", lambda r: percent(r["confidence"]["either"])),
-        ("its calibration error, %", lambda r: percent(r["confidence"]["ece_either"])),
-        ("of trees, %", lambda r: percent(r["confidence"]["ece_trees"])),
-        ("errors in the least sure 5 %", lambda r: percent(r["confidence"]["errors_5"])),
-        ("10 %", lambda r: percent(r["confidence"]["errors_10"]["confidence"])),
-        ("10 %, by softmax", lambda r: percent(r["confidence"]["errors_10"]["softmax"])),
-        ("10 %, by k best", lambda r: percent(r["confidence"]["errors_10"]["k best"])),
-        ("10 %, at most", lambda r: percent(r["confidence"]["errors_10"]["possible"])),
-    ))  # fmt: skip
+    shown = {
+        name: {
+            **row, **{f"of {key}": signed(row, key) for key in ("las", "uas", "complete_labelled")},
+            "without": row["faults"][0], "with": row["faults"][1],
+            "speed": row["words"] / row["seconds"]["none"],
+            "slowest": row["longest"][0] if row["longest"] else 0,
+        }
+        for name, row in rows.items()
+    }  # fmt: skip
+    first = markdown("treebank, tags", shown.items(), """
+        sentences {sentences:,} | faults {without} | with rules {with} | LAS {before[las]:.2p}
+        | LAS with rules {of las} | UAS with rules {of uas}
+        | complete with labels {of complete_labelled} | solved again {again}
+        | words/s {speed:,.0f} | time more, % {more:.1f} | with confidence {more_sure:.1f}
+        | longest, ms more {slowest}""")
+    sure = [(name, row["confidence"]) for name, row in rows.items()]
+    second = markdown("confidence: treebank, tags", sure, """
+        right arcs, % {right:.2p} | calibration error, % {ece:.2p}
+        | of right chances, % {ece_by_chance:.2p} | head or rival right, % {either:.2p}
+        | its calibration error, % {ece_either:.2p} | of trees, % {ece_trees:.2p}
+        | errors in the least sure 5 % {errors_5:.2p} | 10 % {errors_10[confidence]:.2p}
+        | 10 %, by softmax {errors_10[softmax]:.2p} | 10 %, by k best {errors_10[k best]:.2p}
+        | 10 %, at most {errors_10[possible]:.2p}""")
     names = Counter[str]()
     for row in rows.values():
         names.update(row["rules"][0])

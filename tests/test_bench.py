@@ -10,7 +10,7 @@ import pytest
 
 BENCH = Path(__file__).parent.parent / "bench"
 #: Those that others import only, and those that import what is not installed here.
-OTHERS = {"one_backbone", "overview", "rules", "beside_udpipe", "torch_layer"}
+OTHERS = {"measure", "one_backbone", "overview", "rules", "beside_udpipe", "torch_layer"}
 SCRIPTS = sorted({path.stem for path in BENCH.glob("*.py")} - OTHERS)
 
 
