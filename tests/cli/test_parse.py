@@ -62,24 +62,19 @@ def test_k_best(run: Run, model: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.conllu.gz"
     assert run("parse", toy.DEV, "--model", model, "--k-best", "3", "--output", output).code == 0
     with gzip.open(output, "rt", encoding="utf-8") as stream:
-        trees = list(read_conllu(stream))
+        trees = iter(list(read_conllu(stream)))
     parser = Parser.load(model)
-    place = 0
     for sentence in toy.dev_sentences():
         expected = parser.parse(sentence, k_best=3)
-        for k, tree in enumerate(expected):
-            block = trees[place]
-            place += 1
-            comments = [line for line in block.lines if line.startswith("# ")]
-            assert f"# tree = {k + 1} of {len(expected)}" in comments
-            assert f"# score = {tree.score:.6f}" in comments
-            assert f"# upper_bound = {tree.upper_bound:.6f}" in comments
-            assert "# proved = yes" in comments
-            assert block.name == sentence.name
-            assert block.forms == sentence.forms
-            assert tuple(block.heads) == tree.heads
-            assert tuple(block.deprels) == tree.labels
-    assert place == len(trees)
+        for k, tree in enumerate(expected, start=1):
+            block = next(trees)
+            assert {*block.lines} >= {
+                f"# tree = {k} of {len(expected)}", f"# score = {tree.score:.6f}",
+                f"# upper_bound = {tree.upper_bound:.6f}", "# proved = yes",
+            }  # fmt: skip
+            assert (block.name, block.forms) == (sentence.name, sentence.forms)
+            assert (tuple(block.heads), tuple(block.deprels)) == (tree.heads, tree.labels)
+    assert next(trees, None) is None
 
 
 @pytest.fixture(params=KINDS)
@@ -148,9 +143,6 @@ def test_through_pipes(model: Path) -> None:
     assert done.stderr == b""
     text = done.stdout.decode()
     assert without_heads(text) == given
-    assert Parser.load(model).parse(toy.dev_sentences()[7])[0].heads == tuple(
-        list(read_conllu(io.StringIO(text)))[7].heads
-    )
     bad = subprocess.run(command, input=b"1\tx\n\n", capture_output=True, timeout=300)
     assert bad.returncode == 2
     assert bad.stderr == b"bbparse: error: standard input, line 1: expected 10 columns, found 2\n"

@@ -29,32 +29,17 @@ def test_json_lines(run: Run, model: Path) -> None:
     for line, sentence in zip(lines, sentences):
         record = json.loads(line)
         trees = parser.parse(sentence, k_best=2)
+        unsure = dict.fromkeys(("confidences", "confidence", "rivals", "either"))
         assert record == {
-            "version": 1,
-            "sentence": sentence.name,
-            "words": sentence.forms,
-            "lemmas": sentence.lemmas,
-            "upos": sentence.upos,
-            "xpos": sentence.xpos,
-            "feats": sentence.feats,
-            "offsets": None,
+            "version": 1, "sentence": sentence.name, "words": sentence.forms, "offsets": None,
+            **{name: getattr(sentence, name) for name in ("lemmas", "upos", "xpos", "feats")},
             "status": "optimal",
             "trees": [
-                {
-                    "heads": list(tree.heads),
-                    "labels": list(tree.labels),
-                    "score": tree.score,
-                    "upper_bound": tree.upper_bound,
-                    "proved": True,
-                    "broken": [],
-                    "confidences": None,
-                    "confidence": None,
-                    "rivals": None,
-                    "either": None,
-                }
+                {"heads": list(tree.heads), "labels": list(tree.labels), "score": tree.score,
+                 "upper_bound": tree.upper_bound, "proved": True, "broken": [], **unsure}
                 for tree in trees
             ],
-        }
+        }  # fmt: skip
 
 
 def test_json_of_odd_words_stays_on_its_line(run: Run, model: Path, tmp_path: Path) -> None:

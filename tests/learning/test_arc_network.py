@@ -27,6 +27,7 @@ from tests.network.plain import assert_slopes
 from tests.oracles.enumerate import enumerate_trees
 from tests.scoring.networks import LABELS, Arrays, Plain, random_sentence
 from tests.scoring.reference import candidate_parts
+from tests.slopes import assert_gradients
 from tests.strategies import random_tree
 
 
@@ -180,25 +181,7 @@ def test_gradients_are_those_of_what_dropout_leaves() -> None:
         return learner.loss(range(5), True)[1]
 
     assert loss() != learner.loss(range(5), True, dropout=False)[1]
-    w = learner.learner.weights
-    cases = {name: (w.values[name], w.gradients[name]) for name in w.values}
-    cases["vectors"] = learner.learner.vectors.weights, learner.learner.vectors.gradient
-    for _, gradient in cases.values():
-        gradient[...] = 0.0
-    loss()
-    slopes = {name: gradient.copy() for name, (_, gradient) in cases.items()}
-    for name, gradient in slopes.items():
-        weights, _ = cases[name]
-        before, found = weights.copy(), []
-        length = float(np.sqrt(np.square(gradient, dtype=np.float64).sum()))
-        for step in (5e-4, 1e-3, 2e-3):  # along the gradient, the slope is its length
-            losses = []
-            for sign in (1.0, -1.0):
-                weights[:] = before + np.float32(sign * step / length) * gradient
-                losses.append(loss())
-            found.append((losses[0] - losses[1]) / (2.0 * step))
-        weights[:] = before
-        assert np.median(found) == pytest.approx(length, rel=0.02), name
+    assert_gradients(learner.learner, loss, 5e-4, 1e-3, 2e-3, rel=0.02)
 
 
 def test_words_of_an_unknown_head_teach_no_arc() -> None:

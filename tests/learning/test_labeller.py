@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.configuration.templates import default_label_templates
-from bbparse.errors import ConfigError, TreebankError
+from bbparse.errors import TreebankError
 from bbparse.jit import plain
 from bbparse.learning.data import prepare
 from bbparse.learning.labeller import _LEAST_GRADIENT, _START, _step, train_labeller
@@ -218,18 +218,3 @@ def test_configuration() -> None:
     assert Configuration.from_table(chosen.to_table()) == chosen
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ({"epochs": -1}, "labels.epochs is -1"),
-        ({"rate": 0.0}, "labels.rate is 0.0"),
-        ({"folds": 2}, "unknown key 'folds' in [labels]"),
-        ({"templates": {"bits": 12}}, "labels.templates has no template"),
-        ({"templates": {"arc": ["h.upos b.upos"]}}, "looks at the words between"),
-        ({"templates": {"arc": ["h.nonsense"]}}, "labels.templates.arc, line 1"),
-    ],
-)
-def test_impossible_configurations(labels: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        configuration(**labels)
-    assert message in str(error.value)

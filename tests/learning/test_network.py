@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ConfigError
 from bbparse.factors import load_families
 from bbparse.learning import network as network_module
 from bbparse.learning.arc_network import train_arcs
@@ -252,16 +251,3 @@ def test_words_without_a_label_teach_none() -> None:
     assert network is not None and network.labels == ("det", "root")
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("folds", 1, "factors.folds is 1, expected a whole number of at least 2"),
-        ("fold_epochs", 0, "factors.fold_epochs is 0"),
-        ("epochs", 0, "factors.epochs is 0"),
-        ("rivals", 0, "factors.rivals is 0"),
-        ("cost", -1.0, "factors.cost is -1.0, expected 0 or more"),
-    ],
-)
-def test_impossible_settings(key: str, value: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        configuration().with_("factors", **{key: value})

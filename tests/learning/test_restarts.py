@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ConfigError, OutputError
+from bbparse.errors import OutputError
 from bbparse.learning.run import Run, unlabelled_accuracy
 from bbparse.learning.trainer import Trainer
 from bbparse.parsing.parser import Parser
@@ -128,10 +128,3 @@ def test_a_model_that_cannot_be_written_leaves_the_checkpoint(
     assert not any(", epoch" in line for line in lines)  # nothing is learned again
     assert weights(Parser.load(model))[0] == weights(parser)[0]
     assert list(tmp_path.iterdir()) == [model]
-
-
-def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"learning\.restarts is 0"):
-        configuration(restarts=0)
-    with pytest.raises(ConfigError, match=r"learning\.start is 0\.0"):
-        configuration(start=0.0)
