@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from tests.oracles.enumerate import enumerate_trees
+from tests.strategies import random_problem
 
 BENCH = Path(__file__).parent.parent / "bench"
 #: Those that others import only, and those that import what is not installed here.
@@ -36,3 +41,17 @@ def test_each_is_listed() -> None:
 def test_the_page_of_figures_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["figures.py", "--check"])
     runpy.run_path(str(BENCH / "figures.py"), run_name="__main__")
+
+
+@pytest.mark.parametrize("rival", ["ours", "highs"])
+def test_solvers_that_are_compared_find_the_best_tree(
+    rival: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    problem = random_problem(
+        np.random.default_rng(2), min_words=4, max_words=4, projective=True, labelled=False,
+        scale="normal", states=False, hard=False,
+    )  # fmt: skip
+    answer = importlib.import_module(f"rivals.{rival}").solve(problem, 5.0)
+    assert answer.proved
+    assert problem.score(answer.arcs) == pytest.approx(enumerate_trees(problem)[0][0])

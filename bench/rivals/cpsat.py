@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.ilp.program import Program
+from bbparse.ilp.program import TreeProgram
 from bbparse.problem import Problem
 from rivals.common import Answer, check_plain, crossing
 
@@ -27,10 +27,8 @@ def solve(problem: Problem, time_limit: float) -> Answer:
     """With depths and crossing arcs."""
     check_plain(problem, "sib", "gc", "ogc", "gsib")
     started = time.perf_counter()
-    # As for non-projective trees, but for the flow that keeps cycles away.
-    program = Program(problem.changed(projective=False))
-    flows = range(program.count, 2 * program.count)
-    model, columns = _model(problem, program, set(flows))
+    program = TreeProgram(problem.changed(projective=False), connected=False)
+    model, columns = _model(problem, program)
     depth = [model.new_int_var(0, problem.n_words, f"d{m}") for m in range(problem.n_words + 1)]
     for a in range(program.count):
         h, m = program.head[a], program.mod[a]
@@ -43,29 +41,28 @@ def solve(problem: Problem, time_limit: float) -> Answer:
 def solve_derivations(problem: Problem, time_limit: float) -> Answer:
     """With derivations."""
     started = time.perf_counter()
-    program = Program(problem)
-    model, columns = _model(problem, program, set())
+    program = TreeProgram(problem)
+    model, columns = _model(problem, program)
     return _run(problem, model, columns, time_limit, started)
 
 
-def _model(problem: Problem, program: Program, without: set[int]) -> tuple[Any, list[Any]]:
-    """The program with Boolean columns, without some columns and the rows they are in."""
+def _model(problem: Problem, program: TreeProgram) -> tuple[Any, list[Any]]:
+    """The program with Boolean columns."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
     columns = []
     for j, (low, high) in enumerate(zip(program.lower, program.upper)):
-        column = model.new_bool_var(f"z{j}") if j not in without else None
-        columns.append(column)
-        if column is not None and low == 1.0:
-            model.add(column == 1)
-        elif column is not None and high == 0.0:
-            model.add(column == 0)
-    for terms, low, high in program.rows:
-        if any(j in without for j, _ in terms):
-            continue
-        names = [columns[j] for j, _ in terms]
-        weights = [round(w) for _, w in terms]
+        columns.append(model.new_bool_var(f"z{j}"))
+        if low == 1.0:
+            model.add(columns[j] == 1)
+        elif high == 0.0:
+            model.add(columns[j] == 0)
+    rows: list[tuple[list[Any], list[int]]] = [([], []) for _ in program.low]
+    for row, j, weight in zip(*program.entries()):
+        rows[row][0].append(columns[j])
+        rows[row][1].append(round(weight))
+    for (names, weights), low, high in zip(rows, program.low, program.high):
         if low == high == 1.0 and set(weights) == {1}:
             model.add_exactly_one(names)
         elif low == -math.inf and high == 1.0 and set(weights) == {1}:
@@ -81,7 +78,7 @@ def _model(problem: Problem, program: Program, without: set[int]) -> tuple[Any, 
     cost = np.array(program.cost)
     unit = problem.quantum or float(np.abs(cost).max(initial=0.0)) * 1e-6 or 1.0
     scores = np.rint(cost / unit).astype(int).tolist()
-    used = [j for j, s in enumerate(scores) if s and columns[j] is not None]
+    used = [j for j, s in enumerate(scores) if s]
     model.maximize(
         cp_model.LinearExpr.weighted_sum([columns[j] for j in used], [scores[j] for j in used])
     )

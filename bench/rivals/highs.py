@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 
 from bbparse.ilp import solve_ilp
-from bbparse.ilp.program import Program
+from bbparse.ilp.program import TreeProgram
 from bbparse.problem import Problem
 from rivals.common import Answer
 
@@ -14,7 +14,7 @@ from rivals.common import Answer
 def solve(problem: Problem, time_limit: float) -> Answer:
     """One tree."""
     started = time.perf_counter()
-    Program(problem)
+    TreeProgram(problem)
     building = time.perf_counter() - started
     found = solve_ilp(problem, 1, time_limit)
     arcs = found.arcs[0] if len(found) else None
