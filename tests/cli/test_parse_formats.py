@@ -16,7 +16,7 @@ from bbparse.treebank import Sentence, read_conllu, write_conllu
 from bbparse.treebank.progress import Bar
 from tests import toy
 from tests.cli.conftest import Run
-from tests.show.test_text import heads_in
+from tests.show.test_drawing import heads_in
 
 
 def test_json_lines(run: Run, model: Path) -> None:

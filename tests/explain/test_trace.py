@@ -1,16 +1,22 @@
-"""The record of a search is of that search, and true at every moment."""
+"""What a search tells of itself, and what arcs lose."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from bbparse.deadline import Deadline
+from bbparse.explain import explain, page
+from bbparse.explain.explanation import arc_losses, rule_costs
+from bbparse.explain.terms import PARTS
 from bbparse.explain.trace import trace_search
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
-from tests import strategies
+from bbparse.validity.rules import Rules
+from tests import strategies, toy
 from tests.oracles.enumerate import enumerate_trees
 from tests.search.helpers import SETTINGS
 from tests.solutions import spread
@@ -129,3 +135,133 @@ def test_crossing_arcs_are_traced() -> None:
         assert trace.status == "optimal"
         assert trace.lower == pytest.approx(trace.upper)
         assert trace.nodes[-1].closed
+
+
+def check_against_all_trees(p: Problem) -> set[bool]:
+    """Compare all losses of the best tree with the definition; whether arcs were forced."""
+    solution = solve(p, explain=False)
+    if not len(solution):
+        return set()
+    trees = enumerate_trees(p)
+    rounding = 1e-11 * (1.0 + spread(p))
+    losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))
+    assert [loss.mod for loss in losses] == list(range(1, p.n_words + 1))
+    for loss, arc in zip(losses, solution.arcs[0].tolist()):
+        assert loss.head == p.arc_head[arc] and loss.exact
+        pair = (p.arc_head[arc], p.arc_mod[arc])
+        copies = {a for a in range(len(p.arc_head)) if (p.arc_head[a], p.arc_mod[a]) == pair}
+        without = [score for score, tree in trees if not copies & set(tree)]
+        if not without:
+            assert loss.loss == loss.least == math.inf and loss.instead is None
+            assert loss.forced
+            continue
+        assert loss.loss == pytest.approx(trees[0][0] - without[0], abs=rounding)
+        assert loss.least == pytest.approx(loss.loss, abs=rounding)
+        assert loss.loss >= -rounding
+        best = tuple(solution.heads[0, 1:].tolist())
+        assert loss.others_changed(best) == sum(
+            a != b for m, (a, b) in enumerate(zip(best, loss.heads), 1) if m != loss.mod
+        )
+        assert loss.instead == loss.heads[loss.mod - 1]
+        assert loss.instead != loss.head
+        if p.arc_label is None:
+            assert p.score([-1, *loss.heads]) == pytest.approx(without[0], abs=rounding)
+    return {loss.forced for loss in losses}
+
+
+@pytest.mark.parametrize("factors", [0, 12])
+def test_against_all_trees(factors: int) -> None:
+    rng = np.random.default_rng(21)
+    forced: set[bool] = set()
+    for _ in range(80):
+        p = strategies.random_problem(rng, max_factors=factors, max_counts=2 if factors else 0)
+        forced |= check_against_all_trees(p)
+    assert forced == {True, False}
+
+
+def test_a_required_arc_cannot_be_lost() -> None:
+    for factor in ([], [([(1, 2), (2, 3)], 1.0)]):
+        p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4)).with_factors(factor)
+        p = p.with_heads({2: 1})
+        solution = solve(p)
+        losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))
+        assert losses[1].head == 1 and losses[1].loss == math.inf and losses[1].exact
+
+
+def test_losses_of_a_trained_parser() -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences()[:6]:
+        problem = parser.problem(sentence)
+        solution = solve(problem, backbone="grandsib")
+        score = float(solution.scores[0])
+        for loss in arc_losses(problem, solution.arcs[0], score, backbone="grandsib"):
+            if not math.isfinite(loss.loss):
+                continue
+            without = solve(problem.without_arcs([(loss.head, loss.mod)]), backbone="grandsib")
+            assert loss.loss == pytest.approx(score - without.scores[0])
+            assert problem.score([-1, *loss.heads]) == pytest.approx(without.scores[0])
+
+
+def test_progress_can_be_watched() -> None:
+    problem = hard_problem()
+    solution = solve(problem)
+    seen: list[int] = []
+
+    def watch(arcs: list[int]) -> Iterator[int]:
+        for arc in arcs:
+            yield arc
+            seen.append(arc)
+
+    score = float(solution.scores[0])
+    losses = arc_losses(problem, solution.arcs[0], score, node_limit=1, watch=watch)
+    assert seen == solution.arcs[0].tolist() and len(losses) == len(seen)
+
+
+def test_limits_leave_bounds() -> None:
+    problem = hard_problem()
+    solution = solve(problem)
+    score = float(solution.scores[0])
+    exact = arc_losses(problem, solution.arcs[0], score)
+    cut = arc_losses(problem, solution.arcs[0], score, node_limit=1)
+    assert any(not loss.exact for loss in cut)
+    for loss, true in zip(cut, exact):
+        assert true.exact
+        assert loss.least - 1e-9 <= true.loss <= loss.loss + 1e-9
+
+
+def test_what_there_is_no_time_for_is_not_known() -> None:
+    """Features of arcs take as long as searches where a sentence is long."""
+    parser, sentence = toy.parser(), toy.dev_sentences()[0]
+    late = explain(parser, sentence, deadline=Deadline.after(0.0))
+    whole = explain(parser, sentence)
+    assert not any(loss.exact for loss in late.losses if not loss.forced)
+    assert [t.features for t in late.terms[0] if t.kind in PARTS] != []
+    assert not any(t.features for t in late.terms[0] if t.kind in PARTS)
+    assert any(t.features for t in whole.terms[0] if t.kind in PARTS)
+    assert math.fsum(t.value for t in late.terms[0]) == pytest.approx(late.best.score)
+    assert page(late) and late.trees == whole.trees
+
+
+def test_costs_of_rules() -> None:
+    parser, ud, seen = toy.parser(), Rules.load("ud").binding, 0
+    for sentence in toy.dev_sentences():
+        (best,) = parser.parse(sentence, valid="none")
+        costs = rule_costs(parser, sentence, best)
+        (valid,) = parser.parse(sentence)
+        if not costs:
+            assert valid == best
+            continue
+        assert all(cost.cost >= -1e-9 for cost in costs)
+        assert costs[-1].cost >= max(cost.cost for cost in costs) - 1e-9
+        assert abs(best.score - valid.score - costs[-1].cost) < 1e-9
+        assert {cost.name for cost in costs if cost.faults} <= {rule.name for rule in ud.rules}
+        if not seen:
+            text = page(explain(parser, sentence))
+            assert "Not a valid tree" in text and costs[0].name in text
+            assert "Not a valid tree" not in page(explain(parser, sentence, valid="none"))
+            assert not rule_costs(parser, sentence, best, "none")
+            one = Rules(rule for rule in ud.rules if rule.name == costs[0].name)
+            (alone, *_) = rule_costs(parser, sentence, best, one)
+            assert (alone.name, alone.faults, alone.cost) == costs[0][:3]
+        seen += 1
+    assert seen

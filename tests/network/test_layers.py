@@ -1,17 +1,22 @@
-"""Layers against plain numpy: what they give, and their gradients against slopes of it."""
+"""Layers, products of matrices and steps against plain numpy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bbparse.network import layers
+from bbparse.network.dense import dense
 from bbparse.network.layers import Weights
+from bbparse.network.learner import Learned, NetworkLearner, adam
 from bbparse.network.ragged import PADDING, Ragged
-from bbparse.network.sequence import SequenceNetwork, in_sentence
+from bbparse.network.sequence import QUANTUM, SequenceNetwork, in_sentence
 from tests.network import plain
 
 SIZES = ([1], [3, 1, 6], [2, 2, 2, 2], [0, 70, 5])
@@ -162,3 +167,92 @@ def test_rows_of_vectors_are_summed_and_get_their_gradients() -> None:
     gradient, found = rng.normal(size=(8, 16)).astype(np.float32), np.ones((6, 16), np.float32)
     layers.add_to_rows(rows, gradient, found)
     assert np.allclose(found, 1.0 + counts.T @ gradient, atol=1e-5)
+
+
+def fused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
+    """``a * b + c``, rounded once: the nearest 32-bit float, of two equally near the even one."""
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    near = np.float32(float(exact))
+    around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
+    return min(around, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(np.int32)) & 1))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(0, 9), st.integers(1, 70))
+def test_products_to_the_last_bit(seed: int, blocks: int, inputs: int, columns: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, stride, begin = 4 * blocks, int(rng.integers(1, 12)), int(rng.integers(0, 3))
+    scale = 10.0 ** rng.integers(-3, 4)
+    x = (scale * rng.normal(size=begin + rows * stride + inputs)).astype(np.float32)
+    weights = rng.normal(size=(inputs, columns)).astype(np.float32)
+    bias = rng.normal(size=columns).astype(np.float32)
+    out = np.full((rows, columns), np.nan, np.float32)
+    dense(x, begin, stride, inputs, weights, bias, out)
+    some = rng.integers(0, columns, 4)
+    for r in rng.integers(0, rows, 4):
+        for column in some:
+            total = bias[column]
+            for i in range(inputs):
+                total = fused(x[begin + r * stride + i], weights[i, column], total)
+            assert out[r, column] == total
+
+
+def test_nothing_is_written_beside_the_rows() -> None:
+    room = np.full(6 * 40, np.float32(7.0))
+    out = room[40:200].reshape(4, 40)
+    weights = np.ones((3, 40), np.float32)
+    dense(np.ones(12, np.float32), 0, 3, 3, weights, np.zeros(40, np.float32), out)
+    assert (out == 3.0).all()
+    assert (room[:40] == 7.0).all() and (room[200:] == 7.0).all()
+
+
+def test_steps_are_those_of_adam() -> None:
+    rng = np.random.default_rng(1)
+    learned = Learned.of(rng.normal(size=(5, 7)).astype(np.float32))
+    weights, mean, square = learned.weights.astype(float), np.zeros((5, 7)), np.zeros((5, 7))
+    for clock in range(1, 9):
+        rows = np.flatnonzero(rng.random(5) < 0.6)
+        gradient = rng.normal(size=(5, 7))
+        learned.gradient[:] = gradient
+        adam(rows, learned, 0.01, clock)
+        mean[rows] = 0.9 * mean[rows] + 0.1 * gradient[rows]
+        square[rows] = 0.98 * square[rows] + 0.02 * gradient[rows] ** 2
+        step = 0.01 * mean[rows] / (1.0 - 0.9**clock)
+        weights[rows] -= step / (np.sqrt(square[rows] / (1.0 - 0.98**clock)) + 1e-8)
+        assert np.allclose(learned.weights, weights, atol=1e-5)
+        assert not learned.gradient[rows].any()  # that of others is left
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_every_example_is_there_once_in_each_pass(batch: int) -> None:
+    passes = 9  # so many that several steps are averaged where batches are small
+    sizes = np.array([3, 1, 4, 1, 5, 9, 2])
+    shape = {"word": 16, "width": 16, "embeddings": 0}
+    learner = NetworkLearner(SequenceNetwork, "r", shape, 0, 20, 1)
+    seen: list[list[int]] = []
+    shares: list[float] = []
+    weights: list[np.ndarray] = []
+    random = np.random.default_rng(2)
+
+    def learn(chosen: list[int], done: float) -> np.ndarray:
+        if seen:
+            weights.append(learner.vectors.weights.copy())
+        seen.append(chosen)
+        shares.append(done)
+        rows = np.arange(20)
+        learner.vectors.gradient[:] = random.normal(size=(20, 16))
+        return rows
+
+    vectors, parameters = learner.learn(sizes, passes, batch, 0.01, 4, learn, "test")
+    order = [i for chosen in seen for i in chosen]
+    assert all(sorted(order[k : k + 7]) == list(range(7)) for k in range(0, 63, 7))
+    assert order[:7] != order[7:14] or batch == 1000
+    assert all(sizes[chosen[:-1]].sum() < batch for chosen in seen)
+    assert shares[0] == 0.0 and shares == sorted(shares) and shares[-1] < 1.0
+    # the mean of the weights after the last steps, each eighth, in whole quanta
+    after = [*weights, learner.vectors.weights]
+    chosen = [w for left, w in enumerate(after[::-1]) if left % 8 == 0 and left <= 0.15 * len(seen)]
+    expected = np.mean(chosen, axis=0) / QUANTUM
+    assert np.abs(vectors / QUANTUM - expected).max() <= 0.5001
+    assert (np.rint(vectors / QUANTUM) * QUANTUM == vectors).all()
+    assert parameters.keys() == SequenceNetwork.shapes("r", shape, 0).keys()
+    assert all(np.isfinite(array).all() for array in parameters.values())

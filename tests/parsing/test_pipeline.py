@@ -21,7 +21,7 @@ from bbparse.parsing.document import ParsedSentence
 from bbparse.parsing.parser import ScoredTree
 from bbparse.treebank import read_conllu
 from tests import toy
-from tests.show.test_text import heads_in
+from tests.show.test_drawing import heads_in
 
 TAGGED = [("She", "PRON", "PRP", "she"), ("slept", "VERB", "VBD", "sleep"), (".", "PUNCT", ".")]
 

@@ -1,20 +1,25 @@
-"""What the checker's bounds are made of: arborescences, spans, automata."""
+"""Bounds of the checker, and proofs at extreme proportions."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from itertools import chain, combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bbparse.problem import Problem
 from bbparse.problem.parts import rows_of
+from bbparse.proof.certify import certify
 from bbparse.proof.crossing import Arborescences, Automata, Crossing, pairs_of
 from bbparse.proof.exact import exists, rounded, whole
 from bbparse.proof.spans import Spans, Trees
+from bbparse.proof.verify import verify
+from bbparse.solving.solve import solve
 from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees
-from tests.proof.helpers import units
+from tests.proof.helpers import proved, refused, solution_of, units
 from tests.strategies import random_problem
 
 
@@ -190,3 +195,89 @@ def test_which_problems_have_multipliers_of_pairs() -> None:
     for p in with_parts:
         pairs = sorted(set(zip(p.arc_head.tolist(), p.arc_mod.tolist())))
         assert pairs_of(p) == (pairs if len(p.sib_score) else [])
+
+
+#: Made small by `bench/exactness.py`, from problems whose proofs were refused.
+REFUSED: dict[str, tuple[int, dict[str, Any]]] = {
+    "an outermost grandchild": (1, {
+        "n_words": 5, "arc_head": [5, 5, 4, 0, 5], "arc_mod": [4, 3, 2, 5, 1],
+        "arc_score": [0.0, 0.0, 0.0, 114748701842.44957, 0.0], "single_root": False,
+        "ogc_grand": [2], "ogc_head": [3], "ogc_mod": [4], "ogc_score": [1e20],
+    }),
+    "a sibling beside counts": (1, {
+        "n_words": 4, "arc_head": [0, 0, 1, 2, 3], "arc_mod": [3, 4, 2, 3, 1],
+        "arc_score": [0.0, 0.0, 0.0, 0.0, 1.0], "single_root": False,
+        "sib_head": [1], "sib_inner": [3], "sib_outer": [4], "sib_score": [1e11],
+        "count_ptr": [0, 2, 3], "count_arcs": [1, 0, 3],
+        "count_score": [-np.inf, 0.0, 0.0, 0.0, 2.0],
+    }),
+    "a factor with a cycle": (1, {
+        "n_words": 4, "arc_head": [0, 2, 2, 3, 4], "arc_mod": [3, 3, 4, 2, 1],
+        "arc_score": [0.0, 0.0, 0.0, 0.0, -0.03],
+        "factor_ptr": [0, 2], "factor_arcs": [3, 1], "factor_score": [1e11],
+    }),
+    "a grand-sibling": (1, {
+        "n_words": 8, "arc_head": [0, 2, 8, 6, 2, 7, 3, 0], "arc_mod": [2, 6, 3, 7, 4, 5, 1, 8],
+        "arc_score": [0.0, 2.0, 0.0, 0.0, 0.0, 2.0, 2.0, -2.0], "single_root": False,
+        "gsib_grand": [0], "gsib_head": [2], "gsib_inner": [3], "gsib_outer": [6],
+        "gsib_score": [1e16],
+    }),
+    "a reduction without a tree": (2, {
+        "n_words": 5, "arc_head": [0, 2, 2, 2, 3, 3, 4, 4], "arc_mod": [2, 1, 3, 4, 4, 5, 3, 5],
+        "arc_score": [0.0, 0.0, 0.0, 30.0, 0.0, 0.0, -29.727340047769072, -10.0],
+        "single_root": False, "projective": True,
+        "ogc_grand": [3], "ogc_head": [4], "ogc_mod": [1], "ogc_score": [2e9],
+        "count_ptr": [0, 1], "count_arcs": [3], "count_score": [0.0, -np.inf],
+    }),
+    "the last of seven trees": (7, {
+        "n_words": 4, "arc_head": [0, 0, 2, 2, 2, 3, 4, 4, 4, 4],
+        "arc_mod": [2, 4, 3, 3, 4, 4, 1, 2, 3, 3],
+        "arc_score": [0.0, 1e8, 0.0, 0.0, 4e-05, 1e8, 0.000115, 0.0001, -0.0003, -1e8],
+        "arc_label": [2, 0, 0, 2, 2, 2, 2, 1, 1, 2],
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_proofs_that_were_refused(name: str) -> None:
+    k, fields = REFUSED[name]
+    p = Problem(**{"projective": False, **fields})
+    s = solve(p, k_best=k, proof=True, explain=False)
+    assert s.proof is not None
+    verify(p, s)
+
+
+def test_a_tree_whose_scores_are_all_zero() -> None:
+    """Another may be better by a share of the least score, however large a reward is."""
+    p = Problem(
+        3, [0, 0, 1, 2, 3], [1, 2, 2, 3, 2], [0.0, 0.0, 1e-4, 0.0, 0.0], single_root=False,
+        projective=False, factor_ptr=[0, 2], factor_arcs=[3, 4], factor_score=[1e16],
+    )  # fmt: skip
+    trees = enumerate_trees(p)
+    assert [score for score, _ in trees[:2]] == [1e-4, 0.0]
+    proof, reason = certify(p, solution_of(p, trees[1:2]), 1)
+    assert proof is None and "is not in the solution" in reason
+    verify(p, proved(p, trees, 2))
+
+
+@pytest.mark.parametrize("status", ["optimal", "gap", "time_limit"])
+def test_no_tree_is_infeasible_and_nothing_else(status: str) -> None:
+    p = Problem(2, [1, 2], [2, 1], [1.0, 1.0])
+    s = solve(p, proof=True)
+    verify(p, s)
+    refused(p, dataclasses.replace(s, status=status, conflict=()), f"the status is {status}")
+
+
+def test_trees_of_a_search_that_was_stopped_are_not_the_best() -> None:
+    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
+    s = solve(p, k_best=2, proof=True)
+    verify(p, s)
+    refused(p, dataclasses.replace(s, status="gap"), "the status is gap")
+
+
+def test_sums_of_the_largest_scores() -> None:
+    """They are larger than any score may be."""
+    p = Problem.from_arc_scores(np.full((4, 4), -1e100))
+    s = solve(p, proof=True)
+    assert s.scores.tolist() == pytest.approx([-3e100])
+    verify(p, s)

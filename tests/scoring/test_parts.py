@@ -1,22 +1,29 @@
-"""What surrounds the scores: parts of trees, differences, pruning and arcs of trees."""
+"""Scores of parts, at once or delayed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbparse.configuration.templates import TemplateSet
+from bbparse.errors import ConfigError
+from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem
+from bbparse.scoring import delayed
 from bbparse.scoring.candidates import all_arcs, prune_arcs
 from bbparse.scoring.compile import WALKS
+from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.parts import parts_not_in
-from bbparse.scoring.scorer import difference
-from bbparse.treebank import find_cycle
+from bbparse.scoring.scorer import PartScorer, difference
+from bbparse.treebank import Sentence, find_cycle, read_conllu
+from bbparse.treebank.encode import encode
 from tests.oracles.enumerate import enumerate_trees
 from tests.oracles.spans import arcs_in_projective_trees
 from tests.scoring.reference import tree_parts
@@ -144,3 +151,67 @@ def test_arcs_of_trees_that_may_cross(seed: int, n: int, single_root: bool) -> N
     }
     found = arcs_in_trees(n, head, mod, single_root, projective=False)
     assert set(zip(*(a.tolist() for a in found))) == expected
+
+
+DATA = Path(__file__).parents[1] / "data"
+GRANDCHILD = [
+    "g.upos h.upos m.upos +@gdir", "g.upos m.upos @gdist", "h.tag m.tag @dirdist",
+    "g.lemma m.lemma", "g.upos m-1.lemma +@dist", "g.lower h.upos +@gdist",
+    "h+1.upos m.upos @gdir @gdist +@dirdist",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Sentence]:
+    found = [s for path in sorted(DATA.glob("*.conllu")) for s in read_conllu(path)]
+    return [s for s in found if 3 <= s.n_words <= 14][:12]
+
+
+@pytest.fixture
+def scorer() -> PartScorer:
+    templates = TemplateSet.from_table(
+        {"bits": 12, "arc": ["h.upos m.upos @dir", "h.lemma m.lemma"], "grandchild": GRANDCHILD}
+    )
+    rng = np.random.default_rng(201)
+    weights = (rng.integers(-20, 21, 1 << 12) * (rng.random(1 << 12) < 0.2)).astype(np.int8)
+    return PartScorer(templates, weights, 0.25)
+
+
+def whole_problem(scorer: PartScorer, sentence: Sentence) -> Problem:
+    """All arcs and triples, scored."""
+    n = sentence.n_words
+    head, mod = np.nonzero(~np.eye(n + 1, dtype=bool) & (np.arange(n + 1) > 0))
+    head, mod = head.astype(np.int32), mod.astype(np.int32)
+    parts = scorer.score(encode(sentence), head, mod, projective=False)
+    return Problem(n, head, mod, **parts, projective=False)
+
+
+@pytest.mark.parametrize("kept", [1 << 18, 100])
+def test_the_best_trees_are_those_of_the_whole_problem(
+    sentences: list[Sentence], scorer: PartScorer, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delayed, "_KEPT", kept)
+    model = DelayedScorer(scorer)
+    scored = total = 0
+    for sentence in sentences:
+        p = whole_problem(scorer, sentence)
+        values = encode(sentence)
+        columns = model.columns(values)
+        triples = (p.gc_grand, p.gc_head, p.gc_mod)
+        assert columns.score(*(a.astype(np.int64) for a in triples)).tolist() == p.gc_score.tolist()
+        assert (p.gc_score <= columns.bound[p.gc_head, p.gc_mod]).all()
+        assert (p.gc_score <= columns.grand_bound[p.gc_grand, p.gc_head]).all()
+        assert (p.gc_score <= columns.outer_bound[p.gc_grand, p.gc_mod]).all()
+        arcs = Problem.from_arc_scores(model.arcs.score_all_arcs(values), projective=False)
+        s, expected = price_and_cut(arcs, columns=columns), price_and_cut(p)
+        assert s.status == "optimal"
+        assert s.scores == pytest.approx(expected.scores)
+        assert s.stats["triples"] == len(p.gc_score)
+        scored, total = scored + s.stats["scored"], total + s.stats["triples"]
+    assert 0 < scored <= total
+
+
+def test_models_of_other_parts() -> None:
+    table = {"bits": 8, "arc": ["h.upos m.upos"], "sibling": ["h.upos s.upos m.upos"]}
+    with pytest.raises(ConfigError, match="only models of arcs and grandchildren"):
+        DelayedScorer(PartScorer(TemplateSet.from_table(table)))

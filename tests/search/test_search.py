@@ -1,8 +1,10 @@
-"""Branch and bound: what it does the same each time, and how it ends; answers: see tests/fuzz."""
+"""The search: settings, limits, observers, and how it scales."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from dataclasses import FrozenInstanceError
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -10,16 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.errors import ProblemError
-from bbparse.problem import Problem
-from bbparse.search.settings import DEFAULT
+from bbparse.configuration import Configuration
+from bbparse.errors import ConfigError, ProblemError
+from bbparse.problem import FIELDS, Problem, Solution
+from bbparse.search.settings import AS_PUBLISHED, DEFAULT, METHODS, ORDERS, SearchSettings
 from bbparse.solving.solve import solve
 from tests import strategies
 from tests.search.helpers import SETTINGS, WEAK
 from tests.solutions import all_but_time
-from tests.strategies import shuffled_factors
+from tests.strategies import random_problem, shuffled_factors
 
-random_problem = partial(strategies.random_problem, max_counts=4, max_words=6)
+drawn_problem = partial(strategies.random_problem, max_counts=4, max_words=6)
 both = pytest.mark.parametrize("projective", [True, False])
 
 
@@ -29,7 +32,7 @@ def test_two_runs_do_the_same_in_any_order_of_factors(projective: bool) -> None:
     rng = np.random.default_rng(53)
     for _ in range(60):
         scale = str(rng.choice(["ties", "halves", "zero", "normal"]))
-        p = random_problem(rng, projective=projective, scale=scale, max_factors=20)
+        p = drawn_problem(rng, projective=projective, scale=scale, max_factors=20)
         for settings in (DEFAULT, SETTINGS["levels"]):
             for limit in (None, 3):
                 one, two = (
@@ -48,7 +51,7 @@ def test_more_nodes_never_loosen_the_bound_or_lose_the_best_tree(
     rng = np.random.default_rng(55)
     shrunk = 0
     for _ in range(30):
-        p = random_problem(rng, projective=projective, min_words=4, max_factors=40, scale="halves")
+        p = drawn_problem(rng, projective=projective, min_words=4, max_factors=40, scale="halves")
         bounds, scores = [], []
         for limit in range(1, 27, 4):
             s = solve(p, settings=WEAK.with_(order=order), node_limit=limit, explain=False)
@@ -66,7 +69,7 @@ def test_a_gap_ends_the_search_early(gap: float, projective: bool) -> None:
     rng = np.random.default_rng(56)
     early = 0
     for _ in range(100):
-        p = random_problem(
+        p = drawn_problem(
             rng, projective=projective, scale="normal", min_words=4, max_factors=30
         )
         s = solve(p, gap=gap, k_best=2, settings=WEAK)
@@ -115,7 +118,7 @@ def test_constraints_that_leave_no_tree(projective: bool) -> None:
 def test_what_is_counted() -> None:
     rng = np.random.default_rng(119)
     for _ in range(30):
-        p = random_problem(rng, projective=True, max_factors=30, scale="halves", labelled=False)
+        p = drawn_problem(rng, projective=True, max_factors=30, scale="halves", labelled=False)
         stats = solve(p, k_best=2, explain=False).stats
         if len(stats) < 3 or not stats["edges"]:  # some word has no arc; over a matrix
             continue
@@ -148,3 +151,103 @@ def test_impossible_requests(options: dict[str, Any], message: str) -> None:
     p = Problem(1, [0], [1], [0], sib_head=[0], sib_inner=[-1], sib_outer=[1], sib_score=[1.0])
     with pytest.raises(ProblemError, match=message):
         solve(p, **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "newton"}, r"search\.method is 'newton', expected one of .*'paper', 'mixed'"),
+        ({"method": "polyak"}, r"^search\.method 'polyak' is no longer there: use 'mixed', .*$"),
+        ({"method": "max-marginal"}, r"^search\.method 'max-marginal' is no longer there: .*$"),
+        ({"order": "random"}, r"search\.order is 'random', expected one of .*'best-first'"),
+        ({"lower_start": -1}, r"search\.lower_start is -1, expected at least 0"),
+        ({"root_calls": 0}, r"search\.root_calls is 0, expected at least 1"),
+        ({"node_calls": 2.0}, r"search\.node_calls is 2\.0, expected a whole number"),
+        ({"eliminate_every": True}, r"search\.eliminate_every is True, expected a whole number"),
+        ({"close_k": "16"}, r"search\.close_k is '16', expected a whole number"),
+        ({"precision": -1e-8}, r"search\.precision is -1e-08"),
+        ({"precision": float("nan")}, r"search\.precision is nan"),
+        ({"precision": "fine"}, r"search\.precision is 'fine'"),
+    ],
+)
+def test_impossible_values_are_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        SearchSettings(**change)
+    with pytest.raises(ConfigError, match=message):
+        DEFAULT.with_(**change)
+
+
+def test_copies_with_changes() -> None:
+    assert DEFAULT.with_(close_k=3).close_k == 3
+    with pytest.raises(FrozenInstanceError):
+        DEFAULT.close_k = 3  # type: ignore[misc]
+
+
+def test_every_named_choice_is_accepted() -> None:
+    for method in METHODS:
+        for order in ORDERS:
+            assert SearchSettings(method=method, order=order).method == method
+
+
+def test_the_papers_choices() -> None:
+    """QL13 §3.3, §3.4 and §4.4: projected subgradient, level by level, ε = 1e-8, a lower start."""
+    s = AS_PUBLISHED
+    assert (s.method, s.order, s.precision) == ("paper", "level", 1e-8)
+    assert s.lower_start > 0
+    # Neither arc elimination nor a list of the best trees is in the paper.
+    assert (s.eliminate_every, s.close_k) == (0, 1)
+
+
+def test_the_papers_configuration_searches_as_published() -> None:
+    config = Configuration.load("paper")
+    assert config.search == AS_PUBLISHED
+    assert config.model.backbone == "carreras"
+    assert config.pruner.k == 10
+    assert config.learning.method == "perceptron"
+
+
+# Products with powers of two are exact. Others are rounded, and steps that make two trees score the
+# same leave it to the last bit which of them comes first.
+EXACT = (2.0**10, 2.0**-10, 2.0**30)
+ROUNDED = (1000.0, 1e-3)
+
+
+def scaled(p: Problem, times: float) -> Problem:
+    fields: dict[str, Any] = {
+        name: times * getattr(p, name) for name in FIELDS if name.endswith("_score")
+    }
+    return dataclasses.replace(p, **fields, quantum=times * p.quantum)
+
+
+def course(s: Solution) -> list[Any]:
+    names = ("nodes", "dp_calls", "trees_tried", "closed_at_root")
+    return [s.heads.tolist(), s.status, *(s.stats.get(name) for name in names)]
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "paper"])
+def test_calls_and_nodes_are_free_of_scale(method: str, projective: bool) -> None:
+    """The paper's update is not: it stops where the bound falls by less than 1e-8."""
+    rng = np.random.default_rng(11)
+    branched = 0
+    calls = np.zeros(1 + len(ROUNDED))
+    weak = DEFAULT.with_(method=method, root_calls=4, node_calls=2, close_k=2)
+    for _ in range(40):
+        p = random_problem(
+            rng, min_words=4, max_words=6, projective=projective, labelled=False, scale="normal",
+            max_factors=30, max_counts=2,
+        )  # fmt: skip
+        for settings in (DEFAULT.with_(method=method), weak):
+            expected = solve(p, k_best=2, settings=settings, explain=False)
+            branched += expected.stats.get("nodes", 0) > 1
+            for times in EXACT:
+                found = solve(scaled(p, times), k_best=2, settings=settings, explain=False)
+                assert course(found) == course(expected)
+            calls[0] += expected.stats.get("dp_calls", 0)
+            for i, times in enumerate(ROUNDED, start=1):
+                found = solve(scaled(p, times), k_best=2, settings=settings, explain=False)
+                assert found.heads.tolist() == expected.heads.tolist()
+                calls[i] += found.stats.get("dp_calls", 0)
+    assert branched > 3
+    # the many short steps of components that are to agree go apart by the last bits
+    assert calls[1:] == pytest.approx(calls[0], rel=0.05 if projective else 0.1)

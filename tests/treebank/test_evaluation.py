@@ -1,4 +1,4 @@
-"""Our scores against the official scorer where both define them, and by hand elsewhere."""
+"""Treebanks compared: as wholes, by kinds of word, and where words differ."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from udtools import udeval
 from udtools.udeval import evaluate as official_evaluate
 from udtools.udeval import load_conllu
 
 from bbparse.errors import TreebankError
-from bbparse.treebank import Sentence, Tally, evaluate, format_sentence, read_conllu
+from bbparse.treebank import (
+    BREAKDOWNS,
+    Breakdown,
+    Sentence,
+    Tally,
+    evaluate,
+    format_sentence,
+    read_conllu,
+)
+from bbparse.treebank.alignment import evaluate_text
 from bbparse.treebank.evaluation import COUNTS
 
 DATA = Path(__file__).parent.parent / "data"
@@ -174,3 +184,178 @@ def test_arcs_that_cross_are_counted_apart() -> None:
     assert found.crossing_precision == 1.0
     assert found.crossing_recall == 5 / 9
     assert found.crossing_f1 == 10 / 14
+
+
+def chain(n: int) -> Sentence:
+    """Each word's head is the word before it."""
+    return Sentence.from_words(
+        ["w"] * n, heads=list(range(n)), deprels=["root"] + ["obj"] * (n - 1)
+    )
+
+
+def test_lengths() -> None:
+    by = Breakdown("length")
+    by.add(chain(1), [0], ["root"])
+    by.add(chain(10), [0] * 10, ["root"] * 10)
+    by.add(chain(21), list(range(21)), ["root"] * 21)
+    assert by.rows() == [
+        {"length": "1-10", "sentences": 2, "words": 11, "uas": 2 / 11, "las": 2 / 11,
+         "complete": 1 / 2},
+        {"length": "21-30", "sentences": 1, "words": 21, "uas": 1.0, "las": 1 / 21,
+         "complete": 1.0},
+    ]  # fmt: skip
+
+
+def test_distances() -> None:
+    gold = Sentence.from_words(["w"] * 30, heads=[0, 1, 1, 1] + [1] * 26)
+    by = Breakdown("distance")
+    by.add(gold, [0, 1, 2, 3] + [1] * 26)
+    rows = {str(row["distance"]): row for row in by.rows()}
+    assert list(rows) == ["root", "1", "2", "3-6", "7-10", "11-20", "21-"]
+    assert rows["1"] == {
+        "distance": "1", "gold": 1, "predicted": 3, "recall": 1.0, "precision": 1 / 3, "f1": 1 / 2,
+    }  # fmt: skip
+    assert rows["2"]["predicted"] == rows["2"]["precision"] == rows["2"]["recall"] == 0
+    assert (rows["3-6"]["gold"], rows["3-6"]["predicted"]) == (4, 3)
+    assert (rows["3-6"]["recall"], rows["3-6"]["precision"]) == (3 / 4, 1.0)
+    assert sum(int(row["gold"]) for row in by.rows()) == 30
+
+
+def test_relations() -> None:
+    gold = Sentence.from_words(
+        ["a", "b", "c", "d"], heads=[2, 0, 2, 2], deprels=["nsubj", "root", "obj", "obj"]
+    )
+    by = Breakdown("relation")
+    by.add(gold, [2, 0, 1, 2], ["obj", "root", "obj", "obj"])
+    rows: dict[Any, Any] = {row.pop("relation"): row for row in by.rows()}
+    assert list(rows) == ["obj", "nsubj", "root"]  # frequent first, then by name
+    assert rows["obj"] == {
+        "gold": 2, "predicted": 3, "uas": 1 / 2, "recall": 1 / 2, "precision": 1 / 3, "f1": 2 / 5,
+    }  # fmt: skip
+    assert rows["nsubj"] == {
+        "gold": 1, "predicted": 0, "uas": 1.0, "recall": 0.0, "precision": 0.0, "f1": 0.0,
+    }  # fmt: skip
+    by = Breakdown("relation")
+    by.add(gold, gold.heads)
+    assert {row["recall"] for row in by.rows()} == {0.0}
+    assert len(by.rows()) == 3
+
+
+def test_classes_add_up_to_the_whole() -> None:
+    rng = random.Random(3)
+    tally = Tally()
+    parts = {name: Breakdown(name) for name in BREAKDOWNS}
+    for gold in read_conllu(DATA / "small-train.conllu", require_heads=True):
+        heads = [h if rng.random() < 0.8 else rng.randint(0, gold.n_words) for h in gold.heads]
+        labels = [label if rng.random() < 0.8 else "dep" for label in gold.deprels]
+        tally.add(gold, heads, labels)
+        for breakdown in parts.values():
+            breakdown.add(gold, heads, labels)
+    scores = tally.scores()
+    rows: dict[str, list[dict[str, Any]]] = {name: b.rows() for name, b in parts.items()}
+
+    def total(name: str, share: str, of: str) -> float:
+        return sum(row[share] * row[of] for row in rows[name]) / scores.words
+
+    assert total("length", "uas", "words") == pytest.approx(scores.uas)
+    assert total("length", "las", "words") == pytest.approx(scores.las)
+    assert total("distance", "recall", "gold") == pytest.approx(scores.uas)
+    assert total("distance", "precision", "predicted") == pytest.approx(scores.uas)
+    assert total("relation", "uas", "gold") == pytest.approx(scores.uas)
+    assert total("relation", "recall", "gold") == pytest.approx(scores.las)
+    assert total("relation", "precision", "predicted") == pytest.approx(scores.las)
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="by is 'word', expected one of length, distance, rel"):
+        Breakdown("word")
+    for name in BREAKDOWNS:
+        assert Breakdown(name).rows() == []
+        with pytest.raises(ValueError, match="heads: expected 2 values, found 1"):
+            Breakdown(name).add(chain(2), [0])
+        with pytest.raises(ValueError, match="deprels: expected 2 values, found 3"):
+            Breakdown(name).add(chain(2), [0, 1], ["a", "b", "c"])
+
+
+NAMES = {
+    "Tokens": "tokens", "Sentences": "sentences", "Words": "words", "UPOS": "upos", "XPOS": "xpos",
+    "UFeats": "ufeats", "AllTags": "all_tags", "Lemmas": "lemmas", "UAS": "uas", "LAS": "las",
+    "CLAS": "clas", "MLAS": "mlas", "BLEX": "blex",
+}  # fmt: skip
+
+
+def treebank(random_: random.Random, text: str) -> list[Sentence]:
+    """A text cut at random: tokens, some of several words, sentences, tags and trees."""
+    sentences = []
+    start = 0
+    while start < len(text):
+        stop = min(len(text), start + random_.randint(1, 12))
+        lines: list[str] = []
+        forms: list[str] = []
+        places: list[int] = []
+        while start < stop:
+            end = min(stop, start + random_.randint(1, 4))
+            token, start = text[start:end], end
+            words = [token]
+            if len(token) > 1 and random_.random() < 0.4:
+                k = random_.randint(1, len(token) - 1)
+                words = [token[:k], token[k:]] if random_.random() < 0.7 else [token[:k], "x", "y"]
+                first = len(forms) + 1
+                span = f"{first}-{first + len(words) - 1}"
+                lines.append(span + f"\t{token}" + "\t_" * 7 + "\tSpaceAfter=No")
+            for word in words:
+                forms.append(word)
+                places.append(len(lines))
+                lines.append("")
+        n = len(forms)
+        root = random_.randint(1, n)
+        heads = [0 if m == root else random_.choice([h for h in range(1, n + 1) if h != m])
+                 for m in range(1, n + 1)]  # fmt: skip
+        heads = [0 if m == root else root if random_.random() < 0.7 else h
+                 for m, h in enumerate(heads, start=1)]  # fmt: skip
+        if any(cyclic(heads, m) for m in range(1, n + 1)):
+            heads = [0 if m == root else root for m in range(1, n + 1)]
+        for i, place in enumerate(places):
+            label = "root" if heads[i] == 0 else random_.choice(["nsubj", "obj:x", "case", "aux"])
+            lines[place] = "\t".join(
+                (str(i + 1), forms[i], random_.choice("ab_"), random_.choice("NV"), "_",
+                 random_.choice(["_", "Number=Sing", "Foo=Bar"]), str(heads[i]), label, "_", "_")
+            )  # fmt: skip
+        columns = [[lines[p].split("\t")[k] for p in places] for k in (2, 3, 4, 5, 7)]
+        sentences.append(
+            Sentence(lines, places, forms, columns[0], columns[1], columns[2], columns[3], heads,
+                     columns[4], number=len(sentences) + 1)
+        )  # fmt: skip
+    return sentences
+
+
+def cyclic(heads: list[int], m: int) -> bool:
+    for _ in range(len(heads) + 1):
+        if m == 0:
+            return False
+        m = heads[m - 1]
+    return True
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_scores_are_those_of_the_official_scorer(seed: int, tmp_path: Path) -> None:
+    random_ = random.Random(seed)
+    text = "".join(random_.choice("abcd") for _ in range(random_.randint(1, 60)))
+    gold, predicted = treebank(random_, text), treebank(random_, text)
+    paths = [tmp_path / "gold", tmp_path / "predicted"]
+    for path, some in zip(paths, (gold, predicted)):
+        path.write_text("".join(map(format_sentence, some)), encoding="utf-8")
+    expected = udeval.evaluate(*(udeval.load_conllu_file(str(path)) for path in paths))
+    read = [list(read_conllu(path)) for path in paths]
+    found = evaluate_text(*read)
+    for theirs, ours in NAMES.items():
+        assert found[ours].f1 == pytest.approx(expected[theirs].f1), theirs
+
+
+def test_another_text() -> None:
+    gold = [Sentence.from_words(["I", "saw"], heads=[2, 0], name="one")]
+    other = [Sentence.from_words(["I", "see"], heads=[2, 0], name="two")]
+    with pytest.raises(TreebankError, match=r"two: found 'ee', expected 'aw' as in .* one: the te"):
+        evaluate_text(gold, other)
+    with pytest.raises(TreebankError, match="its end: found '', expected 'saw'"):
+        evaluate_text(gold, [Sentence.from_words(["I"], heads=[0])])

@@ -1,14 +1,18 @@
-"""Methods, batches and arguments of `solve`."""
+"""Batches of problems, and deadlines."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bbparse
+from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import BBParseError, ProblemError
+from bbparse.jit import kernel
+from bbparse.jit.clock import is_over, now
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve, solve_batch
 from bbparse.solving.trees import METHODS
@@ -81,3 +85,35 @@ def test_arguments_that_are_numbers_of_numpy() -> None:
     s = solve(p, k_best=np.int64(2), time_limit=np.float32(5), gap=np.float64(0))
     assert (s.status, len(s)) == ("optimal", 1)
     assert issubclass(ProblemError, BBParseError)
+
+
+@kernel
+def turns_until(until: float) -> int:
+    """Turns of a loop that ends at a moment."""
+    count = 0
+    while not is_over(until):
+        count += 1
+    return count
+
+
+def test_kernels_read_the_clock_of_deadlines() -> None:
+    turns_until(0.0)
+    before = clock()
+    inside = now()
+    assert before <= inside <= clock()
+    end = clock() + 0.05
+    assert turns_until(end) > 0 and end <= clock() < end + 20.0
+    assert not is_over(math.inf) and is_over(-math.inf)
+
+
+def test_deadlines() -> None:
+    assert Deadline.after(None) is NO_DEADLINE and not NO_DEADLINE.is_over()
+    assert NO_DEADLINE.left() == math.inf and NO_DEADLINE.limit() is None
+    over = Deadline.after(0.0)
+    assert over.is_over() and over.left() == over.limit() == 0.0
+    later = Deadline.after(600.0)
+    assert not later.is_over() and 500.0 < later.left() <= 600.0
+    assert later.within(None) is later and later.within(0.0).is_over()
+    assert over.within(600.0).at == over.at
+    assert list(over.through("abc")) == ["a"] and list(later.through("abc")) == ["a", "b", "c"]
+    assert not list(over.through(""))
