@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -26,20 +25,6 @@ def test_import_is_light() -> None:
     code = "import sys, bbparse; print(sorted({'numba', 'numpy', 'click'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_factor_families_are_registered() -> None:
-    names = {entry.name for entry in entry_points(group="bbparse.factors")}
-    assert names >= {
-        "siblings",
-        "tri-siblings",
-        "grandchildren",
-        "great-grandchildren",
-        "combs",
-        "rather-than",
-        "sibling-labels",
-        "parallel-labels",
-    }
 
 
 def test_configurations_by_name_and_by_path(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from bbparse.model.file import load_tagger, save_tagger
 from bbparse.parsing.parser import Parser
-from bbparse.parsing.pipeline import Pipeline
 from bbparse.treebank import read_conllu, sections, write_conllu
 from bbparse.treebank.writing import with_columns
 from tests import toy
@@ -115,12 +114,6 @@ def test_errors_in_text(
         f"{path}, line 41: byte 5 of the line is 0xe4, expected text in UTF-8"
     )
     assert done.out.count("# text = Yes!") == 20
-
-
-def test_text_from_python(both: Path) -> None:
-    doc = Pipeline(Parser.load(both))("She sleeps. Yes!")
-    assert [s.sentence.forms for s in doc] == [["She", "sleeps", "."], ["Yes", "!"]]
-    assert doc[0].sentence.upos[2] == "PUNCT"
 
 
 def test_a_model_keeps_its_tagger(both: Path, tmp_path: Path) -> None:
