@@ -233,8 +233,9 @@ def _without_words(
         order = np.lexsort((mods, heads[1:]))
         tree_arcs.append((np.asarray(heads, np.int32)[mods[order]], mods[order]))
         lost.append({(t.kind, t.words): (t.value, list[Feature]()) for t in terms})
-    others = network.without_words(values, vectors)
-    rivals = _rivals(network([values], [vectors]).sentences()[0], best, quantum)
+    tags = sentence.likely_tags
+    others = network.without_words(values, vectors, tags)
+    rivals = _rivals(network([values], [vectors], [tags]).sentences()[0], best, quantum)
     for name, scores in zip(names_of(sentence), others):
         if deadline.is_over():
             return [terms for _, terms in trees]

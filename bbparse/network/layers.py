@@ -130,7 +130,7 @@ def rectify(x: Floats, mask: Floats) -> None:
 
 
 @inlined
-def _growth(x: np.float32) -> np.float32:
+def growth(x: np.float32) -> np.float32:
     """Approximate e^x by (1 + x / 64)^64, only with multiplications; needs 0 < 1 + x / 64."""
     y = np.float32(1.0) + x * _POWER
     y *= y
@@ -154,7 +154,7 @@ def _gates(x: Floats) -> None:
             less = np.float32(0.0) if part % np.uint64(2) == np.uint64(0) else np.float32(1.0)
             for j in range(at, at + width):
                 value = min(max(-twice * x[r, j], -_LARGEST), _LARGEST)
-                x[r, j] = np.divide(twice, one + _growth(value)) - less
+                x[r, j] = np.divide(twice, one + growth(value)) - less
 
 
 @kernel

@@ -36,9 +36,9 @@ class ModelScores:
         n, values, maker = sentence.n_words, encode(sentence), self.maker
         head, mod = all_arcs(n, n)
         labels = np.zeros((n + 1, n + 1, len(self.labels)))
-        if maker.network is not None:
-            vectors = None if maker.embeddings is None else maker.embeddings([sentence])[0]
-            (scores,) = maker.network([values], [vectors]).sentences()
+        known = maker.scores([sentence], [values])
+        if known is not None:
+            (scores,) = known.sentences()
             arcs = scores.scores.astype(np.float64)
             labels[head, mod] = scores.label_scores(head, mod)
         else:

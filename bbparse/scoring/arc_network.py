@@ -33,9 +33,11 @@ from bbparse.scoring.labeller import Scored, by_root, checked_labels
 from bbparse.scoring.network_scores import Batch, BatchScores, SentenceScores
 from bbparse.scoring.pair_kernels import ARC_VALUES, counts_before, pair_scores
 from bbparse.scoring.part_kernels import PART_VALUES
+from bbparse.scoring.soft_tags import SOFT, SoftTags, vectors_of_tags
 from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 from bbparse.treebank.sections import SECTION_WORDS
+from bbparse.treebank.sentence import LikelyTags, TagNames
 
 Values = NDArray[np.uint64]
 
@@ -46,6 +48,7 @@ WORD_ATTRIBUTES = (
     "upos", "xpos", "feats", "lexpos",
 )  # fmt: skip
 N_LEXICAL = 7
+_SOFT_COLUMNS = np.array([WORD_ATTRIBUTES.index(name) for name in SOFT], np.int64)
 
 #: Arrays of a model file, with the rules by which `read_archive` checks them.
 ARC_ARRAYS: dict[str, Rule] = {**network_rules("arcs"), "arcs_root": (INTS, 0, None)}
@@ -89,6 +92,7 @@ class ArcNetwork(SequenceNetwork):
         self.pair_weights = p["arc_table"], p["arc_out"]
         self.part_weights = [(p[f"{k}_out"], p[f"{k}_table"], p["none"]) for k in self.KINDS]
         self.columns = self.columns_of(self.sizes)
+        self._tag_vectors: tuple[TagNames, tuple[Floats, Floats]] | None = None
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {**super().to_arrays(), "arcs_root": np.array(self.root, np.int32)}
@@ -139,17 +143,24 @@ class ArcNetwork(SequenceNetwork):
         return by_root(scores.astype(np.float64), heads, self.root)
 
     def __call__(
-        self, values: Sequence[Values], embeddings: Sequence[Floats | None] | None = None
+        self,
+        values: Sequence[Values],
+        embeddings: Sequence[Floats | None] | None = None,
+        likely_tags: Sequence[LikelyTags | None] = (),
     ) -> BatchScores:
         """Score all arcs of a batch of sentences.
 
         ``values`` are encoded sentences (`bbparse.treebank.encode.encode`). ``embeddings`` are the
-        pretrained vectors of the words of each, if the network uses any.
+        pretrained vectors of the words of each, if the network uses any. ``likely_tags`` are those
+        of each sentence, if a tagger chose its tags (`bbparse.scoring.soft_tags`).
         """
-        return self._score(values, [self.rows(own) for own in values], embeddings)
+        return self._score(values, [self.rows(own) for own in values], embeddings, likely_tags)
 
     def without_words(
-        self, values: Values, embeddings: Floats | None = None
+        self,
+        values: Values,
+        embeddings: Floats | None = None,
+        likely_tags: LikelyTags | None = None,
     ) -> Iterator[SentenceScores]:
         """Score a sentence once for each of its words, with that word unknown."""
         n = len(values) - 2 * PAD - 1
@@ -163,22 +174,33 @@ class ArcNetwork(SequenceNetwork):
                 vectors.append(None if embeddings is None else embeddings.copy())
                 if vectors[-1] is not None:
                     vectors[-1][word - 1] = 0.0
-            yield from self._score([values] * len(rows), rows, vectors).sentences()
+            count = len(rows)
+            scored = self._score([values] * count, rows, vectors, [likely_tags] * count)
+            yield from scored.sentences()
+
+    def tag_vectors(self, names: TagNames) -> tuple[Floats, Floats]:
+        """Return the vectors of the tags and of the FEATS of a tagger; the last ones are kept."""
+        kept = self._tag_vectors
+        if kept is None or not (kept[0] is names or kept[0] == names):
+            self._tag_vectors = kept = names, vectors_of_tags(self.keys, self.vectors, names)
+        return kept[1]
 
     def _score(
         self, values: Sequence[Values], known: Sequence[NDArray[np.int64]],
-        embeddings: Sequence[Floats | None] | None,
+        embeddings: Sequence[Floats | None] | None, likely_tags: Sequence[LikelyTags | None],
     ) -> BatchScores:  # fmt: skip
         """Score all arcs of sentences, given the rows of the vectors of their words."""
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
         rows = batch.rows_of(known, -1)
         before = batch.rows_of([counts_before(encoded) for encoded in values], 0)
         vectors = vectors_of(batch, embeddings)
+        tags = SoftTags(batch, rows, _SOFT_COLUMNS, likely_tags)
         layout = batch.first, batch.size
         sizes = self.sizes["pairs"], self.sizes["shared"]
         ends, all_scores = [], []
         for member in self.members:
             words = sums_of_words(member.weights, rows, member.vectors, vectors)
+            tags.add_to(words, member)
             state, _ = in_sentence(member.weights, member.kinds, batch, words)
             ends.append(linear(member.weights, "end", state)[0])
             all_scores.append(pair_scores(ends[-1], sizes, layout, before, *member.pair_weights))

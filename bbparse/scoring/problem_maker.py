@@ -153,7 +153,7 @@ class ProblemMaker:
         for sentence in sentences:
             check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
         values = [encode(sentence) for sentence in sentences]
-        scores = self._scores(sentences, values)
+        scores = self.scores(sentences, values)
         arcs = self._candidates(values, scores, prune, margin, in_trees=not given and prune != 0)
         for i, fixed in enumerate(given):
             head, mod = arcs[i]
@@ -169,7 +169,7 @@ class ProblemMaker:
         self, sentence: Sentence, values: Values, arc_head: Ints, arc_mod: Ints
     ) -> Scored:
         """Make the scored problem over these candidate arcs, sorted by (head, mod)."""
-        scores = self._scores([sentence], [values])
+        scores = self.scores([sentence], [values])
         return self._scored([sentence], [values], [(arc_head, arc_mod)], scores)[0]
 
     def check_size(self, sentence: Sentence, n_arcs: int) -> None:
@@ -185,7 +185,7 @@ class ProblemMaker:
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """Return the view of a sentence's arcs, sorted by (head, mod), for factor families."""
         values = encode(sentence)
-        scores = self._scores([sentence], [values])
+        scores = self.scores([sentence], [values])
         of_sentence = None if scores is None else scores.sentences()[0]
         return self._view(sentence, values, arc_head, arc_mod, of_sentence)
 
@@ -199,13 +199,14 @@ class ProblemMaker:
         """Labels that families may see on arcs, in order; empty with templates."""
         return () if self.network is None else self.network.labels
 
-    def _scores(
+    def scores(
         self, sentences: Sequence[Sentence], values: Sequence[Values]
     ) -> BatchScores | None:
         """Score sentences with the network; None with templates."""
         if self.network is None:
             return None
-        return self.network(values, None if self.embeddings is None else self.embeddings(sentences))
+        vectors = None if self.embeddings is None else self.embeddings(sentences)
+        return self.network(values, vectors, [sentence.likely_tags for sentence in sentences])
 
     def _candidates(
         self, values: Sequence[Values], scores: BatchScores | None, k: int | None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,9 @@ from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.storage.header import reading_header
 from bbparse.tagging.encode import COLUMNS, N_WHOLE, FormEncoder
 from bbparse.tagging.lemmas import apply_rule
+from bbparse.tagging.likely import likely
 from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import LikelyTags
 from bbparse.treebank.writing import with_columns
 
 #: Rules that apply to every form: the form in lower case, and as it is.
@@ -60,12 +62,16 @@ class TagColumns:
     upos: list[str]
     xpos: list[str]
     feats: list[str]
+    #: Other tags that are likely, too.
+    likely: LikelyTags | None = field(default=None, repr=False, compare=False)
 
     def of(self, sentence: Sentence) -> Sentence:
         """Return a copy of a sentence with these columns, also in its lines."""
-        return with_columns(
+        tagged = with_columns(
             sentence, lemmas=self.lemmas, upos=self.upos, xpos=self.xpos, feats=self.feats
         )
+        tagged.likely_tags = self.likely
+        return tagged
 
 
 class Tagger:
@@ -112,6 +118,7 @@ class Tagger:
         if len(network.counts) != 3:
             raise ModelError(f"the tagger has {len(network.counts)} kinds of label, expected 3")
         self.tags, self.feats, self.lemma_rules = map(network.labels_of, range(3))
+        self._names = self.tags, self.feats
         limits = len(self.tags), len(self.feats)
         if pairs.shape != (len(pairs), 2) or not len(pairs):
             raise ModelError(f"tagger_pairs has shape {pairs.shape}, expected some pairs")
@@ -181,7 +188,8 @@ class Tagger:
             first, _, second = tag.partition("\t")
             upos.append(first)
             xpos.append(second)
-        return TagColumns(lemmas, upos, xpos, feats)
+        others = LikelyTags(self._names, likely(tag_scores), likely(feats_scores))
+        return TagColumns(lemmas, upos, xpos, feats, others)
 
     def _lemma(self, form: str, tag: str, feats: str) -> str | tuple[int, ...]:
         """Return the lemma of a form with a tag and FEATS, or the rules that may make it."""

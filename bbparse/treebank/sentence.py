@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.errors import TreebankError
 
@@ -49,6 +52,35 @@ def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
     return list(values)
 
 
+TagNames = tuple[tuple[str, ...], tuple[str, ...]]
+"""Tags, each of UPOS, tab, XPOS, and values of FEATS."""
+
+
+class Likely(NamedTuple):
+    """Likely values of each of n words: those of word i are ``begin[i]`` to ``begin[i + 1]``.
+
+    Attributes
+    ----------
+    begin : int64[n + 1]
+    numbers : int32[m]
+        Numbers of the values.
+    shares : float32[m]
+        Their probabilities, which sum up to 1 for each word.
+    """
+
+    begin: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    shares: NDArray[np.float32]
+
+
+class LikelyTags(NamedTuple):
+    """Tags and values of FEATS that a tagger finds likely, with the names of the numbers."""
+
+    names: TagNames
+    tags: Likely
+    feats: Likely
+
+
 @dataclass(slots=True)
 class Sentence:
     """A sentence and the lines that it was read from.
@@ -78,6 +110,8 @@ class Sentence:
     after: str = "\n\n"
     id_prefix: str = ""  #: Text before the number in ids such as ``s12_3`` of some CoNLL-X files.
     head_prefix: str = ""  #: The same for heads; empty where heads are plain numbers.
+    #: What the tagger of these tags finds likely; None for tags from elsewhere. Not in files.
+    likely_tags: LikelyTags | None = field(default=None, repr=False, compare=False)
 
     @property
     def n_words(self) -> int:

@@ -156,7 +156,8 @@ def with_columns(
 ) -> Sentence:
     """Return a copy of a sentence with new columns of n values each, in its lists and in its lines.
 
-    Multiword tokens, empty nodes and comments are kept. `ValueError` as in `checked_column`.
+    Multiword tokens, empty nodes and comments are kept; `likely_tags` go with the tags.
+    `ValueError` as in `checked_column`.
     """
     new = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
     columns = {
@@ -170,6 +171,8 @@ def with_columns(
         for field in fields(sentence)
         if isinstance(getattr(sentence, field.name), list)
     }
+    if columns.keys() & {"upos", "xpos", "feats"}:
+        copies["likely_tags"] = None
     return replace(sentence, **{**copies, **columns, "lines": lines})
 
 

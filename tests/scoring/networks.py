@@ -9,7 +9,7 @@ import numpy as np
 from bbparse.network.sequence import QUANTUM
 from bbparse.scoring.arc_network import ArcNetwork
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD, encode
+from bbparse.treebank.encode import PAD, attribute_hash, attribute_values, encode
 from tests.network import plain
 
 Arrays = dict[str, np.ndarray]
@@ -90,6 +90,28 @@ def in_double(network: ArcNetwork) -> Arrays:
     return {name: array.astype(float) for name, array in arrays.items()}
 
 
+def mean_tags(
+    network: ArcNetwork, sentence: Sentence, i: int, vector: dict[int, np.ndarray]
+) -> np.ndarray:
+    """The mean vector of the likely tags of a word, less that of its own tags."""
+    assert sentence.likely_tags is not None
+    total = np.zeros(network.sizes["word"])
+
+    def add(share: float, upos: str, xpos: str, feats: str, names: Sequence[str]) -> None:
+        values = attribute_values("form", "lemma", upos, xpos, feats)
+        for name in names:
+            total[:] += share * vector.get(attribute_hash(name, values[name]), np.zeros(len(total)))
+
+    (tags, feats), of_tags, of_feats = sentence.likely_tags
+    for at in range(of_tags.begin[i], of_tags.begin[i + 1]):
+        upos, xpos = tags[of_tags.numbers[at]].split("\t")
+        add(of_tags.shares[at], upos, xpos, "_", ("upos", "xpos"))
+    for at in range(of_feats.begin[i], of_feats.begin[i + 1]):
+        add(of_feats.shares[at], "_", "_", feats[of_feats.numbers[at]], ("feats",))
+    add(-1.0, sentence.upos[i], sentence.xpos[i], sentence.feats[i], ("upos", "xpos", "feats"))
+    return total
+
+
 class Plain:
     """What a network says of a sentence, by definition; of ``unknown`` words nothing is known.
 
@@ -108,6 +130,10 @@ class Plain:
         zero = np.zeros(network.sizes["word"])
         own = encode(sentence)[PAD:-PAD, network.COLUMNS].tolist()
         words = np.array([sum((vector.get(v, zero) for v in row), zero) for row in own])
+        if sentence.likely_tags is not None:
+            for i, row in enumerate(own[1:]):
+                if any(v in vector for v in row):
+                    words[i + 1] += mean_tags(network, sentence, i, vector)
         if outside is not None:
             words[1:] += outside @ p["embeddings_w"]
         words[list(unknown)] = 0.0
@@ -115,9 +141,7 @@ class Plain:
 
     def arc(self, h: int, m: int) -> float:
         sizes = self.sizes["pairs"], self.sizes["shared"]
-        return arc_score(
-            self.ends, self.tags, h, m, sizes, self.p["arc_table"], self.p["arc_out"]
-        )
+        return arc_score(self.ends, self.tags, h, m, sizes, self.p["arc_table"], self.p["arc_out"])
 
     def arcs(self) -> np.ndarray:
         """Scores of all arcs, head by modifier."""
