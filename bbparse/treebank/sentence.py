@@ -10,12 +10,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbparse.errors import TreebankError
+
+if TYPE_CHECKING:  # reading files does without numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 NO_HEAD = -1
 """The head of a word whose HEAD column is ``_``."""
