@@ -48,7 +48,7 @@ class LabelSettings:
     width: int = 192
     hidden: int = 192
     #: Fractions of the numbers between layers, and of the attributes, that are dropped.
-    dropout: float = 0.33
+    dropout: float = 0.2
     attribute_dropout: float = 0.08
     #: Fraction of the elements that lose the attributes that name them, as unknown words do.
     unknown: float = 0.15
