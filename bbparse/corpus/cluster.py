@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster: one for each processor of each node.
+"""Workers on a Ray cluster: as many tasks at a time on a node as it has processors.
 
 The folders of shards and outputs are on a disk that all nodes share. Only the specification, once
 for each node, and names of files are sent over the network. A node is inspected before it gets
@@ -17,7 +17,7 @@ from typing import Any
 
 from bbparse import __version__
 from bbparse.corpus.spec import ParseSpec
-from bbparse.corpus.work import LOCK, Outcome, Task, first_new, parse_task, warm_up
+from bbparse.corpus.work import LOCK, Task, first_new, parse_task
 from bbparse.errors import ClusterError, one_line
 from bbparse.workers.pool import Ended, WorkerLost
 
@@ -34,19 +34,25 @@ def sources_digest() -> str:
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
-def _inspection() -> Callable[..., str]:
-    """Return the function that inspects a node and returns its error, empty if there is none.
+def _preparation() -> Callable[..., str]:
+    """Return the function that prepares a node and returns what is wrong with it, if anything.
 
-    A function made here goes to the node as code, which may have another bbparse or none.
+    A function made here goes to the node as code, which may have another bbparse or none. So the
+    specification is in a list, which Ray does not look into: it is read when bbparse is there.
     """
 
-    def inspect(expected: dict[str, str], lock: str, word: str) -> str:
+    def prepare(
+        expected: dict[str, str], lock: str, word: str, spec: list[Any], first: Path | None
+    ) -> str:
         import sys
+
+        import ray
 
         versions = {"Python": ".".join(map(str, sys.version_info[:2]))}
         try:
             from bbparse import __version__ as version
             from bbparse.corpus.cluster import sources_digest
+            from bbparse.corpus.work import warm_up
 
             versions |= {"bbparse": version, "the code of bbparse": sources_digest()}
         except ImportError as error:
@@ -61,22 +67,11 @@ def _inspection() -> Callable[..., str]:
             is_shared = False
         if not is_shared:
             return f"the output folder is not what it is here ({lock}): use one that nodes share"
+        if first is not None:
+            warm_up(ray.get(spec[0]), first)
         return ""
 
-    return inspect
-
-
-class _Parser:
-    """Ray actor that parses: a process of its own on some node."""
-
-    def __init__(self, spec: ParseSpec) -> None:
-        self.spec = spec
-
-    def ready(self) -> None:
-        """Return when the process has started, which other jobs may delay."""
-
-    def parse(self, task: Task) -> Outcome:
-        return parse_task(self.spec, task)
+    return prepare
 
 
 class RayPool:
@@ -89,33 +84,35 @@ class RayPool:
     def __init__(self, ray: Any, spec: ParseSpec, tasks: Sequence[Task], word: str) -> None:
         self.ray = ray
         self.spec = ray.put(spec)
-        self.first = first_new(spec, tasks)
-        self.versions = {
+        remote = ray.remote(num_cpus=1, max_retries=0)  # lost tasks come back to the caller
+        self.prepare, self.parse = remote(_preparation()), remote(parse_task)
+        versions = {
             "Python": ".".join(map(str, sys.version_info[:2])),
             "bbparse": __version__,
             "the code of bbparse": sources_digest(),
         }
-        self.seal = str(tasks[0].output.parent / LOCK), word
-        self.nodes: set[str] = set()  # ids of the inspected nodes
-        self.idle: list[tuple[Any, str]] = []  # workers and their nodes
-        #: future → node, function to call with its result
-        self.starting: dict[Any, tuple[str, Callable[[Any], None]]] = {}
-        self.busy: dict[Any, tuple[Task, Any, str]] = {}  # future → task, worker, node
+        lock = str(tasks[0].output.parent / LOCK)
+        self.expected = versions, lock, word, [self.spec], first_new(spec, tasks)
+        self.free: dict[str, int] = {}  # node that is ready → processors without a task
+        self.starting: dict[Any, dict[str, Any]] = {}  # future → facts about its node
+        self.busy: dict[Any, tuple[Task, str]] = {}  # future → task, node
         self.last_query = -POLL_SECONDS
 
     def has_room(self) -> bool:
-        """Return True if a worker is idle."""
+        """Return True if a processor is free."""
         if time.monotonic() - self.last_query > POLL_SECONDS:
             self.last_query = time.monotonic()
-            alive = self._alive()
-            self.idle = [(worker, node) for worker, node in self.idle if node in alive]
-            for node in alive.keys() - self.nodes:
-                self._inspect(node, alive[node])
-        return bool(self.idle)
+            alive = {x["NodeID"]: x for x in self.ray.nodes() if _processors(x)}
+            self.free = {node: count for node, count in self.free.items() if node in alive}
+            known = {*self.free, *(facts["NodeID"] for facts in self.starting.values())}
+            for node in alive.keys() - known:
+                self.starting[self._start(node, self.prepare, *self.expected)] = alive[node]
+        return any(self.free.values())
 
     def take(self, task: Task) -> None:
-        worker, node = self.idle.pop()
-        self.busy[worker.parse.remote(task)] = task, worker, node
+        node = max(self.free, key=lambda node: self.free[node])
+        self.free[node] -= 1
+        self.busy[self._start(node, self.parse, self.spec, task)] = task, node
 
     def wait(self, arrival: int | None = None) -> list[Ended]:
         """Wait for a task to end, or for a node to be ready."""
@@ -129,71 +126,49 @@ class RayPool:
         ready, _ = self.ray.wait(futures, num_returns=len(futures), timeout=0)
         found: list[Ended] = []
         for future in ready:
-            try:
-                result = self.ray.get(future)
-            except self.ray.exceptions.RayTaskError as error:
-                cause = one_line(error.cause)
-                raise ClusterError(f"{type(error.cause).__name__} on a node: {cause}") from error
-            except self.ray.exceptions.RayError:   # the worker or its node was lost
-                result = None
-                if future in self.starting:  # inspect it again if it is alive
-                    self.nodes.discard(self.starting[future][0])
+            result = self._result(future)
             if future in self.starting:
-                self.starting.pop(future)[1](result)
+                facts = self.starting.pop(future)
+                if result:
+                    raise ClusterError(f"node {facts['NodeManagerAddress']}: {result}")
+                if result is not None:
+                    self.free[facts["NodeID"]] = _processors(facts)
                 continue
-            task, worker, node = self.busy.pop(future)
-            if result is not None:
-                found.append(Ended(task, result))
-                self.idle.append((worker, node))
-            else:
+            task, node = self.busy.pop(future)
+            if result is None:  # the node has to be prepared again, if it is still there
+                self.free.pop(node, None)
+                self.last_query = -POLL_SECONDS
                 found.append(Ended(task, error=WorkerLost()))
-                self._employ(node)
+            else:
+                if node in self.free:
+                    self.free[node] += 1
+                found.append(Ended(task, result))
         return found
 
     def close(self) -> None:
         """Leave the cluster, which ends the workers."""
         self.ray.shutdown()
 
-    def _alive(self) -> dict[str, dict[str, Any]]:
-        nodes = {node["NodeID"]: node for node in self.ray.nodes() if node["Alive"]}
-        return {key: node for key, node in nodes.items() if node["Resources"].get("CPU", 0) >= 1}
-
-    def _on(self, node: str, function: Any) -> Any:
-        """Wrap a function or class to run on this node, on one processor."""
+    def _start(self, node: str, function: Any, *arguments: Any) -> Any:
+        """Call a function on a node; return the future of its result."""
         strategies = self.ray.util.scheduling_strategies
         strategy = strategies.NodeAffinitySchedulingStrategy(node, soft=False)
-        return self.ray.remote(num_cpus=1, scheduling_strategy=strategy)(function)
+        return function.options(scheduling_strategy=strategy).remote(*arguments)
 
-    def _inspect(self, node: str, facts: dict[str, Any]) -> None:
-        """Take in a node: inspect it, let it compile, start its workers."""
-        self.nodes.add(node)
+    def _result(self, future: Any) -> Any:
+        """Return a result; None if the worker or its node was lost."""
+        try:
+            return self.ray.get(future)
+        except self.ray.exceptions.RayTaskError as error:
+            cause = one_line(error.cause)
+            raise ClusterError(f"{type(error.cause).__name__} on a node: {cause}") from error
+        except self.ray.exceptions.RayError:
+            return None
 
-        def compile_there(complaint: str | None) -> None:
-            if complaint:
-                raise ClusterError(f"node {facts['NodeManagerAddress']}: {complaint}")
-            if self.first is None:
-                start_workers(None)
-            elif complaint is not None:
-                warming = self._on(node, warm_up).remote(self.spec, self.first)
-                self.starting[warming] = node, start_workers
 
-        def start_workers(_: object) -> None:
-            for _ in range(int(facts["Resources"]["CPU"])):
-                self._employ(node)
-
-        inspecting = self._on(node, _inspection()).remote(self.versions, *self.seal)
-        self.starting[inspecting] = node, compile_there
-
-    def _employ(self, node: str) -> None:
-        """Start a worker on a node, unless the node was lost."""
-
-        def take_on(_: object) -> None:
-            if node in self.nodes:
-                self.idle.append((worker, node))
-
-        if node in self.nodes:
-            worker = self._on(node, _Parser).remote(self.spec)
-            self.starting[worker.ready.remote()] = node, take_on
+def _processors(facts: dict[str, Any]) -> int:
+    """Return the number of processors of a node; 0 if it is lost."""
+    return int(facts["Resources"].get("CPU", 0)) if facts["Alive"] else 0
 
 
 def ray_pool(spec: ParseSpec, tasks: Sequence[Task], address: str, word: str) -> RayPool:
