@@ -350,13 +350,7 @@ def _ruled(
 
 
 def check_version(package: str, tried: Sequence[str]) -> str:
-    """Return the installed version of a package; warn in one line if it was not tried.
-
-    Raises
-    ------
-    ProblemError
-        If it is not installed.
-    """
+    """Return a package's version; warn if it was not tried, `ProblemError` if it is missing."""
     try:
         found = version(package)
     except PackageNotFoundError:

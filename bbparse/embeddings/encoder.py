@@ -37,21 +37,10 @@ States = NDArray[np.float16]
 class EncoderStates:
     """Contextual embeddings of words.
 
-    Parameters
-    ----------
-    note : dict
-        ``name``, ``revision``, ``hash`` and ``dimension`` of the encoder.
-    shift : float32[2, dimension]
-        Mean and standard deviation of its states.
-    folder : path, optional
-        Folder in which states are stored, by encoder and sentence.
-    encoder : Transformer, optional
-        The encoder; otherwise it is loaded on first use.
-
-    Raises
-    ------
-    EmbeddingsError
-        If the arguments do not agree with each other.
+    The note has ``name``, ``revision``, ``hash`` and ``dimension`` of the encoder, which is loaded
+    on first use if it is not given. `shift`, float32[2, dimension], is the mean and the standard
+    deviation of its states; they are stored in `folder`, by encoder and sentence.
+    `EmbeddingsError` if the arguments do not agree with each other.
     """
 
     def __init__(

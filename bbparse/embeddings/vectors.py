@@ -43,21 +43,9 @@ _NUMBER = re.compile(rb"[-+]?[.]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 class WordVectors:
     """Vectors of words; a word without one has the vector of its lower-cased form.
 
-    Parameters
-    ----------
-    note : dict
-        ``name``, ``hash`` and ``dimension`` of the file.
-    keys : uint64[V]
-        Sorted hashes of the words.
-    rows : int8[V, width]
-        Quantised vectors.
-    scales : float32[V]
-        Value of one quantisation step of each row.
-
-    Raises
-    ------
-    EmbeddingsError
-        If the arguments do not agree with each other.
+    They are sorted hashes of the words, uint64[V], quantised vectors, int8[V, width], and the value
+    of one step of each, float32[V]. The note has ``name``, ``hash`` and ``dimension`` of the file.
+    `EmbeddingsError` if the arguments do not agree with each other.
     """
 
     def __init__(

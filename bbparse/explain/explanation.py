@@ -76,28 +76,11 @@ def arc_losses(
     deadline: Deadline = NO_DEADLINE,
     **limits: Any,
 ) -> list[ArcLoss]:
-    """Find the max-marginal gap of each arc of a tree.
+    """Find the max-marginal gap of each arc of a tree: int32[n], a row of `Solution.arcs`.
 
-    Parameters
-    ----------
-    problem : Problem
-    arcs : int32[n]
-        The tree, a row of `Solution.arcs`.
-    score : float
-        Its score.
-    backbone : str, optional
-        Dynamic program for projective trees.
-    watch : callable
-        Iterates over the list of arcs, one search for each, and may show progress.
-    deadline : Deadline
-        The gaps of arcs that are left after it are unknown.
-    limits
-        Limits of `bbparse.solve` for the search without an arc.
-
-    Returns
-    -------
-    list of ArcLoss
-        One for each word.
+    `watch` iterates over the arcs, one search for each, and may show progress. `backbone` is the
+    dynamic program for projective trees, and `limits` are those of `bbparse.solve` for the search
+    without an arc. The gaps of arcs that are left after the deadline are unknown.
     """
     losses = []
     for m, arc in enumerate(watch(arcs.tolist()), start=1):

@@ -303,17 +303,10 @@ class Server(uvicorn.Server):
 def run(
     listener: socket.socket, control: socket.socket, address: str, settings: Settings
 ) -> None:
-    """Run the process that speaks HTTP.
+    """Run the process that speaks HTTP, with clients on `listener`.
 
-    Parameters
-    ----------
-    listener : socket
-        Socket on which clients connect.
-    control : socket
-        Connection to the first process: lines of JSON arrive from it, words are sent to it.
-    address : str
-        Path of the socket on which workers connect.
-    settings : Settings
+    Lines of JSON arrive from the first process on `control`, and words are sent to it. Workers
+    connect to the socket with the path `address`.
     """
     os.setsid()  # Ctrl-C goes to the first process, which sends SIGTERM
     stop: list[int] = []  # signals that come before the server handles them

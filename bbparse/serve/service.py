@@ -36,23 +36,9 @@ def serve(
 ) -> None:
     """Answer requests until SIGTERM or SIGINT; SIGHUP reloads the models.
 
-    Parameters
-    ----------
-    load : callable
-        Returns the models by name; the first is the default.
-    host : str
-    port : int
-        0 stands for any free port.
-    settings : Settings
-    tell : callable
-        Called with lines for the person who started the service.
-
-    Raises
-    ------
-    ServiceError
-        If it cannot listen there, or the system has no sockets between processes.
-    ModelError
-        If a model cannot be loaded.
+    The first model that `load` returns is the default. Port 0 stands for any free port. `tell` is
+    called with lines for the person who started the service. `ServiceError` if it cannot listen
+    there, or the system has no sockets between processes.
     """
     if not hasattr(socket, "AF_UNIX") or not hasattr(os, "fork"):
         raise ServiceError("bbparse serve needs Linux or macOS")

@@ -33,16 +33,9 @@ class Settings:
 
 
 class Refused(Exception):
-    """A request that is not answered.
+    """A request that is not answered: HTTP status, and a line that says what was expected.
 
-    Parameters
-    ----------
-    status : int
-        HTTP status.
-    text : str
-        One line that says what was found and expected.
-    after : int
-        Seconds after which to try again; 0: trying again does not help.
+    After so many seconds it may be tried again; 0: trying again does not help.
     """
 
     def __init__(self, status: int, text: str, after: int = 0) -> None:

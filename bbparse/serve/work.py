@@ -287,15 +287,9 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
 
 
 def work(parsers: Mapping[str, Parser], address: str, generation: int) -> None:
-    """Run the worker loop: serve the queue until it closes the connection.
+    """Run the worker loop: serve the queue at a socket until it closes the connection.
 
-    Parameters
-    ----------
-    parsers : mapping of str to Parser
-    address : str
-        Path of the socket of the queue.
-    generation : int
-        Generation of the models, which is sent to the queue.
+    The generation of the models is sent to the queue.
     """
     os.setsid()  # Ctrl-C goes to the first process
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

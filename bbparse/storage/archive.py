@@ -45,19 +45,9 @@ def write_archive(
     *,
     compress: bool = True,
 ) -> None:
-    """Write an archive atomically; `OutputError` if that fails.
+    """Write an archive of a kind, such as a model, atomically; `OutputError` if that fails.
 
-    Parameters
-    ----------
-    path : path
-    kind : str
-        Kind of the archive, such as a model, which `read_archive` checks.
-    version : int
-        Version of the format.
-    arrays : dict of str to ndarray
-        Name of the field → array.
-    compress : bool
-        True makes the file smaller, False makes writing faster.
+    `arrays` are its fields by name. To compress makes the file smaller; not to, writing faster.
     """
     check_type("path", path, (str, os.PathLike), "a path", OutputError)
     name = os.fspath(path)
@@ -98,19 +88,8 @@ def read_archive(
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an archive, a file or its bytes, after checking its headers.
 
-    Parameters
-    ----------
-    source : path or bytes
-    kind : str
-        Kind that the archive must have.
-    version : int
-        Newest version that it may have.
-    rules : dict of str to Rule
-        Name of the field → its rule.
-    optional : set of str
-        Fields that may be missing.
-    error : type
-        Class of the error that is raised if anything is wrong; it names the file and the field.
+    It must be of this kind and of at most this version, and its fields must obey their rules; those
+    in `optional` may be missing. Otherwise an `error` names the file and the field.
     """
     check_type("path", source, (str, os.PathLike, bytes), "a path", error)
     where = "bytes" if isinstance(source, bytes) else os.fspath(source)

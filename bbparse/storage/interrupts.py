@@ -89,19 +89,8 @@ def wait_if_ending() -> None:
 def apart(work: Callable[[], int], signals: Mapping[int, int], tell: Callable[[int], None]) -> int:
     """Run the rest of a process in another thread than this one, the main thread.
 
-    Parameters
-    ----------
-    work : callable
-        Work of the process; returns its exit status.
-    signals : mapping of int to int
-        Signal → exit status after it.
-    tell : callable
-        Called with the number of the signal.
-
-    Returns
-    -------
-    int
-        Exit status that `work` returned; what it raises is raised here.
+    Returns the exit status that `work` returns; what it raises is raised here. `signals` has the
+    exit status after each signal, with whose number `tell` is called.
     """
     call = _Call(work)
     received: list[int] = []

@@ -161,11 +161,7 @@ def temporary_folder() -> Iterator[str]:
 def lock_file(file: IO[Any]) -> bool | None:
     """Lock a file until it is closed or the process ends.
 
-    Returns
-    -------
-    bool or None
-        True if it was locked, False if another process holds the lock, None if the system has no
-        locks.
+    Returns False if another process holds the lock, None if the system has no locks.
     """
     if fcntl is None:
         return None

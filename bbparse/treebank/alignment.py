@@ -88,22 +88,9 @@ class _Side:
 def evaluate_text(
     gold: Iterable[Sentence], predicted: Iterable[Sentence]
 ) -> dict[str, MatchCounts]:
-    """Compare two treebanks of the same text, whose words and sentences may differ.
+    """Compare two treebanks of the same text, whose words and sentences may differ, by measure.
 
-    Parameters
-    ----------
-    gold, predicted : iterable of Sentence
-        With a head for every word.
-
-    Returns
-    -------
-    dict
-        Name of the measure → `MatchCounts`, whose `f1` is from 0 to 1.
-
-    Raises
-    ------
-    TreebankError
-        If the characters of the two texts differ; names the sentence.
+    Every word has a head. `TreebankError` names the sentence if the characters of the texts differ.
     """
     gold_side, predicted_side = _Side(gold), _Side(predicted)
     _check_same_text(gold_side, predicted_side)

@@ -149,17 +149,9 @@ class _Generation(Generic[D]):
 class RowMemory(Generic[D]):
     """Cache of rows of numbers by key, safe to share between threads.
 
-    Parameters
-    ----------
-    new : callable
-        Called when the cache is empty; returns the function that makes the row of a key.
-    n_columns : int
-        Length of a row.
-    dtype : type
-        Type of its numbers.
-    most : int
-        Maximum number of keys. A fuller cache is emptied and filled anew, so that an endless stream
-        of text does not fill the memory (a word takes some 0.5 kB).
+    `new` is called when the cache is empty, and returns the function that makes the row of a key.
+    With more than `most` keys, the cache is emptied and filled anew, so that an endless stream of
+    text does not fill the memory (a word takes some 0.5 kB).
     """
 
     def __init__(
@@ -201,13 +193,10 @@ class WordEncoder:
         self.memory = RowMemory(lambda: _row, len(ATTRIBUTES), np.uint64, max_words)
 
     def __call__(self, sentence: Sentence) -> NDArray[np.uint64]:
-        """Encode a sentence as a C-contiguous and writable array.
+        """Return a sentence as uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)].
 
-        Returns
-        -------
-        uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
-            Row PAD is the root and row PAD + i word i. The rows around them are padding, with
-            distinct values for each distance from the sentence.
+        The array is C-contiguous and writable. Row PAD is the root and row PAD + i word i. The rows
+        around them are padding, with distinct values for each distance from the sentence.
         """
         index, rows, _ = self.memory(sentence.words)
         n_words = len(index)
