@@ -7,14 +7,21 @@ longest common subsequence of forms, as the official scorer of the CoNLL 2018 sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from bbparse.errors import TreebankError
-from bbparse.treebank.evaluation import CONTENT, function_words, universal_features
+from bbparse.treebank.evaluation import WordColumns
 from bbparse.treebank.sentence import Sentence, pieces
 
 Span = tuple[int, int]
+
+#: Measures of aligned words, and what is counted for them.
+_COUNTS = {
+    "upos": "upos", "xpos": "xpos", "ufeats": "ufeats", "all_tags": "all_tags",
+    "lemmas": "lemmas", "uas": "heads", "las": "universal", "clas": "content_right",
+    "mlas": "content_morphology", "blex": "content_lemmas",
+}  # fmt: skip
 
 
 class MatchCounts(NamedTuple):
@@ -44,17 +51,11 @@ class _Side:
         self.words: list[_Word] = []
         self.token_spans: list[Span] = []
         self.sentence_spans: list[Span] = []
-        self.heads: list[int] = []  # index of the head among all words, -1 for the root
-        self.upos: list[str] = []
-        self.xpos: list[str] = []
-        self.feats: list[str] = []
-        self.lemmas: list[str] = []
-        self.labels: list[str] = []
-        self.functional: list[Hashable] = []
-        self.sources: list[Sentence] = []
+        self.sources = list(sentences)
+        heads: list[int] = []  # numbers of words in the whole text
         parts: list[str] = []
         start = 0
-        for sentence in sentences:
+        for sentence in self.sources:
             begin, first = start, len(self.words)
             for piece in pieces(sentence):
                 text = "".join(piece.form.split())
@@ -66,23 +67,21 @@ class _Side:
                     self.words.append(_Word(start, end, in_multiword, form.lower()))
                 start = end
             self.sentence_spans.append((begin, start))
-            self.sources.append(sentence)
-            self._add(sentence, first)
+            heads += [head and first + head for head in sentence.heads]
         self.text = "".join(parts)
+        columns: dict[str, Any] = {
+            name: [value for sentence in self.sources for value in getattr(sentence, name)]
+            for name in ("forms", "lemmas", "upos", "xpos", "feats", "deprels")
+        }
+        whole = Sentence([], [], heads=heads, **columns)
+        self.columns = WordColumns.of(heads, whole.deprels, whole)
 
-    def _add(self, sentence: Sentence, first: int) -> None:
-        feats = [universal_features(value) for value in sentence.feats]
-        labels = [label.partition(":")[0] for label in sentence.deprels]
-        self.heads += [first + head - 1 if head else -1 for head in sentence.heads]
-        self.upos += sentence.upos
-        self.xpos += sentence.xpos
-        self.lemmas += sentence.lemmas
-        self.feats += feats
-        self.labels += labels
-        functional = function_words(sentence.heads, labels, sentence.upos, feats)
-        for i in range(sentence.n_words):
-            dependents = functional.get(i + 1, [])
-            self.functional.append(tuple((first + j, *rest) for j, *rest in dependents))
+    def chosen(self, places: Iterable[int], number: Callable[[int], int]) -> WordColumns:
+        """Return the columns of words (from 0), whose numbers (from 1) become others."""
+        columns: list[Any] = [[column[i] for i in places] for column in self.columns]
+        columns[0] = [number(head) for head in columns[0]]
+        columns[-1] = [[(number(m), *values) for m, *values in row] for row in columns[-1]]
+        return WordColumns(*columns)
 
 
 def evaluate_text(
@@ -95,55 +94,20 @@ def evaluate_text(
     gold_side, predicted_side = _Side(gold), _Side(predicted)
     _check_same_text(gold_side, predicted_side)
     pairs = _aligned(gold_side.words, predicted_side.words)
-    to_gold = {b: a for a, b in pairs}
-    to_gold[-1] = -1
-
-    def shares(
-        right: Callable[[int, int], bool], counted: Callable[[str], bool] = lambda label: True
-    ) -> MatchCounts:
-        return MatchCounts(
-            sum(counted(gold_side.labels[a]) and right(a, b) for a, b in pairs),
-            sum(map(counted, gold_side.labels)),
-            sum(map(counted, predicted_side.labels)),
-        )
-
-    def heads(a: int, b: int) -> bool:
-        return gold_side.heads[a] == to_gold.get(predicted_side.heads[b], -2)
-
-    def arcs(a: int, b: int) -> bool:
-        return heads(a, b) and gold_side.labels[a] == predicted_side.labels[b]
-
-    def lemmas(a: int, b: int) -> bool:
-        return gold_side.lemmas[a] in ("_", predicted_side.lemmas[b])
-
-    def functional(a: int, b: int) -> bool:
-        dependents = tuple((to_gold.get(j, -2), *rest) for j, *rest in predicted_side.functional[b])  # type: ignore[attr-defined]
-        return dependents == gold_side.functional[a]
-
-    def content(label: str) -> bool:
-        return label in CONTENT
-
-    def same(column: str) -> Callable[[int, int], bool]:
-        left, right = getattr(gold_side, column), getattr(predicted_side, column)
-        return lambda a, b: left[a] == right[b]
-
-    upos, xpos, feats = same("upos"), same("xpos"), same("feats")
+    gold_places, places = [a for a, _ in pairs], [b for _, b in pairs]
+    to_gold = {0: 0} | {b + 1: a + 1 for a, b in pairs}
+    words = predicted_side.chosen(places, lambda number: to_gold.get(number, -1))
+    agreed = gold_side.chosen(gold_places, int).agreement(words)
+    totals = len(gold_side.words), len(predicted_side.words)
+    content = gold_side.columns.n_content, predicted_side.columns.n_content
     return {
         "tokens": _spans(gold_side.token_spans, predicted_side.token_spans),
         "sentences": _spans(gold_side.sentence_spans, predicted_side.sentence_spans),
-        "words": MatchCounts(len(pairs), len(gold_side.words), len(predicted_side.words)),
-        "upos": shares(upos),
-        "xpos": shares(xpos),
-        "ufeats": shares(feats),
-        "all_tags": shares(lambda a, b: upos(a, b) and xpos(a, b) and feats(a, b)),
-        "lemmas": shares(lemmas),
-        "uas": shares(heads),
-        "las": shares(arcs),
-        "clas": shares(arcs, content),
-        "mlas": shares(
-            lambda a, b: arcs(a, b) and upos(a, b) and feats(a, b) and functional(a, b), content
-        ),
-        "blex": shares(lambda a, b: arcs(a, b) and lemmas(a, b), content),
+        "words": MatchCounts(len(pairs), *totals),
+        **{
+            name: MatchCounts(sum(agreed[count]), *(content if "content" in count else totals))
+            for name, count in _COUNTS.items()
+        },
     }
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import zip_longest
 from operator import eq
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import Sentence, crossing_words
@@ -186,23 +186,20 @@ class Tally:
         n, labels = gold.n_words, checked_labels(gold, heads, deprels)
         if tags is not None and tags.n_words != n:
             raise ValueError(f"tags: expected {n} words, found {tags.n_words}")
-        predicted_short, gold_short = (
-            [label.partition(":")[0] for label in column] for column in (labels, gold.deprels)
-        )
+        words = WordColumns.of(gold.heads, gold.deprels, gold)
+        predicted = WordColumns.of(heads, labels, tags or gold)
+        agreed = words.agreement(predicted)
+        right, universal = agreed["heads"], agreed["universal"]
         not_punct = [tag != _PUNCTUATION for tag in gold.upos]
-        content = [label in CONTENT for label in gold_short]
-        right = list(map(eq, gold.heads, heads))
-        universal = _all(right, map(eq, gold_short, predicted_short))
         labelled = _all(universal, map(eq, gold.deprels, labels))
-        content_right = _all(universal, content)
         crossing, predicted_crossing = crossing_words(gold.heads), crossing_words(heads)
         row = {
             "sentences": 1, "words": n, "words_no_punct": sum(not_punct),
             "heads": sum(right), "heads_no_punct": sum(_all(right, not_punct)),
             "labels": sum(labelled), "labels_no_punct": sum(_all(labelled, not_punct)),
             "universal": sum(universal), "universal_no_punct": sum(_all(universal, not_punct)),
-            "content_gold": sum(content), "content_right": sum(content_right),
-            "content_predicted": sum(label in CONTENT for label in predicted_short),
+            "content_gold": words.n_content, "content_predicted": predicted.n_content,
+            "content_right": sum(agreed["content_right"]),
             "complete": all(right), "complete_labelled": all(labelled),
             "roots": all((a == 0) == (b == 0) for a, b in zip(gold.heads, heads)),
             "crossing_gold": len(crossing), "crossing_predicted": len(predicted_crossing),
@@ -212,23 +209,8 @@ class Tally:
             for column, has in self._has.items():
                 for side, sentence in enumerate((gold, tags)):
                     has[side] = has[side] or any(v != "_" for v in getattr(sentence, column))
-            feats, gold_feats = (
-                [universal_features(value) for value in s.feats] for s in (tags, gold)
-            )
-            functional = function_words(heads, predicted_short, tags.upos, feats)
-            expected = function_words(gold.heads, gold_short, gold.upos, gold_feats)
-            alike = [expected.get(m) == functional.get(m) for m in range(1, n + 1)]
-            upos = list(map(eq, gold.upos, tags.upos))
-            xpos = list(map(eq, gold.xpos, tags.xpos))
-            ufeats = list(map(eq, gold_feats, feats))
-            lemmas = [a in ("_", b) for a, b in zip(gold.lemmas, tags.lemmas)]
-            row |= {
-                "upos": sum(upos), "xpos": sum(xpos), "ufeats": sum(ufeats),
-                "feats": sum(map(eq, gold.feats, tags.feats)), "lemmas": sum(lemmas),
-                "all_tags": sum(_all(upos, xpos, ufeats)),
-                "content_lemmas": sum(_all(content_right, lemmas)),
-                "content_morphology": sum(_all(content_right, upos, ufeats, alike)),
-            }  # fmt: skip
+            row |= {name: sum(agreed[name]) for name in agreed.keys() - row.keys()}
+            row["feats"] = sum(map(eq, gold.feats, tags.feats))
         self._rows.extend(row.get(name, 0) for name in COUNTS)
 
     @property
@@ -332,19 +314,48 @@ def _check_same_words(gold: Sentence, predicted: Sentence) -> None:
     )
 
 
-def universal_features(feats: str) -> str:
-    """Keep the features that the official scorer compares, in sorted order."""
-    return "|".join(
-        sorted(f for f in feats.split("|") if f.partition("=")[0] in _UNIVERSAL_FEATURES)
-    )
+class WordColumns(NamedTuple):
+    """What the official scorer compares of words, one item for each word."""
 
+    heads: list[int]
+    labels: list[str]  #: Universal labels.
+    upos: list[str]
+    xpos: list[str]
+    feats: list[str]  #: Universal features, in sorted order.
+    lemmas: list[str]
+    #: Function words of each word: their numbers, and the values that MLAS compares.
+    functional: list[list[tuple[Any, ...]]]
 
-def function_words(
-    heads: Sequence[int], labels: list[str], upos: list[str], feats: list[str]
-) -> dict[int, list[tuple[int, str, str, str]]]:
-    """Map each head to its function words, with the values that MLAS compares."""
-    words: dict[int, list[tuple[int, str, str, str]]] = {}
-    for i, (head, label) in enumerate(zip(heads, labels)):
-        if label in _FUNCTIONAL:
-            words.setdefault(head, []).append((i, label, upos[i], feats[i]))
-    return words
+    @classmethod
+    def of(cls, heads: Sequence[int], deprels: Sequence[str], tags: Sentence) -> WordColumns:
+        """Return the columns of a tree over the words of a sentence."""
+        labels = [label.partition(":")[0] for label in deprels]
+        feats = [
+            "|".join(sorted(f for f in x.split("|") if f.partition("=")[0] in _UNIVERSAL_FEATURES))
+            for x in tags.feats
+        ]
+        functional: list[list[tuple[Any, ...]]] = [[] for _ in labels]
+        for m, (head, *values) in enumerate(zip(heads, labels, tags.upos, feats), start=1):
+            if values[0] in _FUNCTIONAL and head > 0:
+                functional[head - 1].append((m, *values))
+        return cls(list(heads), labels, tags.upos, tags.xpos, feats, tags.lemmas, functional)
+
+    @property
+    def n_content(self) -> int:
+        """Number of content words."""
+        return sum(label in CONTENT for label in self.labels)
+
+    def agreement(self, predicted: WordColumns) -> dict[str, list[bool]]:
+        """Return for each of these gold words what is right, by name of the count."""
+        columns: Iterable[tuple[Any, Any]] = zip(self, predicted)
+        equal = [list(map(eq, own, other)) for own, other in columns]
+        heads, labels, upos, xpos, ufeats, _, functional = equal
+        lemmas = [a in ("_", b) for a, b in zip(self.lemmas, predicted.lemmas)]
+        universal = _all(heads, labels)
+        content = _all(universal, (label in CONTENT for label in self.labels))
+        return {
+            "heads": heads, "universal": universal, "content_right": content,
+            "upos": upos, "xpos": xpos, "ufeats": ufeats, "all_tags": _all(upos, xpos, ufeats),
+            "lemmas": lemmas, "content_lemmas": _all(content, lemmas),
+            "content_morphology": _all(content, upos, ufeats, functional),
+        }  # fmt: skip
