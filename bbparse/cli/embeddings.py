@@ -59,17 +59,15 @@ def embeddings_of_options(
     """
     names = ("vectors", "first_words", "encoder", "states", "vectors_license")
     vectors, first, encoder, states, license = (given.pop(name) for name in names)
-    for wrong, text in (
-        (vectors is not None and encoder is not None, "--vectors and --encoder exclude each other"),
-        (vectors is None and first is not None, "--first-words is for --vectors"),
-        (encoder is None and states is not None, "--states is for --encoder"),
-        (
-            vectors is None and encoder is None and license is not None,
-            "--vectors-license is for --vectors and --encoder",
-        ),
+    if vectors is not None and encoder is not None:
+        raise click.UsageError("--vectors and --encoder exclude each other")
+    for name, value, needed in (
+        ("--first-words is for --vectors", first, vectors),
+        ("--states is for --encoder", states, encoder),
+        ("--vectors-license is for --vectors and --encoder", license, vectors or encoder),
     ):
-        if wrong:
-            raise click.UsageError(text)
+        if value is not None and needed is None:
+            raise click.UsageError(name)
     if encoder is not None:
         return partial(fit_encoder, encoder, folder=states or passing, license=license)
     if vectors is None:

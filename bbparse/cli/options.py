@@ -6,6 +6,7 @@ Each is a decorator, as in click.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -26,26 +27,12 @@ MEMBERS = click.IntRange(OPTIONS["members"].least, int(OPTIONS["members"].most))
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class PruneParameter(click.ParamType):
-    """A number of candidate heads, or ``none``, which becomes 0."""
-
-    name = "prune"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Return the number; 0 for ``none``."""
-        if isinstance(value, int):
-            return value
-        if value == "none":
-            return 0
-        try:
-            k = int(str(value))
-        except ValueError:
-            k = 0
-        if k < 1:
-            self.fail(f"{value!r} is neither 'none' nor a whole number of at least 1", param, ctx)
-        return k
+def prune_number(text: str) -> int:
+    """Return a number of candidate heads; 0 for ``none``."""
+    with suppress(ValueError):
+        if text == "none" or int(text) >= 1:
+            return 0 if text == "none" else int(text)
+    raise click.BadParameter(f"{text!r} is neither 'none' nor a whole number of at least 1")
 
 
 model = click.option(
@@ -92,7 +79,7 @@ def given_factors() -> list[str]:
 
 
 prune = click.option(
-    "--prune", type=PruneParameter(), metavar="K|none",
+    "--prune", type=prune_number, metavar="K|none",
     help="Candidate heads per word. Default: the model's number.",
 )  # fmt: skip
 

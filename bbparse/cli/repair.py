@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -57,7 +57,7 @@ from bbparse.validity.rules import Rules
 )
 def repair(
     source: str, output: str, valid: str, key: str | None, model: str | None,
-    report_file: str | None, as_json: bool, **settings: str | float | None,
+    report_file: str | None, as_json: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Make the trees of INPUT valid and keep most of their heads and labels.
 
@@ -77,21 +77,19 @@ def repair(
         raise click.UsageError("trees and report both go to the standard output: give --output")
     rules = Rules.load(valid)
     scores = ModelScores(load_parser(model)) if model is not None else None
-    time_limit = settings["time_limit"]
     wanted = RepairOptions(
         only_punct=settings["only"] is not None, projective=settings["projective"] == "yes",
-        scores=scores, time_limit=None if time_limit is None else float(time_limit),
+        scores=scores, time_limit=settings["time_limit"],
     )  # fmt: skip
     counts: Counter[str] = Counter()
 
     def repaired(stream: IO[str] | None) -> Iterator[Sentence]:
         for sentence in read_conllu(source):
             result = find_repair(sentence, rules, _weights(sentence, key), wanted)
-            counts["sentences"] += 1
-            counts["changed"] += bool(result.changes)
-            counts["words"] += len(result.changes)
-            counts["faulty"] += bool(result.after)
-            counts["unproved"] += not result.proved
+            counts.update(
+                sentences=1, changed=bool(result.changes), words=len(result.changes),
+                faulty=bool(result.after), unproved=not result.proved,
+            )  # fmt: skip
             if result.before:
                 for line in [_record(result)] if as_json else _lines(source, result):
                     click.echo(line, file=stream, err=True)

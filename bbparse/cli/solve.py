@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -90,24 +91,27 @@ def solve(
 
 
 def _as_dict(problem: Problem, solution: Solution) -> dict[str, object]:
-    trees: list[dict[str, object]] = []
-    for k in range(len(solution)):
-        tree: dict[str, object] = {"heads": solution.heads[k, 1:].tolist()}
-        if problem.arc_label is not None:
-            tree["labels"] = problem.arc_label[solution.arcs[k]].tolist()
-        tree["score"] = float(solution.scores[k])
-        tree["upper_bound"] = finite(float(solution.upper_bounds[k]))
-        tree["proved"] = bool(solution.proved[k])
-        trees.append(tree)
-    record: dict[str, object] = {
+    return {
         "status": solution.status,
         "n_words": problem.n_words,
-        "trees": trees,
+        "trees": [
+            {
+                "heads": heads, **({} if labels is None else {"labels": labels}),
+                "score": score, "upper_bound": finite(bound), "proved": proved,
+            }
+            for heads, labels, score, bound, proved in _trees(problem, solution)
+        ],
         "stats": {name: finite(value) for name, value in solution.stats.items()},
-    }
-    if solution.status == "infeasible":
-        record["conflict"] = list(solution.conflict)
-    return record
+        **({"conflict": [*solution.conflict]} if solution.status == "infeasible" else {}),
+    }  # fmt: skip
+
+
+def _trees(problem: Problem, solution: Solution) -> Iterator[tuple[Any, ...]]:
+    """Yield heads, labels or None, score, upper bound and proof of each tree."""
+    s, labels = solution, problem.arc_label
+    numbers = zip(s.scores.tolist(), s.upper_bounds.tolist(), s.proved.tolist())
+    for heads, arcs, about in zip(s.heads[:, 1:].tolist(), s.arcs, numbers):
+        yield heads, None if labels is None else labels[arcs].tolist(), *about
 
 
 def _pricing(stats: dict[str, float | int]) -> str:
@@ -121,34 +125,22 @@ def _pricing(stats: dict[str, float | int]) -> str:
 
 
 def _table(problem: Problem, solution: Solution) -> str:
-    meaning = _MEANING[solution.status]
-    nodes = int(solution.stats.get("nodes", 0))
-    lines = [
-        str(problem),
-        f"{solution.status}: {meaning}; {nodes} nodes, {solution.stats['seconds']:.3f} s",
-    ]
+    status, nodes = solution.status, int(solution.stats.get("nodes", 0))
+    seconds = solution.stats["seconds"]
+    lines = [str(problem), f"{status}: {_MEANING[status]}; {nodes} nodes, {seconds:.3f} s"]
     if "share_scored" in solution.stats:
         lines.append(_pricing(solution.stats))
     if not len(solution):
-        if solution.status != "infeasible":
+        if status != "infeasible":
             lines.append("no tree was found")
         if solution.conflict:
             lines.append("these cannot all be kept:")
             lines.extend(f"  {line}" for line in solution.conflict)
         return "\n".join(lines)
-    labels = problem.arc_label
     rows = [("tree", "score", "upper bound", "proved", f"heads of words 1..{problem.n_words}")]
-    for k in range(len(solution)):
-        heads = [str(h) for h in solution.heads[k, 1:]]
-        if labels is not None:
-            heads = [f"{h}:{label}" for h, label in zip(heads, labels[solution.arcs[k]])]
-        rows.append(
-            (
-                str(k + 1),
-                f"{solution.scores[k]:.10g}",
-                f"{solution.upper_bounds[k]:.10g}",
-                "yes" if solution.proved[k] else "no",
-                " ".join(heads),
-            )
-        )
+    trees = enumerate(_trees(problem, solution), start=1)
+    for k, (heads, labels, score, bound, proved) in trees:
+        arcs = heads if labels is None else [f"{h}:{label}" for h, label in zip(heads, labels)]
+        shown = f"{score:.10g}", f"{bound:.10g}", "yes" if proved else "no"
+        rows.append((str(k), *shown, " ".join(map(str, arcs))))
     return "\n".join([*lines, "", aligned(rows, left=[4])])

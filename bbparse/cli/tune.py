@@ -18,22 +18,12 @@ from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
 from bbparse.tuning.plots import check_plot, plot_settings
 
 
-class PruneList(click.ParamType):
-    """Numbers of candidate heads, separated by commas."""
-
-    name = "prunes"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[int]:
-        """Return the numbers; 0 stands for none."""
-        if isinstance(value, list):
-            return value
-        parameter = options.PruneParameter()
-        names = [name.strip() for name in str(value).split(",") if name.strip()]
-        if not names:
-            self.fail("expected numbers of candidate heads, separated by commas", param, ctx)
-        return list(dict.fromkeys(parameter.convert(name, param, ctx) for name in names))
+def prune_numbers(text: str) -> list[int]:
+    """Return numbers of candidate heads, separated by commas; 0 for ``none``."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise click.BadParameter("expected numbers of candidate heads, separated by commas")
+    return list(dict.fromkeys(map(options.prune_number, names)))
 
 
 @click.command()
@@ -41,7 +31,7 @@ class PruneList(click.ParamType):
 @options.model
 @options.factors
 @click.option(
-    "--prune", "prunes", type=PruneList(), default="3,5,10,20,none", show_default=True,
+    "--prune", "prunes", type=prune_numbers, default="3,5,10,20,none", show_default=True,
     metavar="K,K…", help="Numbers of candidate heads to try; none: no pruning.",
 )  # fmt: skip
 @click.option(
@@ -123,15 +113,13 @@ def tune(
 def _table(settings: list[Setting]) -> str:
     """Format the settings as Table 3 of QL13."""
     rows = [["prune", "UAS", "LAS", "words/s", "DP calls", "proved, %"]]
-    for setting in settings:
-        if setting.failure:
-            continue
-        scores = setting.scores
-        rows.append([
-            setting.name, f"{100 * scores.uas:.2f}", f"{100 * scores.las:.2f}",
-            f"{setting.words_per_second:,.0f}", f"{setting.figures['dp_calls']:.2f}",
-            f"{100 * setting.figures['proved']:.2f}",
-        ])  # fmt: skip
+    rows += [
+        [s.name, f"{100 * s.scores.uas:.2f}", f"{100 * s.scores.las:.2f}",
+         f"{s.words_per_second:,.0f}", f"{s.figures['dp_calls']:.2f}",
+         f"{100 * s.figures['proved']:.2f}"]
+        for s in settings
+        if not s.failure
+    ]  # fmt: skip
     if not settings[0].labelled:
         rows = [row[:2] + row[3:] for row in rows]
     failed = [f"{s.name}: not possible: {s.failure}" for s in settings if s.failure]

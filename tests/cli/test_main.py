@@ -192,7 +192,7 @@ def numbers() -> Iterator[Any]:
                     wrong.append(str(kind.min if kind.min_open else kind.min - 1))
                 if kind.max is not None:
                     wrong.append(str(kind.max if kind.max_open else kind.max + 1))
-            elif kind.name not in ("prune", "prunes"):
+            elif kind.name not in ("prune_number", "prune_numbers"):
                 what = f"{name} {option.opts[0]}: numbers without a range"
                 assert not isinstance(kind, type(click.INT) | type(click.FLOAT)), what
                 continue
