@@ -20,6 +20,8 @@ Send = Callable[[Message], Awaitable[None]]
 
 #: Headers that show that a request has a body.
 _BODY = (b"content-length", b"transfer-encoding")
+#: Number of bodies of the maximum size that may be in memory.
+_BODIES = 16
 #: Seconds in which the head of a request has to arrive.
 _HEAD_SECONDS = 10.0
 
@@ -59,7 +61,7 @@ class Guard:
             raise HTTPException(
                 413, f"the body has more than {max_bytes:,} bytes: send less at a time"
             )
-        if self._n_bytes > self.settings.all_bytes:
+        if self._n_bytes > _BODIES * self.settings.max_bytes:
             raise HTTPException(429, "too many large requests at a time", {"Retry-After": "1"})
 
 
@@ -126,12 +128,10 @@ class Protocol(H11Protocol):
     requests.
     """
 
-    _head_timer: asyncio.TimerHandle | None = None
-    _stall_timer: asyncio.TimerHandle | None = None
-
     def __init__(self, *arguments: Any, stall: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._stall = stall
+        self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -145,30 +145,24 @@ class Protocol(H11Protocol):
     def pause_writing(self) -> None:
         """Start the time limit of a client that does not take the answer."""
         super().pause_writing()
-        self._stall_timer = self.loop.call_later(self._stall, self.transport.abort)
+        self._timers["stall"] = self.loop.call_later(self._stall, self.transport.abort)
 
     def resume_writing(self) -> None:
         """Stop the time limit of a client that takes the answer again."""
         super().resume_writing()
-        self._stop_stall_timer()
-
-    def _stop_stall_timer(self) -> None:
-        if self._stall_timer is not None:
-            self._stall_timer.cancel()
-            self._stall_timer = None
+        self._stop("stall")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_head_timer()
-        self._stop_stall_timer()
+        self._stop("head")
+        self._stop("stall")
         super().connection_lost(exc)
 
     def _start_head_timer(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_head_timer()
-        elif self._head_timer is None and not self.transport.is_closing():
-            self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+            self._stop("head")
+        elif "head" not in self._timers and not self.transport.is_closing():
+            self._timers["head"] = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
 
-    def _stop_head_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+    def _stop(self, name: str) -> None:
+        if timer := self._timers.pop(name, None):
+            timer.cancel()

@@ -28,6 +28,7 @@ from fastapi.responses import (
     Response,
     StreamingResponse,
 )
+from prometheus_client import generate_latest
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -171,14 +172,12 @@ def _add_service(app: FastAPI, pool: Pool, metrics: Metrics, reload: Any) -> Non
         status = {"status": "ok" if is_healthy else "no workers", "version": __version__}
         return JSONResponse(status | facts, 200 if is_healthy else 503)
 
-    @app.get(
-        "/metrics",
-        tags=["service"],
-        summary="Metrics for Prometheus",
-        response_class=PlainTextResponse,
-    )
+    page = {"tags": ["service"], "response_class": PlainTextResponse}
+
+    @app.get("/metrics", summary="Metrics for Prometheus", **page)
     async def numbers() -> Response:
-        return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        text = generate_latest(metrics.registry)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def add_files(app: FastAPI, files: Iterable[Traversable], prefix: str = "") -> None:

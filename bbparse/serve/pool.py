@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
@@ -25,8 +26,6 @@ _MAX_BUFFER = 1 << 20
 #: Number of workers that a request may kill.
 _MAX_TRIES = 2
 _NO_WORKER = "there was no worker before the deadline"
-
-
 #: Bounds of the histogram of seconds that requests take.
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -49,20 +48,6 @@ class Metrics:
         self.words = Counter("bbparse_words", "Words parsed.", registry=r)
         self.deaths = Counter("bbparse_worker_deaths", "Workers that died at work.", registry=r)
         self.reloads = Counter("bbparse_reloads", "Times that models were loaded.", registry=r)
-
-    def watch(self, **gauges: Callable[[], float]) -> None:
-        """Add gauges, whose values are read from functions."""
-        for name, value in gauges.items():
-            Gauge(f"bbparse_{name}", f"Now: {name}.", registry=self.registry).set_function(value)
-
-    def parsed(self, sentences: int, words: int) -> None:
-        """Count the sentences and words of a request."""
-        self.sentences.inc(sentences)
-        self.words.inc(words)
-
-    def text(self) -> bytes:
-        """Return all metrics in the format of Prometheus."""
-        return generate_latest(self.registry)
 
 
 class Ticket:
@@ -123,7 +108,9 @@ class Pool:
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
         self._seconds = 0.05  # moving average of the time that a request takes
-        metrics.watch(waiting=lambda: len(self._waiting), workers=lambda: len(self._workers))
+        for name, now in (("waiting", self._waiting), ("workers", self._workers)):
+            gauge = Gauge(f"bbparse_{name}", f"Now: {name}.", registry=metrics.registry)
+            gauge.set_function(partial(len, now))
 
     async def listen(self, address: str) -> None:
         """Accept workers that connect to a socket."""
@@ -164,8 +151,8 @@ class Pool:
         The request is dropped when the pieces are no longer taken. ``fields`` are those of its kind
         of `bbparse.serve.work.Job`.
         """
-        job = {**fields, "kind": kind, **self.settings.of_jobs()}
-        job["model"] = self.model_of(fields["model"])
+        job = {**fields, "kind": kind, "model": self.model_of(fields["model"])}
+        job |= {name: getattr(self.settings, name) for name in ("max_words", "max_tree_words")}
         ticket = self._submit(job, job.pop("deadline", None))
         # cancelled at the end: a waiting timer would keep the request in memory
         overdue_timer = asyncio.get_running_loop().call_at(
@@ -224,7 +211,7 @@ class Pool:
             worker = self._idle.pop()
             worker.ticket, worker.since = ticket, now
             job = {**ticket.job, "left": ticket.until - now, "skip": ticket.received}
-            worker.writer.write(wire.json_frame(wire.JOB, job))
+            worker.writer.write(wire.frame(wire.JOB, job))
 
     def _overdue(self, ticket: Ticket) -> None:
         if ticket in self._waiting:
@@ -262,7 +249,8 @@ class Pool:
                     continue
                 if kind == wire.END:
                     counts = json.loads(text)
-                    self.metrics.parsed(counts["sentences"], counts["words"])
+                    self.metrics.sentences.inc(counts["sentences"])
+                    self.metrics.words.inc(counts["words"])
                     ticket.end()
                 else:
                     ticket.end(Refused(**json.loads(text)))

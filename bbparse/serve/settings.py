@@ -22,15 +22,6 @@ class Settings:
     grace: float = 5.0  #: Seconds after its deadline when a request is given up.
     patience: float = 55.0  #: Further seconds after which its worker is killed.
 
-    def of_jobs(self) -> dict[str, int]:
-        """Return the limits that workers check."""
-        return {"max_words": self.max_words, "max_tree_words": self.max_tree_words}
-
-    @property
-    def all_bytes(self) -> int:
-        """Maximum size of all bodies in memory."""
-        return 16 * self.max_bytes
-
 
 class Refused(Exception):
     """A request that is not answered: HTTP status, and a line that says what was expected.

@@ -16,15 +16,11 @@ HELLO, JOB, STOP, PIECE, END, NO = b"H", b"J", b"S", b"P", b"E", b"N"
 _HEAD = struct.Struct("<cI")
 
 
-def frame(kind: bytes, text: str = "") -> bytes:
-    """Return a frame, ready to be sent."""
+def frame(kind: bytes, value: str | dict[str, Any] = "") -> bytes:
+    """Return a frame with a text, or with a value as JSON, ready to be sent."""
+    text = value if isinstance(value, str) else json.dumps(value)
     data = text.encode("utf-8", "surrogatepass")
     return _HEAD.pack(kind, len(data)) + data
-
-
-def json_frame(kind: bytes, value: dict[str, Any]) -> bytes:
-    """Return a frame with a value as JSON."""
-    return frame(kind, json.dumps(value))
 
 
 async def next_frame(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:

@@ -301,7 +301,7 @@ def work(parsers: Mapping[str, Parser], address: str, generation: int) -> None:
         connection.connect(address)
         with connection.makefile("rb") as stream:
             hello = {"pid": os.getpid(), "generation": generation}
-            connection.sendall(wire.json_frame(wire.HELLO, hello))
+            connection.sendall(wire.frame(wire.HELLO, hello))
             while (received := wire.read_frame(stream)) is not None:
                 if received[0] == wire.JOB:
                     _answer(parsers, Job.model_validate_json(received[1]), connection)
@@ -328,7 +328,7 @@ def _answer(parsers: Mapping[str, Parser], job: Job, connection: socket.socket) 
         traceback.print_exc(file=sys.stderr)
         refusal = {"status": 500, "text": f"internal error: {type(error).__name__}"}
     if refusal:
-        connection.sendall(wire.json_frame(wire.NO, refusal))
+        connection.sendall(wire.frame(wire.NO, refusal))
     else:
         counts = {"sentences": job.sentences, "words": job.n_words}
-        connection.sendall(wire.json_frame(wire.END, counts))
+        connection.sendall(wire.frame(wire.END, counts))

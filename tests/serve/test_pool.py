@@ -42,16 +42,16 @@ def test_requests_are_forgotten_when_they_are_answered_or_left(tmp_path: Path) -
         assert tickets() == 0
 
         reader, writer = await asyncio.open_unix_connection(str(tmp_path / "queue"))
-        writer.write(wire.json_frame(wire.HELLO, {"pid": 1, "generation": 1}))
+        writer.write(wire.frame(wire.HELLO, {"pid": 1, "generation": 1}))
 
         async def work() -> None:
             for number in range(50):
                 await wire.next_frame(reader)
                 if number % 2:
-                    writer.write(wire.json_frame(wire.NO, {"status": 400, "text": "no"}))
+                    writer.write(wire.frame(wire.NO, {"status": 400, "text": "no"}))
                     continue
                 writer.write(wire.frame(wire.PIECE, "a tree"))
-                writer.write(wire.json_frame(wire.END, {"sentences": 1, "words": 1}))
+                writer.write(wire.frame(wire.END, {"sentences": 1, "words": 1}))
 
         working = asyncio.ensure_future(work())
         found = await asyncio.gather(*(whole() for _ in range(50)), return_exceptions=True)
