@@ -36,11 +36,13 @@ from bbparse.treebank import Sentence
     "--sentence", "wanted", metavar="N|ID",
     help="Number of the sentence, from 1, or its sent_id. Default: the first.",
 )  # fmt: skip
-@options.k_best(3, "Show the K best trees.")
+@options.number("k_best", "Show the K best trees.", 3)
 @options.valid
 @options.prune
-@options.time_limit("For each search: one for the trees, one for the record, one for each arc.")
-@options.node_limit("Search nodes of each search.")
+@options.number(
+    "time_limit", "For each search: one for the trees, one for the record, one for each arc."
+)
+@options.number("node_limit", "Search nodes of each search.", options.NODE_LIMIT)
 def explain(
     source: str,
     model: str,
@@ -75,9 +77,7 @@ def explain(
         stream.write(written)
 
 
-def _read(
-    source: str, parser: Parser, split: Split | None
-) -> tuple[Iterable[Sentence], str]:
+def _read(source: str, parser: Parser, split: Split | None) -> tuple[Iterable[Sentence], str]:
     """Return the sentences, and a name of their source for messages."""
     spoken = not source or any(c.isspace() for c in source)
     if not spoken or source == "-" or os.path.exists(source):

@@ -24,9 +24,7 @@ from bbparse.treebank import read_conllu
 
 
 @click.command()
-@click.argument(
-    "name", type=FileOrName(MODELS.names), metavar="[NAME|FILE]", default=DEFAULT_MODEL
-)
+@click.argument("name", type=FileOrName(MODELS.names), metavar="[NAME|FILE]", default=DEFAULT_MODEL)
 @options.factors
 @click.option("--json", "as_json", is_flag=True, help="Print the whole card as one JSON object.")
 def model(name: str, as_json: bool) -> None:

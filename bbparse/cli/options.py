@@ -5,6 +5,7 @@ Each is a decorator, as in click.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
@@ -19,10 +20,6 @@ from bbparse.text.segmentation import SPLITS, Split
 
 #: Default limit of search nodes for one sentence.
 NODE_LIMIT = 200
-
-#: Number of parallel threads or processes.
-THREADS = click.IntRange(OPTIONS["threads"].least, int(OPTIONS["threads"].most))
-MEMBERS = click.IntRange(OPTIONS["members"].least, int(OPTIONS["members"].most))
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -83,11 +80,6 @@ prune = click.option(
     help="Candidate heads per word. Default: the model's number.",
 )  # fmt: skip
 
-members = click.option(
-    "--members", type=MEMBERS, metavar="N",
-    help="Average only N of the model's networks, which is faster. Default: all.",
-)  # fmt: skip
-
 valid = click.option(
     "--valid", metavar="none|ud|NAME|FILE",
     help="Validity rules for the trees: none, ud (Universal Dependencies), or ud and those of a"
@@ -108,9 +100,7 @@ new_model = click.option(
     "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
 )
 
-host = click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
-)
+host = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 
 epochs = click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
 seed = click.option("--seed", type=click.IntRange(0), metavar="S", help="Random seed.")
@@ -124,25 +114,25 @@ def port(default: int) -> Decorator:
     )  # fmt: skip
 
 
-def k_best(default: int, text: str) -> Decorator:
-    """Return the option ``--k-best K``."""
+_METAVARS = {"k_best": "K", "time_limit": "SECONDS"}
+
+
+def ranged(name: str) -> click.ParamType:
+    """Return the type of a number whose range is in `OPTIONS`."""
+    least, whole, _, most = OPTIONS[name]
+    if not whole:
+        return RealRange(least, min_open=True)
+    return click.IntRange(least, None if most == math.inf else int(most))
+
+
+def number(name: str, text: str, default: float | None = None) -> Decorator:
+    """Return the option of a number whose range is in `OPTIONS`."""
     return click.option(
-        "--k-best", type=click.IntRange(OPTIONS["k_best"].least), metavar="K", default=default,
-        show_default=default > 1, help=text,
+        f"--{name.replace('_', '-')}", type=ranged(name), metavar=_METAVARS.get(name, "N"),
+        default=default, show_default=default not in (None, 1), help=text,
     )  # fmt: skip
 
 
-def time_limit(text: str, default: float | None = None) -> Decorator:
-    """Return the option ``--time-limit SECONDS``."""
-    return click.option(
-        "--time-limit", type=RealRange(OPTIONS["time_limit"].least, min_open=True),
-        metavar="SECONDS", default=default, show_default=default is not None, help=text,
-    )  # fmt: skip
-
-
-def node_limit(text: str, default: int | None = NODE_LIMIT) -> Decorator:
-    """Return the option ``--node-limit N``."""
-    return click.option(
-        "--node-limit", type=click.IntRange(OPTIONS["node_limit"].least), metavar="N",
-        default=default, show_default=default is not None, help=text,
-    )  # fmt: skip
+members = number(
+    "members", "Average only N of the model's networks, which is faster. Default: all."
+)

@@ -44,7 +44,7 @@ from bbparse.treebank.sections import Section, attempts
     "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
     show_default=True, help="CoNLL-U, JSON lines, or drawn trees.",
 )  # fmt: skip
-@options.k_best(1, "Write the K best trees of each sentence, best first.")
+@options.number("k_best", "Write the K best trees of each sentence, best first.", 1)
 @click.option(
     "--keep-heads", is_flag=True,
     help="Keep the heads that INPUT has; predict only heads that are _.",
@@ -65,17 +65,14 @@ from bbparse.treebank.sections import Section, attempts
 @options.prune
 @options.members
 @click.option(
-    "--threads", type=options.THREADS, default=1, show_default=True, metavar="T",
+    "--threads", type=options.ranged("threads"), default=1, show_default=True, metavar="T",
     help="Parse with T parallel processes (threads on macOS and Windows).",
 )  # fmt: skip
-@options.time_limit(
-    "Limit per sentence. The best trees found by then are written."
-)
-@options.node_limit(
-    "Limit per sentence in search nodes, which is the same on every machine. With neither limit, a"
-    " search stops after about a second of work.",
-    default=None,
-)
+@options.number("time_limit", "Limit per sentence. The best trees found by then are written.")
+@options.number(
+    "node_limit", "Limit per sentence in search nodes, which is the same on every machine."
+    " With neither limit, a search stops after about a second of work.",
+)  # fmt: skip
 @click.option(
     "--color/--no-color", "colour", default=None,
     help="Colour drawn trees. Default: if the output is a terminal and NO_COLOR is not set.",

@@ -41,12 +41,12 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
     "--format", "format_name", type=click.Choice(FORMATS), default="ptb", show_default=True,
     help="Brackets, drawn trees, JSON lines, or one picture.",
 )  # fmt: skip
-@options.k_best(
-    1, "Write the K best trees of each sentence, best first; all have the tags and arcs that the"
-    " models of --with agree on.",
+@options.number(
+    "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs"
+    " that the models of --with agree on.", 1,
 )  # fmt: skip
-@options.time_limit("For a sentence; the best tree found so far is written then.")
-@options.node_limit("Search nodes for one sentence; 1: no branching.")
+@options.number("time_limit", "For a sentence; the best tree found so far is written then.")
+@options.number("node_limit", "Search nodes for one sentence; 1: no branching.", options.NODE_LIMIT)
 def phrases(
     source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
     **limits: Any,

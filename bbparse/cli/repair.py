@@ -52,9 +52,10 @@ from bbparse.validity.rules import Rules
     help="File for the changes and their reasons.  [default: the standard error]",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Report one JSON object a sentence.")
-@options.time_limit(
-    "For the search of one sentence. Without it, a search may do what takes some ten seconds."
-)
+@options.number(
+    "time_limit", "For the search of one sentence. Without it, a search may do what takes some ten"
+    " seconds.",
+)  # fmt: skip
 def repair(
     source: str, output: str, valid: str, key: str | None, model: str | None,
     report_file: str | None, as_json: bool, **settings: Any,

@@ -30,9 +30,9 @@ _MEANING = {
 
 @click.command()
 @click.argument("problem_file", type=FILE, metavar="PROBLEM.npz")
-@options.k_best(1, "Find the K best trees.")
-@options.time_limit("Stop after so long, with the best trees found so far.")
-@options.node_limit("Stop after so many search nodes.", default=None)
+@options.number("k_best", "Find the K best trees.", 1)
+@options.number("time_limit", "Stop after so long, with the best trees found so far.")
+@options.number("node_limit", "Stop after so many search nodes.")
 @click.option(
     "--gap", type=RealRange(0.0), default=0.0, metavar="G",
     help="Stop when score and bound differ by at most this fraction, such as 0.01.",

@@ -53,10 +53,10 @@ def prune_numbers(text: str) -> list[int]:
     "--passes", type=click.IntRange(1), default=3, show_default=True, metavar="N",
     help="Measurements of speed, of which the median counts.",
 )  # fmt: skip
-@options.time_limit(
-    "Limit per sentence; long sentences without pruning may need one.", default=10.0
+@options.number(
+    "time_limit", "Limit per sentence; long sentences without pruning may need one.", 10.0
 )
-@options.node_limit("Limit per sentence in search nodes.")
+@options.number("node_limit", "Limit per sentence in search nodes.", options.NODE_LIMIT)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def tune(
     dev: str,
