@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from bbparse.annotate.marks import Marks, checked_number, checked_text
 from bbparse.errors import BBParseError, OutputError, TreebankError
-from bbparse.storage.output import lock_file
+from bbparse.storage.output import lock_file, writing
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu
 
 _FORMAT = {"bbparse": "annotate", "version": 1}
@@ -61,10 +61,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.exists = path.exists()
-        try:
+        with writing(path):
             self._file: IO[bytes] = open(path, "a+b", buffering=0)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
         if lock_file(self._file) is False:
             self._file.close()
             raise OutputError(f"{path}: another bbparse annotate is at work on this treebank")

@@ -21,7 +21,7 @@ from typing import IO, Any, Literal
 from bbparse.corpus.spec import ParseSpec
 from bbparse.errors import BBParseError, OutputError, TreebankError, one_line
 from bbparse.parsing.parser import Parser
-from bbparse.storage.output import lock_file, open_binary_output, open_output
+from bbparse.storage.output import lock_file, open_binary_output, open_output, writing
 from bbparse.text.segmentation import read_text, split_of_name
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.workers.pool import WorkerPool
@@ -79,14 +79,11 @@ class Manifest:
     def add(self, entry: Entry) -> None:
         """Add a shard and write it to disk at once; `write` comes first."""
         self.entries[entry.output] = entry
-        try:
+        with writing(self.path):
             if self._file is None:
                 self._file = open(self.path, "a", encoding="utf-8")
             self._file.write(_line(entry))
             self._file.flush()
-        except OSError as error:
-            self.close()
-            raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def write(self, about: dict[str, Any]) -> None:
         """Write the manifest atomically, with a header of facts about the run and counts."""
@@ -131,11 +128,9 @@ def locked(folder: Path) -> Iterator[str]:
     run is writing there, or the folder cannot be written.
     """
     path = folder / LOCK
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         file = open(path, "a+", encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
     with file:
         end = time.monotonic() + PATIENCE
         while lock_file(file) is False:
@@ -149,12 +144,10 @@ def locked(folder: Path) -> Iterator[str]:
             time.sleep(0.05)
         word = secrets.token_hex(8)
         owner = {"process": os.getpid(), "machine": socket.gethostname(), "word": word}
-        try:
+        with writing(folder):
             file.truncate(0)
             file.write(json.dumps(owner))
             file.flush()
-        except OSError as error:
-            raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
         yield word
 
 

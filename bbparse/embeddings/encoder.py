@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from bbparse.embeddings.protocol import Floats, note_array, read_note, width_of
 from bbparse.embeddings.transformer import Transformer
-from bbparse.errors import EmbeddingsError, OutputError
-from bbparse.storage.output import open_binary_output
+from bbparse.errors import EmbeddingsError
+from bbparse.storage.output import open_binary_output, writing
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 
@@ -127,10 +127,8 @@ class EncoderStates:
         path = self._path(key)
         if path is None:
             return
-        try:
+        with writing(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{path.parent}: cannot be written: {error.strerror}") from None
         with open_binary_output(path) as file:
             np.save(file, states, allow_pickle=False)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import BBParseError, OutputError, one_line
 from bbparse.options import check_type
-from bbparse.storage.output import replacing
+from bbparse.storage.output import replacing, writing
 
 #: Maximum size of an array, 2 GiB: a larger one means that the file is damaged or hostile.
 MAX_BYTES = 1 << 31
@@ -51,11 +51,8 @@ def write_archive(
     """
     check_type("path", path, (str, os.PathLike), "a path", OutputError)
     name = os.fspath(path)
-    try:
-        with replacing(os.path.realpath(name), name) as file:
-            _write(file, kind, version, arrays, None if compress else 0)
-    except OSError as error:
-        raise OutputError(f"{name}: cannot be written: {error.strerror or error}") from error
+    with writing(name), replacing(os.path.realpath(name), name) as file:
+        _write(file, kind, version, arrays, None if compress else 0)
 
 
 def archive_bytes(kind: str, version: int, arrays: dict[str, NDArray[Any]]) -> bytes:

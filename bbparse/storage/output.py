@@ -12,7 +12,7 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from tempfile import TemporaryDirectory
 from time import time
@@ -120,6 +120,15 @@ def _is_special(name: str) -> bool:
 
 
 @contextmanager
+def writing(name: object) -> Iterator[None]:
+    """Raise the system's errors of writing a file as `OutputError`, which names it."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{name}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
 def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
     """Open a new file that replaces ``target`` at the end of the block; messages show ``name``."""
     if os.path.exists(target) and not os.access(target, os.W_OK):
@@ -135,10 +144,8 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
             if os.path.exists(target):
                 with suppress(OSError):
                     os.chmod(temporary, os.stat(target).st_mode & 0o7777)
-            try:
+            with writing(name):
                 os.replace(temporary, target)
-            except OSError as error:
-                raise OutputError(f"{name}: cannot be written: {error.strerror}") from error
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -187,23 +194,16 @@ def remove_unfinished(folder: str | os.PathLike[str], min_age: float = _MIN_AGE)
 
 
 def _open(path: str | int, name: str, mode: str) -> IO[bytes]:
-    try:
+    with writing(name):
         return cast("IO[bytes]", open(path, mode, closefd=not isinstance(path, int)))
-    except OSError as error:
-        raise OutputError(f"{name}: cannot be written: {error.strerror}") from error
 
 
-@contextmanager
-def _packed(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+def _packed(file: IO[bytes], name: str) -> AbstractContextManager[Any]:
+    """Return the file, or one that packs what is written into it."""
     if name.endswith(".gz"):
         # Without a name and a time, so that the same text gives the same bytes.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-            yield cast("IO[bytes]", packed)
-    elif name.endswith(".xz"):
-        with lzma.LZMAFile(file, "wb") as packed_xz:
-            yield cast("IO[bytes]", packed_xz)
-    else:
-        yield file
+        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+    return lzma.LZMAFile(file, "wb") if name.endswith(".xz") else nullcontext(file)
 
 
 def _shown(name: str) -> str:
