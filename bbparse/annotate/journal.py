@@ -137,7 +137,7 @@ def _replay(found: dict[int, History], record: dict[str, Any]) -> None:
     index = checked_number(record["sentence"], 0, sys.maxsize)
     if "base" in record:
         text = record["base"]
-        (base,) = read_conllu(io.BytesIO(text.encode("utf-8", "surrogatepass")))
+        (base,) = read_conllu(io.StringIO(text))
         found[index] = History(base, digests={digest(text)})
     history = found[index]
     last = len(history.steps)

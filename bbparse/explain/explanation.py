@@ -23,6 +23,7 @@ from bbparse.parsing.valid import rules_for
 from bbparse.parsing.whole_trees import tree_families, tree_score_options
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
+from bbparse.treebank.sentence import changed_words
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.rules import Rules
 
@@ -62,8 +63,7 @@ class ArcLoss:
 
     def others_changed(self, best: tuple[int, ...]) -> int:
         """Return the number of other words whose head differs from that in the best tree."""
-        pairs = enumerate(zip(best, self.heads), start=1)
-        return sum(a != b for m, (a, b) in pairs if m != self.mod)
+        return len({*changed_words(self.heads, best)} - {self.mod})
 
 
 def arc_losses(
@@ -188,8 +188,7 @@ class Explanation:
 
     def changed(self, k: int) -> list[int]:
         """Return the words that have another head in tree k (from 0) than in the best tree."""
-        pairs = zip(self.trees[k].heads, self.best.heads)
-        return [m for m, (head, other) in enumerate(pairs, start=1) if head != other]
+        return changed_words(self.trees[k].heads, self.best.heads)
 
     @property
     def candidates(self) -> set[tuple[int, int]]:

@@ -29,6 +29,7 @@ from bbparse.explain.terms import PARTS, Term
 from bbparse.show.layout import in_english, printable, runs_to_the_left
 from bbparse.show.svg import Arc, describe_tree, draw_arcs
 from bbparse.show.text import draw_text
+from bbparse.treebank.sentence import changed_words
 
 if TYPE_CHECKING:
     from bbparse.explain.explanation import ArcLoss, Explanation
@@ -171,12 +172,11 @@ class _Arcs:
 
     def plain(self) -> dict[str, Any] | None:
         """Return the best tree without scores of whole trees, if that is another one."""
-        e = self.e
-        if e.whole is None:
+        if self.e.whole is None:
             return None
-        pairs = zip(e.whole.plain.heads, e.best.heads)
-        changed = [m for m, (head, other) in enumerate(pairs, start=1) if head != other]
-        return {"tree": e.whole.plain, "changed": changed} if changed else None
+        tree = self.e.whole.plain
+        changed = changed_words(tree.heads, self.e.best.heads)
+        return {"tree": tree, "changed": changed} if changed else None
 
     def _image(self, arcs: list[Arc], k: int, title: str) -> Markup:
         forms, tree = self.e.sentence.forms, self.e.trees[k]

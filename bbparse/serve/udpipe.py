@@ -90,7 +90,7 @@ def _conllu(data: str) -> Iterator[Sentence]:
     if not data.strip():
         return
     try:
-        yield from read_conllu(io.BytesIO(data.encode("utf-8", "surrogatepass")))
+        yield from read_conllu(io.StringIO(data))
     except TreebankError as error:
         raise Refused(400, f"Cannot parse the input in 'conllu' format: {error}") from None
 

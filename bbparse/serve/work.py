@@ -113,7 +113,7 @@ def _sentences(parser: Parser, job: Job) -> Iterator[Sentence]:
     if job.text is not None:
         return sentences_of_text(job.text, parser.needed_tokenizer(), split=job.split)
     if job.conllu is not None:
-        return read_conllu(io.BytesIO(job.conllu.encode("utf-8", "surrogatepass")))
+        return read_conllu(io.StringIO(job.conllu))
     return (sentence_of(words, i) for i, words in enumerate(job.words or (), start=1))
 
 

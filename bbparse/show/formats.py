@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from bbparse.show.layout import printable
 from bbparse.show.text import draw_text, painted
 from bbparse.treebank import Sentence, format_sentence
-from bbparse.treebank.sentence import ScoredTree, offsets
+from bbparse.treebank.sentence import ScoredTree, changed_words, offsets
 
 VERSION = 1
 
@@ -121,12 +121,10 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
         changed: list[int] = []
         if k:
             best = trees[0]
-            changed = [m for m, head in enumerate(tree.heads, 1) if head != best.heads[m - 1]]
-            facts.append(f"{best.score - tree.score:.4f} less than the best")
-            kind = "head"
+            changed, kind = changed_words(tree.heads, best.heads), "head"
             if not changed:
-                kind = "label"
-                changed = [m for m, x in enumerate(tree.labels, 1) if x != best.labels[m - 1]]
+                changed, kind = changed_words(tree.labels, best.labels), "label"
+            facts.append(f"{best.score - tree.score:.4f} less than the best")
             facts.append(f"{len(changed)} other {kind}{'s' * (len(changed) != 1)} *")
         ruler = "--" if style.ascii_only else "──"
         lines.append(painted(f"{ruler} {title}: {', '.join(facts)}", "tag", style.colour) + "\n")

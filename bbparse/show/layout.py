@@ -180,13 +180,8 @@ def _ports(n: int, arcs: Sequence[Arc]) -> list[tuple[float, float]]:
             if word == 0:
                 continue
             # left arcs (shortest first), the root's, right arcs (longest first)
-            if far_word == 0:
-                key = (1, 0)
-            elif far_word < word:
-                key = (0, word - far_word)
-            else:
-                key = (2, word - far_word)
-            ports_of_word[word].append((key, i, side))
+            place = 1 if far_word == 0 else 0 if far_word < word else 2
+            ports_of_word[word].append(((place, word - far_word), i, side))
     offsets = [[0.0, 0.0] for _ in arcs]
     for entries in ports_of_word:
         entries.sort()

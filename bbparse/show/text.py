@@ -63,14 +63,12 @@ def wants_ascii(stream: IO[str] | None = None) -> bool:
     """Return True if a stream is a terminal that cannot show box characters."""
     stream = sys.stdout if stream is None else stream
     try:
-        if stream is None or not stream.isatty():
-            return False
-        encoding: str | None = getattr(stream, "encoding", None)
-        "╭─►│".encode(encoding or "ascii")
+        if stream is not None and stream.isatty():
+            "╭─►│".encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
         return True
-    except ValueError:
-        return False
+    except ValueError:  # closed
+        pass
     return False
 
 

@@ -376,6 +376,11 @@ def crossing_words(heads: Sequence[int]) -> set[int]:
     }
 
 
+def changed_words(new: Sequence[Any], old: Sequence[Any]) -> list[int]:
+    """Return the words, from 1, whose heads or labels differ."""
+    return [m for m, (a, b) in enumerate(zip(new, old), start=1) if a != b]
+
+
 def given_heads(sentence: Sentence) -> dict[int, int]:
     """Return the heads of the words that have one, by modifier.
 
