@@ -9,6 +9,7 @@ that keep all rules of UD.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bbparse.adapters.scores import (
@@ -63,15 +64,13 @@ def scores(preds: Sequence[Any], sentlens: Sequence[int], vocab: Any) -> list[Se
     return from_batch(preds[0], numbers, labels=labels, names=names[first:])
 
 
+@dataclass
 class _Pending:
     """The scores of a sentence, decoded when Stanza has put the sentences in order."""
 
-    def __init__(
-        self, sentence_scores: SentenceScores, sentences: Iterator[Any], options: DecodeOptions
-    ) -> None:
-        self.scores = sentence_scores
-        self.sentences = sentences
-        self.options = options
+    scores: SentenceScores
+    sentences: Iterator[Any]
+    options: DecodeOptions
 
     def __iter__(self) -> Iterator[list[Any]]:
         sentence = next(self.sentences)

@@ -35,14 +35,6 @@ def collect_less_garbage() -> None:
     gc.set_threshold(200_000, 20, 100)
 
 
-def _say(message: str) -> None:
-    """Print a line to standard error, if there is one."""
-    try:
-        print(f"bbparse: {message}", file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        pass
-
-
 def _status() -> int:
     from bbparse.cli.main import status
 
@@ -63,7 +55,6 @@ def _ending() -> dict[int, int]:
 
 def _tell(number: int) -> None:
     """Report what ended the command, on a line of its own: a terminal shows bars, and ^C."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        print(file=sys.stderr)
-    name = signal.Signals(number).name
-    _say("interrupted" if number == signal.SIGINT else f"ended by {name}")
+    end = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+    start = "\n" if sys.stderr.isatty() else ""
+    print(f"{start}bbparse: {end}", file=sys.stderr, flush=True)  # if there is a standard error

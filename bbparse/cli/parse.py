@@ -213,8 +213,7 @@ def _parse_shards(
 
     spec = ParseSpec.of(model, asked, options.given_factors())
     done = parse_corpus(
-        sources, folder, spec, workers=workers, cluster=cluster,
-        tell=tell,
+        sources, folder, spec, workers=workers, cluster=cluster, tell=tell,
         show_progress=sys.stderr.isatty(),
     )  # fmt: skip
     tell(
@@ -250,8 +249,7 @@ def _descriptor(sources: Sequence[str]) -> int | None:
 
 
 def _style(output: str, asked: FileOptions, colour: bool | None) -> Style:
-    ascii_only = asked.ascii_only
-    if output == "-":
-        colour = wants_colour() if colour is None else colour
-        ascii_only = ascii_only or wants_ascii()
-    return Style(asked.k_best, colour=bool(colour), ascii_only=ascii_only)
+    shown = output == "-"
+    colour = shown and wants_colour() if colour is None else colour
+    ascii_only = asked.ascii_only or (shown and wants_ascii())
+    return Style(asked.k_best, colour=colour, ascii_only=ascii_only)

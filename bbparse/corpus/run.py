@@ -101,14 +101,8 @@ def parse_corpus(
         if cluster is not None:  # relative names mean other files on other nodes
             tasks = [replace(task, shard=task.shard.resolve()) for task in tasks]
         sizes = {task.shard: task.shard.stat().st_size for task in tasks}
-        tasks.sort(
-            key=lambda task: -sizes[task.shard]
-        )  # the largest first, so that all workers end together
-        about = {
-            "model": Path(spec.model).name,
-            "recipe": spec.digest,
-            **spec.description,
-        }
+        tasks.sort(key=lambda task: -sizes[task.shard])  # so that all workers end together
+        about = {"model": Path(spec.model).name, "recipe": spec.digest, **spec.description}
         manifest.write(about)
         with closing(manifest), closing(_pool(spec, tasks, workers, cluster, word)) as pool:
             summary = _work(pool, tasks, sizes, manifest, tell, show_progress)
@@ -118,11 +112,7 @@ def parse_corpus(
 
 
 def _pool(
-    spec: ParseSpec,
-    tasks: list[Task],
-    workers: int,
-    cluster: str | None,
-    word: str,
+    spec: ParseSpec, tasks: list[Task], workers: int, cluster: str | None, word: str
 ) -> WorkerPool[Task]:
     if cluster is not None:
         from bbparse.corpus.cluster import ray_pool  # imports Ray
@@ -158,16 +148,15 @@ def _work(
             else:
                 manifest.add(entry)
                 bar.update(size)
-            if outcome.state == "failed":
-                summary.failed += 1
-                tell(entry.error)
-            if outcome.state == "parsed":
-                summary.parsed += 1
+                for error in outcome.left_out:
+                    tell(f"left out: {error}")
+                if outcome.state == "failed":
+                    tell(entry.error)
+                summary.failed += outcome.state == "failed"
+                summary.parsed += outcome.state == "parsed"
                 summary.sentences += entry.sentences
                 summary.words += entry.words
-            for error in outcome.left_out:
-                tell(f"left out: {error}")
-            summary.left_out += len(outcome.left_out)
+                summary.left_out += entry.left_out
             rate = summary.words / max(bar.format_dict["elapsed"], 1e-9)
             ended = summary.parsed + summary.kept + summary.failed
             bar.set_description_str(f"{ended}/{len(tasks)} shards, {rate:,.0f} words/s")

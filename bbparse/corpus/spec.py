@@ -209,14 +209,14 @@ def mapper(
     return Mapper(spec, column, output, error)
 
 
+@dataclass(frozen=True, eq=False)
 class Mapper:
     """Function on data frames, made by `mapper`: call it with a frame or an iterator of frames."""
 
-    def __init__(self, spec: ParseSpec, column: str, output: str, error: str) -> None:
-        self.spec = spec
-        self.column = column
-        self.output = output
-        self.error = error
+    spec: ParseSpec
+    column: str
+    output: str
+    error: str
 
     def __call__(self, frame: Any) -> Any:
         """Return a data frame, or an iterator of them, with two more columns.

@@ -8,6 +8,7 @@ longest common subsequence of forms, as the official scorer of the CoNLL 2018 sh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bbparse.errors import TreebankError
@@ -184,22 +185,17 @@ def _region(
 
 def _common(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
     """Return the index pairs of a longest common subsequence."""
-    best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    # Of the rest of both: length of the longest, its first pair, and what follows it.
+    best: list[Any] = [(0, None, None)] * (len(right) + 1)
     for i in reversed(range(len(left))):
+        below, best = best, [*best]
         for j in reversed(range(len(right))):
-            best[i][j] = (
-                1 + best[i + 1][j + 1]
-                if left[i] == right[j]
-                else max(best[i + 1][j], best[i][j + 1])
-            )
-    out = []
-    i = j = 0
-    while i < len(left) and j < len(right):
-        if left[i] == right[j]:
-            out.append((i, j))
-            i, j = i + 1, j + 1
-        elif best[i + 1][j] >= best[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return out
+            if left[i] == right[j]:
+                best[j] = (below[j + 1][0] + 1, (i, j), below[j + 1])
+            else:
+                best[j] = max(below[j], best[j + 1], key=itemgetter(0))
+    pairs, (_, pair, rest) = [], best[0]
+    while pair:
+        pairs.append(pair)
+        _, pair, rest = rest
+    return pairs
