@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, needing_serve, tell
+from bbparse.cli.common import FILE, flag, needing_serve, option, tell
 from bbparse.errors import TreebankError
 from bbparse.model import MODELS
 from bbparse.storage.interrupts import in_main_thread
@@ -20,16 +20,12 @@ from bbparse.storage.interrupts import in_main_thread
 @options.model
 @options.factors
 @options.valid
-@click.option(
-    "--output", "-o", type=FILE, metavar="FILE", help="Save in this file; TREEBANK is unchanged."
-)
-@click.option(
-    "--suggest-only", is_flag=True,
-    help="Take the arcs of TREEBANK as fixed, and save only arcs that are fixed or accepted.",
+@option("--output -o", "Save in this file; TREEBANK is unchanged.", FILE)
+@flag(
+    "--suggest-only", "Take the arcs of TREEBANK as fixed, and save only arcs that are fixed or"
+    " accepted.",
 )  # fmt: skip
-@click.option(
-    "--mark-fixed", is_flag=True, help="Write Fixed=Yes into MISC of words whose arc is fixed."
-)
+@flag("--mark-fixed", "Write Fixed=Yes into MISC of words whose arc is fixed.")
 @options.host
 @options.port(8081)
 def annotate(

@@ -1,4 +1,4 @@
-"""Parameter types and output of commands: files, whose names shells complete, and tables.
+"""Parameters and output of commands: options, files whose names shells complete, tables.
 
 Readers and writers of files report errors themselves, in our own words.
 """
@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from bbparse.errors import ServiceError
+from bbparse.storage.shipped import Shipped
 
 FILE = click.Path(readable=False, allow_dash=True)
 
@@ -44,6 +45,32 @@ class FileOrName(click.Path):
         matches = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
         # Shells complete files themselves, and then show nothing else.
         return matches if matches and incomplete else super().shell_complete(ctx, param, incomplete)
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+#: Metavariables of types, for options that name none.
+_METAVARS: dict[type, str] = {click.Path: "FILE", FileOrName: "NAME|FILE", click.IntRange: "N"}
+
+
+def option(names: str, text: str, kind: Any = None, default: Any = None, **more: Any) -> Decorator:
+    """Return an option with some names; a default is shown.
+
+    The kind is a type, a list of choices, or files that come with the package.
+    """
+    if isinstance(kind, Shipped):
+        kind = FileOrName(kind.names)
+    elif isinstance(kind, list | tuple):
+        kind = click.Choice(kind)
+    given = {"metavar": _METAVARS.get(type(kind)), "show_default": default is not None, **more}
+    if default is not None:
+        given["default"] = default
+    return click.option(*names.split(), type=kind, help=text, **given)
+
+
+def flag(names: str, text: str) -> Decorator:
+    """Return a flag with some names."""
+    return click.option(*names.split(), is_flag=True, help=text)
 
 
 def say(line: str) -> None:

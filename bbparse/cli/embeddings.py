@@ -9,42 +9,38 @@ from typing import Any
 
 import click
 
-from bbparse.cli.common import FILE, say
+from bbparse.cli.common import FILE, option, say
 from bbparse.embeddings import Embeddings, WordVectors, fit_encoder, read_vectors
 from bbparse.embeddings.vectors import FIRST_WORDS
 from bbparse.treebank import Sentence
 
 _OPTIONS = (
-    click.option(
-        "--vectors", type=FILE, metavar="FILE",
-        help="Pretrained word vectors: word2vec's text format, fastText's .vec or GloVe's,"
-        " compressed with .gz or .xz or not.",
+    option(
+        "--vectors", "Pretrained word vectors: word2vec's text format, fastText's .vec or GloVe's,"
+        " compressed with .gz or .xz or not.", FILE,
     ),
-    click.option(
-        "--first-words", type=click.IntRange(0), metavar="N",
-        help="Keep the first N vectors of --vectors and those of the treebank's words."
-        f"  [default: {FIRST_WORDS}]",
+    option(
+        "--first-words", "Keep the first N vectors of --vectors and those of the treebank's words."
+        f"  [default: {FIRST_WORDS}]", click.IntRange(0),
     ),
-    click.option(
-        "--encoder", metavar="NAME|FOLDER",
-        help="Contextual encoder of Hugging Face transformers, which parsing needs, too.",
+    option(
+        "--encoder", "Contextual encoder of Hugging Face transformers, which parsing needs, too.",
+        metavar="NAME|FOLDER",
     ),
-    click.option(
-        "--states", type=FILE, metavar="FOLDER",
-        help="Cache for the states of --encoder, to share between runs. Default: beside the model,"
-        " until training is done.",
+    option(
+        "--states", "Cache for the states of --encoder, to share between runs. Default: beside the"
+        " model, until training is done.", FILE, metavar="FOLDER",
     ),
-    click.option(
-        "--vectors-license", metavar="TEXT",
-        help="Licence of the vectors or the encoder, for the card.",
+    option(
+        "--vectors-license", "Licence of the vectors or the encoder, for the card.", metavar="TEXT"
     ),
 )  # fmt: skip
 
 
 def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add all options of this module to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
+    for add in reversed(_OPTIONS):
+        command = add(command)
     return command
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from bbparse.cli.common import FILE, RealRange, aligned
+from bbparse.cli.common import FILE, RealRange, aligned, flag, option
 from bbparse.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -52,30 +52,18 @@ _TAGS = {
 @click.command()
 @click.argument("gold", type=FILE, metavar="GOLD")
 @click.argument("predicted", type=FILE, metavar="PREDICTED")
-@click.option(
-    "--by", multiple=True, type=click.Choice(BREAKDOWNS),
-    help="Break the accuracy down; may be repeated.",
+@option("--by", "Break the accuracy down; may be repeated.", BREAKDOWNS, multiple=True)
+@option(
+    "--against", "Trees of another parser: test the difference for significance.", FILE,
+    metavar="OTHER",
 )  # fmt: skip
-@click.option(
-    "--against", type=FILE, metavar="OTHER",
-    help="Trees of another parser: test the difference for significance.",
+@option("--resamples", "Bootstrap samples for --against.", click.IntRange(1), 10_000)
+@option("--seed", "Random seed of the bootstrap.", click.IntRange(0), 1, metavar="S")
+@option(
+    "--confidence", "Confidence level of the interval of --against.",
+    RealRange(0.0, 1.0, min_open=True, max_open=True), 0.95, metavar="LEVEL",
 )  # fmt: skip
-@click.option(
-    "--resamples", type=click.IntRange(1), default=10_000, show_default=True, metavar="N",
-    help="Bootstrap samples for --against.",
-)  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, metavar="S",
-    help="Random seed of the bootstrap.",
-)  # fmt: skip
-@click.option(
-    "--confidence", default=0.95, show_default=True, metavar="LEVEL",
-    type=RealRange(0.0, 1.0, min_open=True, max_open=True),
-    help="Confidence level of the interval of --against.",
-)  # fmt: skip
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object, with fractions from 0 to 1."
-)
+@flag("--json as_json", "Print one JSON object, with fractions from 0 to 1.")
 def evaluate(
     gold: str, predicted: str, by: tuple[str, ...], against: str | None, as_json: bool,
     **bootstrap: Any,

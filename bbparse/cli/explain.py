@@ -12,7 +12,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE
+from bbparse.cli.common import FILE, option
 from bbparse.cli.sources import load_parser, read_sentences
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
@@ -28,13 +28,10 @@ from bbparse.treebank import Sentence
 @options.model
 @options.factors
 @options.text
-@click.option(
-    "-o", "--output", required=True, metavar="PAGE.html",
-    help="The page; - is standard output.",
-)  # fmt: skip
-@click.option(
-    "--sentence", "wanted", metavar="N|ID",
-    help="Number of the sentence, from 1, or its sent_id. Default: the first.",
+@option("-o --output", "The page; - is standard output.", metavar="PAGE.html", required=True)
+@option(
+    "--sentence wanted", "Number of the sentence, from 1, or its sent_id. Default: the first.",
+    metavar="N|ID",
 )  # fmt: skip
 @options.number("k_best", "Show the K best trees.", 3)
 @options.valid

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName, aligned, say
+from bbparse.cli.common import FILE, FileOrName, aligned, flag, option, say
 from bbparse.cli.results import table
 from bbparse.cli.sources import load_parser, tell_unused
 from bbparse.errors import ModelError
@@ -26,7 +26,7 @@ from bbparse.treebank import read_conllu
 @click.command()
 @click.argument("name", type=FileOrName(MODELS.names), metavar="[NAME|FILE]", default=DEFAULT_MODEL)
 @options.factors
-@click.option("--json", "as_json", is_flag=True, help="Print the whole card as one JSON object.")
+@flag("--json as_json", "Print the whole card as one JSON object.")
 def model(name: str, as_json: bool) -> None:
     """Show the card of a model: languages, treebank, licence, sizes, settings, accuracy.
 
@@ -109,9 +109,9 @@ def bundle(parser: str, tagger: str, output: str) -> None:
 @click.argument("treebank", type=FILE, metavar="DEV")
 @options.model
 @options.new_model
-@click.option(
-    "--tags", type=click.Choice(["given", "own"]), default="given", show_default=True,
-    help="Parse with the tags of DEV, or with those of the model's tagger.",
+@option(
+    "--tags", "Parse with the tags of DEV, or with those of the model's tagger.", ["given", "own"],
+    "given",
 )  # fmt: skip
 def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
     """Calibrate a model's confidence on DEV, gold trees that it was not trained on.

@@ -13,16 +13,13 @@ from typing import Any
 
 import click
 
-from bbparse.cli.common import FILE, FileOrName, RealRange
+from bbparse.cli.common import FILE, Decorator, RealRange, flag, option
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.options import OPTIONS
 from bbparse.text.segmentation import SPLITS, Split
 
 #: Default limit of search nodes for one sentence.
 NODE_LIMIT = 200
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 
 def prune_number(text: str) -> int:
     """Return a number of candidate heads; 0 for ``none``."""
@@ -32,11 +29,9 @@ def prune_number(text: str) -> int:
     raise click.BadParameter(f"{text!r} is neither 'none' nor a whole number of at least 1")
 
 
-model = click.option(
-    "--model", default=DEFAULT_MODEL, show_default=True, type=FileOrName(MODELS.names),
-    metavar="NAME|FILE",
-    help="Model: a file, or the name of one that comes with bbparse.",
-)  # fmt: skip
+model = option(
+    "--model", "Model: a file, or the name of one that comes with bbparse.", MODELS, DEFAULT_MODEL
+)
 
 _FACTORS = "bbparse.factors"
 
@@ -52,21 +47,18 @@ def text(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_split(*, text: bool, split: Split | None, **given: Any) -> Any:
         return command(split=split or ("text" if text else None), **given)
 
-    flag = click.option(
-        "--text", is_flag=True,
-        help="INPUT is running text. Files named .txt are read as text anyway.",
-    )
-    how = click.option(
-        "--split", type=click.Choice(SPLITS),
-        help="Segmentation of running text: text: the model finds sentences and words; lines: one"
-        " sentence per line; words: the same, with words separated by blanks.  [default: text]",
+    is_text = flag("--text", "INPUT is running text. Files named .txt are read as text anyway.")
+    how = option(
+        "--split", "Segmentation of running text: text: the model finds sentences and words; lines:"
+        " one sentence per line; words: the same, with words separated by blanks.  [default: text]",
+        SPLITS,
     )  # fmt: skip
-    return flag(how(with_split))
+    return is_text(how(with_split))
 
 
-factors = click.option(
-    "--factors", metavar="MODULE:CLASS,…", callback=_note_factors, expose_value=False,
-    help="Factor families of the model that no installed package offers: allows their code to run.",
+factors = option(
+    "--factors", "Factor families of the model that no installed package offers: allows their code"
+    " to run.", metavar="MODULE:CLASS,…", callback=_note_factors, expose_value=False,
 )  # fmt: skip
 
 
@@ -75,46 +67,40 @@ def given_factors() -> list[str]:
     return list(click.get_current_context().meta.get(_FACTORS, ()))
 
 
-prune = click.option(
-    "--prune", type=prune_number, metavar="K|none",
-    help="Candidate heads per word. Default: the model's number.",
+prune = option(
+    "--prune", "Candidate heads per word. Default: the model's number.", prune_number,
+    metavar="K|none",
 )  # fmt: skip
 
-valid = click.option(
-    "--valid", metavar="none|ud|NAME|FILE",
-    help="Validity rules for the trees: none, ud (Universal Dependencies), or ud and those of a"
-    " plug-in or TOML file. Default: ud if the model was trained on UD relations.",
+valid = option(
+    "--valid", "Validity rules for the trees: none, ud (Universal Dependencies), or ud and those of"
+    " a plug-in or TOML file. Default: ud if the model was trained on UD relations.",
+    metavar="none|ud|NAME|FILE",
 )  # fmt: skip
 
-rules = click.option(
-    "--valid", default="ud", show_default=True, metavar="ud|NAME|FILE",
-    help="Rules of Universal Dependencies, of a plug-in, or of a TOML file.",
+rules = option(
+    "--valid", "Rules of Universal Dependencies, of a plug-in, or of a TOML file.", default="ud",
+    metavar="ud|NAME|FILE",
 )  # fmt: skip
 
-output = click.option(
-    "--output", "-o", default="-", type=FILE, metavar="FILE",
-    help="Output file. Default: standard output.",
+output = option(
+    "--output -o", "Output file. Default: standard output.", FILE, "-", show_default=False
 )
 
-new_model = click.option(
-    "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
-)
+new_model = option("--output -o", "Where to write the model.", FILE, required=True)
 
-host = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+host = option("--host", "Address to listen on.", default="127.0.0.1")
 
-epochs = click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
-seed = click.option("--seed", type=click.IntRange(0), metavar="S", help="Random seed.")
+epochs = option("--epochs", "Passes over TRAIN.", click.IntRange(1))
+seed = option("--seed", "Random seed.", click.IntRange(0), metavar="S")
 
 
 def port(default: int) -> Decorator:
     """Return the option ``--port PORT``."""
-    return click.option(
-        "--port", type=click.IntRange(0, 65535), default=default, show_default=True,
-        help="Port to listen on; 0: any free port.",
+    return option(
+        "--port", "Port to listen on; 0: any free port.", click.IntRange(0, 65535), default,
+        metavar=None,
     )  # fmt: skip
-
-
-_METAVARS = {"k_best": "K", "time_limit": "SECONDS"}
 
 
 def ranged(name: str) -> click.ParamType:
@@ -127,10 +113,9 @@ def ranged(name: str) -> click.ParamType:
 
 def number(name: str, text: str, default: float | None = None) -> Decorator:
     """Return the option of a number whose range is in `OPTIONS`."""
-    return click.option(
-        f"--{name.replace('_', '-')}", type=ranged(name), metavar=_METAVARS.get(name, "N"),
-        default=default, show_default=default not in (None, 1), help=text,
-    )  # fmt: skip
+    metavar = {"k_best": "K", "time_limit": "SECONDS"}.get(name, "N")
+    names, shown = f"--{name.replace('_', '-')}", default not in (None, 1)
+    return option(names, text, ranged(name), default, metavar=metavar, show_default=shown)
 
 
 members = number(

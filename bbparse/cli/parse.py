@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, tell
+from bbparse.cli.common import FILE, flag, option, tell
 from bbparse.cli.sources import check_sources, load_parser, read_sections, sentences_of, total_size
 from bbparse.cli.workers import answers
 from bbparse.errors import TreebankError
@@ -31,55 +31,48 @@ from bbparse.treebank.sections import Section, attempts
 @options.factors
 @options.text
 @options.output
-@click.option(
-    "--output-dir", type=click.Path(readable=False), metavar="FOLDER",
-    help="Write one output file per INPUT, or per file that a pattern such as 'in/*.conllu.xz'"
-    " matches, into this folder. Finished files are skipped; manifest.jsonl lists them.",
+@option(
+    "--output-dir", "Write one output file per INPUT, or per file that a pattern such as"
+    " 'in/*.conllu.xz' matches, into this folder. Finished files are skipped; manifest.jsonl lists"
+    " them.", click.Path(readable=False), metavar="FOLDER",
 )  # fmt: skip
-@click.option(
-    "--cluster", metavar="auto|ADDRESS",
-    help="With --output-dir: parse on a Ray cluster whose nodes share these folders.",
+@option(
+    "--cluster", "With --output-dir: parse on a Ray cluster whose nodes share these folders.",
+    metavar="auto|ADDRESS",
 )  # fmt: skip
-@click.option(
-    "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
-    show_default=True, help="CoNLL-U, JSON lines, or drawn trees.",
-)  # fmt: skip
+@option("--format format_name", "CoNLL-U, JSON lines, or drawn trees.", list(FORMATS), "conllu")
 @options.number("k_best", "Write the K best trees of each sentence, best first.", 1)
-@click.option(
-    "--keep-heads", is_flag=True,
-    help="Keep the heads that INPUT has; predict only heads that are _.",
-)  # fmt: skip
-@click.option(
-    "--projective", type=click.Choice(["yes", "no"]),
-    help="Projective trees only, or crossing arcs, too. Default: as the model was trained.",
+@flag("--keep-heads", "Keep the heads that INPUT has; predict only heads that are _.")
+@option(
+    "--projective", "Projective trees only, or crossing arcs, too. Default: as the model was"
+    " trained.", ["yes", "no"],
 )  # fmt: skip
 @options.valid
-@click.option(
-    "--confidence", is_flag=True,
-    help="Write the probability that an arc is right into MISC, that of the tree into a comment.",
+@flag(
+    "--confidence", "Write the probability that an arc is right into MISC, that of the tree into a"
+    " comment.",
 )  # fmt: skip
-@click.option(
-    "--skip-invalid", is_flag=True,
-    help="Leave out malformed sentences and those that cannot be parsed; report each.",
-)  # fmt: skip
+@flag(
+    "--skip-invalid", "Leave out malformed sentences and those that cannot be parsed; report each."
+)
 @options.prune
 @options.members
-@click.option(
-    "--threads", type=options.ranged("threads"), default=1, show_default=True, metavar="T",
-    help="Parse with T parallel processes (threads on macOS and Windows).",
+@option(
+    "--threads", "Parse with T parallel processes (threads on macOS and Windows).",
+    options.ranged("threads"), 1, metavar="T",
 )  # fmt: skip
 @options.number("time_limit", "Limit per sentence. The best trees found by then are written.")
 @options.number(
-    "node_limit", "Limit per sentence in search nodes, which is the same on every machine."
-    " With neither limit, a search stops after about a second of work.",
+    "node_limit", "Limit per sentence in search nodes, which is the same on every machine. With"
+    " neither limit, a search stops after about a second of work.",
 )  # fmt: skip
 @click.option(
     "--color/--no-color", "colour", default=None,
     help="Colour drawn trees. Default: if the output is a terminal and NO_COLOR is not set.",
 )  # fmt: skip
-@click.option(
-    "--ascii", "ascii_only", is_flag=True,
-    help="Draw trees in ASCII. Default: if the terminal has no box-drawing characters.",
+@flag(
+    "--ascii ascii_only", "Draw trees in ASCII. Default: if the terminal has no box-drawing"
+    " characters.",
 )  # fmt: skip
 def parse(
     model: str,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName, say
+from bbparse.cli.common import FILE, option, say
 from bbparse.configuration import CONFIGURATIONS
 from bbparse.errors import TreebankError
 from bbparse.phrases.drawing import draw_phrases, phrases_svg
@@ -28,22 +28,19 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
 
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
-@click.option(
-    "--model", required=True, type=FILE, metavar="FILE", help="Model of 'bbparse train-phrases'."
-)
+@option("--model", "Model of 'bbparse train-phrases'.", FILE, required=True)
 @options.text
-@click.option(
-    "--with", "use", type=click.Choice(WITH), default="both", show_default=True,
-    help="Models that agree with the grammar: the tagger (tags), the dependency parser (arcs).",
+@option(
+    "--with use", "Models that agree with the grammar: the tagger (tags), the dependency parser"
+    " (arcs).", WITH, "both",
 )  # fmt: skip
 @options.output
-@click.option(
-    "--format", "format_name", type=click.Choice(FORMATS), default="ptb", show_default=True,
-    help="Brackets, drawn trees, JSON lines, or one picture.",
-)  # fmt: skip
+@option(
+    "--format format_name", "Brackets, drawn trees, JSON lines, or one picture.", FORMATS, "ptb"
+)
 @options.number(
-    "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs"
-    " that the models of --with agree on.", 1,
+    "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs that"
+    " the models of --with agree on.", 1,
 )  # fmt: skip
 @options.number("time_limit", "For a sentence; the best tree found so far is written then.")
 @options.number("node_limit", "Search nodes for one sentence; 1: no branching.", options.NODE_LIMIT)
@@ -127,15 +124,15 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
 
 @click.command("train-phrases")
 @click.argument("treebank", type=FILE, metavar="TRAIN")
-@click.option("--dev", type=FILE, metavar="FILE", help="Trees to report the accuracy on.")
-@click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
-@click.option(
-    "--config", default="phrases", show_default=True, type=FileOrName(CONFIGURATIONS.names),
-    metavar="NAME|FILE|none", help="Configuration of the dependency parser; none: train no parser.",
+@option("--dev", "Trees to report the accuracy on.", FILE)
+@option("--model", "Where to write the model.", FILE, required=True)
+@option(
+    "--config", "Configuration of the dependency parser; none: train no parser.", CONFIGURATIONS,
+    "phrases", metavar="NAME|FILE|none",
 )  # fmt: skip
-@click.option(
-    "--conllu", type=FILE, metavar="FILE",
-    help="CoNLL-U file of the same sentences: check that its words and XPOS match the trees.",
+@option(
+    "--conllu", "CoNLL-U file of the same sentences: check that its words and XPOS match the"
+    " trees.", FILE,
 )  # fmt: skip
 def train_phrases(
     treebank: str, dev: str | None, model: str, config: str, conllu: str | None

@@ -11,7 +11,7 @@ from typing import IO, Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName, say
+from bbparse.cli.common import FILE, flag, option, say
 from bbparse.cli.sources import load_parser
 from bbparse.errors import TreebankError
 from bbparse.model import MODELS
@@ -30,28 +30,21 @@ from bbparse.validity.rules import Rules
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.output
 @options.rules
-@click.option(
-    "--only", type=click.Choice(["punct"]),
-    help="Change heads of words with the relation punct, and nothing else.",
+@option("--only", "Change heads of words with the relation punct, and nothing else.", ["punct"])
+@option("--projective", "yes: arcs that cross are faults, too.", ["yes", "no"], "no")
+@option(
+    "--weight key", "Weight of a word's head and label: KEY=NUMBER in MISC, from 0 to 10, such as"
+    " Confidence=0.97; 1 for words without it.", metavar="KEY",
 )  # fmt: skip
-@click.option(
-    "--projective", type=click.Choice(["yes", "no"]), default="no", show_default=True,
-    help="yes: arcs that cross are faults, too.",
+@option(
+    "--model", "Model that chooses among trees that keep as much; without one, the shortest arcs.",
+    MODELS,
 )  # fmt: skip
-@click.option(
-    "--weight", "key", metavar="KEY",
-    help="Weight of a word's head and label: KEY=NUMBER in MISC, from 0 to 10, such as"
-    " Confidence=0.97; 1 for words without it.",
+@option(
+    "--report report_file", "File for the changes and their reasons.  [default: the standard"
+    " error]", FILE,
 )  # fmt: skip
-@click.option(
-    "--model", type=FileOrName(MODELS.names), metavar="NAME|FILE",
-    help="Model that chooses among trees that keep as much; without one, the shortest arcs.",
-)  # fmt: skip
-@click.option(
-    "--report", "report_file", type=FILE, metavar="FILE",
-    help="File for the changes and their reasons.  [default: the standard error]",
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Report one JSON object a sentence.")
+@flag("--json as_json", "Report one JSON object a sentence.")
 @options.number(
     "time_limit", "For the search of one sentence. Without it, a search may do what takes some ten"
     " seconds.",

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FileOrName, RealRange, needing_serve, tell
+from bbparse.cli.common import RealRange, needing_serve, option, tell
 from bbparse.errors import ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled
@@ -19,36 +19,24 @@ from bbparse.parsing.parser import Parser
 
 
 @click.command()
-@click.option(
-    "--model", "models", multiple=True, default=(DEFAULT_MODEL,), show_default=True,
-    type=FileOrName(MODELS.names), metavar="[NAME=]NAME|FILE",
-    help="A model, and its name for clients; may be repeated. The first model is the default"
-    " of requests.",
+@option(
+    "--model models", "A model, and its name for clients; may be repeated. The first model is the"
+    " default of requests.", MODELS, (DEFAULT_MODEL,), metavar="[NAME=]NAME|FILE", multiple=True,
 )  # fmt: skip
 @options.factors
 @options.host
 @options.port(8080)
-@click.option(
-    "--workers", type=click.IntRange(1), metavar="N", help="Parallel processes.  [default: one"
-    " per processor]",
+@option("--workers", "Parallel processes.  [default: one per processor]", click.IntRange(1))
+@option(
+    "--queue", "Requests that may wait for a worker; more are answered 429 (come back later).",
+    click.IntRange(1), 128,
 )  # fmt: skip
-@click.option(
-    "--queue", type=click.IntRange(1), default=128, show_default=True, metavar="N",
-    help="Requests that may wait for a worker; more are answered 429 (come back later).",
+@option(
+    "--deadline", "Time limit of a request; an interrupted search gives the best trees so far.",
+    RealRange(0, min_open=True), 60.0, metavar="SECONDS",
 )  # fmt: skip
-@click.option(
-    "--deadline", type=RealRange(0, min_open=True), default=60.0, show_default=True,
-    metavar="SECONDS",
-    help="Time limit of a request; an interrupted search gives the best trees so far.",
-)  # fmt: skip
-@click.option(
-    "--max-size", type=RealRange(0, min_open=True), default=4.0, show_default=True,
-    metavar="MB", help="Maximum size of a request.",
-)  # fmt: skip
-@click.option(
-    "--max-words", type=click.IntRange(1), default=1000, show_default=True, metavar="N",
-    help="Maximum length of a sentence.",
-)  # fmt: skip
+@option("--max-size", "Maximum size of a request.", RealRange(0, min_open=True), 4.0, metavar="MB")
+@option("--max-words", "Maximum length of a sentence.", click.IntRange(1), 1000)
 def serve(
     models: tuple[str, ...],
     host: str,

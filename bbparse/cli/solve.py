@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, RealRange, aligned, say
+from bbparse.cli.common import FILE, RealRange, aligned, flag, option, say
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.show.formats import finite
@@ -33,23 +33,20 @@ _MEANING = {
 @options.number("k_best", "Find the K best trees.", 1)
 @options.number("time_limit", "Stop after so long, with the best trees found so far.")
 @options.number("node_limit", "Stop after so many search nodes.")
-@click.option(
-    "--gap", type=RealRange(0.0), default=0.0, metavar="G",
-    help="Stop when score and bound differ by at most this fraction, such as 0.01.",
+@option(
+    "--gap", "Stop when score and bound differ by at most this fraction, such as 0.01.",
+    RealRange(0.0), 0.0, metavar="G", show_default=False,
 )  # fmt: skip
-@click.option(
-    "--method", type=click.Choice(METHODS), default="auto", show_default=True,
-    help="Branch and bound, integer program, or price and cut; the last two need bbparse[ilp].",
+@option(
+    "--method", "Branch and bound, integer program, or price and cut; the last two need"
+    " bbparse[ilp].", list(METHODS), "auto",
 )  # fmt: skip
-@click.option(
-    "--output", type=FILE, metavar="SOLUTION.npz",
-    help="Write the solution to a file.",
+@option("--output", "Write the solution to a file.", FILE, metavar="SOLUTION.npz")
+@option(
+    "--proof proof_file", "Prove the solution and write both to a file; see 'bbparse verify'.",
+    FILE, metavar="SOLUTION.npz",
 )  # fmt: skip
-@click.option(
-    "--proof", "proof_file", type=FILE, metavar="SOLUTION.npz",
-    help="Prove the solution and write both to a file; see 'bbparse verify'.",
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@flag("--json as_json", "Print one JSON object.")
 def solve(
     problem_file: str, output: str | None, proof_file: str | None, as_json: bool, **search: Any
 ) -> None:

@@ -12,7 +12,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName, say
+from bbparse.cli.common import FILE, option, say
 from bbparse.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger, save_tagger
@@ -26,14 +26,11 @@ from bbparse.treebank import read_conllu, write_conllu
 
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
-@click.option(
-    "--model", type=FileOrName(MODELS.names), metavar="NAME|FILE",
-    help=f"A tagger, or a model with a tagger in it.  [default: {DEFAULT_MODEL}]",
-)  # fmt: skip
+@option("--model", f"A tagger, or a model with a tagger in it.  [default: {DEFAULT_MODEL}]", MODELS)
 @options.output
-@click.option(
-    "--jackknife", "folds", type=click.IntRange(2), metavar="K",
-    help="Tag each of K parts of INPUT by a tagger trained on the other parts; needs no model.",
+@option(
+    "--jackknife folds", "Tag each of K parts of INPUT by a tagger trained on the other parts;"
+    " needs no model.", click.IntRange(2), metavar="K",
 )  # fmt: skip
 def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     """Tag CoNLL-U or CoNLL-X: predict LEMMA, UPOS, XPOS and FEATS.
@@ -62,11 +59,8 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
 
 @click.command("train-tagger")
 @click.argument("treebank", type=FILE, metavar="TRAIN")
-@click.option("--dev", type=FILE, metavar="FILE", help="Treebank to report the accuracy on.")
-@click.option(
-    "--model", required=True, type=FILE, metavar="FILE",
-    help="Where to write the tagger.",
-)  # fmt: skip
+@option("--dev", "Treebank to report the accuracy on.", FILE)
+@option("--model", "Where to write the tagger.", FILE, required=True)
 @options.epochs
 @options.seed
 @embedding_options

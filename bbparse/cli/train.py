@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName, say
+from bbparse.cli.common import FILE, flag, option, say
 from bbparse.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration
@@ -37,49 +37,37 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 
 @click.command()
 @click.argument("treebank", type=FILE, metavar="TRAIN")
-@click.option(
-    "--dev", type=FILE, metavar="FILE",
-    help="Development treebank: chooses the best epoch, calibrates confidence.",
+@option("--dev", "Development treebank: chooses the best epoch, calibrates confidence.", FILE)
+@option(
+    "--config config_name", "Configuration: a TOML file, or the name of one that comes with"
+    " bbparse.", CONFIGURATIONS, "english",
 )  # fmt: skip
-@click.option(
-    "--config", "config_name", default="english", show_default=True,
-    type=FileOrName(CONFIGURATIONS.names), metavar="NAME|FILE",
-    help="Configuration: a TOML file, or the name of one that comes with bbparse.",
+@option(
+    "--print-config", "Print a configuration and stop; edit it and pass it as --config.",
+    CONFIGURATIONS, is_eager=True, expose_value=False, callback=_print_configuration,
 )  # fmt: skip
-@click.option(
-    "--print-config", is_eager=True, expose_value=False, callback=_print_configuration,
-    type=FileOrName(CONFIGURATIONS.names), metavar="NAME|FILE",
-    help="Print a configuration and stop; edit it and pass it as --config.",
+@option("--model", "Where to write the model.", FILE, required=True)
+@option(
+    "--factors", "Factor families, instead of the configuration's; '' for none. See 'bbparse"
+    " factors'.", metavar="NAME,NAME…",
 )  # fmt: skip
-@click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
-@click.option(
-    "--factors", metavar="NAME,NAME…",
-    help="Factor families, instead of the configuration's; '' for none. See 'bbparse factors'.",
-)  # fmt: skip
-@click.option("--prune", type=click.IntRange(1), metavar="K", help="Candidate heads per word.")
+@option("--prune", "Candidate heads per word.", click.IntRange(1), metavar="K")
 @options.epochs
 @options.seed
-@click.option(
-    "--projective", type=click.Choice(["yes", "no", "auto"]),
-    help="Projective trees only, or crossing arcs, too; auto: no if 5 % of the trees of TRAIN have"
-    " some. Default: the configuration's.",
+@option(
+    "--projective", "Projective trees only, or crossing arcs, too; auto: no if 5 % of the trees of"
+    " TRAIN have some. Default: the configuration's.", ["yes", "no", "auto"],
 )  # fmt: skip
-@click.option(
-    "--text-from", type=FileOrName(MODELS.names), metavar="NAME|FILE",
-    help="Take tokenizer and tagger from this model or tagger instead of training them.",
+@option(
+    "--text-from", "Take tokenizer and tagger from this model or tagger instead of training them.",
+    MODELS,
 )  # fmt: skip
-@click.option(
-    "--no-text", is_flag=True,
-    help="Train no tokenizer and no tagger: the model parses words with tags only.",
-)  # fmt: skip
-@click.option(
-    "--skip-invalid", is_flag=True,
-    help="Leave out sentences without a well-formed tree; report their number.",
-)  # fmt: skip
+@flag("--no-text", "Train no tokenizer and no tagger: the model parses words with tags only.")
+@flag("--skip-invalid", "Leave out sentences without a well-formed tree; report their number.")
 @embedding_options
-@click.option("--name", metavar="TEXT", help="Name of the treebank, for the model's card.")
-@click.option("--language", metavar="CODE", help="Language, such as hu, for the model's card.")
-@click.option("--license", metavar="TEXT", help="Licence of the model, for the card.")
+@option("--name", "Name of the treebank, for the model's card.", metavar="TEXT")
+@option("--language", "Language, such as hu, for the model's card.", metavar="CODE")
+@option("--license", "Licence of the model, for the card.", metavar="TEXT")
 def train(
     treebank: str, dev: str | None, config_name: str, model: str, text_from: str | None,
     no_text: bool, skip_invalid: bool, **about: Any,

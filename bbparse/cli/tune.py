@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, RealRange, aligned
+from bbparse.cli.common import FILE, RealRange, aligned, flag, option
 from bbparse.cli.sources import load_parser
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
@@ -30,34 +30,28 @@ def prune_numbers(text: str) -> list[int]:
 @click.argument("dev", type=FILE, metavar="DEV")
 @options.model
 @options.factors
-@click.option(
-    "--prune", "prunes", type=prune_numbers, default="3,5,10,20,none", show_default=True,
-    metavar="K,K…", help="Numbers of candidate heads to try; none: no pruning.",
+@option(
+    "--prune prunes", "Numbers of candidate heads to try; none: no pruning.", prune_numbers,
+    "3,5,10,20,none", metavar="K,K…",
 )  # fmt: skip
-@click.option(
-    "--max-loss", type=RealRange(0.0), default=0.1, show_default=True, metavar="POINTS",
-    help="Loss in percentage points that the fastest setting may have.",
+@option(
+    "--max-loss", "Loss in percentage points that the fastest setting may have.", RealRange(0.0),
+    0.1, metavar="POINTS",
 )  # fmt: skip
-@click.option(
-    "--measure", type=click.Choice(["las", "uas"]),
-    help="Measure of accuracy. Default: las, or uas for a model without labels.",
+@option(
+    "--measure", "Measure of accuracy. Default: las, or uas for a model without labels.",
+    ["las", "uas"],
 )  # fmt: skip
-@click.option(
-    "--plot", type=FILE, metavar="FILE",
-    help="Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
-)  # fmt: skip
-@click.option(
-    "--sentences", type=click.IntRange(1), metavar="N", help="Use N random sentences of DEV."
+@option(
+    "--plot", "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).", FILE
 )
-@click.option(
-    "--passes", type=click.IntRange(1), default=3, show_default=True, metavar="N",
-    help="Measurements of speed, of which the median counts.",
-)  # fmt: skip
+@option("--sentences", "Use N random sentences of DEV.", click.IntRange(1))
+@option("--passes", "Measurements of speed, of which the median counts.", click.IntRange(1), 3)
 @options.number(
     "time_limit", "Limit per sentence; long sentences without pruning may need one.", 10.0
 )
 @options.number("node_limit", "Limit per sentence in search nodes.", options.NODE_LIMIT)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@flag("--json as_json", "Print one JSON object.")
 def tune(
     dev: str,
     model: str,
