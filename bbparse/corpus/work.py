@@ -225,15 +225,12 @@ def digest_of(path: Path) -> str:
 
 def _is_done(task: Task, entry: Entry) -> bool:
     """Return True if the previous output was made from the same input, and is unchanged."""
-    previous = task.previous
-    if previous is None or previous.error:
-        return False
-    if (previous.recipe, previous.input_sha256) != (entry.recipe, entry.input_sha256):
-        return False
-    try:
-        return digest_of(task.output) == previous.output_sha256
-    except OSError:
-        return False
+    previous, wanted = task.previous, (entry.recipe, entry.input_sha256)
+    if previous is not None and not previous.error:
+        with suppress(OSError):
+            made_from = previous.recipe, previous.input_sha256
+            return made_from == wanted and digest_of(task.output) == previous.output_sha256
+    return False
 
 
 def sentences_of(

@@ -11,6 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -113,15 +114,12 @@ class EncoderStates:
 
     def _read(self, key: str, n_words: int) -> States | None:
         """Read stored states; None if there are none, or they are damaged."""
-        path = self._path(key)
-        if path is None or not path.exists():
-            return None
-        try:
-            states = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
-            return None  # computed and written again
-        is_valid = states.shape == (n_words, self.note["dimension"]) and states.dtype == np.float16
-        return states if is_valid else None
+        path, shape = self._path(key), (n_words, self.note["dimension"])
+        if path is not None and path.exists():
+            with suppress(OSError, ValueError, EOFError):
+                states = np.load(path, allow_pickle=False)
+                return states if states.shape == shape and states.dtype == np.float16 else None
+        return None
 
     def _write(self, key: str, states: States) -> None:
         path = self._path(key)

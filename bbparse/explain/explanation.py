@@ -87,25 +87,19 @@ def arc_losses(
         head = int(problem.arc_head[arc])
         state = problem.arc_state.copy()
         state[(problem.arc_head == head) & (problem.arc_mod == m)] = -1  # whatever its label
-        if problem.arc_state[arc] == 1:
-            losses.append(ArcLoss(head, m, np.inf, np.inf, True))
-            continue
-        if deadline.is_over():
-            losses.append(ArcLoss(head, m, np.inf, -np.inf, False))
-            continue
-        without = solve(
-            problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
-            explain=False, **limits,
-        )  # fmt: skip
-        if len(without):
-            loss, least = score - without.scores[0], score - without.upper_bounds[0]
-            heads = tuple(without.heads[0, 1:].tolist())
-            losses.append(
-                ArcLoss(head, m, float(loss), float(least), bool(without.proved[0]), heads)
-            )
-        else:
+        known = bool(problem.arc_state[arc] == 1)  # that there is no tree without it
+        if not known and not deadline.is_over():
+            without = solve(
+                problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
+                explain=False, **limits,
+            )  # fmt: skip
+            if len(without):
+                loss, least = score - without.scores[0], score - without.upper_bounds[0]
+                heads, proved = without.heads[0, 1:].tolist(), bool(without.proved[0])
+                losses.append(ArcLoss(head, m, float(loss), float(least), proved, tuple(heads)))
+                continue
             known = without.status == "infeasible"
-            losses.append(ArcLoss(head, m, np.inf, np.inf if known else -np.inf, known))
+        losses.append(ArcLoss(head, m, np.inf, np.inf if known else -np.inf, known))
     return losses
 
 

@@ -10,6 +10,7 @@ import io
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 
 from bbparse import __version__
 from bbparse.errors import ModelError, TreebankError
@@ -96,16 +97,10 @@ def _conllu(data: str) -> Iterator[Sentence]:
 
 
 def _vertical(data: str) -> Iterator[Sentence]:
-    words: list[str] = []
-    number = 0
-    for line in [*data.splitlines(), ""]:
-        form = " ".join(line.partition("\t")[0].split())
-        if form:
-            words.append(form)
-        elif words:
-            number += 1
-            yield Sentence.from_words(words, name=str(number))
-            words = []
+    forms = [" ".join(line.partition("\t")[0].split()) for line in data.splitlines()]
+    blocks = (list(words) for has_form, words in groupby(forms, bool) if has_form)
+    for number, words in enumerate(blocks, start=1):
+        yield Sentence.from_words(words, name=str(number))
 
 
 def _without_ranges(sentence: Sentence) -> Sentence:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -248,7 +248,7 @@ def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ())
         layout.arcs.append(PlacedArc(arc, begin, middle, foot, top))
     _widen_for_labels(layout)
     if runs_to_the_left(forms):
-        _mirror(layout)
+        _move(layout, lambda x: layout.width - x)  # the first word on the right
     return layout
 
 
@@ -262,12 +262,11 @@ def runs_to_the_left(forms: Sequence[str]) -> bool:
     return balance > 0
 
 
-def _mirror(layout: Layout) -> None:
-    """Put the first word on the right."""
-    layout.centres = [layout.width - x for x in layout.centres]
+def _move(layout: Layout, moved: Callable[[float], float]) -> None:
+    """Move words and arcs along the line."""
+    layout.centres = list(map(moved, layout.centres))
     for placed in layout.arcs:
-        placed.start = layout.width - placed.start
-        placed.end = layout.width - placed.end
+        placed.start, placed.end = moved(placed.start), moved(placed.end)
 
 
 def _widen_for_labels(layout: Layout) -> None:
@@ -275,10 +274,7 @@ def _widen_for_labels(layout: Layout) -> None:
     left = min((p.middle - label_width(p.arc.label) / 2.0 for p in layout.arcs), default=0.0)
     if left < 2.0:
         shift = 2.0 - left
-        layout.centres = [x + shift for x in layout.centres]
-        for placed in layout.arcs:
-            placed.start += shift
-            placed.end += shift
+        _move(layout, lambda x: x + shift)
         layout.width += shift
     right = max((p.middle + label_width(p.arc.label) / 2.0 for p in layout.arcs), default=0.0)
     layout.width = max(layout.width, right + 2.0)

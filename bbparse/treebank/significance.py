@@ -172,11 +172,9 @@ def _check_same(first: Tally, second: Tally) -> None:
         raise TreebankError(
             f"the second tally has {len(second)} sentences, expected {len(first)} as in the first"
         )
-    words = COUNTS.index("words")
-    lengths = zip(first.counts[:, words].tolist(), second.counts[:, words].tolist())
-    for i, (expected, n_words) in enumerate(lengths, start=1):
-        if expected != n_words:
-            raise TreebankError(
-                f"sentence {i} of the second tally has {n_words} words, "
-                f"expected {expected} as in the first"
-            )
+    expected, found = (tally.counts[:, COUNTS.index("words")] for tally in (first, second))
+    for i in (expected != found).nonzero()[0]:
+        raise TreebankError(
+            f"sentence {i + 1} of the second tally has {found[i]} words, "
+            f"expected {expected[i]} as in the first"
+        )
