@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.embeddings.protocol import Floats, note_array, read_note, width_of
+from bbparse.embeddings.protocol import Embeddings, Floats, note_array, read_note
 from bbparse.embeddings.transformer import Transformer
 from bbparse.errors import EmbeddingsError
 from bbparse.storage.output import open_binary_output, writing
@@ -35,7 +35,7 @@ _BATCH = 64  # sentences
 States = NDArray[np.float16]
 
 
-class EncoderStates:
+class EncoderStates(Embeddings):
     """Contextual embeddings of words.
 
     The note has ``name``, ``revision``, ``hash`` and ``dimension`` of the encoder, which is loaded
@@ -65,11 +65,6 @@ class EncoderStates:
         self._encoder = encoder
         self._cached: OrderedDict[str, States] = OrderedDict()
         self._lock = threading.RLock()
-
-    @property
-    def width(self) -> int:
-        """Length of the embeddings."""
-        return width_of(self.note["dimension"])
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
         """Return the standardised states of each sentence, float32[n_words, width]."""

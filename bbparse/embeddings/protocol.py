@@ -38,7 +38,7 @@ class Embeddings(Protocol):
     @property
     def width(self) -> int:
         """Length of the vectors: a multiple of 4, which suits networks."""
-        ...
+        return width_of(self.note["dimension"])
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
         """Return float32[n_words, width] for each sentence; unknown words have zeros."""

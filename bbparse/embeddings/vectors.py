@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from bbparse.embeddings.protocol import (
     MAX_DIMENSIONS,
+    Embeddings,
     Floats,
     note_array,
     read_note,
@@ -40,7 +41,7 @@ _HEADER = re.compile(rb"([0-9]{1,12}) ([0-9]{1,12})")
 _NUMBER = re.compile(rb"[-+]?[.]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
-class WordVectors:
+class WordVectors(Embeddings):
     """Vectors of words; a word without one has the vector of its lower-cased form.
 
     They are sorted hashes of the words, uint64[V], quantised vectors, int8[V, width], and the value
@@ -73,11 +74,6 @@ class WordVectors:
             )
         self.note = note
         self._keys, self._rows, self._scales = keys, rows, scales
-
-    @property
-    def width(self) -> int:
-        """Length of the vectors."""
-        return self._rows.shape[1]
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
         """Return the vectors of each sentence, float32[n_words, width]."""

@@ -60,10 +60,8 @@ class WholeTerms:
                 terms.append(Term(family.name, (), (), value, tuple(texts)))
         return terms
 
-    def without(self, solution: Solution, plain: Solution) -> WholeScores | None:
+    def without(self, solution: Solution, plain: Solution) -> WholeScores:
         """Compare the best tree with that of a solution without tree families."""
-        if self.view is None:
-            return None
         (tree, *_) = self.parser.labelled(self.scored.sentence, plain.first(1)).trees
         return WholeScores(
             tuple(family.name for family in self.families),

@@ -41,8 +41,6 @@ def format_sentence(
     if heads is not None or deprels is not None:
         n, columns = sentence.n_words, {}
         if heads is not None:
-            if len(heads) != n:
-                raise ValueError(f"heads: expected {n} values, found {len(heads)}")
             columns[6] = _head_texts(sentence, heads)
         if deprels is not None:
             columns[7] = checked_column("deprels", deprels, n)
@@ -113,6 +111,8 @@ def _with_confidence(line: str, confidence: float) -> str:
 
 def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
     n = sentence.n_words
+    if len(heads) != n:
+        raise ValueError(f"heads: expected {n} values, found {len(heads)}")
     prefix = sentence.head_prefix
     ids = word_ids(n)
     texts = []
@@ -186,8 +186,6 @@ def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) 
     """
     lines, texts = sentence.lines.copy(), _head_texts(sentence, heads)
     labels = checked_column("deprels", deprels, sentence.n_words)
-    if len(heads) != sentence.n_words:
-        raise ValueError(f"heads: expected {sentence.n_words} values, found {len(heads)}")
     old_arcs = list(zip(sentence.heads, sentence.deprels))
     for i, (line, new) in enumerate(zip(sentence.word_lines, zip(texts, labels))):
         if (heads[i], labels[i]) != old_arcs[i]:
