@@ -24,7 +24,6 @@ from bbparse.model.model import NOTE
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu
-from bbparse.treebank.progress import progress_bars
 
 
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -107,20 +106,11 @@ def train(
         seed = config.learning.seed
         return learn_to_read(sentences, seed, source, kept, progress=terminal, say=say)
 
-    with progress_bars(terminal):
-        parser = Parser.train(
-            sentences,
-            dev_sentences,
-            config,
-            factors=names,
-            model=target,
-            reading=None if no_text else reading,
-            checkpoint=target.with_name(target.name + ".checkpoint"),
-            embeddings=take,
-            about=about,
-            progress=terminal,
-            report=say,
-        )
+    parser = Parser.train(
+        sentences, dev_sentences, config, factors=names, model=target, embeddings=take,
+        reading=None if no_text else reading, about=about, progress=terminal, report=say,
+        checkpoint=target.with_name(target.name + ".checkpoint"),
+    )  # fmt: skip
     if dev_sentences:
         parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
         parser.save(target)
