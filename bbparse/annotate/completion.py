@@ -17,7 +17,8 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
 from bbparse.problem import Problem
 from bbparse.scoring.problem_maker import Scored
-from bbparse.treebank.sentence import NO_HEAD, Sentence, crossing_words
+from bbparse.treebank.sentence import NO_HEAD, Sentence
+from bbparse.treebank.trees import crossing_words
 from bbparse.validity.check import NO_ENTRY, tree_faults
 from bbparse.validity.rules import Rules
 

@@ -23,7 +23,7 @@ from bbparse.parsing.valid import rules_for
 from bbparse.parsing.whole_trees import tree_families, tree_score_options
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
-from bbparse.treebank.sentence import changed_words
+from bbparse.treebank.trees import changed_words
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.rules import Rules
 

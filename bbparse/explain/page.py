@@ -29,7 +29,7 @@ from bbparse.explain.terms import PARTS, Term
 from bbparse.show.layout import in_english, printable, runs_to_the_left
 from bbparse.show.svg import Arc, describe_tree, draw_arcs
 from bbparse.show.text import draw_text
-from bbparse.treebank.sentence import changed_words
+from bbparse.treebank.trees import changed_words
 
 if TYPE_CHECKING:
     from bbparse.explain.explanation import ArcLoss, Explanation

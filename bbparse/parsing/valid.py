@@ -18,7 +18,8 @@ from bbparse.scoring.labeller import Labelling
 from bbparse.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.solving.trees import work_of
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import crossing_words, given_heads
+from bbparse.treebank.sentence import given_heads
+from bbparse.treebank.trees import crossing_words
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.constraints import LabelScores
 from bbparse.validity.lazily import solve_valid

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 from bbparse.show.layout import printable
 from bbparse.show.text import draw_text, painted
 from bbparse.treebank import Sentence, format_sentence
-from bbparse.treebank.sentence import ScoredTree, changed_words, offsets
+from bbparse.treebank.sentence import ScoredTree, offsets
+from bbparse.treebank.trees import changed_words
 
 VERSION = 1
 

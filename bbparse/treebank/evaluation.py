@@ -18,7 +18,8 @@ from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbparse.errors import TreebankError
-from bbparse.treebank.sentence import Sentence, crossing_words
+from bbparse.treebank.sentence import Sentence
+from bbparse.treebank.trees import crossing_words
 
 if TYPE_CHECKING:  # the command line reads and evaluates files without waiting for numpy
     import numpy as np

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import find_cycle
+from bbparse.treebank.trees import find_cycle
 from bbparse.validity.table import RuleTable
 
 #: Word at which faults are reported, by kind of rule; for other kinds, the modifier of the arc.

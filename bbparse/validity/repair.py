@@ -29,7 +29,7 @@ from bbparse.errors import TreebankError
 from bbparse.problem import Problem, Solution
 from bbparse.solving.solve import solve
 from bbparse.treebank import NO_HEAD, Sentence
-from bbparse.treebank.sentence import crossing_words
+from bbparse.treebank.trees import crossing_words
 from bbparse.validity.check import NO_ENTRY, Fault, RuledSentence
 from bbparse.validity.lazily import ValidTrees, solve_valid
 from bbparse.validity.rules import Rules

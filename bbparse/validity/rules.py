@@ -22,7 +22,8 @@ from bbparse.errors import ConfigError, ProblemError
 from bbparse.options import check_type
 from bbparse.problem import Problem
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import NO_HEAD, find_cycle
+from bbparse.treebank.sentence import NO_HEAD
+from bbparse.treebank.trees import find_cycle
 from bbparse.validity.check import NO_ENTRY, Fault, RuledSentence, tree_faults
 from bbparse.validity.constraints import Candidates
 from bbparse.validity.table import (
