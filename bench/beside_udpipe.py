@@ -1,30 +1,39 @@
-"""Words a second beside UDPipe 1, from file to file, tags given.
+"""Words a second beside UDPipe 1 and spaCy, from file to file: tags given, and from text.
 
     python bench/beside_udpipe.py TRAIN DEV --model MODEL [--members 1,2] [--sentences N]
         [--repeat N]
 
-UDPipe's parser learns from the first 2,000 sentences of TRAIN, for speed only: its time depends on
-the size of its network, not on what that has learned. Sizes are those of its published models
-(hidden layer of 200; embeddings of 20 for UPOS, features and relations, 50 for forms). All systems
-read, parse and write the same file with one thread, in turns; medians of the processor's time.
-Loading and compiling are not counted. Writes bench/results/beside_udpipe.json and .md.
+UDPipe and spaCy learn from the first 2,000 sentences of TRAIN, for speed only: their time depends
+on the size of their networks, not on what those have learned. UDPipe's sizes are those of its
+published models (hidden layer of 200; embeddings of 20 for UPOS, features and relations, 50 for
+forms), spaCy's are its own for the processor (convolutions, width 96), and it parses words, without
+tags. All systems read, parse and write the same file with one thread, in turns; medians of the
+processor's time. Loading and compiling are not counted. Writes bench/results/beside_udpipe.json and
+.md.
 
-Needs ``pip install ufal.udpipe``.
+Needs ``pip install ufal.udpipe spacy``.
 """
 
 from __future__ import annotations
 
+import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from measure import arguments, machine, markdown, race, read_sample, udpipe_model, write_result
-from throughput import Run, text_of
+from throughput import NODE_LIMIT, Run, text_of
 from ufal import udpipe
 
 from bbparse.cli.console import collect_less_garbage
+from bbparse.cli.parse import parse_files
+from bbparse.parsing.parse import FileOptions
 from bbparse.parsing.parser import Parser
+from bbparse.text.raw import plain_text
+from bbparse.treebank import Sentence, is_projective, read_conllu
 
 SENTENCES = 2000
 OPTIONS = (
@@ -33,15 +42,58 @@ OPTIONS = (
     "embedding_form=50;embedding_xpostag=0;embedding_lemma=0;batch_size=10;learning_rate=0.02;"
     "learning_rate_final=0.001;l2=0.5;use_gold_tags=1"
 )
+#: Options of UDPipe's tokenizer and tagger.
+TEXT = ("epochs=1", "models=1;iterations=1")
 
 
-def parse_by_udpipe(pipeline: udpipe.Pipeline, source: Path) -> None:
-    """Parse a file into another."""
-    error = udpipe.ProcessingError()
-    out = pipeline.process(source.read_text(encoding="utf-8"), error)
-    if error.occurred():
-        raise SystemExit(f"UDPipe: {error.message}")
-    source.with_name("udpipe.conllu").write_text(out, encoding="utf-8")
+class ByUdpipe:
+    """UDPipe from one file to another."""
+
+    def __init__(self, model: udpipe.Model, text: bool, beam: int) -> None:
+        reader, tagger = ("tokenize", udpipe.Pipeline.DEFAULT) if text else ("conllu", "none")
+        self.pipeline = udpipe.Pipeline(model, reader, tagger, f"beam_search={beam}", "conllu")
+
+    def __call__(self, source: Path) -> None:
+        error = udpipe.ProcessingError()
+        out = self.pipeline.process(source.read_text(encoding="utf-8"), error)
+        if error.occurred():
+            raise SystemExit(f"UDPipe: {error.message}")
+        source.with_name("udpipe.conllu").write_text(out, encoding="utf-8")
+
+
+class BySpacy:
+    """spaCy's parser from one file to another, with a network that has seen some sentences."""
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        import spacy
+        from spacy.training import Example
+
+        self.nlp = spacy.blank("en")
+        self.nlp.add_pipe("parser")
+        gold = [
+            Example.from_dict(
+                spacy.tokens.Doc(self.nlp.vocab, s.forms),
+                {"heads": [h - 1 if h else i for i, h in enumerate(s.heads)], "deps": s.deprels},
+            )
+            for s in sentences
+            if is_projective(s.heads)
+        ]
+        optimizer = self.nlp.initialize(lambda: gold)
+        random.Random(1).shuffle(gold)
+        for start in range(0, len(gold), 50):
+            self.nlp.update(gold[start : start + 50], sgd=optimizer)
+
+    def __call__(self, source: Path) -> None:
+        from spacy.tokens import Doc
+
+        sentences = list(read_conllu(source))
+        docs = self.nlp.pipe(Doc(self.nlp.vocab, s.forms) for s in sentences)
+        with source.with_name("spacy.conllu").open("w", encoding="utf-8") as out:
+            for doc in docs:
+                for i, word in enumerate(doc, start=1):
+                    head = 0 if word.head is word else word.head.i + 1
+                    out.write(f"{i}\t{word.text}\t_\t_\t_\t_\t{head}\t{word.dep_}\t_\t_\n")
+                out.write("\n")
 
 
 def main() -> None:
@@ -50,37 +102,53 @@ def main() -> None:
     collect_less_garbage()  # as the command does
     sentences = read_sample(given.dev, given.sentences)
     words = sum(sentence.n_words for sentence in sentences)
+    few = read_sample(given.train, None)[:SENTENCES]
+    parser = Parser.load(given.model)
+    members = [int(count) for count in given.members.split(",") if count]
+    parsers = {f"bbparse, {Path(given.model).stem}": parser} | {
+        f"bbparse, {Path(given.model).stem}, `--members {count}`": parser.with_members(count)
+        for count in members
+    }
     with tempfile.TemporaryDirectory() as folder:
-        path, model = Path(folder, "input.conllu"), Path(folder, "udpipe.model")
+        path, text = Path(folder, "input.conllu"), Path(folder, "input.txt")
         path.write_text(text_of(sentences), encoding="utf-8")
-        treebank = text_of(read_sample(given.train, None)[:SENTENCES])
-        model.write_bytes(udpipe_model(treebank, "none", "none", OPTIONS))
-        loaded = udpipe.Model.load(str(model))
-        calls: dict[str, Callable[[], object]] = {}
-        for name, search in (("beam of 5", "beam_search=5"), ("greedy", "beam_search=1")):
-            pipeline = udpipe.Pipeline(loaded, "conllu", udpipe.Pipeline.NONE, search, "conllu")
-            calls[f"UDPipe 1, {name}"] = lambda pipeline=pipeline: parse_by_udpipe(pipeline, path)
-        parser = Parser.load(given.model)
-        name = Path(given.model).stem
-        runs = {f"bbparse, {name}": Run(parser, None, path, [1])}
-        for members in filter(None, given.members.split(",")):
-            run = Run(parser.with_members(int(members)), None, path, [1])
-            runs[f"bbparse, {name}, `--members {members}`"] = run
-        calls |= {name: lambda run=run: run.whole(1) for name, run in runs.items()}
-        times = race(calls, given.repeat, clock=time.process_time)
-        beam = times["UDPipe 1, beam of 5"]
-        rows = {
-            name: {"words_per_second": words / seconds, "ratio": beam / seconds,
-                   **(runs[name].quality() if name in runs else {})}
-            for name, seconds in times.items()
-        }  # fmt: skip
+        text.write_text(plain_text(sentences), encoding="utf-8")
+        runs = {name: Run(one, None, path, [1]) for name, one in parsers.items()}
+        kinds: dict[str, dict[str, Callable[[], object]]] = {"tags": {}, "text": {}}
+        for kind, source, parts in (("tags", path, ("none", "none")), ("text", text, TEXT)):
+            model = Path(folder, f"{kind}.udpipe")
+            model.write_bytes(udpipe_model(text_of(few), *parts, OPTIONS))
+            loaded = udpipe.Model.load(str(model))
+            for name, beam in (("beam of 5", 5), ("greedy", 1)):
+                kinds[kind][f"UDPipe 1, {name}"] = partial(
+                    ByUdpipe(loaded, kind == "text", beam), source
+                )
+        kinds["tags"]["spaCy, without tags"] = partial(BySpacy(few), path)
+        kinds["tags"] |= {name: partial(run.whole, 1) for name, run in runs.items()}
+        kinds["text"] |= {name: partial(from_text, one, text) for name, one in parsers.items()}
+        rows: dict[str, dict[str, Any]] = {}
+        for kind, calls in kinds.items():
+            for name, seconds in race(calls, given.repeat, clock=time.process_time).items():
+                rows.setdefault(name, {})[kind] = words / seconds
+        for name, run in runs.items():
+            rows[name] |= run.quality()
+        beam = rows["UDPipe 1, beam of 5"]
+        for row in rows.values():
+            row["ratios"] = {kind: row[kind] / beam[kind] for kind in kinds if kind in row}
     table = markdown("system", rows.items(), """
-        words/s {words_per_second:,.0f} | beside UDPipe's beam {ratio:.2f}
+        words/s, tags given {tags:,.0f} | beside UDPipe's beam {ratios[tags]:.2f}
+        | words/s from text {text:,.0f} | beside UDPipe's beam {ratios[text]:.2f}
         | UAS {uas:.2p} | LAS {las:.2p}""")
-    result = {"machine": machine("ufal.udpipe"), "dev": Path(given.dev).name, "words": words,
-              "rows": rows}  # fmt: skip
+    result = {"machine": machine("ufal.udpipe", "spacy"), "dev": Path(given.dev).name,
+              "words": words, "rows": rows}  # fmt: skip
     write_result("beside_udpipe", result, table)
     print(table)
+
+
+def from_text(parser: Parser, source: Path) -> None:
+    """Cut, tag, parse and write a text."""
+    output = str(source.with_name("bbparse.conllu"))
+    parse_files(parser, [str(source)], output, FileOptions(node_limit=NODE_LIMIT))
 
 
 if __name__ == "__main__":
