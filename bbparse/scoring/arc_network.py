@@ -36,8 +36,8 @@ from bbparse.scoring.part_kernels import PART_VALUES
 from bbparse.scoring.soft_tags import SOFT, SoftTags, vectors_of_tags
 from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD
+from bbparse.treebank.likely import LikelyTags, TagNames
 from bbparse.treebank.sections import SECTION_WORDS
-from bbparse.treebank.sentence import LikelyTags, TagNames
 
 Values = NDArray[np.uint64]
 

@@ -19,7 +19,7 @@ from bbparse.jit import kernel
 from bbparse.network.layers import Floats, sum_rows
 from bbparse.network.ragged import Ragged
 from bbparse.treebank.encode import attribute_values, row_of
-from bbparse.treebank.sentence import Likely, LikelyTags, TagNames
+from bbparse.treebank.likely import Likely, LikelyTags, TagNames
 
 #: The attributes whose vectors become means: the first two of a tag, the last of FEATS.
 SOFT = ("upos", "xpos", "feats")

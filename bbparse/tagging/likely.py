@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.network.layers import Floats, growth
-from bbparse.treebank.sentence import Likely
+from bbparse.treebank.likely import Likely
 
 #: Factor of the scores, which makes probabilities flatter than the tagger's own, which is too sure
 #: of itself. Of 0.3, 0.4, 0.5, 0.6, 0.8 and 1 this gives the best trees.

@@ -29,7 +29,7 @@ from bbparse.tagging.encode import COLUMNS, N_WHOLE, FormEncoder
 from bbparse.tagging.lemmas import apply_rule
 from bbparse.tagging.likely import likely
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import LikelyTags
+from bbparse.treebank.likely import LikelyTags
 from bbparse.treebank.writing import with_columns
 
 #: Rules that apply to every form: the form in lower case, and as it is.

@@ -9,14 +9,11 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bbparse.errors import TreebankError
+from bbparse.treebank.likely import LikelyTags
 from bbparse.treebank.trees import find_cycle
-
-if TYPE_CHECKING:  # reading files does without numpy
-    import numpy as np
-    from numpy.typing import NDArray
 
 NO_HEAD = -1
 """The head of a word whose HEAD column is ``_``."""
@@ -51,35 +48,6 @@ def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
             f"{title}[{i}]: expected text without tabs and line breaks, found {values[i]!r}"
         )
     return list(values)
-
-
-TagNames = tuple[tuple[str, ...], tuple[str, ...]]
-"""Tags, each of UPOS, tab, XPOS, and values of FEATS."""
-
-
-class Likely(NamedTuple):
-    """Likely values of each of n words: those of word i are ``begin[i]`` to ``begin[i + 1]``.
-
-    Attributes
-    ----------
-    begin : int64[n + 1]
-    numbers : int32[m]
-        Numbers of the values.
-    shares : float32[m]
-        Their probabilities, which sum up to 1 for each word.
-    """
-
-    begin: NDArray[np.int64]
-    numbers: NDArray[np.int32]
-    shares: NDArray[np.float32]
-
-
-class LikelyTags(NamedTuple):
-    """Tags and values of FEATS that a tagger finds likely, with the names of the numbers."""
-
-    names: TagNames
-    tags: Likely
-    feats: Likely
 
 
 @dataclass(slots=True)

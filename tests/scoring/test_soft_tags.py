@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bbparse.scoring.soft_tags import vectors_of_tags
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash, encode
-from bbparse.treebank.sentence import Likely, LikelyTags, TagNames
+from bbparse.treebank.likely import Likely, LikelyTags, TagNames
 from tests.scoring.networks import TAGS, Plain, random_network, random_sentence
 
 NAMES: TagNames = (
