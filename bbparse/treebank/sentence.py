@@ -205,7 +205,9 @@ class ScoredTree:
     broken: tuple[str, ...] = ()
     #: length n: probability of each arc, with its label, of being right; empty if not requested.
     confidences: tuple[float, ...] = ()
-    confidence: float = math.nan  #: Probability of the whole tree; nan if not requested.
+    #: Probability of the whole tree; nan if not requested. It follows from the rest, and a nan does
+    #: not equal itself, so trees are compared without it.
+    confidence: float = field(default=math.nan, compare=False)
     #: length n: second-best head of each word, -1 for none; empty if not requested.
     rivals: tuple[int, ...] = ()
     #: length n: probability that the head or its rival is right; empty if not requested.

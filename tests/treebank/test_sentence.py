@@ -169,3 +169,11 @@ def test_another_tree_changes_the_words_that_differ() -> None:
                 assert "\t".join(cells) == old
     (odd,) = read("1\ta\t_\t_\t_\t_\t0\troot\tx|0:root|a:b\t_\n\n")
     assert with_tree(odd, [0], ["dep"]).lines[0].split("\t")[8] == "x|a:b|0:dep"
+
+
+def test_trees_without_confidence_are_equal() -> None:
+    one, other = (
+        ScoredTree((2, 0), 1.5, 1.5, True, confidence=float("nan")) for _ in range(2)
+    )  # from Python 3.13 on, fields are compared one by one
+    assert one == other and hash(one) == hash(other)
+    assert one != ScoredTree((0, 1), 1.5, 1.5, True)
