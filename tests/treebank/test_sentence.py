@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.treebank import Sentence, find_cycle, format_sentence, is_projective, read_conllu
+from bbparse.treebank.sentence import ScoredTree
 from bbparse.treebank.trees import crossing_words
 from bbparse.treebank.writing import with_tree
 
