@@ -124,9 +124,10 @@ class Wanted:
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
 
-    def begun(self) -> Wanted:
-        """Return the same options for a sentence whose time begins now."""
-        deadline = self.until.within(self.options.time_limit)
+    def begun(self, spent: float = 0.0) -> Wanted:
+        """Return the same options for a sentence whose time begins now, of which some is spent."""
+        limit = self.options.time_limit
+        deadline = self.until.within(None if limit is None else max(0.0, limit - spent))
         return self if deadline is self.deadline else replace(self, deadline=deadline)
 
     @property

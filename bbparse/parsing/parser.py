@@ -34,10 +34,10 @@ from bbparse.problem import Problem, Solution
 from bbparse.renamed import renamed_arguments
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.delayed import DelayedScorer
-from bbparse.scoring.labeller import best_labels
+from bbparse.scoring.labeller import Labels, best_labels, label_together
 from bbparse.scoring.problem_maker import Scored
 from bbparse.scoring.scorer import checked_heads
-from bbparse.solving.solve import solve
+from bbparse.solving.solve import solve, solve_together
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
@@ -48,6 +48,12 @@ from bbparse.workers.pool import map_in_threads
 WORK_LIMIT = 3e7
 #: Default node limit of price and cut for one sentence; almost all sentences need one node.
 NODE_LIMIT = 50
+
+
+def _work_limit(problem: Problem, spent: float = 0.0) -> float:
+    """Return the limit on the work of a sentence's search, some of which is ``spent``."""
+    left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
+    return left * min(1.0, LONG / problem.n_words)
 
 
 class Parser(LoadedModel):
@@ -145,8 +151,7 @@ class Parser(LoadedModel):
         """
         limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
         if (by_work or not limited) and "method" not in self.config.method:
-            left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
-            limits["work_limit"] = left * min(1.0, LONG / problem.n_words)
+            limits["work_limit"] = _work_limit(problem, spent)
         # A configured method solves problems without labels; validity rules add labels.
         configured = "method" not in self.config.method or problem.arc_label is None
         return solve(problem, **(self.config.method if configured else {}), **limits)
@@ -199,17 +204,20 @@ class Parser(LoadedModel):
 
     def _finished(
         self, scored: Scored, solution: Solution, wanted: Wanted,
-        given: Mapping[int, str] | None = None,
+        given: Mapping[int, str] | None = None, known: Labels | None = None,
     ) -> Parse:  # fmt: skip
         """Label a solution of a scored sentence, and solve again if its trees break validity rules.
 
-        ``given`` are fixed labels by word.
+        ``given`` are fixed labels by word; ``known`` are the labels of the only tree, if known.
         """
         check_found(scored, solution, wanted)
         parse = Parse(scored.sentence, solution, [])
         rows: list[NDArray[np.float64]] = []
         labeller = self.labeller
-        if labeller is not None:
+        if labeller is not None and known is not None:
+            rows, names = [known.scores], [known.names]
+            parse = Parse(scored.sentence, solution, names)
+        elif labeller is not None:
             trees = wanted.deadline.through(zip(solution.heads, solution.arcs))
             rows = [labeller.tree_scores(scored, *tree) for tree in trees]
             solution = solution.first(len(rows))
@@ -219,20 +227,20 @@ class Parser(LoadedModel):
                     [given.get(m, label) for m, label in enumerate(row, start=1)] for row in names
                 ]
             parse = parse._replace(solution=solution, labels=names)
-            if wanted.rules is not None and len(solution):
-                whole = scored
-                if self._delayed is not None and not len(scored.problem.gc_score):
-                    whole = self.maker([scored.sentence])[0]  # all factors, but of likely arcs only
-                parse = kept_parse(
-                    labeller, whole, parse, wanted.rules, wanted, self._solver(wanted, whole),
-                    given, rows[0] if whole is scored else None,
-                )  # fmt: skip
-                if parse.solution is not solution:
-                    scored, rows = whole, []
+        if labeller is not None and wanted.rules is not None and len(solution):
+            whole = scored
+            if self._delayed is not None and not len(scored.problem.gc_score):
+                whole = self.maker([scored.sentence])[0]  # all factors, but of likely arcs only
+            parse = kept_parse(
+                labeller, whole, parse, wanted.rules, wanted, self._solver(wanted, whole),
+                given, rows[0] if whole is scored else None,
+            )  # fmt: skip
+            if parse.solution is not solution:
+                scored, rows = whole, []
         if wanted.calibration is not None:
             labels = parse.labels or [[]] * len(parse.solution)
-            known = wanted.deadline.through(zip_longest(parse.solution.arcs, labels, rows))
-            sure = [wanted.calibration(evidence_of(self.model, scored, *row)) for row in known]
+            evidence = wanted.deadline.through(zip_longest(parse.solution.arcs, labels, rows))
+            sure = [wanted.calibration(evidence_of(self.model, scored, *row)) for row in evidence]
             parse = parse.first(len(sure))._replace(sure=sure)
         return parse
 
@@ -334,14 +342,39 @@ class Parser(LoadedModel):
     def _parse_together(self, wanted: Wanted, batch: list[Sentence]) -> list[Parse]:
         if self._delayed is not None and not (wanted.options.prune or wanted.trees):
             return [self._parsed(sentence, wanted) for sentence in batch]
+        batch_of = self.maker(batch, wanted.options.prune)
+        if wanted.trees or "method" in self.config.method:
+            return [self._parsed_alone(scored, wanted.begun()) for scored in batch_of]
+        problems = [scored.problem for scored in batch_of]
+        solutions = self._solved_together(problems, wanted)
+        known: Sequence[Labels | None] = [None] * len(batch)
+        if self.labeller is not None and all(len(solution) == 1 for solution in solutions):
+            known = label_together(self.labeller, batch_of, solutions)
         parses = []
-        for scored in self.maker(batch, wanted.options.prune):
-            begun = wanted.begun()
-            solution = self._solver(begun, scored)(scored.problem, **begun.limits)
+        for scored, solution, labels in zip(batch_of, solutions, known):
+            begun = wanted.begun(solution.stats.get("seconds", 0.0))
             if begun.more_than(solution):
                 scored, solution = self._widened(scored.sentence, begun)
-            parses.append(self._finished(scored, solution, begun))
+                labels = None
+            parses.append(self._finished(scored, solution, begun, known=labels))
         return parses
+
+    def _parsed_alone(self, scored: Scored, wanted: Wanted) -> Parse:
+        """Parse a scored sentence."""
+        solution = self._solver(wanted, scored)(scored.problem, **wanted.limits)
+        if wanted.more_than(solution):
+            scored, solution = self._widened(scored.sentence, wanted)
+        return self._finished(scored, solution, wanted)
+
+    def _solved_together(self, problems: Sequence[Problem], wanted: Wanted) -> list[Solution]:
+        """Solve the problems of a batch in one call, and those that it leaves open one by one."""
+        asked, works = wanted.options, None
+        if asked.time_limit is None and asked.node_limit is None:
+            works = [_work_limit(problem) for problem in problems]
+        return solve_together(
+            problems, works, wanted.until, k_best=asked.k_best, time_limit=asked.time_limit,
+            node_limit=asked.node_limit, **self.config.method,
+        )  # fmt: skip
 
     def calibrate(self, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
         """Calibrate the model's confidence on gold trees that it was not trained on.

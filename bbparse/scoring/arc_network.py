@@ -29,7 +29,7 @@ from bbparse.network.sequence import (
     network_rules,
     sums_of_words,
 )
-from bbparse.scoring.labeller import Scored, by_root, checked_labels
+from bbparse.scoring.labeller import Scored, Solved, by_root, checked_labels
 from bbparse.scoring.network_scores import Batch, BatchScores, SentenceScores
 from bbparse.scoring.pair_kernels import ARC_VALUES, counts_before, pair_scores
 from bbparse.scoring.part_kernels import PART_VALUES
@@ -141,6 +141,22 @@ class ArcNetwork(SequenceNetwork):
         known = None if arcs is None else scored.scores.labels_over(scored.problem.arc_head)
         scores = scored.scores.tree_label_scores(heads) if known is None else known[arcs]
         return by_root(scores.astype(np.float64), heads, self.root)
+
+    def scores_of_trees(
+        self, scored: Sequence[Scored], solved: Sequence[Solved]
+    ) -> NDArray[np.float64]:
+        """See `bbparse.scoring.labeller.Labelling`."""
+        rows, heads = [], [np.full(1, -1, np.int32)]
+        for sentence, one in zip(scored, solved):
+            assert sentence.scores is not None  # this network made them
+            known = sentence.scores.labels_over(sentence.problem.arc_head)
+            tree = one.heads[0]
+            rows.append(
+                sentence.scores.tree_label_scores(tree) if known is None else known[one.arcs[0]]
+            )
+            heads.append(tree[1:])
+        scores = np.concatenate(rows).astype(np.float64)
+        return by_root(scores, np.concatenate(heads), self.root)
 
     def __call__(
         self,

@@ -21,8 +21,9 @@ row is added by vector instructions. Rows are a whole number of memory lines lon
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,11 +78,29 @@ class Scored(Protocol):
     def scores(self) -> LabelScores | None: ...
 
 
+class Solved(Protocol):
+    """The best tree of a sentence, see `bbparse.Solution`."""
+
+    @property
+    def heads(self) -> Ints: ...
+    @property
+    def arcs(self) -> Ints: ...
+
+
 class Labelling(Protocol):
     """Classifier of arc labels: a labeller, or the network that scores the arcs."""
 
     #: Sorted and unique.
     labels: tuple[str, ...]
+
+    def scores_of_trees(
+        self, scored: Sequence[Scored], solved: Sequence[Solved]
+    ) -> NDArray[np.float64]:
+        """Score all labels of the arcs of each sentence's best tree, as `tree_scores` does.
+
+        The rows of all sentences follow each other.
+        """
+        ...
 
     def tree_scores(
         self, scored: Scored, heads: Ints, arcs: Ints | None = None
@@ -93,6 +112,23 @@ class Labelling(Protocol):
         rule about the root excludes the label.
         """
         ...
+
+
+class Labels(NamedTuple):
+    """Labels of the arcs of a tree, and the scores of all labels, float64[n_words, L]."""
+
+    names: list[str]
+    scores: NDArray[np.float64]
+
+
+def label_together(
+    labelling: Labelling, scored: Sequence[Scored], solved: Sequence[Solved]
+) -> list[Labels]:
+    """Label the best tree of each sentence of a batch."""
+    scores = labelling.scores_of_trees(scored, solved)
+    names = best_labels(labelling, scores)
+    ends = np.cumsum([one.heads.shape[1] - 1 for one in solved]).tolist()
+    return [Labels(names[a:b], scores[a:b]) for a, b in pairwise([0, *ends])]
 
 
 def best_labels(labelling: Labelling, scores: NDArray[np.float64]) -> list[str]:
@@ -149,6 +185,12 @@ class Labeller:
         quanta = label_scores(scored.values, tree, self._compiled, self.weights)
         scores = quanta[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
         return by_root(scores, tree, self.root)
+
+    def scores_of_trees(
+        self, scored: Sequence[Scored], solved: Sequence[Solved]
+    ) -> NDArray[np.float64]:
+        """Score all labels, see `Labelling`."""
+        return np.concatenate([self.tree_scores(s, y.heads[0]) for s, y in zip(scored, solved)])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of `LABEL_ARRAYS`, without zeros, for `from_arrays`."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -47,16 +47,15 @@ class BoundedNode(NamedTuple):
     moved_factors: int  # root only: factors that the oracle absorbed
 
 
-class Called(NamedTuple):
-    """The result of bounding a root."""
+class Called(Protocol):
+    """What the call that makes a root says of its search, if the root is open."""
 
-    heads: Ints  # this and the next two: the best trees of a closed root, see `call_projective`
-    arcs: Ints
-    scores: Floats
-    full_size: float  # size of the whole oracle
-    left: BoundedNode | None  # None: the root is closed
-    best: Incumbents
-    counters: Floats  # [4], the work done so far (3 counters), and the slack
+    @property
+    def full_size(self) -> float: ...  # of the whole oracle
+    @property
+    def best(self) -> Incumbents: ...
+    @property
+    def counters(self) -> Floats: ...  # [4], the work done so far (3 counters), and the slack
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

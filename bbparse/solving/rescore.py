@@ -16,7 +16,7 @@ from bbparse.problem.parts import ANY
 
 
 @kernel
-def _add_up(terms):
+def add_up(terms):
     """Add up terms nearly exactly, in any order, by two doubles (Neumaier 1974).
 
     Returns the sum, the sum of the magnitudes, and the smallest nonzero magnitude (inf: none).
@@ -167,7 +167,7 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
                 number += trees[t, arcs.mod[a] - 1] == a
             terms[used] = counts.score[counts.score_ptr[c] + number]
             used += 1
-        out[0, t], out[1, t], out[2, t] = _add_up(terms[:used])
+        out[0, t], out[1, t], out[2, t] = add_up(terms[:used])
 
 
 def rescore(problem: Problem, arcs: NDArray[np.int32], heads: NDArray[np.int32]) -> NDArray:

@@ -1,12 +1,13 @@
-"""Bounding of a node in one jitted call; for the root, from the problem to scored trees.
+"""Bounding of nodes in jitted calls; for roots, from problems to scored trees, many in one call.
 
 Nearly all sentences are closed at the root of the search tree: for them this call does all the
-work. If the root stays open, the call returns the state that the search continues from. The same
+work. If a root stays open, the call returns the state that its search continues from. The same
 kernel bounds the other nodes, because it is long and should be compiled only once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from bbparse.bounding.state import (
     slack_of,
 )
 from bbparse.jit import kernel
+from bbparse.jit.clock import now
 from bbparse.oracle.calls import make, size_of, weights_of
 from bbparse.oracle.nonprojective.automata import Automata
 from bbparse.oracle.nonprojective.calls import Nonprojective
@@ -39,36 +41,34 @@ from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.calls import Projective
 from bbparse.oracle.projective.weights import index_groups, take_factors, weight_tables
 from bbparse.problem import Problem
-from bbparse.problem.parts import Arcs, Counts, Factors, Part, Parts
-from bbparse.search.lagrangian import NO_ARCS, BoundedNode, Called
+from bbparse.search.lagrangian import NO_ARCS, BoundedNode
 from bbparse.search.observer import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
+from bbparse.solving.packed import (
+    HEADS,
+    TREES,
+    TURN,
+    Size,
+    Written,
+    named,
+    pack_one,
+    problem_at,
+)
 from bbparse.solving.rescore import rescore_trees
 
 
-class Choices(NamedTuple):
-    """What a call is to do, and the flags of its problem.
+class Task(NamedTuple):
+    """What a call is to do.
 
-    A call makes a root, or restricts its parent's state; or if it has neither to make nor to bound
-    a node, it looks for first trees (:func:`bbparse.bounding.incumbents.lower_bound_start`).
+    It makes the roots of problems; or it restricts a parent's state; or if it has neither to make
+    nor to bound a node, it looks for first trees
+    (:func:`bbparse.bounding.incumbents.lower_bound_start`).
     """
 
-    make: bool  # make a root
+    start: int  # the first problem whose root is made
+    make: bool  # make roots
     bound: bool  # bound the node
     keep: bool  # return the node even if it is closed
-    n_words: int
-    labelled: bool
-    projective: bool
-    single_root: bool
-
-
-class Given(NamedTuple):
-    """The records of a problem, as `Problem.plain` has them as tuples."""
-
-    arcs: Arcs
-    parts: Parts
-    factors: Factors
-    counts: Counts
 
 
 class Made(NamedTuple):
@@ -132,19 +132,10 @@ def _node_counts(counts, place):
 
 
 @kernel
-def _given(problem):
-    """Name the records of a problem."""
-    arcs, parts, factors, counts = problem
-    sib, gc, ogc, gsib = parts
-    named = Parts(Part(*sib), Part(*gc), Part(*ogc), Part(*gsib))
-    return Given(Arcs(*arcs), named, Factors(*factors), Counts(*counts))
-
-
-@kernel
-def _made(kind, problem, choices):
+def _made(kind, problem, size):
     """Make the root of a problem's search."""
     arcs, parts, factors, counts = problem
-    n, single_root = choices.n_words, choices.single_root
+    n, single_root = size.n_words, size.single_root == 1
     order = _alive(n, arcs)
     if order.shape[0] < n:  # some word has no arc: an oracle without arcs has no tree
         order = order[:0].copy()
@@ -155,7 +146,7 @@ def _made(kind, problem, choices):
     for i in range(n_arcs):
         place[order[i]] = i
         head[i], mod[i], base[i] = arcs.head[order[i]], arcs.mod[order[i]], arcs.score[order[i]]
-    left = possible_factors(head, mod, place, factors, choices.projective, single_root)
+    left = possible_factors(head, mod, place, factors, size.projective == 1, single_root)
     group_ptr = _groups(head, mod)
     group_head, group_mod = head, mod
     if group_ptr.shape[0] <= n_arcs:
@@ -163,14 +154,14 @@ def _made(kind, problem, choices):
     index = index_groups(n, group_head, group_mod)
     weights = weight_tables(n, group_head, group_mod, kind.mode, index, parts)
     n_factors = moved = left.score.shape[0]
-    if not choices.labelled:
+    if size.labelled == 0:
         n_factors = take_factors(head, mod, kind.mode, index, weights, left)
     moved -= n_factors
     fac_ptr, fac_arcs, fac_weight = left.ptr[: n_factors + 1], left.arcs, left.score[:n_factors]
     oracle = make(kind, n, group_head, group_mod, single_root, index, weights, group_ptr)
     node_counts = _node_counts(counts, place)
-    size = score_spread(n, base, weights_of(oracle), fac_weight, node_counts.score)
-    slack, hard = slack_of(size), hard_weight(size)
+    spread = score_spread(n, base, weights_of(oracle), fac_weight, node_counts.score)
+    slack, hard = slack_of(spread), hard_weight(spread)
     for f in range(n_factors):
         if fac_weight[f] == NEG:
             fac_weight[f] = -hard
@@ -193,110 +184,167 @@ def _lacking(parent, dead):
 
 
 @kernel
-def _call(kind, problem, choices, parent, dead, best, limits, watched):
-    """See :func:`call_projective`; ``kind`` selects the oracle."""
-    n = choices.n_words
-    counters, record = watched
-    node, order, slack, hard, moved = Made(parent, dead, limits.slack, limits.hard, 0)
-    work, full_size = limits.work, limits.full_size
-    if choices.make:
-        node, order, slack, hard, moved = _made(kind, problem, choices)
-        full_size = float(size_of(node.oracle))
-        counters[3] = slack
-        work /= max(1.0, full_size)
-    elif choices.bound:
-        node = _lacking(parent, dead)
-    else:
-        lower_bound_start(node, best, limits, counters)
-    verdict = Verdict(WAITS, np.inf, -1, NEG, best.trees[0], slack)
-    closed = False
-    if choices.bound:
-        verdict = bound_node(
-            node, best, Limits(
-                limits.method, limits.calls, work, limits.until, limits.eliminate_every,
-                limits.close_k, limits.precision, limits.quantum, slack, hard, max(1.0, full_size),
-            ), counters, record,
-        )  # fmt: skip
-        floor = floor_to_beat(best, limits.quantum, verdict.slack)
-        closed = verdict.status == CLOSED or verdict.bound < floor
-    found = best.found[0] if closed and choices.make else 0
-    heads = np.full((found, n + 1), np.int32(-1))
-    trees, exact = np.empty((found, n), np.int32), np.empty((3, found))
+def _write_trees(s, packed, problem, order, best, written):
+    """Write the trees of a closed root, and their scores."""
+    n, found = packed.sizes[s, 0], best.found[0]
+    row, at = packed.ptr[s, TREES], packed.ptr[s, HEADS]
+    heads = written.heads[at : at + found * (n + 1)].reshape((found, n + 1))
+    trees = written.arcs[at - row : at - row + found * n].reshape((found, n))
+    exact = written.scores[3 * row : 3 * (row + found)].reshape((3, found))
     for t in range(found):
+        heads[t, 0] = -1
         for m in range(1, n + 1):
             a = order[best.trees[best.place[t], m - 1]]
             heads[t, m] = problem.arcs.head[a]
             trees[t, m - 1] = a
-    if found > 0:
-        rescore_trees(
-            n, problem.arcs, problem.parts, problem.factors, problem.counts, heads, trees, exact
-        )
-    scored = (heads, trees, exact)
-    if (closed and not choices.keep) or not (choices.make or choices.bound):
-        return scored, full_size, None
-    if not closed:
-        node = copy_node(node)  # trimmed, to save memory while the node waits
-    return scored, full_size, (
-        plain_node(node), order, verdict.status, verdict.bound, verdict.arc, verdict.lower,
-        verdict.tree, margin_of(limits.quantum, verdict.slack), slack, hard, moved,
-    )  # fmt: skip
+    rescore_trees(
+        n, problem.arcs, problem.parts, problem.factors, problem.counts, heads, trees, exact
+    )
+    if packed.order.shape[0] > 0:
+        given = packed.order[packed.ptr[s, 0] :]
+        for t in range(found):
+            for m in range(n):
+                trees[t, m] = given[trees[t, m]]
 
 
 @kernel
-def call_projective(mode, problem, choices, parent, best, limits, counters, record):
-    """Make and bound the root of a projective problem, or bound one of its nodes.
+def _call(kinds, packed, task, parent, best, limits, watched, written):
+    """See :func:`call_projective`; ``kinds`` are the oracles of all modes."""
+    counters, record = watched
+    begun = now() if task.make else 0.0
+    n_tasks = packed.sizes.shape[0] if task.make else task.start + 1
+    for s in range(task.start, n_tasks):
+        node, order, slack, hard, moved = Made(parent[0], parent[1], limits.slack, limits.hard, 0)
+        work, until, quantum = limits.work, limits.until, limits.quantum
+        full_size, started = limits.full_size, 0.0
+        if task.make:
+            started = now()
+            row = packed.sizes[s]
+            size = Size(row[0], row[1], row[2], row[3], row[4], row[5])
+            best = Incumbents(
+                np.zeros((size.k_best, size.n_words), np.int32), np.full(size.k_best, NEG),
+                np.zeros(1, np.int64), np.arange(size.k_best),
+            )  # fmt: skip
+            counters = np.zeros(4)
+            problem = problem_at(packed, s)
+            node, order, slack, hard, moved = _made(kinds[size.mode], problem, size)
+            full_size = float(size_of(node.oracle))
+            counters[3] = slack
+            allowed = packed.allowed[s]
+            work, quantum = allowed[0] / max(1.0, full_size), allowed[2]
+            until = min(until, started + allowed[1])
+        elif task.bound:
+            node = _lacking(parent[0], parent[1])
+        else:
+            lower_bound_start(node, best, limits, counters)
+        verdict = Verdict(WAITS, np.inf, -1, NEG, best.trees[0], slack)
+        closed = False
+        if task.bound:
+            verdict = bound_node(
+                node, best, Limits(
+                    limits.method, limits.calls, work, until, limits.eliminate_every,
+                    limits.close_k, limits.precision, quantum, slack, hard, max(1.0, full_size),
+                ), counters, record,
+            )  # fmt: skip
+            floor = floor_to_beat(best, quantum, verdict.slack)
+            closed = verdict.status == CLOSED or verdict.bound < floor
+        if task.make:
+            if closed:
+                _write_trees(s, packed, problem_at(packed, s), order, best, written)
+            told = written.told[s]
+            for i in range(4):
+                told[i] = counters[i]
+            told[4], told[5] = full_size, best.scores[0]
+            told[6] = best.found[0] if closed else -1
+            told[7], told[8] = started, now()
+            if closed:
+                if told[8] - begun > TURN:
+                    return s + 1, None
+                continue
+        elif not task.bound or (closed and not task.keep):
+            return s + 1, None
+        if not closed:
+            node = copy_node(node)  # trimmed, to save memory while the node waits
+        return s + 1, ((
+            plain_node(node), order, verdict.status, verdict.bound, verdict.arc, verdict.lower,
+            verdict.tree, margin_of(quantum, verdict.slack), slack, hard, moved,
+        ), (best.trees, best.scores, best.found, best.place), counters)  # fmt: skip
+    return n_tasks, None
+
+
+@kernel
+def call_projective(packed, task, parent, best, limits, counters, record, written):
+    """Make and bound the roots of projective problems, or bound one of the nodes of a search.
 
     Arguments are plain tuples of the fields of records, because numba spends microseconds on each
-    named tuple: ``problem`` is `Problem.plain`; the others are :class:`Choices` and those of
-    :mod:`bbparse.bounding.state`. ``mode`` selects the recurrence. ``parent`` is the state of a
+    named tuple: ``packed`` is that of `pack`; the others are :class:`Task`, :class:`Written`, and
+    those of :mod:`bbparse.bounding.state`. ``parent`` is the state of a
     node's parent, from `plain_node`, which does not change, and int32[] the parent's arcs that die.
-    At the root, slack, hard weight and full size are computed here, and the work limit counts
-    positions of the oracle. ``counters`` float64[4] are those of `bound_node`, and the slack.
+    At a root, slack, hard weight and full size are computed here, the work limit counts positions
+    of the oracle, and the problem's limits hold. ``counters`` float64[4] are those of `bound_node`,
+    and the slack.
 
-    The first result is the trees, if the root is closed: heads int32[K, n + 1], arcs of the problem
-    int32[K, n], and the scores of `rescore_trees` float64[3, K], best tree first. The second is the
-    size of the oracle at the root, 0 if some word has no arc. The last has the fields of a
-    `BoundedNode`; None if the node is closed and not to be kept, or
-    neither made nor bounded.
+    Roots are made one after the other, up to one that stays open. Returns the number of the problem
+    after the last one, and None or an open root: the fields of a `BoundedNode`, those of
+    `Incumbents`, and the counters. Of a node, the second is None if it is closed and not to be
+    kept, or not bounded.
     """
     node, dead = parent
     made = named_node(Chart(*node[0]), node)
+    kinds = (Projective(0), Projective(1), Projective(2), Projective(3))
     return _call(
-        Projective(mode), _given(problem), Choices(*choices), made, dead, Incumbents(*best),
-        Limits(*limits), (counters, Record(*record)),
-    )  # fmt: skip
+        kinds, named(packed), Task(*task), (made, dead), Incumbents(*best), Limits(*limits),
+        (counters, Record(*record)), Written(*written),
+    )
 
 
 @kernel
-def call_nonprojective(mode, problem, choices, parent, best, limits, counters, record):
-    """Do the same as :func:`call_projective` for a problem that allows crossing arcs."""
+def call_nonprojective(packed, task, parent, best, limits, counters, record, written):
+    """Do the same as :func:`call_projective` for problems that allow crossing arcs."""
     node, dead = parent
     made = named_node(Automata(*node[0]), node)
+    kinds = (Nonprojective(0), Nonprojective(1), Nonprojective(2), Nonprojective(3))
     return _call(
-        Nonprojective(mode), _given(problem), Choices(*choices), made, dead, Incumbents(*best),
-        Limits(*limits), (counters, Record(*record)),
-    )  # fmt: skip
+        kinds, named(packed), Task(*task), (made, dead), Incumbents(*best), Limits(*limits),
+        (counters, Record(*record)), Written(*written),
+    )
 
 
 # The kernel, and a placeholder for the parent of a root, by whether trees are projective.
 _KERNELS = {True: call_projective, False: call_nonprojective}
 NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
-_NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).plain()
+_NO_PROBLEM = pack_one(
+    Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)), 0, 0, np.zeros((1, 3))
+)
+_NOTHING = tuple(Written(NO_ARCS, NO_ARCS, np.empty(0), np.empty((0, 9))))
+NO_TREES = no_trees(1, 0)
 
 
-def call_root(p: Problem, mode: int, waits: bool, k: int, limits: Limits) -> Called:
-    """Make the root of a problem's search; bound it unless ``waits``."""
-    best = no_trees(k, p.n_words)
-    counters = np.zeros(4)
-    choices = Choices(
-        True, not waits, False, p.n_words, p.arc_label is not None, p.projective, p.single_root
-    )
-    (heads, arcs, scores), full_size, left = _KERNELS[p.projective](
-        mode, p.plain(), tuple(choices), (NO_NODE[p.projective], NO_ARCS), tuple(best),
-        tuple(limits), counters, NOT_RECORDED,
-    )  # fmt: skip
-    open_root = None if left is None else BoundedNode(*left)
-    return Called(heads, arcs, scores, full_size, open_root, best, counters)
+class OpenRoot(NamedTuple):
+    """A root that is not closed."""
+
+    node: BoundedNode
+    best: Incumbents
+    counters: Floats  # [4], the work done so far (3 counters), and the slack
+
+
+def call_roots(
+    projective: bool, packed: tuple[Any, ...], waits: bool, limits: Limits, written: Written,
+) -> Iterator[tuple[int, OpenRoot]]:
+    """Make the roots of packed problems and bound them, unless ``waits``.
+
+    Yields the number of each problem whose root stays open, and the root; ``written`` has the trees
+    of those before it, and after the last one of all others.
+    """
+    at, n_problems = 0, len(packed[0])
+    while at < n_problems:
+        at, left = _KERNELS[projective](
+            packed, (at, True, not waits, False), (NO_NODE[projective], NO_ARCS), tuple(NO_TREES),
+            tuple(limits), np.zeros(4), NOT_RECORDED, tuple(written),
+        )  # fmt: skip
+        if left is not None:
+            node, best, counters = left
+            yield at - 1, OpenRoot(BoundedNode(*node), Incumbents(*best), counters)
 
 
 def call_node(
@@ -305,10 +353,10 @@ def call_node(
 ) -> BoundedNode | None:  # fmt: skip
     """Bound the child of a node in which some arcs are dead; None: the child is closed.
 
-    ``tasks`` are `bound` and `keep` of `Choices`; ``parent`` is the node's state, and those arcs.
+    ``tasks`` are `bound` and `keep` of `Task`; ``parent`` is the node's state, and those arcs.
     """
-    *_, left = _KERNELS[projective](
-        0, _NO_PROBLEM, (False, *tasks, 0, False, True, True), parent, tuple(best),
-        tuple(limits), counters, record,
-    )  # fmt: skip
-    return None if left is None else BoundedNode(*left)
+    _, left = _KERNELS[projective](
+        _NO_PROBLEM, (0, False, *tasks), parent, tuple(best), tuple(limits), counters, record,
+        _NOTHING,
+    )
+    return None if left is None else BoundedNode(*left[0])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
+import numpy as np
+
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import BBParseError, ProblemError
 from bbparse.options import check_options, check_type
 from bbparse.problem import Problem, Solution
@@ -14,12 +17,19 @@ from bbparse.search.observer import Observer
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.conflict import explain_infeasible
 from bbparse.solving.totals import WholeTrees, tree_score_of
-from bbparse.solving.trees import Options, check_request, find_trees
+from bbparse.solving.trees import Options, check_request, find_all, find_trees
 from bbparse.solving.whole_trees import find_whole_trees
 from bbparse.workers.pool import map_in_threads
 
-# Number of problems in one task of a thread: most problems take less time than starting a task.
-_PER_TASK = 8
+#: Most problems, and most arcs of them and of their trees, that are solved in one call.
+_TOGETHER_AT_MOST, _MOST_ARCS = 64, 100_000
+#: Number of calls for each thread, if there are not more problems than that.
+_TASKS = 8
+#: Options with which problems are solved together.
+_TOGETHER = {
+    "k_best", "time_limit", "node_limit", "work_limit", "gap", "method", "backbone", "settings",
+    "explain",
+}  # fmt: skip
 
 
 def solve(  # noqa: PLR0913 – public keywords
@@ -129,12 +139,45 @@ def solve(  # noqa: PLR0913 – public keywords
         found = find_whole_trees(problem, method, options, score)
     if proof:
         found, _ = with_proof(problem, found, k_best, time_limit=options.deadline.limit())
+    return _complete(problem, found, options, explain)
+
+
+def _complete(problem: Problem, found: Solution, options: Options, explain: bool) -> Solution:
+    """Add the labels of trees to a solution, or the reasons why there is none."""
     if found.status != "infeasible" or found.conflict or not explain:
         if problem.arc_label is not None:
             found = found.with_labels(problem.arc_label[found.arcs])
         return found
     conflict = explain_infeasible(problem, time_limit=options.deadline.limit())
     return replace(found, conflict=tuple(conflict))
+
+
+def solve_together(
+    problems: Sequence[Problem], work_limits: Sequence[float | None] | None = None,
+    until: Deadline = NO_DEADLINE, **options: Any,
+) -> list[Solution]:  # fmt: skip
+    """Solve problems in as few jitted calls as possible; those whose roots stay open, one by one.
+
+    Options, trees and errors are those of `solve`. Instead of the same for all, each problem may
+    have a work limit of its own. The deadline `until` is for all problems together.
+    """
+    if not problems:
+        return []
+    if options.keys() - _TOGETHER:
+        return [solve(problem, **options) for problem in problems]
+    asked = {"method": "auto", "explain": True, **options}
+    method, explain = asked.pop("method"), asked.pop("explain")
+    common = Options(**asked, until=until)
+    check_request(problems[0], method, common)
+    for problem in problems:
+        check_type("problem", problem, Problem, "a Problem", ProblemError)
+    if work_limits is None:
+        work_limits = [common.work_limit] * len(problems)
+    found = find_all(problems, method, common, work_limits)
+    return [
+        _complete(problem, solution, common, explain)
+        for problem, solution in zip(problems, found)
+    ]
 
 
 def solve_batch(
@@ -147,8 +190,9 @@ def solve_batch(
     problems : iterable of Problem
         The problems to solve.
     threads : int
-        Number of problems that are solved in parallel. The trees, scores and bounds do not depend
-        on it, unless a time limit stops a search.
+        Number of threads. Each takes some problems at a time, and solves them in one jitted call as
+        far as they need no search. The trees, scores and bounds do not depend on it, unless a time
+        limit stops a search.
     options
         Options of :func:`solve`, for each problem.
 
@@ -167,14 +211,37 @@ def solve_batch(
     check_type("problems", problems, Iterable, "problems", ProblemError)
     given = list(problems)
 
-    def some(start: int) -> list[Solution]:
-        found = []
-        for i in range(start, min(start + _PER_TASK, len(given))):
-            try:
-                found.append(solve(given[i], **options))
-            except BBParseError as error:
-                raise type(error)(f"problems[{i}]: {error}") from error
-        return found
+    def some(chunk: slice) -> list[Solution]:
+        try:
+            return solve_together(given[chunk], **options)
+        except BBParseError:  # solving one by one shows which problem it is
+            return [_numbered(i, given[i], options) for i in range(*chunk.indices(len(given)))]
 
-    starts = range(0, len(given), _PER_TASK)
-    return [solution for found in map_in_threads(some, starts, threads) for solution in found]
+    chunks = _chunks(given, threads, options.get("k_best", 1))
+    return [solution for found in map_in_threads(some, chunks, threads) for solution in found]
+
+
+def _numbered(i: int, problem: Problem, options: dict[str, Any]) -> Solution:
+    """Solve a problem; an error has its number."""
+    try:
+        return solve(problem, **options)
+    except BBParseError as error:
+        raise type(error)(f"problems[{i}]: {error}") from error
+
+
+def _chunks(problems: Sequence[Any], threads: int, k_best: Any) -> Iterator[slice]:
+    """Yield slices of problems that one call solves; threads get several each."""
+    most, trees = _TOGETHER_AT_MOST, k_best if isinstance(k_best, int | np.integer) else 1
+    if threads > 1:
+        most = max(1, min(most, len(problems) // (_TASKS * threads)))
+    first, arcs = 0, 0
+    for i, problem in enumerate(problems):
+        own = 0
+        if isinstance(problem, Problem):
+            own = len(problem.arc_head) + trees * problem.n_words
+        if i > first and (i - first == most or arcs + own > _MOST_ARCS):
+            yield slice(first, i)
+            first, arcs = i, 0
+        arcs += own
+    if first < len(problems):
+        yield slice(first, len(problems))

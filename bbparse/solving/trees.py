@@ -8,33 +8,35 @@ or prove anything: `bbparse.solving.solve` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.arrays import Ints
-from bbparse.bounding.state import no_trees
+from bbparse.bounding.state import Limits
 from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.options import check_options, check_type
-from bbparse.oracle.projective.dense import dense_tree
-from bbparse.oracle.projective.recurrences import recurrence_for
-from bbparse.oracle.trees import restricted
+from bbparse.oracle.projective.recurrences import Recurrence, recurrence_for
 from bbparse.pricing.search import within_tolerance
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
 from bbparse.problem.tree import heads_of, most_trees
-from bbparse.search.lagrangian import CALLS, Called, Lagrangian, Outcome
-from bbparse.search.observer import Finished, Observer
+from bbparse.search.lagrangian import CALLS, Lagrangian, Outcome
+from bbparse.search.observer import Observer
 from bbparse.search.search import SearchLimits
 from bbparse.search.settings import DEFAULT, SearchSettings
+from bbparse.solving.dense import is_dense
 from bbparse.solving.proportion import Answer, in_doubt, in_proportion
 from bbparse.solving.rescore import rescore
-from bbparse.solving.root import call_node, call_root
+from bbparse.solving.root import call_node
+from bbparse.solving.roots import Asked, Root, root_of, roots_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,13 @@ class Options:
     settings: SearchSettings = DEFAULT
     observer: Observer | None = None
     started: float = field(default_factory=clock)
+    until: Deadline = NO_DEADLINE  #: For all problems together.
 
     @property
     def deadline(self) -> Deadline:
         """The end of the time limit."""
-        limit = self.time_limit
-        return NO_DEADLINE if limit is None else Deadline(self.started + float(limit))
+        limit, until = self.time_limit, self.until
+        return until if limit is None else Deadline(min(until.at, self.started + float(limit)))
 
     @property
     def limits(self) -> SearchLimits:
@@ -97,6 +100,9 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
 #: together: k-best enumeration takes a hundred bytes for each.
 MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
 _ONE = np.ones(1, np.bool_)
+_NO_LIMITS = np.array([[np.inf, np.inf, 0.0]])
+#: Methods that HiGHS does the work for.
+_PROGRAMS = ("ilp", "price-and-cut")
 
 
 def find_trees(problem: Problem, method: str, options: Options) -> Solution:
@@ -105,19 +111,23 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     if k_best != options.k_best:
         options = replace(options, k_best=k_best)
     ordered, order = in_order(problem)
-    o = options
     run: Callable[[Problem, Options], Answer]
-    if method in ("ilp", "price-and-cut"):
+    if method in _PROGRAMS:
         run = partial(_by_programs, method)
     else:
         ordered = with_sorted_sets(ordered, "count")
         given = None if order is None else order.astype(np.int32)
-        run = partial(_branch_and_bound, given)
-    answer = run(ordered, o)
-    found = answer.solution
-    if _in_doubt(ordered, answer, o.k_best):
-        found = in_proportion(ordered, answer, run, o)
-    return in_rank(found, problem, order)
+        run = partial(_branch_and_bound, given=given)
+    return in_rank(_settled(ordered, run(ordered, options), run, options), problem, order)
+
+
+def _settled(
+    problem: Problem, answer: Answer, run: Callable[[Problem, Options], Answer], options: Options
+) -> Solution:
+    """Return the solution of a sorted problem, solved again where its slack could hide terms."""
+    if _in_doubt(problem, answer, options.k_best):
+        return in_proportion(problem, answer, run, options)
+    return answer.solution
 
 
 def most_listed(problem: Problem, k_best: int | None = None) -> int:
@@ -137,6 +147,91 @@ def most_listed(problem: Problem, k_best: int | None = None) -> int:
             f"k_best is {k_best}, expected at most {limit} for {problem.n_words} words"
         )
     return min(k_best, most)
+
+
+class _Case(NamedTuple):
+    """One of many problems, sorted as far as `pack` does not sort it."""
+
+    number: int
+    problem: Problem
+    order: NDArray[np.int64] | None  # of the arcs, as `in_order` returns it
+    mode: int  # of the recurrence
+    k_best: int
+    dense: bool
+
+
+def find_all(
+    problems: Sequence[Problem], method: str, options: Options, work_limits: Sequence[float | None]
+) -> list[Solution]:
+    """Find the k best trees of each problem: as `find_trees`, in as few jitted calls as possible.
+
+    Each has a work limit of its own, and the whole time limit. Roots that stay open are searched
+    one by one.
+    """
+    if method in _PROGRAMS or options.observer is not None or len(problems) == 1:
+        return [
+            find_trees(problem, method, _own(options, work))
+            for problem, work in zip(problems, work_limits)
+        ]
+    kinds: dict[tuple[bool, bool], list[_Case]] = {}
+    for number, problem in enumerate(problems):
+        case = _case(number, problem, options)
+        kinds.setdefault((problem.projective, case.dense), []).append(case)
+    found: dict[int, Solution] = {}
+    seconds = math.inf if options.time_limit is None else float(options.time_limit)
+    for (projective, dense), cases in kinds.items():
+        works = [work_limits[case.number] for case in cases]
+        allowed = np.array([
+            (math.inf if work is None else work, seconds, case.problem.quantum)
+            for work, case in zip(works, cases)
+        ], np.float64)  # fmt: skip
+        asked = Asked(
+            [case.mode for case in cases], [case.k_best for case in cases], allowed,
+            options.settings.lower_start > 0,
+        )  # fmt: skip
+        limits = None if dense else _root_limits(projective, options, options.until)
+        roots = roots_of([case.problem for case in cases], asked, limits)
+        for case, work, root in zip(cases, works, roots):
+            problem = problems[case.number]
+            if root.left is None:
+                answer = _solved(case.problem, root, case.k_best, root.told.started, dense)
+                if not _in_doubt(case.problem, answer, case.k_best):
+                    found[case.number] = in_rank(answer.solution, problem, case.order)
+                    continue
+            own = _own(options, work, root.told.started)
+            found[case.number] = _searched_case(problem, case, root, own, method)
+    return [found[number] for number in range(len(problems))]
+
+
+def _own(options: Options, work: float | None, started: float | None = None) -> Options:
+    """Return the options for one of many problems."""
+    started = clock() if started is None else started
+    return replace(options, work_limit=work, started=started)
+
+
+def _case(number: int, problem: Problem, options: Options) -> _Case:
+    k_best, mode = most_listed(problem, options.k_best), _recurrence(problem, options).mode
+    order = None
+    if problem.arc_label is not None or len(problem.count_ptr) > 1:
+        problem, order = in_order(problem)
+        problem = with_sorted_sets(problem, "count")
+    dense = _is_dense(problem, mode, k_best, options)
+    return _Case(number, problem, order, mode, k_best, dense)
+
+
+def _searched_case(
+    problem: Problem, case: _Case, root: Root, options: Options, method: str
+) -> Solution:
+    """Return the solution of one of many problems, whose root is open or in doubt."""
+    if root.left is None:
+        return find_trees(problem, method, options)
+    ordered, order = case.problem, case.order
+    if order is None:
+        ordered, order = in_order(ordered)
+    if case.k_best != options.k_best:
+        options = replace(options, k_best=case.k_best)
+    answer = _searched(ordered, root, options)
+    return in_rank(_settled(ordered, answer, _branch_and_bound, options), problem, order)
 
 
 def work_of(solution: Solution) -> float:
@@ -164,98 +259,100 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
     return Answer(found, float(found.stats["tolerance"]), sizes)
 
 
-def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) -> Answer:
+def _recurrence(problem: Problem, options: Options) -> Recurrence:
+    """Return the recurrence of the options for a problem; `ProblemError` if it does not fit."""
+    try:
+        return recurrence_for(problem, options.backbone)
+    except ValueError as error:
+        raise ProblemError(str(error)) from None
+
+
+def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = None) -> Answer:
     """Solve with one jitted call, and a search if the root stays open.
 
     ``given[a]`` is the number of arc a in the user's problem; None: the numbers are the same.
     """
-    try:
-        recurrence = recurrence_for(problem, options.backbone)
-    except ValueError as error:
-        raise ProblemError(str(error)) from None
-    observer, s = options.observer, options.settings
-    if (
-        options.k_best == 1
-        and recurrence.mode == 0
-        and problem.projective
-        and observer is None
-        and _is_dense(problem)
-    ):
-        return _solve_dense(problem, options)
-    waits = s.lower_start > 0 or observer is not None
-    found = make_root(problem, options, waits, recurrence.mode)
-    root = found.left
-    if root is None:
-        return _solved(problem, found, options)
-    arcs = root.order if given is None else given[root.order]
+    mode = _recurrence(problem, options).mode
+    if _is_dense(problem, mode, options.k_best, options):
+        root = root_of(problem, Asked((mode,), (1,), _NO_LIMITS), None)
+        return _solved(problem, root, 1, options.started, dense=True)
+    waits = options.settings.lower_start > 0 or options.observer is not None
+    root = make_root(problem, options, waits, mode)
+    if root.left is None:
+        return _solved(problem, root, options.k_best, options.started, dense=False)
+    return _searched(problem, root, options, given)
+
+
+def _searched(problem: Problem, root: Root, options: Options, given: Ints | None = None) -> Answer:
+    """Search below a root that stays open; ``given`` is that of `_branch_and_bound`."""
+    node = root.left
+    assert node is not None  # it is open
+    arcs = node.order if given is None else given[node.order]
     bounder = Lagrangian(
-        root, found, call_node, s, problem.projective, problem.quantum, observer, arcs
-    )
-    return _solution(problem, bounder.run(options.limits), options, root.slack)
+        node, root, call_node, options.settings, problem.projective, problem.quantum,
+        options.observer, arcs,
+    )  # fmt: skip
+    return _solution(problem, bounder.run(options.limits), options, node.slack)
 
 
-def make_root(p: Problem, options: Options, waits: bool, mode: int | None = None) -> Called:
+def make_root(
+    problem: Problem, options: Options, waits: bool = False, mode: int | None = None
+) -> Root:
     """Make the root of a problem's search; bound it unless ``waits``.
 
     ``mode`` is that of the recurrence of the options; None: look it up.
     """
-    s, asked = options.settings, options.limits
-    calls = s.root_calls * CALLS[p.projective]
-    limits = s.limits(calls, asked.work, asked.deadline.at, p.quantum)
     if mode is None:
-        mode = recurrence_for(p, options.backbone).mode
-    return call_root(p, mode, waits, options.k_best, limits)
+        mode = recurrence_for(problem, options.backbone).mode
+    asked = options.limits
+    allowed = np.array([[asked.work, np.inf, problem.quantum]])
+    limits = _root_limits(problem.projective, options, asked.deadline)
+    return root_of(problem, Asked((mode,), (options.k_best,), allowed, waits), limits)
 
 
-def _is_dense(problem: Problem) -> bool:
-    """Return True if a problem has arcs only, and so many that a sparse chart costs more."""
+def _root_limits(projective: bool, options: Options, deadline: Deadline) -> Limits:
+    """Return the limits of roots; those on work, and the quantum, are each problem's own."""
+    s = options.settings
+    return s.limits(s.root_calls * CALLS[projective], np.inf, deadline.at, 0.0)
+
+
+def _is_dense(problem: Problem, mode: int, k_best: int, options: Options) -> bool:
+    """Return True if a problem's best tree can be found without a chart."""
     return (
-        4 * len(problem.arc_head) >= problem.n_words**2
-        and len(problem.factor_ptr) == len(problem.count_ptr) == 1
-        and problem.arc_label is None
+        k_best == 1
+        and mode == 0
+        and problem.projective
+        and options.observer is None
+        and is_dense(problem)
     )
 
 
-def _solve_dense(problem: Problem, options: Options) -> Answer:
-    """Solve a problem that has arcs only: one pass finds the best tree, no bound is needed."""
-    p, n = problem, problem.n_words
-    score = restricted(p.arc_score, p.arc_mod, p.arc_state == 1, p.arc_state == -1)
-    arcs, _ = dense_tree(n, p.arc_head, p.arc_mod, score, p.single_root)
-    if arcs is None:
-        return _nothing(problem, options)
-    heads = heads_of(p, arcs)
-    scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
-    best = no_trees(1, n)._replace(scores=scores[0])
-    work = np.array([1.0, 1.0, 1.0, 0.0])
-    found = Called(heads[np.newaxis], arcs[np.newaxis], scores, 0.0, None, best, work)
-    return _solved(p, found, options)
-
-
-def _solved(problem: Problem, found: Called, options: Options) -> Answer:
-    heads, arcs, (scores, *_) = found.heads, found.arcs, found.scores
-    calls, work, tried, slack = found.counters.tolist()
+def _solved(problem: Problem, root: Root, k_best: int, started: float, dense: bool) -> Answer:
+    """Return the trees of a closed root as a solution."""
+    told, heads, arcs, (scores, *_), *_ = root
     stats: dict[str, float | int] = {
-        "nodes": 1, "dp_calls": int(calls), "dp_work": work, "trees_tried": int(tried),
-        "closed_at_root": 1, "edges": int(found.full_size),
-        "upper_bound": float(found.best.scores[0]),
+        "nodes": 1, "dp_calls": int(told.calls), "dp_work": told.work,
+        "trees_tried": int(told.tried), "closed_at_root": 1, "edges": int(told.full_size),
+        "upper_bound": told.top,
     }  # fmt: skip
     if not len(scores):
-        return _nothing(problem, options, stats)
-    if options.k_best == 1 and len(problem.factor_ptr) == len(problem.count_ptr) == 1:
+        return _nothing(problem, {} if dense else stats, told.ended - started)
+    slack = told.slack
+    if k_best == 1 and len(problem.factor_ptr) == len(problem.count_ptr) == 1:
         slack *= not problem.projective  # one pass finds the best tree, without a bound
     if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # out of order by rounding only
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]
-    stats["seconds"] = clock() - options.started
+    stats["seconds"] = told.ended - started
     proved = _ONE if len(scores) == 1 else np.ones(len(scores), np.bool_)
     solution = Solution.trusted(heads, arcs, scores, scores, proved, "optimal", stats)
-    return Answer(solution, slack, found.scores[1:])
+    return Answer(solution, slack, root.scores[1:])
 
 
 def _solution(problem: Problem, outcome: Outcome, options: Options, slack: float) -> Answer:
     """Convert the outcome of a search to a ranked solution with recomputed scores."""
     if outcome.status == "infeasible":
-        return _nothing(problem, options, outcome.stats, told=True)
+        return _nothing(problem, outcome.stats, clock() - options.started)
     arcs = outcome.trees
     scores = rescore(problem, arcs, heads_of(problem, arcs))
     stats = {**outcome.stats, "seconds": clock() - options.started}
@@ -263,12 +360,6 @@ def _solution(problem: Problem, outcome: Outcome, options: Options, slack: float
     return Answer(solution, slack, scores[1:])
 
 
-def _nothing(
-    problem: Problem, options: Options, stats: dict[str, float | int] | None = None,
-    told: bool = False,
-) -> Answer:  # fmt: skip
-    if options.observer is not None and not told:
-        options.observer.finished(Finished("infeasible", -np.inf, -np.inf, 0, 0))
-    stats = {**(stats or {}), "seconds": clock() - options.started}
-    solution = ranked(problem, [], [], -np.inf, "optimal", stats)
+def _nothing(problem: Problem, stats: dict[str, float | int], seconds: float) -> Answer:
+    solution = ranked(problem, [], [], -np.inf, "optimal", {**stats, "seconds": seconds})
     return Answer(solution, 0.0, np.empty((2, 0)))

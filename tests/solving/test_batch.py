@@ -14,8 +14,13 @@ from bbparse.errors import BBParseError, ProblemError
 from bbparse.jit import kernel
 from bbparse.jit.clock import is_over, now
 from bbparse.problem import Problem
+from bbparse.search.settings import DEFAULT
+from bbparse.solving.packed import TURN
+from bbparse.solving.roots import Asked, roots_of
 from bbparse.solving.solve import solve, solve_batch
 from bbparse.solving.trees import METHODS
+from tests.permuted import permuted
+from tests.search.helpers import SETTINGS, WEAK
 from tests.solutions import all_but_time
 from tests.strategies import random_problem
 
@@ -32,6 +37,71 @@ def test_batches_do_not_depend_on_threads() -> None:
         assert [all_but_time(s) for s in solve_batch(problems, threads=threads, k_best=3)] == alone
     assert [all_but_time(s) for s in bbparse.solve_batch(iter(problems), k_best=3)] == alone
     assert solve_batch([], threads=2) == []
+
+
+def problems_of_many_kinds() -> list[Problem]:
+    """Sorted and not, with labels and without, out of proportion, over matrices, with no tree."""
+    rng = np.random.default_rng(72)
+    problems = []
+    for i in range(40):
+        p = random_problem(rng, max_words=6, max_factors=40, max_counts=2 * (i % 2))
+        problems += [p, permuted(rng, p)[0]]
+    for i in range(24):
+        scores = rng.normal(size=2 * [int(rng.integers(2, 14))])
+        scores[rng.random(scores.shape) < 0.2 * (i % 3)] = -np.inf
+        if i % 4 == 0:
+            scores[1:, -1] += np.array([-1e14, 1e12, 0.0])[rng.integers(3, size=len(scores) - 1)]
+        p = Problem.from_arc_scores(scores, projective=i % 5 > 1, single_root=i % 2 > 0)
+        a = int(rng.integers(len(p.arc_head)))
+        fixed = {int(p.arc_mod[a]): int(p.arc_head[a])}
+        problems += [p, p.with_heads(fixed), p.without_arcs([(h, m) for m, h in fixed.items()])]
+    return problems
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"k_best": 3}, {"settings": WEAK}, {"settings": SETTINGS["lower start"], "k_best": 2},
+        {"work_limit": 200.0, "settings": WEAK}, {"backbone": "grandsib"}, {"gap": 0.1},
+        {"node_limit": 2, "settings": WEAK}, {"time_limit": 1e9},
+    ],
+)  # fmt: skip
+def test_together_as_alone(options: dict[str, Any]) -> None:
+    problems = problems_of_many_kinds()
+    alone = [solve(p, explain=False, **options) for p in problems]
+    together = solve_batch(problems, explain=False, **options)
+    assert [all_but_time(s) for s in together] == [all_but_time(s) for s in alone]
+    for one, other in zip(together, alone):
+        assert (one.labels is None) == (other.labels is None)
+        assert one.labels is None or (one.labels == other.labels).all()
+        assert 0.0 <= one.stats["seconds"] < 1e6
+    if options.get("settings"):
+        assert sum(s.stats.get("closed_at_root", 1) == 0 for s in alone) > 5
+
+
+def test_a_time_limit_is_each_problems_own() -> None:
+    rng = np.random.default_rng(73)
+    problems = [Problem.from_arc_scores(rng.normal(size=(9, 9)), projective=False)] * 50
+    assert {s.status for s in solve_batch(problems, k_best=3, time_limit=5.0)} == {"optimal"}
+    cut = solve_batch(problems, k_best=500, time_limit=0.0)
+    assert {s.status for s in cut} == {"time_limit"} and all(len(s) for s in cut)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_signals_are_handled_between_problems(dense: bool) -> None:
+    """A call returns after a while, and goes on where it was."""
+    rng = np.random.default_rng(74)
+    sizes = [200, 301, 251, 261] * 8 if dense else [120, 130] * 4
+    matrices = [rng.normal(size=(n, n)) for n in sizes]
+    problems = [Problem.from_arc_scores(matrix) for matrix in matrices]
+    k = 1 if dense else 2
+    alone = [all_but_time(solve(p, k_best=k)) for p in problems]
+    unlimited = np.tile([np.inf, np.inf, 0.0], (len(problems), 1))
+    asked = Asked([0] * len(problems), [k] * len(problems), unlimited)
+    limits = None if dense else DEFAULT.limits(DEFAULT.root_calls, np.inf, np.inf, 0.0)
+    roots = list(roots_of(problems, asked, limits))
+    assert sum(root.told.ended - root.told.started for root in roots) > TURN
+    assert [root.heads.tobytes() for root in roots] == [a[0][-1] for a in alone]
 
 
 def test_the_integer_program_in_threads() -> None:
