@@ -62,30 +62,6 @@ _EMBEDDINGS: dict[str, Rule] = {
     **EMBEDDINGS_ARRAYS,
     **{earlier: EMBEDDINGS_ARRAYS[name] for earlier, name in EARLIER_NAMES.items()},
 }
-#: Arrays of networks, taggers and tokenizers of earlier versions.
-_EARLIER: dict[str, Rule] = {
-    **{
-        f"{name}_{field}": rule
-        for name in ("network", "trees", "tagger_network")
-        for field, rule in (
-            ("names", (TEXT, 1, None)), ("sizes", (INTS, 1, None)), ("keys", ("u", 1, None)),
-            ("vectors", ("i", 2, None)), ("weights", ("f", 1, None)),
-        )
-    },
-    **{
-        f"tagger_{name}_{field}": rule
-        for name in ("tags", "feats", "lemmas", "characters", "sentences")
-        for field, rule in (
-            ("labels", (TEXT, 0, None)), ("list_keys", (TEXT, 0, None)),
-            ("list_keys_count", ("u", 1, None)), ("list_labels", ("u", 1, None)),
-            ("keys", ("u", 1, None)), ("counts", ("u", 1, None)),
-            ("entry_labels", ("u", 1, None)), ("entry_weights", (INTS, 1, None)),
-            ("bigrams", (INTS, 2, None)),
-        )
-    },
-    "cutter_header": (TEXT, 0, None),
-    "tags_count": (INTS, 0, None),
-}  # fmt: skip
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
     **TEMPLATE_ARRAYS,
@@ -94,7 +70,6 @@ _RULES: dict[str, Rule] = {
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
     **ARC_ARRAYS,
-    **_EARLIER,
     **_EMBEDDINGS,
     **TAGGER_ARRAYS,
     **TOKENIZER_ARRAYS,
@@ -258,7 +233,7 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]
         if arrays.keys().isdisjoint(TAGGER_ARRAYS):
             raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
     else:
-        rules = {**TAGGER_ARRAYS, **_EMBEDDINGS, **TOKENIZER_ARRAYS, **_EARLIER}
+        rules = {**TAGGER_ARRAYS, **_EMBEDDINGS, **TOKENIZER_ARRAYS}
         arrays = _read(path, TAGGER_KIND, rules, set(rules) - {"tagger_header"})
     where = os.fspath(path)
     return tagger_from(arrays, where, embeddings_from(arrays, where)), _tokenizer(arrays, where)
@@ -291,10 +266,7 @@ def _read(
     path: str | os.PathLike[str] | bytes, kind: str, rules: dict[str, Rule], optional: Set[str]
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of a file; raises `ModelError` if a part is of an earlier version."""
-    arrays = read_archive(path, kind, VERSION, rules, optional, error=ModelError)
-    if not arrays.keys().isdisjoint(_EARLIER):
-        where = "bytes" if isinstance(path, bytes) else os.fspath(path)
-        raise ModelError(f"{where}: some parts of it are {_ANEW}")
+    arrays = read_archive(path, kind, VERSION, rules, optional, ModelError, f", it is {_ANEW}")
     return {EARLIER_NAMES.get(name, name): array for name, array in arrays.items()}
 
 

@@ -82,11 +82,13 @@ def read_archive(
     rules: dict[str, Rule],
     optional: Set[str] = frozenset(),
     error: type[BBParseError] = BBParseError,
+    remedy: str = "",
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an archive, a file or its bytes, after checking its headers.
 
     It must be of this kind and of at most this version, and its fields must obey their rules; those
-    in `optional` may be missing. Otherwise an `error` names the file and the field.
+    in `optional` may be missing. Otherwise an `error` names the file and the field; for a field of
+    another version it ends with the `remedy`.
     """
     check_type("path", source, (str, os.PathLike, bytes), "a path", error)
     where = "bytes" if isinstance(source, bytes) else os.fspath(source)
@@ -94,7 +96,7 @@ def read_archive(
         with zipfile.ZipFile(
             io.BytesIO(source) if isinstance(source, bytes) else source
         ) as archive:
-            return _read(archive, kind, version, rules, optional)
+            return _read(archive, kind, version, rules, optional, remedy)
     except _Damaged as problem:
         raise error(f"{where}: {problem}") from problem.__cause__
     except FileNotFoundError:
@@ -117,8 +119,9 @@ def archive_kind(path: str | os.PathLike[str]) -> str:
 
 
 def _read(
-    archive: zipfile.ZipFile, kind: str, newest: int, rules: dict[str, Rule], optional: Set[str]
-) -> dict[str, NDArray[Any]]:
+    archive: zipfile.ZipFile, kind: str, newest: int, rules: dict[str, Rule], optional: Set[str],
+    remedy: str,
+) -> dict[str, NDArray[Any]]:  # fmt: skip
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
@@ -142,7 +145,7 @@ def _read(
         raise _Damaged(f"field {missing[0]} is missing")
     extra = sorted(members.keys() - rules.keys() - _KIND_RULES.keys())
     if extra:
-        raise _Damaged(f"field {extra[0]!r} is unknown to format {newest}")
+        raise _Damaged(f"field {extra[0]!r} is unknown to format {newest}{remedy}")
     shapes = {
         name: _check_header(archive, members[name], name, rules[name])
         for name in members
