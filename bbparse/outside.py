@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bbparse.renamed import renamed_module
+from bbparse.renamed import renamed_members
 
-__getattr__ = renamed_module(
-    __name__, "bbparse.embeddings", {"Outside": "Embeddings", "outside_from": "embeddings_from"}
+__getattr__ = renamed_members(
+    __name__,
+    {"Outside": "Embeddings", "outside_from": "embeddings_from"},
+    new="bbparse.embeddings",
 )

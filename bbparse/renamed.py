@@ -5,7 +5,6 @@ Each use of an old name gives one warning, of one line, that names the new one.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -15,46 +14,27 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def renamed_members(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make the function `__getattr__` of a module whose members have new names.
+def renamed_members(
+    module: str, names: Mapping[str, str], new: str | None = None
+) -> Callable[[str], Any]:
+    """Make the function `__getattr__` of a module whose members, or which itself, has a new name.
 
     Parameters
     ----------
     module : str
         Name of the module, ``__name__``.
     names : mapping of str to str
-        Old name → new name, which is a member of the module.
+        Old name → new name of members.
+    new : str, optional
+        Name of the module that replaces it; by default it keeps its own.
     """
 
     def get(name: str) -> Any:
-        new = names.get(name)
-        if new is None:
+        target = names.get(name, name if new and not name.startswith("_") else "")
+        members = import_module(new or module)
+        if not target or not hasattr(members, target):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        _warn(f"{module}.{name}", f"{module}.{new}")
-        return getattr(sys.modules[module], new)
-
-    return get
-
-
-def renamed_module(module: str, new: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make the function `__getattr__` of a module under its old name.
-
-    Parameters
-    ----------
-    module : str
-        Name of the old module, ``__name__``.
-    new : str
-        Name of the module that replaces it.
-    names : mapping of str to str
-        Old name → new name, of members that have new names, too.
-    """
-
-    def get(name: str) -> Any:
-        target = names.get(name, name)
-        members = import_module(new)
-        if name.startswith("_") or not hasattr(members, target):
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        _warn(f"{module}.{name}", f"{new}.{target}")
+        _warn(f"{module}.{name}", f"{new or module}.{target}")
         return getattr(members, target)
 
     return get
