@@ -31,16 +31,16 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
 @option("--model", "Model of 'bbparse train-phrases'.", FILE, required=True)
 @options.text
 @option(
-    "--with use", "Models that agree with the grammar: the tagger (tags), the dependency parser"
-    " (arcs).", WITH, "both",
+    "--with use", "Models beside the grammar: the tagger (tags), the dependency parser (arcs), or"
+    " both.", WITH, "both",
 )  # fmt: skip
 @options.output
 @option(
     "--format format_name", "Brackets, drawn trees, JSON lines, or one picture.", FORMATS, "ptb"
 )
 @options.number(
-    "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs that"
-    " the models of --with agree on.", 1,
+    "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs of"
+    " the best one.", 1,
 )  # fmt: skip
 @options.number("time_limit", "For a sentence; the best tree found so far is written then.")
 @options.number("node_limit", "Search nodes for one sentence; 1: no branching.", options.NODE_LIMIT)
@@ -51,9 +51,9 @@ def phrases(
     """Parse running text, CoNLL-U or bracketed trees (.ptb, .mrg) into phrase structure.
 
     The parser reads the words of bracketed trees, and the words of CoNLL-U with XPOS if all have
-    one. The tree is proved to be the best on which the grammar and the models of --with agree. If
-    the grammar has no tree for a sentence, the parser splits it and joins the parts by a phrase X;
-    JSON output has "fallback": true.
+    one. The tree is proved to be the best by the sum of scores of the grammar and the models of
+    --with. If the grammar has no tree for a sentence, the parser splits it and joins the parts by a
+    phrase X; JSON output has "fallback": true.
 
     \b
     Examples:

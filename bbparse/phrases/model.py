@@ -16,15 +16,15 @@ from bbparse.parsing.parser import Parser
 from bbparse.phrases.counts import Table, open_table
 from bbparse.phrases.grammar import Grammar, Pairs
 from bbparse.phrases.parser import PhraseParser, PhraseSettings
-from bbparse.phrases.tagger import TrigramTagger
-from bbparse.phrases.trees import JOIN, SPLIT
+from bbparse.phrases.tagger import PhraseTagger
 from bbparse.phrases.words import Vocabulary
 from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
 KIND = "bbparse.Phrases"
-VERSION = 2
+VERSION = 3
+_ANEW = "it is of an earlier version: train the model anew with 'bbparse train-phrases'"
 LEVELS = ("kinds", "plain", "split")
 
 
@@ -44,8 +44,6 @@ _RULES: dict[str, Rule] = {
     **{name: rule for level in LEVELS for name, rule in _pairs_rules(level).items()},
     "table_keys": ("u", 1, "table_keys"),
     "table_values": (REALS, 1, "table_keys"),
-    "trigram_keys": ("u", 1, "trigram_keys"),
-    "trigram_values": (REALS, 1, "trigram_keys"),
     "dependencies": ("u", 1, None),
     **TAGGER_ARRAYS,
     **TOKENIZER_ARRAYS,
@@ -58,22 +56,16 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
         "entries": parser.vocabulary.entries,
         "symbols": [grammar.symbols for grammar in parser.grammars],
         "n_tags": parser.grammar.n_tags,
-        "marks": [JOIN, SPLIT],
         "settings": asdict(parser.settings),
-        "tagger": {
-            "scale": parser.tagger.scale, "weight": parser.tagger.weight,
-            "margin": parser.tagger.margin,
-        },
-    }  # fmt: skip
+        "margin": parser.tagger.margin,
+    }
     arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header))}
     for name, grammar in zip(LEVELS, parser.grammars):
         for field, array in grammar.pairs._asdict().items():
             arrays[f"{name}_{field}"] = array
-    for name, (slots, values) in (
-        ("table", parser.grammar.table), ("trigram", parser.tagger.trigrams),
-    ):  # fmt: skip
-        order = np.argsort(slots)[np.count_nonzero(slots == 0) :]
-        arrays[f"{name}_keys"], arrays[f"{name}_values"] = slots[order], values[order]
+    slots, values = parser.grammar.table
+    order = np.argsort(slots)[np.count_nonzero(slots == 0) :]
+    arrays["table_keys"], arrays["table_values"] = slots[order], values[order]
     arrays |= tagger_arrays(parser.tagger.tagger)
     if parser.tokenizer is not None:
         arrays |= parser.tokenizer.to_arrays()
@@ -85,28 +77,21 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
 def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
     """Read a model file; `ModelError` if it is missing, damaged, of another kind or newer."""
     optional = {"dependencies", *TAGGER_ARRAYS, *TOKENIZER_ARRAYS}
-    arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
+    arrays = read_archive(path, KIND, VERSION, _RULES, optional, ModelError, f", {_ANEW}")
     where = os.fspath(path)
     try:
         header = json.loads(str(arrays["header"].item()))
         vocabulary = Vocabulary(header["entries"])
-        n_tags, marks = int(header["n_tags"]), header.get("marks", ["+", "~"])
-        separators = str.maketrans(dict(zip(marks, (JOIN, SPLIT), strict=True)))
-        header["symbols"] = [
-            symbols[:n_tags] + [symbol.translate(separators) for symbol in symbols[n_tags:]]
-            for symbols in header["symbols"]
-        ]
+        n_tags = int(header["n_tags"])
         grammars = [
             _grammar(symbols, n_tags, _pairs(name, arrays, symbols, where))
             for name, symbols in zip(LEVELS, header["symbols"], strict=True)
         ]
-        grammars[-1].table = _table("table", arrays)
-        tagger = TrigramTagger(
-            tagger_from(arrays, where), _table("trigram", arrays), grammars[-1], vocabulary,
-            **header["tagger"],
-        )  # fmt: skip
+        grammars[-1].table = _table(arrays)
+        tagger = PhraseTagger(
+            tagger_from(arrays, where), grammars[-1], vocabulary, float(header["margin"])
+        )
         margins = tuple(map(float, header["settings"].pop("margins")))
-        header["settings"].pop("tags", None)  # in files of earlier versions
         settings = PhraseSettings(margins, **header["settings"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{where}: the header is damaged: {error}") from None
@@ -130,11 +115,11 @@ def _grammar(symbols: list[str], n_tags: int, pairs: Pairs) -> Grammar:
     return Grammar(list(symbols), n_tags, pairs, empty_table)
 
 
-def _table(name: str, arrays: dict[str, NDArray[Any]]) -> Table:
-    keys = arrays[f"{name}_keys"].astype(np.uint64)
+def _table(arrays: dict[str, NDArray[Any]]) -> Table:
+    keys = arrays["table_keys"].astype(np.uint64)
     if len(keys) and (keys[0] == 0 or (keys[1:] <= keys[:-1]).any()):
-        raise ValueError(f"{name}_keys are not sorted, expected none twice and none 0")
-    return open_table(keys, arrays[f"{name}_values"].astype(np.float32))
+        raise ValueError("table_keys are not sorted, expected none twice and none 0")
+    return open_table(keys, arrays["table_values"].astype(np.float32))
 
 
 def _pairs(name: str, arrays: dict[str, NDArray[Any]], symbols: list[str], where: str) -> Pairs:

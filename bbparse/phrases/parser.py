@@ -1,4 +1,4 @@
-"""`PhraseParser`: words → phrase structure, alone or in agreement with a tagger and a parser."""
+"""`PhraseParser`: words → phrase structure, by a grammar alone or with a tagger and a parser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.k_best import Combine
 from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.prune import LEFT, RIGHT, dense_rules, divide, prune
-from bbparse.phrases.tagger import TrigramTagger
+from bbparse.phrases.tagger import PhraseTagger
 from bbparse.phrases.trees import (
     ROOT,
     SPLIT,
@@ -67,7 +67,8 @@ class PhraseParse:
     fallback: bool
     #: True if there are k trees, or all of the chart: no fallback, and no limit was hit.
     complete: bool
-    agreement: Agreement | None  #: Agreement of the models, if they had to agree and could.
+    #: Agreement of grammar and dependency parser, if they had to agree and could.
+    agreement: Agreement | None
     #: Head of each word in the best tree, by the head rules of the grammar; 0 for the root.
     heads: list[int] = field(default_factory=list)
 
@@ -80,7 +81,7 @@ class PhraseParser:
     vocabulary : Vocabulary
     grammars : sequence of Grammar
         From the coarsest to the finest: over kinds of categories, over plain ones, over split ones.
-    tagger : TrigramTagger
+    tagger : PhraseTagger
     dependencies : Parser, optional
         Dependency parser, for `arcs` and `both`.
     settings : PhraseSettings, optional
@@ -89,7 +90,7 @@ class PhraseParser:
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: TrigramTagger,
+        self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: PhraseTagger,
         dependencies: Parser | None = None, settings: PhraseSettings | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:  # fmt: skip
@@ -120,10 +121,11 @@ class PhraseParser:
         tags : sequence of str, optional
             Tags of the words; by default those of the tagger.
         use : {"none", "tags", "arcs", "both"}
-            Models that have to agree with the grammar.
+            Models whose scores count beside the grammar's: those of tags in its chart, those of
+            arcs by agreement of the two.
         k : int
             Number of different trees. All but the first are ranked by the score of the grammar
-            alone, with the tags and arcs on which the models agree in the best one.
+            alone, with the tags and arcs of the best one.
         heads : sequence of int, optional
             Heads that trees must have, 0 for the root, if there is such a tree; with `use` none or
             tags.
@@ -172,29 +174,13 @@ class _Sentence:
         self, parser: PhraseParser, words: Sequence[str], tags: Sequence[str] | None, use: str
     ) -> None:
         self.parser, self.words, self.use = parser, list(words), use
-        self.leaves, self.tag_scores = parser.tagger.leaves(words)
-        self.tag_oracle: ChartOracle | None = None
-        symbol_of_tag = parser.grammar.tag_number
-        self.tags = [] if tags is None else list(tags)
-        if tags is None or not symbol_of_tag.keys() >= set(tags):
-            chart = parser.tagger.chart(self.leaves, self.tag_scores)
-            self.tag_oracle = ChartOracle(chart, self.leaves.word)
-            best = np.flatnonzero(self.tag_oracle.best(np.zeros(len(self.leaves.word))).on)
-            predicted_tags = [parser.grammar.symbols[self.leaves.tag[q]] for q in best]
-            self.tags = [
-                a if a in symbol_of_tag else b
-                for a, b in zip(self.tags or predicted_tags, predicted_tags)
-            ]
+        known, symbols = parser.grammar.tag_number, parser.grammar.symbols
+        self.leaves = parser.tagger.leaves(words)
+        self.tags = [symbols[tag] for tag in self.leaves.tag[self.leaves.ptr[:-1]]]
+        if tags is not None:
+            self.tags = [a if a in known else b for a, b in zip(tags, self.tags)]
         if tags is not None or use in ("none", "arcs"):
-            self.tag_oracle = None
-            n = len(self.words)
-            self.leaves = Leaves(
-                np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32),
-                np.array([symbol_of_tag[tag] for tag in self.tags], np.int32),
-                np.array(parser.vocabulary.numbers(words), np.int32),
-                np.arange(n, dtype=np.int32), np.zeros(n),
-            )  # fmt: skip
-            self.tag_scores = np.zeros(n)
+            self.leaves = parser.tagger.leaves_with(words, self.tags)
 
     def parse(
         self, k: int, heads: Sequence[int] | None, time_limit: float | None, node_limit: int | None
@@ -215,17 +201,13 @@ class _Sentence:
             arc_mod = problem.arc_mod if problem is not None else np.empty(0, np.int32)
             group = np.append(self.leaves.word, len(self.words) + arc_mod).astype(np.int32)
             grammar = ChartOracle(chart, group)
-            oracles: list[Oracle] = [grammar]
-            names: list[Any] = [np.arange(len(group))]
-            if self.tag_oracle is not None:
-                oracles.append(self.tag_oracle)
-                names.append(np.arange(n_tags))
-            if problem is not None:
-                weighted = {x: s.arcs * getattr(problem, x) for x in DTYPES if x.endswith("_score")}
-                oracles.append(ProjectiveTrees(problem.changed(**weighted)))
-                names.append(n_tags + np.arange(len(arc_mod)))
             agreement = None
-            if len(oracles) > 1:
+            if problem is None:
+                on = grammar.best(np.zeros(len(group))).on
+            else:
+                weighted = {x: s.arcs * getattr(problem, x) for x in DTYPES if x.endswith("_score")}
+                oracles: list[Oracle] = [grammar, ProjectiveTrees(problem.changed(**weighted))]
+                names: list[Any] = [np.arange(len(group)), n_tags + np.arange(len(arc_mod))]
                 agreement = agree(
                     oracles, names, method=s.method, step=s.step, root_calls=s.root_calls,
                     node_calls=s.node_calls, time_limit=time_limit, node_limit=node_limit,
@@ -233,7 +215,7 @@ class _Sentence:
                 if not agreement.on:
                     continue
                 on = agreement.on[0]
-                grammar = grammar.restrict(on, ~on)
+            grammar = grammar.restrict(on, ~on)
             combine = _structures(self.parser.grammar, chart, step_of, self.leaves)
             best = grammar.k_steps(np.zeros(len(group)), k, combine, deadline)
             phrases = [_derived(self.parser.grammar, chart, step_of, st, self) for _, st in best]
@@ -256,7 +238,7 @@ class _Sentence:
         p, n = self.parser, len(self.words)
         margins = [wider * margin for margin in p.settings.margins]
         leaf = np.full((n, p.grammar.n_tags), -np.inf, np.float32)
-        leaf[self.leaves.word, self.leaves.tag] = self.tag_scores
+        leaf[self.leaves.word, self.leaves.tag] = self.leaves.score
         best, kept, kept_pair = prune(leaf, p.grammars[0].pairs, margins[0])
         for grammar, division, margin in zip(p.grammars[1:], p.divisions, margins[1:]):
             if best == -np.inf:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parser
-from bbparse.phrases.counts import open_table
 from bbparse.phrases.grammar import learn_grammar
 from bbparse.phrases.parser import PhraseParser
-from bbparse.phrases.tagger import TrigramTagger, learn_trigrams
+from bbparse.phrases.tagger import PhraseTagger
 from bbparse.phrases.trees import (
     Phrase,
     PhraseTree,
@@ -101,11 +100,7 @@ def train_phrases(
     grammar = grammars[-1]
     report("learning the tagger")
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
-    tags = [[grammar.tag_number[tag] for tag in tree.tags] for tree in trees]
-    tagger = TrigramTagger(
-        train_tagger(sentences, tagger_settings),
-        open_table(*learn_trigrams(tags, grammar.n_tags)), grammar, vocabulary,
-    )  # fmt: skip
+    tagger = PhraseTagger(train_tagger(sentences, tagger_settings), grammar, vocabulary)
     parser = None
     if config is not None:
         report("learning the dependency parser")

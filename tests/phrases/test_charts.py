@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.agreement import agree
 from bbparse.deadline import Deadline
 from bbparse.phrases.chart import FREE, Chart, build_chart
-from bbparse.phrases.counts import backed_off
 from bbparse.phrases.grammar import HeadChild, Modifier, head_weight, modifier_weight, next_state
 from bbparse.phrases.k_best import KBestStructures
 from bbparse.phrases.oracles import ChartOracle
@@ -32,7 +30,8 @@ def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any
     """The unpruned chart of a sentence with all tags of its words."""
     p = toy.parser()
     g = p.grammar
-    leaves, scores = p.tagger.leaves(words)
+    leaves = p.tagger.leaves(words)
+    leaves, scores = leaves._replace(score=np.zeros(len(leaves.word))), leaves.score
     n = len(words)
     kept = np.ones((n * (n + 1) // 2, len(g.symbols)), bool)
     kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
@@ -279,10 +278,10 @@ def test_structures_are_listed_in_time_however_many_derivations_they_have() -> N
 def _leaf(words: list[str]) -> tuple[Any, Any]:
     """Scores of the tags of words, as pruning takes them, and as leaves."""
     p = toy.parser()
-    leaves, scores = p.tagger.leaves(words)
+    leaves = p.tagger.leaves(words)
     leaf = np.full((len(words), p.grammar.n_tags), -np.inf, np.float32)
-    leaf[leaves.word, leaves.tag] = scores
-    return leaf, leaves._replace(score=scores)
+    leaf[leaves.word, leaves.tag] = leaves.score
+    return leaf, leaves
 
 
 def _best_kept(grammar: Any, leaves: Any, kept: Any, kept_pair: Any) -> float:
@@ -323,42 +322,17 @@ def test_pruning_keeps_the_best_tree_of_each_grammar() -> None:
                 assert value == pytest.approx(float(best), abs=1e-3)
 
 
-def test_tag_sequences_are_scored_by_words_and_triples() -> None:
-    p = toy.parser()
-    words = "Ada saw the fly .".split()
-    leaves, scores = p.tagger.leaves(words)
-    chart = p.tagger.chart(leaves, scores)
-    every = dict((on, v) for v, on in _derivations(chart, len(chart.symbol) - 1))
-    choices = [range(leaves.ptr[i], leaves.ptr[i + 1]) for i in range(len(words))]
-    assert len(every) == np.prod([len(c) for c in choices])
-    border = p.grammar.n_tags
-    from bbparse.phrases.tagger import trigram_contexts
-
-    contexts = np.empty(3, np.uint64)
-    for chosen in product(*choices):
-        total = float(scores[list(chosen)].sum())
-        tags = [border, border, *(int(leaves.tag[q]) for q in chosen), border]
-        for one, two, tag in zip(tags, tags[1:], tags[2:]):
-            trigram_contexts(one, two, contexts)
-            total += p.tagger.weight * backed_off(p.tagger.trigrams, contexts, tag, 1e-4)
-        assert every[frozenset(chosen)] == pytest.approx(total, abs=1e-4)
-
-
 @pytest.mark.parametrize("text", SENTENCES[:2])
-def test_grammar_and_tagger_agree_on_the_best_of_all_pairs(text: str) -> None:
-    words = text.split()
+def test_a_parse_has_the_best_tags_and_tree_together(text: str) -> None:
+    p, words = toy.parser(), text.split()
     chart, leaves, scores = _chart(words, 1.0)
-    tags = toy.parser().tagger.chart(leaves, scores)
-    grammar = ChartOracle(chart, leaves.word)
-    tagger = ChartOracle(tags._replace(weight=0.7 * tags.weight), leaves.word)
-    found = agree([grammar, tagger], [np.arange(grammar.n_coordinates)] * 2)
     trees: dict[frozenset[int], float] = {}
     for value, on in _derivations(chart, len(chart.symbol) - 1):
         trees[on] = max(trees.get(on, -np.inf), value)
-    sequences = {on: v for v, on in _derivations(tags, len(tags.symbol) - 1)}
-    best = max(value + 0.7 * sequences[on] for on, value in trees.items())
-    assert found.status == "optimal"
-    assert found.value == pytest.approx(best)
+    best, on = max((value + scores[list(on)].sum(), sorted(on)) for on, value in trees.items())
+    found = p.parse(words, use="tags")
+    assert found.agreement is None and found.scores[0] == pytest.approx(best)
+    assert found.trees[0].tags == [p.grammar.symbols[leaves.tag[q]] for q in on]
 
 
 def test_arcs_that_are_forbidden_are_in_no_tree() -> None:
