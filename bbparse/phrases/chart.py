@@ -45,6 +45,7 @@ class Leaves(NamedTuple):
     number: Ints  # number of the form in the vocabulary
     coordinate: Ints  # coordinate of the tag, or FREE
     score: NDArray[np.float64]  # score of the tag at this word
+    join: NDArray[np.float64]  # [n, J]: score of each join of a word with the next
 
 
 class Chart(NamedTuple):
@@ -154,7 +155,7 @@ def _weigh(model, side, pair, state, q, label, q_mod):
 
     The model is the grammar, the weight of words, the leaves, the cache and room for contexts.
     """
-    (forms, _, pairs, possible, table), lexical, leaves, keys, values, scratch = model
+    (forms, _, pairs, possible, table, _), lexical, leaves, keys, values, scratch = model
     far = 0 if state == 0 or state == STATES - 1 else 1
     if label < 0:
         plain = np.float64(pairs.stop[side, far, pair])
@@ -184,7 +185,8 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
     """Build the chart of a sentence from the items that `bbparse.phrases.prune.prune` retained.
 
     The grammar has forms, kind and pairs of `bbparse.phrases.grammar.Grammar`, its dense rules
-    float32[S, 2, 2, X] (`bbparse.phrases.prune.dense_rules`), and its table. ``arcs`` int32[n + 1,
+    float32[S, 2, 2, X] (`bbparse.phrases.prune.dense_rules`), its table, and the numbers of joins
+    (`bbparse.phrases.tagger.PhraseTagger`). ``arcs`` int32[n + 1,
     n] are coordinates of arcs from head (0: the root) to modifier, or FREE or FORBIDDEN.
     ``lexical``, 0 to 1, is the weight of the grammar with words; the one without them has the rest.
     With 0 words do not count, and q is 0 for all. There is ``room`` for so many steps.
@@ -193,7 +195,7 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
     and phrases, RIGHT and LEFT for others, int8[I]; and True if there are more steps than room, so
     that the chart is useless.
     """
-    (forms, kind, pairs, possible, table), (kept, kept_pair) = grammar, retained
+    (forms, kind, pairs, possible, table, joins), (kept, kept_pair) = grammar, retained
     n = leaves.ptr.shape[0] - 1
     n_cells, n_leaves = n * (n + 1) // 2, leaves.word.shape[0]
     n_pairs, n_symbols = pairs.score.shape[0], pairs.root.shape[0]
@@ -244,6 +246,8 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
                             weight = bases.extra[b] + _weigh(
                                 model, side, x, bases.state[b], q, label, q_mod
                             )
+                            join = joins[side, forms.plain[pairs.parent[x]], forms.plain[label]]
+                            weight += leaves.join[k - 1, join]
                             state = next_state(bases.state[b], kind[label]) if lexical > 0 else 1
                             key = x * STATES + state
                             if side == 1:

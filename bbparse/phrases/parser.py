@@ -22,7 +22,7 @@ from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.k_best import Combine
 from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.prune import LEFT, RIGHT, dense_rules, divide, prune
-from bbparse.phrases.tagger import PhraseTagger
+from bbparse.phrases.tagger import PhraseTagger, with_tags
 from bbparse.phrases.trees import (
     ROOT,
     SPLIT,
@@ -50,7 +50,7 @@ class PhraseSettings:
     margins: tuple[float, ...] = (9.0, 8.0, 6.0)
     #: Weight of the grammar with words in the score, above 0 to 1; the split one has the rest.
     lexical: float = 1.0
-    arcs: float = 0.1  #: Weight of the scores of the dependency parser, relative to the grammar.
+    arcs: float = 1.0  #: Weight of the scores of the dependency parser, relative to the grammar.
     method: str = "paper"
     step: float = 0.5
     root_calls: int = 50
@@ -180,7 +180,7 @@ class _Sentence:
         if tags is not None:
             self.tags = [a if a in known else b for a, b in zip(tags, self.tags)]
         if tags is not None or use in ("none", "arcs"):
-            self.leaves = parser.tagger.leaves_with(words, self.tags)
+            self.leaves = with_tags(self.leaves, np.array([known[t] for t in self.tags], np.int32))
 
     def parse(
         self, k: int, heads: Sequence[int] | None, time_limit: float | None, node_limit: int | None
@@ -259,8 +259,8 @@ class _Sentence:
         g, room = p.grammar, 1000 + 16 * int(np.count_nonzero(kept_pair))  # most have fewer steps
         while True:
             chart, step_of, full = build_chart(
-                self.leaves, (g.forms, g.kind, g.pairs, p.rules, g.table), (kept, kept_pair), arcs,
-                p.settings.lexical, room,
+                self.leaves, (g.forms, g.kind, g.pairs, p.rules, g.table, p.tagger.joins),
+                (kept, kept_pair), arcs, p.settings.lexical, room,
             )  # fmt: skip
             if not full:
                 return (chart, step_of) if len(chart.symbol) > 1 else None

@@ -1,60 +1,85 @@
-"""Possible tags of words, with the scores of the tagger of `bbparse.tagging`."""
+"""What the network of a tagger says of a sentence: tags of its words, and how words are joined.
+
+The tagger (`bbparse.tagging`) is trained with joins (`bbparse.phrases.trees.joins`) in the place of
+FEATS: each step of a chart that adds a modifier joins two neighbours, and each two neighbours are
+joined by one step. So the log probabilities of joins are scores of the steps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Floats, Ints
+from bbparse.arrays import Ints
 from bbparse.phrases.chart import Leaves
 from bbparse.phrases.grammar import Grammar
+from bbparse.phrases.trees import join_label
 from bbparse.phrases.words import Vocabulary
 from bbparse.tagging import Tagger
-from bbparse.tagging.tagger import TAGS
+from bbparse.tagging.tagger import FEATS, TAGS
 
 #: Maximum number of tags of a word.
 MAX_TAGS = 4
+#: Weight of the log probabilities of joins, and the least one.
+JOINS, LEAST = 2.0, -9.0
 
 
 class PhraseTagger:
-    """The best tags of words, of those that a grammar has; these are XPOS of the tagger.
+    """The best tags of words, of those that a grammar has, and scores of joins.
 
-    Tags whose score is lower than the best of the word by more than ``margin`` are left out.
+    Tags are XPOS of the tagger. Those whose score is lower than the best of the word by more than
+    ``margin`` are left out. ``joins``, int32[2, S, S], has the numbers of the joins of a phrase
+    and a modifier, by side and plain symbols; they index `Leaves.join`.
     """
 
     def __init__(
         self, tagger: Tagger, grammar: Grammar, vocabulary: Vocabulary, margin: float = 4.0
     ) -> None:
         self.tagger, self.vocabulary, self.margin = tagger, vocabulary, margin
-        self.tag_number = grammar.tag_number
         xpos = [label.partition("\t")[2] for label in tagger.tags]
-        self._tag = np.array([self.tag_number.get(tag, -1) for tag in xpos], np.int32)
+        self._tag = np.array([grammar.tag_number.get(tag, -1) for tag in xpos], np.int32)
+        self.joins = _numbers(grammar, tagger.feats)
 
     def leaves(self, words: Sequence[str]) -> Leaves:
-        """Return the words with their possible tags, the best first."""
-        every = self.tagger.scores([words])[0][TAGS].astype(np.float64)
+        """Return the words with their possible tags, the best first, and their joins."""
+        scores = self.tagger.scores([words])[0]
+        every = scores[TAGS].astype(np.float64)
         labels = np.argsort(-every, axis=1, kind="stable")[:, :MAX_TAGS]
-        scores = np.take_along_axis(every, labels, axis=1)
-        keep = scores >= scores[:, :1] - self.margin
+        best = np.take_along_axis(every, labels, axis=1)
+        keep = best >= best[:, :1] - self.margin
         in_grammar = self._tag[labels] >= 0
         keep = np.where((keep & in_grammar).any(1, keepdims=True), keep & in_grammar, keep)
-        return self._leaves(
-            words, np.nonzero(keep)[0], np.maximum(self._tag[labels[keep]], 0), scores[keep]
-        )
-
-    def leaves_with(self, words: Sequence[str], tags: Sequence[str]) -> Leaves:
-        """Return the words with known tags, whose scores are 0."""
-        numbers = np.array([self.tag_number[tag] for tag in tags], np.int32)
-        return self._leaves(words, np.arange(len(words)), numbers, np.zeros(len(words)))
-
-    def _leaves(
-        self, words: Sequence[str], word: NDArray[np.int64], tag: Ints, score: Floats
-    ) -> Leaves:
-        """Return leaves of the words with these indices."""
+        word, _ = np.nonzero(keep)
+        joins = scores[FEATS].astype(np.float64)
+        joins -= np.logaddexp.reduce(joins, axis=1, keepdims=True)
+        unseen = np.full((len(joins), 1), LEAST)
         return Leaves(
             np.searchsorted(word, np.arange(len(words) + 1)).astype(np.int32),
-            word.astype(np.int32), tag, np.array(self.vocabulary.numbers(words), np.int32)[word],
-            np.arange(len(word), dtype=np.int32), score,
+            word.astype(np.int32), np.maximum(self._tag[labels[keep]], 0),
+            np.array(self.vocabulary.numbers(words), np.int32)[word],
+            np.arange(len(word), dtype=np.int32), best[keep],
+            JOINS * np.hstack((np.maximum(joins, LEAST), unseen)),
         )  # fmt: skip
+
+
+def with_tags(leaves: Leaves, tags: Ints) -> Leaves:
+    """Return the same words with one tag each, whose scores are 0."""
+    n, first = len(tags), leaves.ptr[:-1]
+    each = np.arange(n + 1, dtype=np.int32)
+    return Leaves(
+        each, each[:-1], tags, leaves.number[first], each[:-1], np.zeros(n), leaves.join
+    )
+
+
+def _numbers(grammar: Grammar, labels: Sequence[str]) -> Ints:
+    """Return the number of each join that is among the labels; of others, that after the last."""
+    number = {label: i for i, label in enumerate(labels)}
+    plain = np.unique(grammar.forms.plain).tolist()
+    joins = np.full((2, len(grammar.symbols), len(grammar.symbols)), len(labels), np.int32)
+    for side in range(2):
+        for p in plain:
+            for m in plain:
+                label = join_label(side, grammar.symbols[p], grammar.symbols[m])
+                joins[side, p, m] = number.get(label, len(labels))
+    return joins

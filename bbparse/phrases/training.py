@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parser
@@ -14,6 +16,7 @@ from bbparse.phrases.trees import (
     PhraseTree,
     clean,
     default_rules,
+    joins,
     merge,
     read_trees,
     sentence_of,
@@ -24,6 +27,9 @@ from bbparse.phrases.words import Vocabulary
 from bbparse.tagging import TaggerSettings, train_tagger
 from bbparse.text import train_tokenizer
 from bbparse.treebank import Sentence, read_conllu
+
+#: Joins that occur less often are not learned.
+COMMON = 5
 
 
 def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
@@ -100,7 +106,9 @@ def train_phrases(
     grammar = grammars[-1]
     report("learning the tagger")
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
-    tagger = PhraseTagger(train_tagger(sentences, tagger_settings), grammar, vocabulary)
+    tagger = PhraseTagger(
+        train_tagger(_with_joins(sentences, phrases), tagger_settings), grammar, vocabulary
+    )
     parser = None
     if config is not None:
         report("learning the dependency parser")
@@ -111,6 +119,16 @@ def train_phrases(
             config,
         )
     return PhraseParser(vocabulary, grammars, tagger, parser, tokenizer=train_tokenizer(sentences))
+
+
+def _with_joins(sentences: Sequence[Sentence], phrases: Sequence[Phrase]) -> list[Sentence]:
+    """Return the sentences with the common joins of their words as FEATS; ``_`` for others."""
+    labels = [joins(phrase) for phrase in phrases]
+    count = Counter(label for row in labels for label in row)
+    return [
+        replace(sentence, feats=[label if count[label] >= COMMON else "_" for label in row])
+        for sentence, row in zip(sentences, labels)
+    ]
 
 
 def _sentence(tree: PhraseTree, phrase: Phrase) -> Sentence:

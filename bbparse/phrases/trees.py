@@ -328,6 +328,33 @@ def split(phrase: Phrase, parent: str = "") -> None:
     phrase.label += f"{SPLIT}{mark}^{parent}"
 
 
+def join_label(side: int, phrase: str, modifier: str) -> str:
+    """Return the label of a join: a phrase takes a modifier on a side (0: left) of its head."""
+    return f"{'<>'[side]}{phrase}{SPLIT}{modifier}"
+
+
+def joins(phrase: Phrase) -> list[str]:
+    """Return how each word is joined with the next one, in the smallest phrase that has both.
+
+    One of the two ends or begins the modifier that is joined there. The last word has ``_``.
+    """
+    labels: dict[int, str] = {}
+
+    def walk(phrase: Phrase) -> int:
+        """Label the joins in a phrase, and return its last word."""
+        if phrase.head is None:
+            return phrase.word
+        parts = phrase.left[::-1] + [phrase.head] + phrase.right
+        last = walk(parts[0])
+        for i, part in enumerate(parts[1:], start=1):
+            side, modifier = (0, parts[i - 1]) if i <= len(phrase.left) else (1, part)
+            labels[last] = join_label(side, phrase.label, modifier.label)
+            last = walk(part)
+        return last
+
+    return [labels.get(i, "_") for i in range(walk(phrase) + 1)]
+
+
 def merged(label: str, rules: HeadRules) -> str:
     """Return the kind of a category: of the outermost one if categories are joined."""
     return rules.kinds.get(label.split(JOIN)[0], rules.other_kind)

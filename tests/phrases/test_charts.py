@@ -37,8 +37,8 @@ def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any
     kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
     free = np.full((n + 1, n), FREE, np.int32) if arcs is None else arcs
     chart, _, full = build_chart(
-        leaves, (g.forms, g.kind, g.pairs, dense_rules(g.pairs), g.table), (kept, kept_pair), free,
-        lexical, 1 << 17,
+        leaves, (g.forms, g.kind, g.pairs, dense_rules(g.pairs), g.table, p.tagger.joins),
+        (kept, kept_pair), free, lexical, 1 << 17,
     )  # fmt: skip
     assert not full
     return chart, leaves, scores
@@ -60,7 +60,7 @@ def _derivations(chart: Any, item: int) -> list[tuple[float, frozenset[int]]]:
 
 def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  # noqa: C901 – all trees, by recursion
     """The best tree of each choice of tags, by the grammar alone and without a chart."""
-    g = toy.parser().grammar
+    g, joins = toy.parser().grammar, toy.parser().tagger.joins
     scratch = np.empty(7, np.uint64)
     pairs = list(zip(g.pairs.parent.tolist(), g.pairs.head.tolist()))
     rules = dense_rules(g.pairs)
@@ -113,6 +113,8 @@ def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  #
                 for symbol, own, score, tags in phrases(*span):
                     if rules[symbol, side, 1, x] > -np.inf:
                         weight = score + weigh(side, x, state, q, symbol, own)
+                        join = joins[side, g.forms.plain[pairs[x][0]], g.forms.plain[symbol]]
+                        weight += leaves.join[(span[0] if side == 1 else span[1]) - 1, join]
                         after = int(next_state(state, g.kind[symbol]))
                         rest = (span[1], j) if side == 1 else (i, span[0])
                         found += [(weight + v, tags | t) for v, t in go(after, *rest)]
@@ -281,7 +283,7 @@ def _leaf(words: list[str]) -> tuple[Any, Any]:
     leaves = p.tagger.leaves(words)
     leaf = np.full((len(words), p.grammar.n_tags), -np.inf, np.float32)
     leaf[leaves.word, leaves.tag] = leaves.score
-    return leaf, leaves
+    return leaf, leaves._replace(join=np.zeros_like(leaves.join))
 
 
 def _best_kept(grammar: Any, leaves: Any, kept: Any, kept_pair: Any) -> float:
@@ -289,7 +291,10 @@ def _best_kept(grammar: Any, leaves: Any, kept: Any, kept_pair: Any) -> float:
     n = len(leaves.ptr) - 1
     chart, _, _ = build_chart(
         leaves,
-        (grammar.forms, grammar.kind, grammar.pairs, dense_rules(grammar.pairs), grammar.table),
+        (
+            grammar.forms, grammar.kind, grammar.pairs, dense_rules(grammar.pairs), grammar.table,
+            np.zeros((2, *[len(grammar.symbols)] * 2), np.int32),
+        ),
         (kept, kept_pair), np.full((n + 1, n), FREE, np.int32), 0.0, 1 << 17,
     )  # fmt: skip
     return ChartOracle(chart, leaves.word).best(np.zeros(len(leaves.word))).value

@@ -16,6 +16,8 @@ from bbparse.phrases.trees import (
     clean,
     default_rules,
     from_phrase,
+    join_label,
+    joins,
     read_trees,
     read_trees_text,
     split,
@@ -127,6 +129,13 @@ def test_heads_are_those_of_the_rules() -> None:
     phrase = to_phrase(tree, default_rules())
     #        the dog in Rome may run and jump .
     assert phrase.heads() == [2, 5, 2, 3, 0, 5, 6, 6, 5]
+
+
+def test_neighbours_are_joined_in_the_smallest_phrase_with_both() -> None:
+    tree = _tree("(S (NP (DT the) (NN dog)) (VP (VBZ saw) (NP (NNP Kim))) (. .))")
+    expected = ((0, "NP", "DT"), (0, "S", "NP"), (1, "VP", "NP"), (1, "S", "."))
+    found = joins(to_phrase(tree, default_rules()))
+    assert found == [*(join_label(*join) for join in expected), "_"]
 
 
 def test_trees_survive_their_phrases() -> None:
