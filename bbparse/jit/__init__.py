@@ -2,10 +2,10 @@
 
 The code of a kernel includes the kernels that it calls and the constants that they read.
 :mod:`bbparse.jit.cache` stores compiled code on disk for as long as none of these changes, in
-whatever package they are. :mod:`bbparse.jit.linking` compiles kernels that call kernels faster,
-:mod:`bbparse.jit.lowering` into less code; :mod:`bbparse.parsing.compiling` lets another process
-compile, too; :mod:`bbparse.jit.stack` makes room for the deep calls of a compiler;
-:mod:`bbparse.jit.signals` keeps signals from being lost during compilation.
+whatever package they are. :mod:`bbparse.jit.linking` compiles kernels that call kernels faster;
+:mod:`bbparse.parsing.compiling` lets another process compile, too; :mod:`bbparse.jit.stack` makes
+room for the deep calls of a compiler; :mod:`bbparse.jit.signals` keeps signals from being lost
+during compilation.
 """
 
 from __future__ import annotations

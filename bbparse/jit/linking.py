@@ -6,9 +6,7 @@ optimised and generated again for each kernel above it, although it needs none o
 kernel calls stays much as numba's front end left it (a *part*), until a kernel that Python calls (a
 *whole*) includes all its parts and is optimised once. The same applies to numba's own functions
 that kernels call. Types that operators return are cached: numba tries some dozen candidates for
-each subscript and each sum in the text, and the answer depends on the types alone. Finally,
-repeated work of numba is done once or not at all (`lean`), while a kernel is compiled, under
-numba's lock; all other functions are compiled as always.
+each subscript and each sum in the text, and the answer depends on the types alone.
 
 numba has an interface for compilers made from its passes, but the passes see internals that may
 change. The versions that this was tested with are in ``_TRIED``. With others, or if something has
@@ -19,147 +17,21 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
-from numba.core import errors, event, ir, ssa, transforms, types
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.cpu import CPUContext
-from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.types.containers import Tuple, UniTuple
 from numba.core.types.misc import unliteral
 from numba.core.typing.context import Context
 
-from bbparse.jit.lowering import LowerPart, LowerWhole
-
-_run_whole = PostProcessor.run
-_Names = dict[int, tuple[Any, set[str]]]
-
-
-def _run_lazily(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-    """Run what follows a pass; live variables are computed only for functions that are resumed."""
-    if self.func_ir.is_generator:
-        _run_whole(self, emit_dels, extend_lifetimes)
-        return
-    self.func_ir.blocks = transforms.canonicalize_cfg(self.func_ir.blocks)
-    self.func_ir.variable_lifetime = VariableLifetime(self.func_ir.blocks)
-    self.func_ir.generator_info = None
-    if emit_dels:
-        self._insert_var_dels(extend_lifetimes=extend_lifetimes)
-
-
-def _variables(_: Any, value: Any) -> list[Any]:
-    """Return the variables of an instruction, by the exact types of its fields."""
-    variables = []
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        value_type = type(item)
-        if value_type is ir.Var:
-            variables.append(item)
-        elif value_type is dict:
-            waiting.extend(reversed(item.values()))
-        elif value_type is list or value_type is tuple:
-            waiting.extend(reversed(item))
-        elif isinstance(item, ir.Inst):
-            variables.extend(item.list_vars())
-    return variables
-
-
-def _rewrite_where_named(names: _Names, blocks: Any, states: Any, handler: Any) -> Any:
-    """Rewrite a variable to single assignment, only in blocks that name it."""
-    rewritten = {}
-    for label, block in blocks.items():
-        if id(block) not in names:
-            named = {var.name for stmt in block.body for var in stmt.list_vars()}
-            names[id(block)] = block, named
-        named = names[id(block)][1]
-        if states["varname"] in named:
-            new = ir.Block(scope=block.scope, loc=block.loc)
-            states["label"], states["block"] = label, block
-            for stmt in block.body:
-                assigns = isinstance(stmt, ir.Assign)
-                new.body.append((handler.on_assign if assigns else handler.on_other)(states, stmt))
-            names[id(new)] = new, named  # new names are never looked up
-            block = new
-        rewritten[label] = block
-    return rewritten
-
-
-_run_ssa = ssa._run_ssa
-
-
-def _run_ssa_with_names(blocks: Any) -> Any:
-    names: _Names = {}
-
-    def rewrite(*arguments: Any) -> Any:
-        return _rewrite_where_named(names, *arguments)
-
-    with _changed([(ssa, "_run_block_rewrite", rewrite)]):
-        return _run_ssa(blocks)
-
-
-def _start_event(kind: str, data: Any = None) -> None:
-    if event._registered[kind]:
-        event.broadcast(event.Event(kind, event.EventStatus.START, data))
-
-
-def _end_event(kind: str, data: Any = None, exc_details: Any = None) -> None:
-    if event._registered[kind]:
-        event.broadcast(event.Event(kind, event.EventStatus.END, data, exc_details))
-
-
-def _none(*_: Any) -> None:
-    """Make nothing: there are no callers in C."""
-
-
-def _plain(self: Any, text: str, *_: Any) -> str:
-    """Return the text without colours: most errors only reject types, and are never shown."""
-    return text
-
-
-_CHANGES = [
-    (PostProcessor, "run", _run_lazily),
-    (ir.Inst, "_rec_list_vars", _variables),
-    (ssa, "_run_ssa", _run_ssa_with_names),
-    (event, "start_event", _start_event),
-    (event, "end_event", _end_event),
-    (CPUContext, "create_cfunc_wrapper", _none),
-]
-if hasattr(errors, "HighlightColorScheme"):  # colours are installed
-    _CHANGES.append((errors.HighlightColorScheme, "_markup", _plain))
-for _place, _name, _new in _CHANGES:  # fails early if another numba lacks one
-    getattr(_place, _name)
-
-
-@contextmanager
-def _changed(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    before = [(place, name, getattr(place, name)) for place, name, _ in changes]
-    try:
-        for place, name, new in changes:
-            setattr(place, name, new)
-        yield
-    finally:
-        for place, name, old in before:
-            setattr(place, name, old)
-
-
-@contextmanager
-def lean() -> Iterator[None]:
-    """Let numba do less work for everything that is compiled in this context."""
-    if PostProcessor.run is _run_lazily:  # for a kernel within a kernel
-        yield
-    else:
-        with _changed(_CHANGES):
-            yield
-
+from bbparse.jit.lowering import Lower
 
 _TRIED = ((0, 63), (0, 68))
 # Functions for which it makes no difference whether a number is constant: numba would compile them
@@ -327,7 +199,6 @@ class _Compiler(CompilerBase):
     """Compiler of numba with cached types, and a pass before the code is generated."""
 
     extra: type[FunctionPass]
-    lowering: type[FunctionPass]
 
     def __init__(self, typingctx: Any, *args: Any) -> None:
         super().__init__(_caching(typingctx), *args)
@@ -335,7 +206,7 @@ class _Compiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         names = [getattr(step, "__name__", "") for step, _ in manager.passes]
-        manager.passes[names.index("NativeLowering")] = self.lowering, self.lowering._name
+        manager.passes[names.index("NativeLowering")] = Lower, Lower._name
         manager.passes.insert(names.index("IRLegalization"), (self.extra, self.extra._name))
         manager.finalize()
         return [manager]
@@ -346,8 +217,7 @@ class _Compiler(CompilerBase):
         library_class = codegen._library_class
         codegen._library_class = _PartLibrary
         try:
-            with lean():
-                return super().compile_extra(func)
+            return super().compile_extra(func)
         finally:
             codegen._library_class = library_class
 
@@ -355,13 +225,13 @@ class _Compiler(CompilerBase):
 class WholeCompiler(_Compiler):
     """Compiler of kernels for Python."""
 
-    extra, lowering = _AsWhole, LowerWhole
+    extra = _AsWhole
 
 
 class PartCompiler(_Compiler):
     """Compiler of kernels for kernels."""
 
-    extra, lowering = _AsPart, LowerPart
+    extra = _AsPart
 
 
 def kernel_type(part: Any) -> Any:
