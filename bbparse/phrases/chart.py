@@ -37,13 +37,12 @@ FREE, FORBIDDEN = -1, -2
 
 
 class Leaves(NamedTuple):
-    """The words of a sentence with their tags; q indexes (word, tag) pairs."""
+    """The words of a sentence with their tags; q, the coordinate of a tag, indexes the pairs."""
 
     ptr: Ints  # the pairs of word i are ptr[i]:ptr[i+1]
     word: Ints  # index of the word
     tag: Ints
     number: Ints  # number of the form in the vocabulary
-    coordinate: Ints  # coordinate of the tag, or FREE
     score: NDArray[np.float64]  # score of the tag at this word
     join: NDArray[np.float64]  # [n, J]: score of each join of a word with the next
 
@@ -271,9 +270,8 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
                 for q in range(leaves.ptr[i], leaves.ptr[i + 1]):
                     if kept[c, leaves.tag[q]]:
                         _offer(
-                            steps, leaves.tag[q], q if lexical > 0 else 0, 0, 0, leaves.score[q],
-                            leaves.coordinate[q],
-                        )  # fmt: skip
+                            steps, leaves.tag[q], q if lexical > 0 else 0, 0, 0, leaves.score[q], q
+                        )
             first[c] = n_items
             n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
             words_end = n_items if width == 1 else first[c]

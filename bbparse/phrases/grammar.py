@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,6 +173,10 @@ def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
             at += 1
 
 
+def _no_table() -> Table:
+    return open_table(np.empty(0, np.uint64), np.empty(0, np.float32))
+
+
 @dataclass
 class Grammar:
     """Symbols and probabilities of a grammar.
@@ -184,7 +188,7 @@ class Grammar:
     symbols: list[str]  #: Tags first, then categories.
     n_tags: int
     pairs: Pairs
-    table: Table  #: Probabilities with words.
+    table: Table = field(default_factory=_no_table)  #: Probabilities with words, if any.
 
     def __post_init__(self) -> None:
         # a tag and a category may have the same name
@@ -212,7 +216,6 @@ def _kind(symbol: str) -> int:
     return VERBAL if not _VERBAL.isdisjoint(symbol.split(JOIN)) else OTHER
 
 
-_NO_TABLE = (np.empty(0, np.uint64), np.empty(0, np.float32))
 _NO_PAIRS = Pairs(*(np.empty(0, np.int32),) * 9)  # type: ignore[arg-type]
 
 
@@ -231,7 +234,7 @@ def learn_grammar(
     symbols = sorted(tags) + sorted(split | plain | base)
     tag_of = {tag: i for i, tag in enumerate(sorted(tags))}
     category_of = {label: i for i, label in enumerate(symbols) if i >= len(tags)}
-    grammar = Grammar(symbols, len(tags), _NO_PAIRS, open_table(*_NO_TABLE))
+    grammar = Grammar(symbols, len(tags), _NO_PAIRS)
 
     def symbol(phrase: Phrase) -> int:
         return tag_of[phrase.label] if phrase.head is None else category_of[phrase.label]

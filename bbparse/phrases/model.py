@@ -84,7 +84,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         vocabulary = Vocabulary(header["entries"])
         n_tags = int(header["n_tags"])
         grammars = [
-            _grammar(symbols, n_tags, _pairs(name, arrays, symbols, where))
+            Grammar(list(symbols), n_tags, _pairs(name, arrays, symbols, where))
             for name, symbols in zip(LEVELS, header["symbols"], strict=True)
         ]
         grammars[-1].table = _table(arrays)
@@ -108,11 +108,6 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         return PhraseParser(vocabulary, grammars, tagger, dependencies, settings, tokenizer)
     except KeyError as error:
         raise ModelError(f"{where}: its grammars do not fit each other: {error}") from None
-
-
-def _grammar(symbols: list[str], n_tags: int, pairs: Pairs) -> Grammar:
-    empty_table = open_table(np.empty(0, np.uint64), np.empty(0, np.float32))
-    return Grammar(list(symbols), n_tags, pairs, empty_table)
 
 
 def _table(arrays: dict[str, NDArray[Any]]) -> Table:

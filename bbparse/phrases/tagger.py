@@ -57,19 +57,16 @@ class PhraseTagger:
         return Leaves(
             np.searchsorted(word, np.arange(len(words) + 1)).astype(np.int32),
             word.astype(np.int32), np.maximum(self._tag[labels[keep]], 0),
-            np.array(self.vocabulary.numbers(words), np.int32)[word],
-            np.arange(len(word), dtype=np.int32), best[keep],
+            np.array(self.vocabulary.numbers(words), np.int32)[word], best[keep],
             JOINS * np.hstack((np.maximum(joins, LEAST), unseen)),
         )  # fmt: skip
 
 
 def with_tags(leaves: Leaves, tags: Ints) -> Leaves:
     """Return the same words with one tag each, whose scores are 0."""
-    n, first = len(tags), leaves.ptr[:-1]
-    each = np.arange(n + 1, dtype=np.int32)
-    return Leaves(
-        each, each[:-1], tags, leaves.number[first], each[:-1], np.zeros(n), leaves.join
-    )
+    each = np.arange(len(tags) + 1, dtype=np.int32)
+    number = leaves.number[leaves.ptr[:-1]]
+    return Leaves(each, each[:-1], tags, number, np.zeros(len(tags)), leaves.join)
 
 
 def _numbers(grammar: Grammar, labels: Sequence[str]) -> Ints:
