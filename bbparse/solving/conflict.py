@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from bbparse.deadline import Deadline
 from bbparse.errors import ProblemError
 from bbparse.options import Range, check_number, check_options, check_type
 from bbparse.problem import Problem
-from bbparse.problem.parts import take_sets
+from bbparse.problem.parts import set_fields, set_rows
 from bbparse.solving.trees import Options, find_trees
 
 #: Maximum number of search nodes of all feasibility tests together, and of a single test.
@@ -22,8 +23,7 @@ _ONE_SEARCH = 1000
 _MOST_NAMED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(NamedTuple):
     """A constraint that can be removed from a problem.
 
     ``kind`` is "head" (states of a word's arcs that leave it at most one head), "arc" (other
@@ -32,7 +32,7 @@ class Constraint:
 
     kind: str
     arcs: tuple[int, ...] = ()
-    index: int = -1
+    place: int = -1  # of a factor or count factor
 
 
 #: Order of removal: constraints that are tried first are removed first. Flags are last, as every
@@ -82,7 +82,7 @@ def explain_infeasible(
     if lost:
         return [f"no candidate arcs lead from the root to {listed('word', lost)}"]
     conflict = find_conflict(problem, time_limit, node_limit)
-    conflict.sort(key=lambda c: (_TELLING.index(c.kind), c.arcs, c.index))
+    conflict.sort(key=lambda c: (_TELLING.index(c.kind), c.arcs, c.place))
     return [_describe(problem, constraint) for constraint in conflict]
 
 
@@ -151,24 +151,21 @@ def constraints_of(problem: Problem) -> list[Constraint]:
     found: list[Constraint] = []
     for m in range(1, p.n_words + 1):
         into = np.flatnonzero(p.arc_mod == m)
-        held = into[p.arc_state[into] != 0]
-        allowed = into[p.arc_state[into] != -1]
-        if (p.arc_state[into] == 1).any() or (
-            len(held) and len(np.unique(p.arc_head[allowed])) <= 1
-        ):
+        heads, state = p.arc_head[into], p.arc_state[into]
+        held = into[state != 0]
+        if (state == 1).any() or (len(held) and len(np.unique(heads[state != -1])) <= 1):
             found.append(Constraint("head", tuple(held.tolist())))
             continue
         for head in np.unique(p.arc_head[held]):
             pair = held[p.arc_head[held] == head]
-            if len(pair) == np.count_nonzero(p.arc_head[into] == head):
-                found.append(Constraint("arc", tuple(pair.tolist())))
-            else:
-                found.extend(Constraint("arc", (int(a),)) for a in pair)
+            is_whole = len(pair) == np.count_nonzero(heads == head)
+            groups = pair[np.newaxis] if is_whole else pair[:, np.newaxis]
+            found += [Constraint("arc", tuple(arcs)) for arcs in groups.tolist()]
     for f in np.flatnonzero(p.factor_score == -np.inf).tolist():
-        found.append(Constraint("factor", index=f))
+        found.append(Constraint("factor", place=f))
     for c in range(len(p.count_ptr) - 1):
         if (p.counts.table(c) == -np.inf).any():
-            found.append(Constraint("count", index=c))
+            found.append(Constraint("count", place=c))
     if p.single_root:
         found.append(Constraint("root"))
     if p.projective:
@@ -179,60 +176,50 @@ def constraints_of(problem: Problem) -> list[Constraint]:
 def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
     """Return the problem with only the constraints ``kept``, and without scores."""
     p = problem
+    held = [arc for constraint in kept for arc in constraint.arcs]
     state = np.zeros_like(p.arc_state)
-    for constraint in kept:
-        held = list(constraint.arcs)
-        state[held] = p.arc_state[held]
+    state[held] = p.arc_state[held]
+    never = {}
+    for kind in ("factor", "count"):
+        rows, chosen = set_rows(p, kind), [c.place for c in kept if c.kind == kind]
+        never[kind] = [
+            (arcs, [-np.inf if score == -np.inf else 0.0 for score in scores])
+            for arcs, scores in (rows[i] for i in sorted(chosen))
+        ]
     kinds = {constraint.kind for constraint in kept}
-    factors = np.zeros(len(p.factor_score), dtype=np.bool_)
-    factors[[c.index for c in kept if c.kind == "factor"]] = True
-    counts = np.zeros(len(p.count_ptr) - 1, dtype=np.bool_)
-    counts[[c.index for c in kept if c.kind == "count"]] = True
-    factor_ptr, factor_arcs = take_sets(p.factor_ptr, p.factor_arcs, factors)
-    count_ptr, count_arcs = take_sets(p.count_ptr, p.count_arcs, counts)
-    count_score_ptr, scores = take_sets(p.count_score_ptr, p.count_score, counts)
     return Problem.trusted(
-        p.n_words, p.arc_head, p.arc_mod, np.zeros_like(p.arc_score),
-        arc_label=p.arc_label, arc_state=state,
-        factor_ptr=factor_ptr, factor_arcs=factor_arcs,
-        factor_score=np.full(factors.sum(), -np.inf),
-        count_ptr=count_ptr, count_arcs=count_arcs, count_score_ptr=count_score_ptr,
-        count_score=np.where(scores == -np.inf, -np.inf, 0.0),
+        p.n_words, p.arc_head, p.arc_mod, np.zeros_like(p.arc_score), arc_label=p.arc_label,
+        arc_state=state, **set_fields("factor", never["factor"]),
+        **set_fields("count", never["count"]),
         projective="crossing" in kinds, single_root="root" in kinds,
     )  # fmt: skip
 
 
 def _describe(problem: Problem, constraint: Constraint) -> str:
-    p = problem
-    if constraint.kind == "root":
+    p, (kind, arcs, place) = problem, constraint
+    if kind == "root":
         return "only one word may hang from the root (single_root)"
-    if constraint.kind == "crossing":
+    if kind == "crossing":
         return "arcs must not cross (projective)"
-    if constraint.kind == "factor":
-        arcs = p.factors.members(constraint.index)
-        return f"{describe_arcs(p, arcs)} must not be in the tree together"
-    if constraint.kind == "count":
-        return describe_count(p, constraint.index)
-    arcs = np.array(constraint.arcs)
-    m = int(p.arc_mod[arcs[0]])
-    required = arcs[p.arc_state[arcs] == 1]
-    if len(required):
-        a = int(required[0])
-        label = "" if p.arc_label is None else f" with label {p.arc_label[a]}"
-        return f"word {m} must hang from {_head(int(p.arc_head[a]))}{label}"
-    if constraint.kind == "head":
-        allowed = (p.arc_mod == m) & (p.arc_state != -1)
-        if not allowed.any():
+    if kind == "factor":
+        return f"{describe_arcs(p, p.factors.members(place))} must not be in the tree together"
+    if kind == "count":
+        return describe_count(p, place)
+    required = [a for a in arcs if p.arc_state[a] == 1]
+    arc = (required or arcs)[0]
+    m, head = p.arc_mod[arc], p.arc_head[arc]
+    label = "" if p.arc_label is None else f" with label {p.arc_label[arc]}"
+    if required:
+        return f"word {m} must hang from {_head(head)}{label}"
+    if kind == "head":
+        allowed = p.arc_head[(p.arc_mod == m) & (p.arc_state != -1)]
+        if not len(allowed):
             return f"all candidate arcs into word {m} are forbidden"
-        head = _head(int(p.arc_head[allowed][0]))
+        head = _head(allowed[0])
         return f"word {m} must hang from {head}: all its other candidate arcs are forbidden"
-    parent = int(p.arc_head[arcs[0]])
-    label = ""
-    if p.arc_label is not None and np.count_nonzero(
-        (p.arc_mod == m) & (p.arc_head == parent)
-    ) > len(arcs):
-        label = f" with label {p.arc_label[arcs[0]]}"
-    return f"word {m} must not hang from {_head(parent)}{label}"
+    if np.count_nonzero((p.arc_mod == m) & (p.arc_head == head)) == len(arcs):
+        label = ""
+    return f"word {m} must not hang from {_head(head)}{label}"
 
 
 def _head(word: int) -> str:
@@ -320,16 +307,14 @@ def _modifiers_of(problem: Problem, chosen: NDArray[np.bool_]) -> tuple[str, str
         return None
     head = int(heads[0])
     of_head = p.arc_head == head
-    sides = (
-        (np.ones(len(of_head), dtype=np.bool_), ""),
-        (p.arc_mod < head, " to its left"),
-        (p.arc_mod > head, " to its right"),
-    )
-    labels = [(np.ones(len(of_head), dtype=np.bool_), "")]
+    sides = {
+        "": of_head, " to its left": of_head & (p.arc_mod < head),
+        " to its right": of_head & (p.arc_mod > head),
+    }  # fmt: skip
+    labels = {"": of_head}
     if p.arc_label is not None:
-        labels += [(p.arc_label == x, f" with label {x}") for x in np.unique(p.arc_label[chosen])]
-    for label, label_text in labels:
-        for side, side_text in sides:
-            if np.array_equal(chosen, of_head & side & label):
-                return _head(head), label_text + side_text
+        labels |= {f" with label {x}": p.arc_label == x for x in np.unique(p.arc_label[chosen])}
+    for (label, has_label), (side, on_side) in product(labels.items(), sides.items()):
+        if np.array_equal(chosen, on_side & has_label):
+            return _head(head), label + side
     return None
