@@ -38,6 +38,7 @@ from bbparse.oracle.nonprojective.automata import Automata, automata_scratch
 from bbparse.oracle.nonprojective.holding import automata_hold
 from bbparse.oracle.projective import calls as projective
 from bbparse.oracle.projective.build import Chart
+from bbparse.oracle.projective.passes import chart_tree
 
 make = by_type({
     projective.Projective: projective.make_chart,
@@ -49,7 +50,7 @@ size_of = by_type({Chart: projective.chart_size, Automata: nonprojective.automat
 weights_of = by_type({Chart: projective.chart_weights, Automata: nonprojective.automata_weights})
 is_exact = by_type({Chart: True, Automata: False})
 best = by_type({Chart: projective.chart_best, Automata: nonprojective.automata_best})
-tree_of = by_type({Chart: projective.chart_tree, Automata: nonprojective.automata_tree})
+tree_of = by_type({Chart: chart_tree, Automata: nonprojective.automata_tree})
 with_each = by_type({Chart: projective.chart_with_each, Automata: nonprojective.automata_with_each})
 eliminate = by_type({Chart: projective.chart_eliminate, Automata: True})
 k_best = by_type({Chart: projective.chart_k_best, Automata: nonprojective.automata_k_best})

@@ -19,9 +19,9 @@ from bbparse.oracle.projective.calls import (
     chart_best,
     chart_k_best,
     chart_scratch,
-    chart_tree,
     chart_with_each,
 )
+from bbparse.oracle.projective.passes import chart_tree
 from bbparse.oracle.projective.recurrences import recurrence_for
 from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.oracle.protocol import Best, OracleError
@@ -39,12 +39,8 @@ def restricted(scores: Floats, mod: Ints, required: Flags, forbidden: Flags) -> 
 def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
     """Make the oracle of a problem, projective or not, over all its arcs, forbidden ones too.
 
-    Returns
-    -------
-    oracle
-        For :mod:`bbparse.oracle.calls`; it scores the parts of the recurrence ``mode``.
-    order : int32[A]
-        The problem's arc at each position of the oracle.
+    It is for :mod:`bbparse.oracle.calls`, and scores the parts of the recurrence ``mode``. Returns
+    also the problem's arc at each position of the oracle, int32[A].
     """
     p, order = in_order(problem)
     key = pair_keys(p.n_words, p.arc_head, p.arc_mod)

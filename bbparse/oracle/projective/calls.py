@@ -11,12 +11,11 @@ from bbparse.arrays import NEG
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import Chart, build_chart
 from bbparse.oracle.projective.passes import (
-    backtrace,
     eliminate,
     group_marginals,
     group_scores,
     inside_pass,
-    k_best_pass,
+    list_trees,
     outside_pass,
 )
 
@@ -85,12 +84,6 @@ def chart_best(chart, scratch, arc_score):
 
 
 @kernel
-def chart_tree(chart, scratch, arc_score, tree):
-    """Write the best tree of the last pass; return the score of its parts."""
-    return backtrace(chart, arc_score, scratch.inside, tree)
-
-
-@kernel
 def chart_with_each(chart, scratch, arc_score, each):
     """Write the max-marginals of arcs, by one outside pass."""
     outside_pass(chart, scratch.gscore, scratch.inside, scratch.outside)
@@ -114,7 +107,7 @@ def chart_eliminate(chart, scratch, floor):
 def chart_k_best(chart, scratch, arc_score, n_words, k, min_score, until):
     """Return the k best trees; trees that are not listed score at most as much as the last."""
     chart_best(chart, scratch, arc_score)
-    trees, values, part_scores, is_complete = k_best_pass(
+    trees, values, part_scores, is_complete = list_trees(
         chart, arc_score, scratch.inside, n_words, k, min_score, until
     )
     bound = NEG if is_complete else values[trees.shape[0] - 1]

@@ -72,12 +72,12 @@ def best_edge(chart, inside, i):
 
 
 @kernel
-def backtrace(chart, arc_score, inside, tree):
-    """Write the best derivation's arcs to ``tree[m - 1]``; return the sum of its edge weights.
+def chart_tree(chart, scratch, arc_score, tree):
+    """Write the best tree of the last inside pass; return the score of its parts.
 
     Ties go to the hyperedge written first and to the arc with the smallest index.
     """
-    n_items, item_group = chart.size[0], chart.item_group
+    n_items, item_group, inside = chart.size[0], chart.item_group, scratch.inside
     left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
     stack = np.empty(2 * tree.shape[0] + 64, np.int32)
     depth = 1
@@ -214,23 +214,11 @@ def arcs_by_score(group_ptr, arc_score):
 def list_derivations(chart, arc_score, order, alive, inside, k, min_score, until):  # noqa: C901, PLR0915 – one best-first search
     """Enumerate the k best derivations of the goal, up to the first below ``min_score``.
 
-    Parameters
-    ----------
-    inside : float64[K]
-        From an inside pass under the same ``arc_score``.
-    order, alive
-        From `arcs_by_score`.
-    until : float
-        Time at which the enumeration ends, with at least one derivation.
-
-    Returns
-    -------
-    listed : list of lists
-        Derivations of item i are at place[i]: minus the value, hyperedge, ranks of left and right,
-        and rank of the arc.
-    place : int64[items]
-    complete : bool
-        True if there are no other derivations.
+    ``inside`` is that of a pass under the same ``arc_score``, ``order`` and ``alive`` are from
+    `arcs_by_score`. The enumeration ends at the time ``until``, with at least one derivation.
+    Returns lists, of which that at ``place[i]`` has the derivations of item i (minus the value,
+    hyperedge, ranks of left and right, and rank of the arc); ``place`` int64[items]; and whether
+    there are no other derivations.
     """
     n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
     left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
@@ -305,21 +293,10 @@ def list_derivations(chart, arc_score, order, alive, inside, k, min_score, until
 
 
 @kernel
-def k_best_pass(chart, arc_score, inside, n_words, k, min_score, until):
-    """Return the k best trees, best first, up to the first below ``min_score``.
+def list_trees(chart, arc_score, inside, n_words, k, min_score, until):
+    """Return the k best trees, as `list_derivations` does: arcs int32[K, n], and their scores.
 
-    Parameters are those of `list_derivations`.
-
-    Returns
-    -------
-    trees : int32[K, n_words]
-        Arc of each word.
-    values : float64[K]
-        Scores.
-    weights : float64[K]
-        Their part from hyperedges.
-    complete : bool
-        True if there are no other trees.
+    Then come the shares of hyperedges in the scores, and whether there are no other trees.
     """
     n_items, item_group, group_ptr = chart.size[0], chart.item_group, chart.group_ptr
     left, right = chart.left, chart.right
