@@ -371,13 +371,8 @@ class Linear:
 def dual_bound(cost: Floats, feasible: Feasible, dual: Floats) -> tuple[float, Floats, Floats]:
     """Bound c·x of all feasible points from above by any duals float64[R] (weak duality).
 
-    Returns
-    -------
-    bound : float
-    dual : float64[R]
-        Duals that were used: 0 where the sign is that of a bound that a row does not have.
-    reduced : float64[C]
-        Reduced costs c − yA.
+    Returns also the duals that were used, 0 where the sign is that of a bound that a row does not
+    have, and the reduced costs c − yA, float64[C].
     """
     row, column, value, low, high, lower, upper = feasible
     dual = np.where((dual > 0.0) & np.isinf(high), 0.0, dual)

@@ -19,16 +19,9 @@ from bbparse.jit import Kernel, linking
 def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
     """Make one name for several kernels, for use in other kernels.
 
-    Parameters
-    ----------
-    kernels : mapping
-        NamedTuple class of the first parameter → kernel, or the constant that it would return. All
-        kernels have the same number of parameters.
-
-    Notes
-    -----
-    Callers must import, directly or indirectly, the files of all kernels, so that cached code is
-    compiled again when one of them changes.
+    ``kernels`` has by the NamedTuple class of the first parameter a kernel, or the constant that it
+    would return; all take as many parameters. Callers must import, directly or indirectly, the
+    files of all kernels, so that cached code is compiled again when one of them changes.
     """
 
     def call(first: Any, *rest: Any) -> Any:

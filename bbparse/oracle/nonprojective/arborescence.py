@@ -28,21 +28,12 @@ from bbparse.jit import kernel
 def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):  # noqa: C901, PLR0915 – one algorithm: contract, then expand
     """Find the best tree; return its score, -inf if there is none.
 
-    Parameters
-    ----------
-    mod_ptr : int32[n + 2]
-        Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]``; word 0 has none.
-    arc_head : int32[A]
-    arc_score : float64[A]
-        -inf for removed arcs.
-    single_root : bool
-    tree : int32[n]
-        Written: the arc of each word; of equal ones the first.
-    reduced : float64[A]
-        Written: no tree with arc a scores more than the best plus ``reduced[a]`` (<= 0; -inf: there
-        is no such tree, or the arc is removed).
-    info : float64[1]
-        Written: the largest magnitude in the additions, for error bounds.
+    Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]`` (int32[n + 2]; word 0 has none), with
+    ``arc_head`` int32[A] and ``arc_score`` float64[A], -inf for removed arcs. Written are ``tree``
+    int32[n], the arc of each word, of equal ones the first; ``reduced`` float64[A], no tree with
+    arc a scores more than the best plus ``reduced[a]`` (<= 0; -inf: there is no such tree, or the
+    arc is removed); and ``info`` float64[1], the largest magnitude in the additions, for error
+    bounds.
     """
     n = mod_ptr.shape[0] - 2
     size = 2 * n + 2

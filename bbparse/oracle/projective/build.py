@@ -78,18 +78,9 @@ def _link(h, m, c, e, first, last, next_arc):
 def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):  # noqa: C901, PLR0915 – one recurrence
     """Build a :class:`Chart` with all items and hyperedges, smaller spans first.
 
-    Parameters
-    ----------
-    n : int
-    head, mod : int32[B]
-        Candidate pairs sorted by (head, mod).
-    mode : int
-        Mode of the recurrence; see :mod:`bbparse.oracle.projective.recurrences`.
-    single_root : bool
-    index, weights
-        From :mod:`bbparse.oracle.projective.weights`.
-    group_ptr : int32[B + 1]
-        Arcs of each pair.
+    Candidate pairs ``head`` and ``mod`` int32[B] are sorted; ``group_ptr`` int32[B + 1] has the
+    arcs of each. ``mode`` is that of the recurrence (:mod:`bbparse.oracle.projective.recurrences`);
+    ``index`` and ``weights`` are from :mod:`bbparse.oracle.projective.weights`.
     """
     out_mid, in_ptr, in_list = index.out_mid, index.in_ptr, index.in_list
     ranks, ctx_ptr, inc_ptr, inc_w = weights.ranks, weights.ctx_ptr, weights.inc_ptr, weights.inc_w

@@ -90,19 +90,11 @@ def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
 
 @kernel
 def eisner(scores, single_root):
-    """Find the best projective tree of a score matrix.
+    """Find the best projective tree of a score matrix; return its heads and its score.
 
-    Parameters
-    ----------
-    scores : float64[n + 1, n + 1]
-        ``scores[h, m]``, -inf if there is no such arc; column 0 is ignored.
-    single_root : bool
-
-    Returns
-    -------
-    heads : int32[n + 1]
-        ``heads[0]`` is -1, and all are if there is no tree. Ties go to the smaller split.
-    score : float
+    ``scores[h, m]``, float64[n + 1, n + 1], is -inf if there is no such arc; column 0 is ignored.
+    Of heads, int32[n + 1], the first is -1, and all are if there is no tree. Ties go to the smaller
+    split.
     """
     n = scores.shape[0] - 1
     heads = np.full(n + 1, -1, np.int32)
