@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.arrays import NEG, Flags, Floats
 from bbparse.deadline import Deadline
@@ -59,7 +58,7 @@ class Agreement:
     value: float  #: Sum of the oracles' scores of `on`; -inf without a structure.
     bound: float  #: Upper bound on the score of every joint structure.
     #: bool[C_k] for each oracle: the coordinates of its structure; empty without a structure.
-    on: tuple[NDArray[np.bool_], ...]
+    on: tuple[Flags, ...]
     names: tuple[Hashable, ...]  #: Names of the shared coordinates that are on.
     calls: int  #: Number of calls of every oracle.
     root_calls: int  #: Number of these calls before the first branching.
@@ -165,7 +164,7 @@ class _Agreeing(Bounder[_Node]):
         self.method, self.step = method, step
         self.most_calls = calls  # at the root, and at other nodes
         self.limits = limits
-        self.value, self.on = NEG, tuple[NDArray[np.bool_], ...]()
+        self.value, self.on = NEG, tuple[Flags, ...]()
         self.tolerance = 0.0
         self.calls = self.root_calls = 0
         self.history: list[Moment] = []

@@ -27,7 +27,6 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.arrays import Floats, Ints
 from bbparse.errors import BBParseError
@@ -192,7 +191,7 @@ class WholeAnswer:
     """Result of one run on an integer program, in the units of the program."""
 
     status: str  #: optimal, time_limit or infeasible; failed: anything else.
-    values: NDArray[np.float64] | None  #: [C], columns of the best point that was found.
+    values: Floats | None  #: [C], columns of the best point that was found.
     value: float  #: Objective of that point.
     bound: float  #: Upper bound on the objective, as reported by HiGHS.
     nodes: int  #: Nodes of its search.

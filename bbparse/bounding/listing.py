@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import NEG
+from bbparse.arrays import NEG, Floats
 from bbparse.bounding.climbing import climb
 from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
 from bbparse.bounding.multipliers import factor_gap
@@ -144,8 +143,8 @@ def _in_order(first, heads, waits, order):
 class TreeBound(NamedTuple):
     """A bound on the trees of a node."""
 
-    arc_score: NDArray[np.float64]  # [A], of arcs under the multipliers
-    each: NDArray[np.float64]  # [A], the bound on the trees with each arc, without the shift
+    arc_score: Floats  # [A], of arcs under the multipliers
+    each: Floats  # [A], the bound on the trees with each arc, without the shift
     shift: float  # what is not the oracle's
     slack: float  # its rounding error
 

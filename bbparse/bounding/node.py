@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import NEG
+from bbparse.arrays import NEG, Ints
 from bbparse.bounding.counts import (
     apply_counts,
     count_gaps,
@@ -78,7 +77,7 @@ class Verdict(NamedTuple):
     bound: float  # on every tree of the node that is not among the incumbents
     arc: int  # to branch on; -1: none
     lower: float  # score of the best tree found
-    tree: NDArray[np.int32]  # [n], the last tree found; if the node is solved, its best tree
+    tree: Ints  # [n], the last tree found; if the node is solved, its best tree
     slack: float  # maximum rounding error of the bound
 
 

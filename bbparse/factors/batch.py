@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bbparse.arrays import Flags, Hashes, Ints, Longs
+from bbparse.arrays import Flags, Floats, Hashes, Ints, Longs
 from bbparse.factors.table import FactorTable, passing, shift_of
 from bbparse.problem.parts import Counts, Factors, take_sets
 
@@ -200,7 +200,7 @@ class FactorBatch:
         features = take_sets(self.feat_ptr, self.feat_keys, chosen)
         return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features, self.gates[owner])
 
-    def scores(self, table: FactorTable) -> NDArray[np.float64]:
+    def scores(self, table: FactorTable) -> Floats:
         """Score of each cell, float64[cells]: the sum of the weights of its known features."""
         places = table.find(self.feat_keys)
         known = places >= 0
@@ -209,7 +209,7 @@ class FactorBatch:
         np.add.at(scores, owner[known], table.weights[places[known]])
         return scores
 
-    def scored(self, scores: NDArray[np.float64]) -> tuple[Factors, Counts]:
+    def scored(self, scores: Floats) -> tuple[Factors, Counts]:
         """Return factors and count factors with some score that is not 0, float64[cells]."""
         sizes = np.diff(self.cell_ptr)
         counting = sizes == np.diff(self.ptr)  # a factor has two arcs at least

@@ -108,9 +108,7 @@ def load_families(
     return list(loaded.values())
 
 
-def _named(
-    item: str, paths: bool, installed: Callable[[], dict[str, FamilyEntry]]
-) -> FactorFamily:
+def _named(item: str, paths: bool, installed: Callable[[], dict[str, FamilyEntry]]) -> FactorFamily:
     if ":" not in item:
         entries = installed()
         if item not in entries:

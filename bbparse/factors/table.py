@@ -23,8 +23,9 @@ from operator import index
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bbparse.arrays import Floats, Hashes, Ints, Longs
 from bbparse.errors import FactorError
 from bbparse.jit import inlined, kernel, plain
 from bbparse.treebank.encode import text_hash
@@ -130,7 +131,7 @@ ALL_PASS = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
 _BITS_PER_HASH = 16  # one in 16 of what is not there passes, at most
 
 
-def filter_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def filter_of(hashes: Hashes) -> Hashes:
     """Return the filter that passes these hashes, and few others."""
     n_bits = max(6, (_BITS_PER_HASH * len(hashes)).bit_length())
     bits = np.zeros(1 << (n_bits - 6), dtype=np.uint64)
@@ -139,12 +140,12 @@ def filter_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return bits
 
 
-def shift_of(bits: NDArray[np.uint64]) -> np.uint64:
+def shift_of(bits: Hashes) -> np.uint64:
     """By how much a hash is shifted to give the number of its bit: 64 - log2(64 len(bits))."""
     return np.uint64(65 - (64 * len(bits)).bit_length())
 
 
-def passing(hashes: Any, bits: NDArray[np.uint64], shift: np.uint64) -> Any:
+def passing(hashes: Any, bits: Hashes, shift: np.uint64) -> Any:
     """Return whether bit ``hash >> shift`` of a filter is set, of one hash or many."""
     bit = hashes >> shift
     return (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1) != np.uint64(0)
@@ -159,13 +160,13 @@ class KeyIndex(NamedTuple):
     how many keys come before those of each word of ``bits``.
     """
 
-    gate_bits: NDArray[np.uint64]
+    gate_bits: Hashes
     gate_shift: np.uint64
-    bits: NDArray[np.uint64]
+    bits: Hashes
     shift: np.uint64
-    starts: NDArray[np.int32]
-    pairs: NDArray[np.uint64]
-    weights: NDArray[np.float64]
+    starts: Ints
+    pairs: Hashes
+    weights: Floats
 
 
 class FactorTable:
@@ -209,7 +210,7 @@ class FactorTable:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def find(self, keys: ArrayLike) -> NDArray[np.int64]:
+    def find(self, keys: ArrayLike) -> Longs:
         """Position of each key in `keys` and `weights`, -1 for the unknown."""
         wanted = np.asarray(keys, dtype=np.uint64)
         positions = np.full(len(wanted), -1, dtype=np.int64)
@@ -251,9 +252,7 @@ passes = inlined(passing)
 
 
 @inlined
-def first_place(
-    key: np.uint64, bits: NDArray[np.uint64], shift: np.uint64, starts: NDArray[np.int32]
-) -> np.uint64:
+def first_place(key: np.uint64, bits: Hashes, shift: np.uint64, starts: Ints) -> np.uint64:
     """Return a position from which to look for a key that passes the filter.
 
     `bits` is the filter of the keys, `shift` its own (`shift_of`) and `starts` (int32[B]) how many

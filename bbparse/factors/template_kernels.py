@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Hashes, Ints
 from bbparse.factors.table import first_place, mix, passes
 from bbparse.jit import inlined, kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
@@ -21,18 +21,18 @@ _LOWER = ATTRIBUTES.index("lower")
 class Shape(NamedTuple):
     """The arcs of a factor, and the classes that distinguish factors of the same family."""
 
-    head: NDArray[np.int32]  #: int32[S]: the word at which each arc begins; the first at word 0.
+    head: Ints  #: int32[S]: the word at which each arc begins; the first at word 0.
     #: int32[S]: the arc whose modifier must come before an arc's own, -1 for none.
-    after: NDArray[np.int32]
+    after: Ints
     #: int32[C, 4]: two words, 0 or 1, and a number that is added to the order class if the first
     #: word is left of the second (0) or has its form (1). Rows that need the last word come last.
-    order: NDArray[np.int32]
+    order: Ints
     n_early: int  #: Number of rows that do not.
     #: int32[D, 2]: two words; the distance class has a digit for each such pair.
-    distance: NDArray[np.int32]
+    distance: Ints
     #: int32[D, *]: distances at which a pair's classes begin, but for the first one.
-    starts: NDArray[np.int32]
-    n_classes: NDArray[np.int32]  #: int32[D]: number of classes of each pair.
+    starts: Ints
+    n_classes: Ints  #: int32[D]: number of classes of each pair.
     alike: int  #: The arc that the last one must have the label of, -1 for none.
 
 
@@ -43,10 +43,10 @@ class Terms(NamedTuple):
     on, for i from ``ptr[t, r]`` to ``ptr[t, r + 1] - 1``.
     """
 
-    ptr: NDArray[np.int32]
-    offset: NDArray[np.int32]
-    column: NDArray[np.int32]
-    salts: NDArray[np.uint64]
+    ptr: Ints
+    offset: Ints
+    column: Ints
+    salts: Hashes
 
 
 class Family(NamedTuple):
@@ -60,9 +60,9 @@ class Family(NamedTuple):
     shape: Shape
     gate: Terms
     templates: Terms
-    orders: NDArray[np.uint64]
-    codes: NDArray[np.uint64]
-    labels: NDArray[np.uint64]
+    orders: Hashes
+    codes: Hashes
+    labels: Hashes
 
 
 @kernel

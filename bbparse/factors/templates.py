@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Hashes, Ints, Longs
 from bbparse.configuration.templates import word_atom
 from bbparse.errors import ConfigError, FactorError
 from bbparse.factors.batch import FactorBatch, pointers
@@ -130,9 +130,7 @@ class TemplateFamily(FactorFamily):
         ptr = np.arange(len(arcs) + 1) * len(self.arcs)
         return FactorBatch.from_keys(ptr, arcs.ravel(), keys, table, gates=gates)
 
-    def _keyed(
-        self, view: FactorView, gate_bits: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64]]:
+    def _keyed(self, view: FactorView, gate_bits: Hashes) -> tuple[Ints, Hashes, Hashes]:
         """Arcs int32[F, S], keys uint64[F, T] and gates uint64[F] of the candidates."""
         own, first = self._family, self._first_arcs(view)
         rows, gate_words, parts = find_sets(
@@ -155,7 +153,7 @@ class TemplateFamily(FactorFamily):
         first = self._first_arcs(view)
         return Factors(*score_sets(view.values, view.arcs, first, self._plain, table.index))
 
-    def _first_arcs(self, view: FactorView) -> NDArray[np.int64]:
+    def _first_arcs(self, view: FactorView) -> Longs:
         first = self.first_arcs(view)
         if is_foreign(self.first_arcs):
             with told_of(f"factor family {self.name!r}", view.sentence):
@@ -170,7 +168,7 @@ class TemplateFamily(FactorFamily):
                 first = first.astype(np.int64)
         return first
 
-    def first_arcs(self, view: FactorView) -> NDArray[np.int64]:
+    def first_arcs(self, view: FactorView) -> Longs:
         """Return indices of arcs that may be the first ones of a factor: all by default."""
         return np.arange(view.n_arcs)
 
@@ -187,7 +185,7 @@ class TemplateFamily(FactorFamily):
         return names
 
     def _told(
-        self, view: FactorView, arcs: NDArray[np.int32], words: list[int], r: int, offset: int,
+        self, view: FactorView, arcs: Ints, words: list[int], r: int, offset: int,
         column: int,
     ) -> str:  # fmt: skip
         """Give a term its value for a factor."""
@@ -273,7 +271,7 @@ class TemplateFamily(FactorFamily):
         ptr = np.column_stack([ends[:-1].reshape(shape), ends[len(self.words) :: len(self.words)]])
         return Terms(ptr, pairs[:, 0].copy(), pairs[:, 1].copy(), salts.reshape(shape))
 
-    def _labels(self, templates: list[_Template], texts: list[str]) -> NDArray[np.uint64]:
+    def _labels(self, templates: list[_Template], texts: list[str]) -> Hashes:
         """Compute what each label of the arc at place s adds to templates' keys: [S, *, T].
 
         No place at all, if no template has labels.
@@ -291,5 +289,5 @@ class TemplateFamily(FactorFamily):
         hashes = mix_all(salts.reshape(used.shape) ^ numbers)
         return np.where(used, hashes, np.uint64(0))
 
-    def _salts(self, features: list[tuple[str | int, ...]]) -> NDArray[np.uint64]:
+    def _salts(self, features: list[tuple[str | int, ...]]) -> Hashes:
         return np.array([salt(self.name, feature) for feature in features], np.uint64)

@@ -7,8 +7,9 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bbparse.arrays import Hashes, Ints
 from bbparse.errors import FactorError
 from bbparse.jit import kernel
 from bbparse.treebank import Sentence
@@ -21,9 +22,7 @@ ROOT = "<root>"
 """The value of the root, word 0, in the lists of a view."""
 
 
-def _listed(
-    column: Callable[[Sentence], Iterable[str]], text: str
-) -> cached_property[list[str]]:
+def _listed(column: Callable[[Sentence], Iterable[str]], text: str) -> cached_property[list[str]]:
     def values(view: FactorView) -> list[str]:
         return [ROOT, *column(view.sentence)]
 
@@ -69,8 +68,8 @@ class FactorView:
         sentence: Sentence,
         arc_head: ArrayLike,
         arc_mod: ArrayLike,
-        values: NDArray[np.uint64] | None = None,
-        arc_labels: NDArray[np.int32] | None = None,
+        values: Hashes | None = None,
+        arc_labels: Ints | None = None,
         label_names: Sequence[str] = (),
     ) -> None:
         self.label_names = label_names
@@ -103,8 +102,8 @@ class FactorView:
         cls,
         sentence: Sentence,
         heads: ArrayLike,
-        values: NDArray[np.uint64] | None = None,
-        labels: NDArray[np.int32] | None = None,
+        values: Hashes | None = None,
+        labels: Ints | None = None,
         label_names: Sequence[str] = (),
     ) -> FactorView:
         """Make the view over the arcs of one tree.
@@ -202,11 +201,7 @@ class FactorView:
 
 
 @kernel
-def _index(
-    arc_head: NDArray[np.int32],
-    arc_mod: NDArray[np.int32],
-    head_ptr: NDArray[np.int32],
-) -> int:
+def _index(arc_head: Ints, arc_mod: Ints, head_ptr: Ints) -> int:
     """Return the index of the first arc that is wrong or out of order, or -1.
 
     Fills `head_ptr` (zeros).

@@ -12,8 +12,8 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Floats, Ints
 from bbparse.deadline import Deadline
 from bbparse.errors import BBParseError
 from bbparse.highs import solve_whole
@@ -28,10 +28,7 @@ _ABSOLUTE = 1e-9  # tolerance of HiGHS, in its units
 
 
 def solve_ilp(
-    problem: Problem,
-    k_best: int = 1,
-    time_limit: float | None = None,
-    gap: float = 0.0,
+    problem: Problem, k_best: int = 1, time_limit: float | None = None, gap: float = 0.0
 ) -> Solution:
     """Find the k best trees of a problem by an integer program.
 
@@ -45,7 +42,7 @@ def solve_ilp(
     started = time.perf_counter()
     deadline = Deadline.after(time_limit)
     program = TreeProgram(with_sorted_scores(problem))
-    trees: list[NDArray[np.int32]] = []
+    trees: list[Ints] = []
     bound, status = math.inf, "optimal"
     nodes = solves = 0
     largest = 0.0
@@ -81,7 +78,7 @@ def solve_ilp(
 class _Answer:
     """Result of one solve."""
 
-    arcs: NDArray[np.int32] | None  #: The tree, or None.
+    arcs: Ints | None  #: The tree, or None.
     bound: float  #: Upper bound on every tree.
     completed: bool  #: True if the solver ran to its end.
     nodes: int
@@ -99,9 +96,7 @@ def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
     raise BBParseError("the integer program failed: HiGHS gives no usable answer")
 
 
-def _attempt(
-    program: TreeProgram, time_limit: float, gap: float, presolve: str
-) -> _Answer | None:
+def _attempt(program: TreeProgram, time_limit: float, gap: float, presolve: str) -> _Answer | None:
     """Run HiGHS once; None if its answer does not hold."""
     scale = max(map(abs, program.cost)) or 1.0
     result = solve_whole(program, time_limit, gap, _ABSOLUTE, presolve)
@@ -126,7 +121,7 @@ def _attempt(
     return _Answer(arcs, bound, completed, result.nodes, scale)
 
 
-def _tree(p: Problem, values: NDArray[np.float64]) -> NDArray[np.int32] | None:
+def _tree(p: Problem, values: Floats) -> Ints | None:
     """Return the arcs that the columns choose, or None if they are no tree of the problem."""
     chosen = np.flatnonzero(values[: len(p.arc_head)] > 0.5).astype(np.int32)
     mods = p.arc_mod[chosen]

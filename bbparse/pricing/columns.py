@@ -19,9 +19,8 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Flags, Floats, Longs
+from bbparse.arrays import Flags, Floats, Ints, Longs
 from bbparse.problem import Problem
 
 _BROKEN = 1e-6
@@ -195,7 +194,7 @@ class Columns(ABC):
         row, grand = np.nonzero(self._free & (together > 1.0 + _BROKEN))
         return self._take(row, grand)
 
-    def tree_score(self, heads: NDArray[np.int32]) -> float:
+    def tree_score(self, heads: Ints) -> float:
         """Return the total score of the triples of a tree, int32[n + 1]."""
         mod = np.flatnonzero(heads > 0)
         head = heads[mod].astype(np.int64)

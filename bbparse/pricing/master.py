@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.arrays import Floats
+from bbparse.arrays import Floats, Ints
 from bbparse.deadline import Deadline
 from bbparse.errors import ProblemError
 from bbparse.highs import Linear, LinearAnswer
@@ -181,7 +181,7 @@ class Master:
                 p.at_most([(y, -1.0), *self._terms(upper, 1.0), *self._terms(arc, 1.0)], 1.0)
         self.added += len(triples.score)
 
-    def forbid(self, arcs: NDArray[np.int32]) -> None:
+    def forbid(self, arcs: Ints) -> None:
         """Exclude a tree by a row."""
         self.program.at_most([(int(a), 1.0) for a in arcs], self.problem.n_words - 1)
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Floats
+from bbparse.arrays import Flags, Floats, Ints
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
 from bbparse.oracle.projective.dense import dense_tree
@@ -26,7 +25,7 @@ class Tree(NamedTuple):
     `noise` bounds all rounding errors of these.
     """
 
-    arcs: NDArray[np.int32]
+    arcs: Ints
     most: float
     loss: Floats
     noise: float
@@ -63,7 +62,7 @@ def best_tree(problem: Problem, weight: Floats) -> Tree | None:
 
 
 @kernel
-def sets_not_entered(weight: NDArray[np.float64], least: float) -> NDArray[np.bool_]:
+def sets_not_entered(weight: Floats, least: float) -> Flags:
     """Find sets of words whose incoming arcs weigh less than ``least``, by maximum flows.
 
     ``weight[h, m]`` >= 0 is the weight of the arc from h to m. For each word to which a flow of
@@ -120,12 +119,12 @@ def sets_not_entered(weight: NDArray[np.float64], least: float) -> NDArray[np.bo
     return found[:count]
 
 
-def broken_sets(weight: NDArray[np.float64]) -> NDArray[np.bool_]:
+def broken_sets(weight: Floats) -> Flags:
     """Return sets of words, bool[S, n + 1], whose incoming arcs weigh less than 1."""
     return sets_not_entered(weight, 1.0 - _BROKEN)
 
 
-def broken_spans(weight: NDArray[np.float64]) -> Iterator[tuple[int, int, int]]:
+def broken_spans(weight: Floats) -> Iterator[tuple[int, int, int]]:
     """Yield (left, right, word): an arc joins left and right, a word between has a head outside.
 
     At most one of the two arcs between left and right is in a tree. If one is, the head of every

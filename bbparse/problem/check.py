@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bbparse.arrays import Flags, Floats
 from bbparse.errors import ProblemError
 from bbparse.problem.parts import (
     ANY,
@@ -25,23 +26,23 @@ MAX_WORDS = 32_000
 MAX_SCORE = 1e100
 
 
-def refuse(bad: NDArray[np.bool_], say: Callable[[int], str]) -> None:
+def refuse(bad: Flags, say: Callable[[int], str]) -> None:
     """Raise a ProblemError for the first true element; `say` makes the message from its index."""
     if bad.any():
         raise ProblemError(say(int(bad.argmax())))
 
 
-def off_quantum(scores: NDArray[np.float64], quantum: float) -> NDArray[np.bool_]:
+def off_quantum(scores: Floats, quantum: float) -> Flags:
     """Return which finite scores are not integer multiples of the quantum.
 
     A sum of many multiples has rounding errors, so a thousandth of the quantum is tolerated.
     """
     ratio = np.where(np.isfinite(scores), scores, 0.0) / quantum
-    is_off: NDArray[np.bool_] = np.abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * np.abs(ratio)
+    is_off: Flags = np.abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * np.abs(ratio)
     return is_off
 
 
-def common_quantum(quantum: float, scores: NDArray[np.float64]) -> float:
+def common_quantum(quantum: float, scores: Floats) -> float:
     """Return the quantum of a problem that gets more scores: 0 if they are no multiples of it."""
     return 0.0 if quantum and off_quantum(scores, quantum).any() else quantum
 
@@ -64,7 +65,7 @@ def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray
     return np.array(array, dtype=dtype, order="C")
 
 
-def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> NDArray[np.float64]:
+def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> Floats:
     """Copy `values` to a C-contiguous float64 array; ProblemError if they are not real numbers."""
     array = _as_array(name, values, ndim)
     if array.size and array.dtype.kind not in "iuf":
@@ -114,13 +115,13 @@ def check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:
     )
 
 
-def is_score(values: NDArray[Any]) -> NDArray[np.bool_]:
+def is_score(values: NDArray[Any]) -> Flags:
     """Return which numbers are -inf, or finite and at most `MAX_SCORE` in magnitude."""
-    is_valid: NDArray[np.bool_] = (np.abs(values) <= MAX_SCORE) | (values == -np.inf)
+    is_valid: Flags = (np.abs(values) <= MAX_SCORE) | (values == -np.inf)
     return is_valid
 
 
-def check_scores(name: str, scores: NDArray[np.float64], allow_minus_inf: bool = False) -> None:
+def check_scores(name: str, scores: Floats, allow_minus_inf: bool = False) -> None:
     """Refuse NaN, magnitudes above `MAX_SCORE` and (unless allowed) -inf."""
 
     def say(i: int) -> str:

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bbparse.arrays import Flags, Floats
 from bbparse.errors import ProblemError
 from bbparse.problem.check import as_count, as_floats, check_scores, common_quantum
 from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs, with_sets
@@ -45,7 +46,7 @@ def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[
     return list(candidates), len(named)
 
 
-def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) -> P:
+def _with_table(problem: P, arcs: Sequence[int], scores: Floats) -> P:
     """Return the problem with one more count factor.
 
     With fewer scores than numbers of arcs, the last score stands for the rest.
@@ -64,16 +65,14 @@ def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) ->
     return with_sets(problem, "count", [(arcs, table)]).changed(quantum=quantum)
 
 
-def _bounds(low: int, high: int) -> NDArray[np.float64]:
+def _bounds(low: int, high: int) -> Floats:
     """Return scores of the numbers 0..high + 1: 0 for low..high, -inf for all others."""
     scores = np.full(high + 2, -np.inf)
     scores[low : high + 1] = 0.0
     return scores
 
 
-def with_count_scores(
-    problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLike
-) -> P:
+def with_count_scores(problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLike) -> P:
     """Return this problem with a score for each number of these arcs in the tree.
 
     Parameters
@@ -219,11 +218,7 @@ def with_or(problem: P, arcs: Iterable[Sequence[int]], weight: float) -> P:
 
 
 def with_valency_score(
-    problem: P,
-    head: int,
-    k: int,
-    weight: float,
-    modifiers: Iterable[int] | None = None,
+    problem: P, head: int, k: int, weight: float, modifiers: Iterable[int] | None = None
 ) -> P:
     """Return this problem with a weight for the trees in which a word has exactly k modifiers.
 
@@ -256,7 +251,7 @@ def with_valency_score(
     return _with_table(p, arcs, scores)
 
 
-def _word_mask(problem: ProblemArrays, name: str, words: Iterable[int]) -> NDArray[np.bool_]:
+def _word_mask(problem: ProblemArrays, name: str, words: Iterable[int]) -> Flags:
     """Return which of the root and the words 1..n are among `words`: bool[n + 1]."""
     mask = np.zeros(problem.n_words + 1, dtype=np.bool_)
     try:

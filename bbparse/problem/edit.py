@@ -82,9 +82,7 @@ def _combinations(problem: ProblemArrays, choices: list[list[int]]) -> Iterator[
             yield arcs
 
 
-def with_factors(
-    problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], float]]
-) -> P:
+def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], float]]) -> P:
     """Return this problem with more factors.
 
     Parameters

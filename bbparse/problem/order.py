@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Floats, Ints, Longs
 from bbparse.jit import kernel
 from bbparse.problem.parts import PART_NAMES, ProblemArrays, set_fields, set_rows
 from bbparse.problem.solution import Solution
@@ -30,7 +30,7 @@ P = TypeVar("P", bound=ProblemArrays)
 
 
 @kernel
-def _rising(head: NDArray[np.int32], mod: NDArray[np.int32], label: NDArray[np.int32]) -> bool:
+def _rising(head: Ints, mod: Ints, label: Ints) -> bool:
     """Return True if arcs are sorted by head, modifier and label (empty: no labels)."""
     for a in range(1, head.shape[0]):
         if head[a] != head[a - 1]:
@@ -47,7 +47,7 @@ def _rising(head: NDArray[np.int32], mod: NDArray[np.int32], label: NDArray[np.i
 _NO_LABELS = np.zeros(0, dtype=np.int32)
 
 
-def in_order(problem: P) -> tuple[P, NDArray[np.int64] | None]:
+def in_order(problem: P) -> tuple[P, Longs | None]:
     """Sort the arcs by (head, modifier, label); return also their old indices int64[A].
 
     Returns the problem itself, and None, if its arcs are sorted already.
@@ -96,9 +96,7 @@ def with_sorted_sets(problem: P, *kinds: str) -> P:
     return problem.changed(**changes) if changes else problem
 
 
-def in_rank(
-    solution: Solution, problem: ProblemArrays, order: NDArray[np.int64] | None
-) -> Solution:
+def in_rank(solution: Solution, problem: ProblemArrays, order: Longs | None) -> Solution:
     """Convert a solution of the result of `in_order` to one of the original problem.
 
     It has no proof. Trees of equal score are sorted by heads, then by labels.
@@ -124,8 +122,8 @@ def in_rank(
 
 def ranked(
     problem: ProblemArrays,
-    trees: Sequence[NDArray[np.int32]] | NDArray[np.int32],
-    scores: Sequence[float] | NDArray[np.float64],
+    trees: Sequence[Ints] | Ints,
+    scores: Sequence[float] | Floats,
     bound: float,
     status: str,
     stats: dict[str, float | int],

@@ -16,22 +16,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-Words = NDArray[np.int32]
-Pointers = NDArray[np.int64]
-Scores = NDArray[np.float64]
+if TYPE_CHECKING:  # the checker of proofs imports records alone
+    from bbparse.arrays import Flags, Floats, Ints, Longs
 
 
 class Arcs(NamedTuple):
     """Candidate arcs, int32[A] and float64[A]; state int8[A]: 1 required, -1 forbidden."""
 
-    head: Words
-    mod: Words
-    score: Scores
+    head: Ints
+    mod: Ints
+    score: Floats
     state: NDArray[np.int8]
 
 
@@ -42,11 +41,11 @@ class Part(NamedTuple):
     root, and inner is -1 if mod is the modifier nearest to head on its side.
     """
 
-    grand: Words
-    head: Words
-    inner: Words
-    mod: Words
-    score: Scores
+    grand: Ints
+    head: Ints
+    inner: Ints
+    mod: Ints
+    score: Floats
 
 
 #: Stands for any word, or none.
@@ -70,11 +69,11 @@ OUTERMOST = KINDS.index("ogc")
 class Factors(NamedTuple):
     """Sets of arcs: factor f has ``arcs[ptr[f] : ptr[f + 1]]`` and scores if all are in a tree."""
 
-    ptr: Pointers
-    arcs: Words
-    score: Scores
+    ptr: Longs
+    arcs: Ints
+    score: Floats
 
-    def members(self, f: int) -> Words:
+    def members(self, f: int) -> Ints:
         """Return the arcs of one factor."""
         return self.arcs[self.ptr[f] : self.ptr[f + 1]]
 
@@ -82,16 +81,16 @@ class Factors(NamedTuple):
 class Counts(NamedTuple):
     """Sets of arcs with a score for each number of them: ``score[score_ptr[c] + number]``."""
 
-    ptr: Pointers
-    arcs: Words
-    score_ptr: Pointers
-    score: Scores
+    ptr: Longs
+    arcs: Ints
+    score_ptr: Longs
+    score: Floats
 
-    def members(self, c: int) -> Words:
+    def members(self, c: int) -> Ints:
         """Return the arcs of one count factor."""
         return self.arcs[self.ptr[c] : self.ptr[c + 1]]
 
-    def table(self, c: int) -> Scores:
+    def table(self, c: int) -> Floats:
         """Return the scores of one count factor, by the number of its arcs."""
         return self.score[self.score_ptr[c] : self.score_ptr[c + 1]]
 
@@ -110,14 +109,12 @@ PART_NAMES = {
 }
 
 
-def pair_keys(n_words: int, head: NDArray[Any], mod: NDArray[Any]) -> NDArray[np.int64]:
+def pair_keys(n_words: int, head: NDArray[Any], mod: NDArray[Any]) -> Longs:
     """Return a number for each pair of words, in 64 bits: pairs sort as (head, mod)."""
     return head.astype(np.int64) * (n_words + 1) + mod
 
 
-def take_sets(
-    ptr: Pointers, values: NDArray[Any], chosen: NDArray[np.bool_]
-) -> tuple[Pointers, NDArray[Any]]:
+def take_sets(ptr: Longs, values: NDArray[Any], chosen: Flags) -> tuple[Longs, NDArray[Any]]:
     """Return those of the sets ``values[ptr[i] : ptr[i + 1]]`` that are chosen, bool[F]."""
     lengths = np.diff(ptr)
     new_ptr = np.concatenate([ptr[:1], np.cumsum(lengths[chosen])])
@@ -160,35 +157,35 @@ class ProblemArrays:
     """All arrays of a problem, flat and in groups that kernels take; see `bbparse.Problem`."""
 
     n_words: int
-    arc_head: Words
-    arc_mod: Words
-    arc_score: Scores
-    arc_label: Words | None
+    arc_head: Ints
+    arc_mod: Ints
+    arc_score: Floats
+    arc_label: Ints | None
     arc_state: NDArray[np.int8]
-    sib_head: Words
-    sib_inner: Words
-    sib_outer: Words
-    sib_score: Scores
-    gc_grand: Words
-    gc_head: Words
-    gc_mod: Words
-    gc_score: Scores
-    ogc_grand: Words
-    ogc_head: Words
-    ogc_mod: Words
-    ogc_score: Scores
-    gsib_grand: Words
-    gsib_head: Words
-    gsib_inner: Words
-    gsib_outer: Words
-    gsib_score: Scores
-    factor_ptr: Pointers
-    factor_arcs: Words
-    factor_score: Scores
-    count_ptr: Pointers
-    count_arcs: Words
-    count_score_ptr: Pointers
-    count_score: Scores
+    sib_head: Ints
+    sib_inner: Ints
+    sib_outer: Ints
+    sib_score: Floats
+    gc_grand: Ints
+    gc_head: Ints
+    gc_mod: Ints
+    gc_score: Floats
+    ogc_grand: Ints
+    ogc_head: Ints
+    ogc_mod: Ints
+    ogc_score: Floats
+    gsib_grand: Ints
+    gsib_head: Ints
+    gsib_inner: Ints
+    gsib_outer: Ints
+    gsib_score: Floats
+    factor_ptr: Longs
+    factor_arcs: Ints
+    factor_score: Floats
+    count_ptr: Longs
+    count_arcs: Ints
+    count_score_ptr: Longs
+    count_score: Floats
     projective: bool
     single_root: bool
     quantum: float
@@ -233,7 +230,7 @@ class ProblemArrays:
 
     @classmethod
     def trusted(
-        cls, n_words: int, arc_head: Words, arc_mod: Words, arc_score: Scores, **others: Any
+        cls, n_words: int, arc_head: Ints, arc_mod: Ints, arc_score: Floats, **others: Any
     ) -> Self:
         """Make a problem from valid arrays: nothing is checked, copied or converted.
 
@@ -265,7 +262,7 @@ class ProblemArrays:
         self.__dict__.update(values)
 
 
-def _any(words: Words) -> Words:
+def _any(words: Ints) -> Ints:
     """Return a column of `ANY` for as many parts."""
     global _ANY
     if len(words) > len(_ANY):

@@ -40,7 +40,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,9 @@ from numpy.typing import NDArray
 from bbparse.errors import ProblemError
 from bbparse.problem.parts import FIELDS, KINDS, ProblemArrays
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:  # the checker of proofs imports records alone
+    from bbparse.arrays import Floats, Ints, Longs
+
 P = TypeVar("P", bound=ProblemArrays)
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
@@ -93,13 +95,13 @@ class Proof:
     problem: str
     k_best: int
     node_kind: NDArray[np.int8]
-    node_ptr: NDArray[np.int64]
-    node_arcs: NDArray[np.int32]
-    node_bound: NDArray[np.float64]
-    node_vector: NDArray[np.int32]
-    factor_multipliers: NDArray[np.float64]
-    count_multipliers: NDArray[np.float64]
-    pair_multipliers: NDArray[np.float64]
+    node_ptr: Longs
+    node_arcs: Ints
+    node_bound: Floats
+    node_vector: Ints
+    factor_multipliers: Floats
+    count_multipliers: Floats
+    pair_multipliers: Floats
 
     def __post_init__(self) -> None:
         for name, (dtype, ndim) in ARRAYS.items():
@@ -238,7 +240,7 @@ def largest_score(problem: ProblemArrays) -> float:
     return largest or 1.0
 
 
-def _peaks(p: ProblemArrays, mod: NDArray[np.int32], scores: Floats) -> Floats:
+def _peaks(p: ProblemArrays, mod: Ints, scores: Floats) -> Floats:
     """Return the largest score by modifier, float64[n + 1], at least 0."""
     peaks = np.zeros(p.n_words + 1)
     np.maximum.at(peaks, mod, scores)

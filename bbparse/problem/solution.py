@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bbparse.arrays import Flags, Floats, Ints
 from bbparse.errors import ProblemError
 from bbparse.problem import check
 from bbparse.problem.files import read_solution, write_solution
@@ -55,16 +56,16 @@ class Solution:
         If shapes or dtypes are wrong, scores increase, or the status is unknown.
     """
 
-    heads: NDArray[np.int32]
-    arcs: NDArray[np.int32]
-    scores: NDArray[np.float64]
-    upper_bounds: NDArray[np.float64]
-    proved: NDArray[np.bool_]
+    heads: Ints
+    arcs: Ints
+    scores: Floats
+    upper_bounds: Floats
+    proved: Flags
     status: str
     stats: dict[str, float | int]
     proof: Proof | None
     conflict: tuple[str, ...]
-    labels: NDArray[np.int32] | None
+    labels: Ints | None
 
     def __init__(  # noqa: PLR0913 – public keywords
         self,
@@ -176,7 +177,7 @@ class Solution:
             f"Solution({len(self)} trees, {int(self.proved.sum())} proved, {best}, {self.status})"
         )
 
-    def with_labels(self, labels: NDArray[np.int32]) -> Solution:
+    def with_labels(self, labels: Ints) -> Solution:
         """Return this solution with the labels int32[K, n] of its arcs, which are not checked."""
         return Solution.trusted(**{**self.__dict__, "labels": labels})
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bbparse.arrays import Flags, Floats, Ints, Longs
 from bbparse.errors import ProblemError
 from bbparse.problem.check import as_ints, check_range
 from bbparse.problem.parts import ANY, OUTERMOST, ProblemArrays
 
 
-def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:
+def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> Ints:
     """Return the arc index int32[n_words] of each word of a tree given by its heads or its arcs.
 
     ProblemError as in `Problem.score`.
@@ -51,16 +52,14 @@ def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:
     return arcs
 
 
-def heads_of(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int32]:
+def heads_of(problem: ProblemArrays, arcs: Ints) -> Ints:
     """Return heads int32[..., n + 1] of trees given by the arc of each word; the first is -1."""
     heads = np.full((*arcs.shape[:-1], problem.n_words + 1), -1, dtype=np.int32)
     heads[..., 1:] = problem.arc_head[arcs]
     return heads
 
 
-def arcs_left(
-    mod: NDArray[np.int32], required: NDArray[np.bool_], forbidden: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def arcs_left(mod: Ints, required: Flags, forbidden: Flags) -> Flags:
     """Return the arcs that are neither forbidden nor rivals of required ones, bool[A].
 
     Two required arcs into one word exclude each other. ``mod`` has the modifier of each arc.
@@ -69,7 +68,7 @@ def arcs_left(
     return ~forbidden & (number[mod] == required)
 
 
-def rivals(mod: NDArray[np.int32], arcs: Any) -> NDArray[np.bool_]:
+def rivals(mod: Ints, arcs: Any) -> Flags:
     """Return the other arcs into the words of some arcs, bool[A]."""
     words = np.zeros(int(mod.max(initial=0)) + 1, np.bool_)
     words[mod[arcs]] = True
@@ -84,7 +83,7 @@ def most_trees(problem: ProblemArrays) -> int:
     return math.prod(choices[1:].tolist())
 
 
-def _neighbours(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def _neighbours(heads: Ints) -> tuple[Ints, Flags]:
     """Return each word's next sibling towards the head (-1: none), and whether it is outermost.
 
     A word is outermost if its head has no further modifier on that side. Both arrays have n + 1
@@ -101,7 +100,7 @@ def _neighbours(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     return inner, outermost
 
 
-def fired_parts(problem: ProblemArrays, heads: NDArray[np.int32]) -> list[NDArray[np.bool_]]:
+def fired_parts(problem: ProblemArrays, heads: Ints) -> list[Flags]:
     """Return which parts of each kind are in a tree, in the order of the fields of `Parts`."""
     inner, outermost = _neighbours(heads)
     fired = []
@@ -113,7 +112,7 @@ def fired_parts(problem: ProblemArrays, heads: NDArray[np.int32]) -> list[NDArra
     return fired
 
 
-def fired_factors(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int64]:
+def fired_factors(problem: ProblemArrays, arcs: Ints) -> Longs:
     """Return the indices of the factors whose arcs are all among `arcs`."""
     if not len(problem.factor_score):
         return np.zeros(0, dtype=np.int64)
@@ -123,7 +122,7 @@ def fired_factors(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np
     return np.flatnonzero(fires)
 
 
-def count_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.float64]:
+def count_terms(problem: ProblemArrays, arcs: Ints) -> Floats:
     """Return the score of each count factor in the tree of these arcs."""
     if not len(problem.count_arcs):
         return np.zeros(0, dtype=np.float64)
@@ -133,7 +132,7 @@ def count_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.f
     return problem.count_score[problem.count_score_ptr[:-1] + numbers]
 
 
-def tree_score(problem: ProblemArrays, arcs: NDArray[np.int32]) -> float:
+def tree_score(problem: ProblemArrays, arcs: Ints) -> float:
     """Return φ of a tree given by the arc index of each word, correctly rounded.
 
     It is -inf if a factor of weight -inf fires or a number of arcs is not allowed.
@@ -141,7 +140,7 @@ def tree_score(problem: ProblemArrays, arcs: NDArray[np.int32]) -> float:
     return math.fsum(tree_terms(problem, arcs))
 
 
-def tree_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> list[float]:
+def tree_terms(problem: ProblemArrays, arcs: Ints) -> list[float]:
     """Return the terms of φ of a tree."""
     p = problem
     heads = heads_of(p, arcs)
@@ -154,7 +153,7 @@ def tree_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> list[float]:
     return values
 
 
-def broken_constraint(problem: ProblemArrays, arcs: NDArray[np.int32]) -> str:
+def broken_constraint(problem: ProblemArrays, arcs: Ints) -> str:
     """Describe what makes a tree (the arc index of each word) infeasible; "" if nothing does."""
     p = problem
     n = p.n_words

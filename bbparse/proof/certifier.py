@@ -20,9 +20,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Floats
+from bbparse.arrays import Floats, Longs
 from bbparse.deadline import Deadline
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order
@@ -165,7 +164,7 @@ class Certifier(Bounder[Space]):
         aim.relaxation.settle(space)
         return True
 
-    def _split_off(self, space: Space, poor: NDArray[np.int64], value: Floats, aim: Aim) -> bool:
+    def _split_off(self, space: Space, poor: Longs, value: Floats, aim: Aim) -> bool:
         """Write the leaf of the trees with one of some arcs, whose bounds are float64[A]."""
         self.nodes.split(poor)
         most = self.relaxation.with_some(space, value, poor)
@@ -246,9 +245,7 @@ class Nodes:
             row = self._rows.setdefault(key, len(self._rows))
         self._nodes.append((kind, [], bound, row))
 
-    def proof(
-        self, problem: Problem, k_best: int, order: NDArray[np.int64] | None = None
-    ) -> Proof:
+    def proof(self, problem: Problem, k_best: int, order: Longs | None = None) -> Proof:
         """Convert the nodes to a proof; ``order`` maps their arcs to those of the problem."""
         widths = (len(problem.factor_arcs), len(problem.count_arcs), 2 * len(pairs_of(problem)))
         multipliers = [

@@ -178,11 +178,7 @@ class Crossing:
         self.words = range(problem.n_words + 1)
 
     def best(
-        self,
-        alive: Sequence[bool],
-        score: Sequence[int],
-        some: frozenset[int],
-        paid: Sequence[int],
+        self, alive: Sequence[bool], score: Sequence[int], some: frozenset[int], paid: Sequence[int]
     ) -> int:
         """Return an upper bound on the trees over the alive arcs; exact if there are no parts.
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Flags, Floats
+from bbparse.arrays import Flags, Floats, Ints, Longs
 from bbparse.bounding.counts import apply_counts, count_gaps, disagreement, step_counts
 from bbparse.bounding.multipliers import (
     apply_multipliers,
@@ -58,7 +57,7 @@ class Bound:
 
     value: float
     shift: float
-    tree: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    tree: Ints = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 class Relaxation:
@@ -116,7 +115,7 @@ class Relaxation:
         factors = self._factors._replace(lam=space.lam)
         return oracle, factors, self._counts._replace(lam=space.count_lam)
 
-    def choices(self, space: Space) -> NDArray[np.int64]:
+    def choices(self, space: Space) -> Longs:
         """Return the number of alive arcs into each word, int64[n + 1]."""
         return np.bincount(self.mod[space.alive], minlength=self.n_words + 1)
 
@@ -179,7 +178,7 @@ class Relaxation:
         calls.with_each(self._of(space)[0], self._scratch, self._arc_score, each)
         return each + bound.shift
 
-    def with_some(self, space: Space, each: Floats, arcs: NDArray[np.int64]) -> float:
+    def with_some(self, space: Space, each: Floats, arcs: Longs) -> float:
         """Bound the trees that have one of some arcs, given the result of `with_each`.
 
         For an arborescence `with_each` gives only a bound. It is replaced by the score of the best

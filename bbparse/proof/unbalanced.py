@@ -12,9 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Flags, Floats
+from bbparse.arrays import Flags, Floats, Longs
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import BOUND, EMPTY, largest_score
 from bbparse.problem.reduction import Normal, Nothing, Reduction
@@ -121,14 +120,12 @@ class UnbalancedCertifier(Certifier):
     def _close(self, space: Space, bound: Bound, aim: Aim) -> bool:
         return self._closed(space.alive, self._multipliers(space))
 
-    def _split_off(self, space: Space, poor: NDArray[np.int64], value: Floats, aim: Aim) -> bool:
+    def _split_off(self, space: Space, poor: Longs, value: Floats, aim: Aim) -> bool:
         return self._clause(space.alive, poor, self._multipliers(space))
 
     # ---- leaves --------------------------------------------------------------------------------
 
-    def _clause(
-        self, alive: Flags, arcs: NDArray[np.int64], multipliers: Multipliers | None = None
-    ) -> bool:
+    def _clause(self, alive: Flags, arcs: Longs, multipliers: Multipliers | None = None) -> bool:
         """Split off the trees with one of some arcs; return False if one may be too good."""
         listed = arcs.tolist()
         some = frozenset(listed)

@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Ints
+from bbparse.arrays import Flags, Floats, Ints
 from bbparse.bounding.state import Incumbents
 from bbparse.oracle.projective.build import Chart
 
@@ -111,9 +110,7 @@ NOT_RECORDED = (
 class Watch:
     """Adapter from a search to its observer; ``given`` maps oracle arcs to the user's arcs."""
 
-    def __init__(
-        self, observer: Observer, given: Ints, counters: NDArray[np.float64], best: Incumbents
-    ) -> None:
+    def __init__(self, observer: Observer, given: Ints, counters: Floats, best: Incumbents) -> None:
         self._observer, self._given = observer, given
         self._counters, self._best = counters, best
         self._record = NOT_RECORDED
@@ -171,7 +168,7 @@ def n_factors(state: tuple[Any, ...]) -> int:
     return int(factors[-1][0] + counts[-1][0])
 
 
-def _alive(state: tuple[Any, ...]) -> NDArray[np.bool_]:
+def _alive(state: tuple[Any, ...]) -> Flags:
     """Return which arcs of a node are alive."""
     _, (_, base, _), *_ = state
     return base > -np.inf

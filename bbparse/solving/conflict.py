@@ -7,8 +7,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Flags, Ints
 from bbparse.deadline import Deadline
 from bbparse.errors import ProblemError
 from bbparse.options import Range, check_number, check_options, check_type
@@ -234,7 +234,7 @@ def listed(noun: str, items: Iterable[int | str]) -> str:
     return f"{noun}s {', '.join(names[:-1])} and {names[-1]}"
 
 
-def describe_arcs(problem: Problem, arcs: NDArray[np.int32]) -> str:
+def describe_arcs(problem: Problem, arcs: Ints) -> str:
     """Name arcs as in `the arcs 2 -> 1 and 2 -> 5`."""
     p = problem
     names = []
@@ -289,14 +289,14 @@ def _number(allowed: list[int], most: int) -> str:
     return f"exactly {low}" if low == high else f"{low} to {high}"
 
 
-def _entering(problem: Problem, words: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _entering(problem: Problem, words: Ints) -> Flags:
     """Return the arcs (bool[A]) into these words from other words."""
     inside = np.zeros(problem.n_words + 1, dtype=np.bool_)
     inside[words] = True
     return ~inside[problem.arc_head] & inside[problem.arc_mod]
 
 
-def _modifiers_of(problem: Problem, chosen: NDArray[np.bool_]) -> tuple[str, str] | None:
+def _modifiers_of(problem: Problem, chosen: Flags) -> tuple[str, str] | None:
     """Name the head and the kind of modifiers if the chosen arcs are all of one kind.
 
     The kinds are all arcs of a head, and those to one side or with one label; None otherwise.

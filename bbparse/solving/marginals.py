@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Floats
+from bbparse.arrays import Floats, Ints
 from bbparse.jit import kernel
 from bbparse.oracle.trees import Arborescences, ProjectiveTrees
 from bbparse.problem import Problem
@@ -49,7 +48,7 @@ def factors_as_arcs(n_arcs, factors, tree):
     return own
 
 
-def max_marginals(problem: Problem, arcs: NDArray[np.int32]) -> Marginals:
+def max_marginals(problem: Problem, arcs: Ints) -> Marginals:
     """Compute max-marginals with factors replaced by arc scores (`factors_as_arcs`).
 
     ``arcs`` int32[n] are the arcs of the tree in which the replacement is exact. Count factors are

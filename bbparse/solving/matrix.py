@@ -197,9 +197,7 @@ def as_lengths(name: str, values: Any) -> list[int]:
     return [as_count(f"{name}[{i}]", n, 1, MAX_WORDS) for i, n in enumerate(numbers)]
 
 
-def problem_of(
-    arcs: NDArray[Any], *, projective: bool = True, single_root: bool = True
-) -> Problem:
+def problem_of(arcs: NDArray[Any], *, projective: bool = True, single_root: bool = True) -> Problem:
     """Make the problem of checked arc scores [d, h]; see `check_arcs`."""
     return Problem.from_arc_scores(
         np.asarray(arcs).T, projective=projective, single_root=single_root

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.arrays import Ints
 from bbparse.jit import inlined, kernel
 from bbparse.problem import Problem
 from bbparse.problem.parts import ANY
@@ -170,7 +171,7 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
         out[0, t], out[1, t], out[2, t] = add_up(terms[:used])
 
 
-def rescore(problem: Problem, arcs: NDArray[np.int32], heads: NDArray[np.int32]) -> NDArray:
+def rescore(problem: Problem, arcs: Ints, heads: Ints) -> NDArray:
     """Apply `rescore_trees` to ``Solution.arcs`` and ``Solution.heads``; return float64[3, K]."""
     p = problem
     out = np.empty((3, arcs.shape[0]))

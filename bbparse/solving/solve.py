@@ -180,9 +180,7 @@ def solve_together(
     ]
 
 
-def solve_batch(
-    problems: Iterable[Problem], *, threads: int = 1, **options: Any
-) -> list[Solution]:
+def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any) -> list[Solution]:
     """Solve many problems.
 
     Parameters

@@ -13,8 +13,8 @@ from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Floats, Ints, Longs
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.problem.edit import arc_index, with_sets
@@ -22,9 +22,8 @@ from bbparse.problem.parts import SetRow, pair_keys, set_fields, set_rows
 from bbparse.problem.tree import rivals
 from bbparse.validity.check import ALWAYS, PERHAPS, Arc, Fault, RuledSentence, relation
 
-Scores = NDArray[np.float64]
 #: Scores float64[L] of the labels of an arc (head, modifier), up to a constant.
-LabelScores = Callable[[int, int], Scores]
+LabelScores = Callable[[int, int], Floats]
 
 
 class Group(NamedTuple):
@@ -48,8 +47,8 @@ class SplitArcs(NamedTuple):
     """A problem over labelled arcs, and the origin of its A arcs."""
 
     problem: Problem
-    base: NDArray[np.int64]  #: Index of each arc in the problem without labels.
-    labels: NDArray[np.int32]  #: Label of each arc; -1: the best one, whichever it is.
+    base: Longs  #: Index of each arc in the problem without labels.
+    labels: Ints  #: Label of each arc; -1: the best one, whichever it is.
 
 
 class Candidates:
@@ -127,7 +126,7 @@ class Candidates:
                         yield self.of_fault(Fault("", 0, words, e), heads)
 
     def split(
-        self, constraints: Iterable[Constraint], scores: Mapping[Arc, Scores], *, valid: bool
+        self, constraints: Iterable[Constraint], scores: Mapping[Arc, Floats], *, valid: bool
     ) -> SplitArcs:
         """Copy the arcs of constraints, one copy for each label that makes a difference.
 
@@ -188,7 +187,7 @@ class Candidates:
         return SplitArcs(split, base, labels)
 
     def constrained(
-        self, p: Problem, labels: NDArray[np.int32], constraints: Iterable[Constraint],
+        self, p: Problem, labels: Ints, constraints: Iterable[Constraint],
         penalty: float = np.inf,
     ) -> Problem:  # fmt: skip
         """Return a problem with constraints, each of which costs a penalty if it is broken.
@@ -236,7 +235,7 @@ class Candidates:
 
 
 def _best_labels(
-    scores: Scores, bits: Sequence[int], relevant: int, forbidden: int
+    scores: Floats, bits: Sequence[int], relevant: int, forbidden: int
 ) -> list[tuple[int, float]]:
     """Return the best label for each set of relevant conditions, and its difference to the best.
 

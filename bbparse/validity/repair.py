@@ -21,9 +21,8 @@ from math import gcd
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Floats
+from bbparse.arrays import Floats, Longs
 from bbparse.deadline import Deadline
 from bbparse.errors import TreebankError
 from bbparse.problem import Problem, Solution
@@ -191,7 +190,7 @@ def _faults(sentence: Sentence, rules: Rules, projective: bool) -> list[Fault]:
     return faults
 
 
-def _steps(sentence: Sentence, weights: Sequence[float] | None) -> NDArray[np.int64]:
+def _steps(sentence: Sentence, weights: Sequence[float] | None) -> Longs:
     """Return the weights of the words 1 to n as integers without a common divisor."""
     n = sentence.n_words
     if weights is None:
@@ -209,7 +208,7 @@ def _steps(sentence: Sentence, weights: Sequence[float] | None) -> NDArray[np.in
 
 
 def _table(
-    sentence: Sentence, names: Sequence[str], steps: NDArray[np.int64], scores: ArcScores | None
+    sentence: Sentence, names: Sequence[str], steps: Longs, scores: ArcScores | None
 ) -> Floats:  # fmt: skip
     """Score all labelled arcs by head, modifier and label, float64[n + 1, n + 1, L]."""
     n = sentence.n_words

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.arrays import NEG
+from bbparse.arrays import NEG, Flags, Floats, Ints, Longs
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.tables import (
     MAX_ENTRIES,
@@ -36,27 +36,27 @@ class Automata(NamedTuple):
     """An arborescence and head automata that have to agree, tied by multipliers of each pair."""
 
     # arcs of each head-modifier pair (*group*), in the order of (head, modifier): [B + 1]
-    group_ptr: NDArray[np.int32]
-    head: NDArray[np.int32]  # [B]
-    mod: NDArray[np.int32]  # [B]
-    out_ptr: NDArray[np.int32]  # [n + 2], first group of each head
-    out_mid: NDArray[np.int32]  # [n + 1], first of them to the right
-    in_ptr: NDArray[np.int32]  # [n + 2], groups by modifier
-    in_list: NDArray[np.int32]  # [B]
-    place: NDArray[np.int64]  # [6, B], positions of each pair's scores, in the rows of `Side`
-    inc_w: NDArray[np.float64]  # as the next: scores of parts, see
-    out_w: NDArray[np.float64]  # :class:`bbparse.oracle.projective.weights.Weights`
+    group_ptr: Ints
+    head: Ints  # [B]
+    mod: Ints  # [B]
+    out_ptr: Ints  # [n + 2], first group of each head
+    out_mid: Ints  # [n + 1], first of them to the right
+    in_ptr: Ints  # [n + 2], groups by modifier
+    in_list: Ints  # [B]
+    place: Longs  # [6, B], positions of each pair's scores, in the rows of `Side`
+    inc_w: Floats  # as the next: scores of parts, see
+    out_w: Floats  # :class:`bbparse.oracle.projective.weights.Weights`
     # Multipliers [B] of each pair: added in the arborescence, and subtracted in the automaton of
     # its head (u), or of its modifier (v). They belong to a node; all else is shared.
-    u: NDArray[np.float64]
-    v: NDArray[np.float64]
+    u: Floats
+    v: Floats
     # Tables of heads, which belong to a node: see :mod:`bbparse.oracle.nonprojective.tables`.
-    at: NDArray[np.int64]  # [n + 2], start of each table, -1: none; last: the room that is used
-    sets: NDArray[np.int64]  # [n + 1], number of sets of modifiers
+    at: Longs  # [n + 2], start of each table, -1: none; last: the room that is used
+    sets: Longs  # [n + 1], number of sets of modifiers
     bit: NDArray[np.int8]  # [B], the bit of each pair, -1: it is removed
-    row: NDArray[np.int64]  # [B], its row in the table of its modifier
-    table: NDArray[np.float64]
-    flags: NDArray[np.bool_]  # [2], True if the root has one modifier; True if there are parts
+    row: Longs  # [B], its row in the table of its modifier
+    table: Floats
+    flags: Flags  # [2], True if the root has one modifier; True if there are parts
 
 
 class Side(NamedTuple):
@@ -71,8 +71,8 @@ class Side(NamedTuple):
     α; ``AFTER``, β.
     """
 
-    place: NDArray[np.int64]
-    score: NDArray[np.float64]
+    place: Longs
+    score: Floats
 
 
 GROUP, RANK, FIRST, STRIDE, LAST, LAST_STRIDE, NEEDED = 0, 1, 2, 3, 4, 5, 6
@@ -227,26 +227,26 @@ def parts_of(o, h, up, picked):
 class AutomataScratch(NamedTuple):
     """Arrays that calls write, by group and by word."""
 
-    gscore: NDArray[np.float64]  # score of the best arc of each group
-    arc: NDArray[np.int32]  # that arc
-    entering: NDArray[np.float64]  # as the next two: of the arborescence, by modifier
-    entering_head: NDArray[np.int32]
-    reduced: NDArray[np.float64]
-    tree: NDArray[np.int32]
+    gscore: Floats  # score of the best arc of each group
+    arc: Ints  # that arc
+    entering: Floats  # as the next two: of the arborescence, by modifier
+    entering_head: Ints
+    reduced: Floats
+    tree: Ints
     picked: NDArray[np.int8]  # groups of the arborescence
     needed: NDArray[np.int8]  # groups that are the only ones into their words
     taken: NDArray[np.int8]  # groups that automata choose as modifiers
     above: NDArray[np.int8]  # groups that automata choose as heads
-    value: NDArray[np.float64]  # best value of each automaton and of the arborescence
-    with_mod: NDArray[np.float64]
-    with_head: NDArray[np.float64]
+    value: Floats  # best value of each automaton and of the arborescence
+    with_mod: Floats
+    with_head: Floats
     right: Side
     left: Side
-    largest: NDArray[np.float64]
-    stale: NDArray[np.bool_]  # by head: True if its best value is out of date
-    sums: NDArray[np.float64]  # as the next: by set of modifiers
-    most: NDArray[np.float64]
-    spread: NDArray[np.bool_]  # by head: True if its values with each pair are out of date
+    largest: Floats
+    stale: Flags  # by head: True if its best value is out of date
+    sums: Floats  # as the next: by set of modifiers
+    most: Floats
+    spread: Flags  # by head: True if its values with each pair are out of date
 
 
 @kernel

@@ -30,8 +30,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.arrays import Floats, Ints, Longs
 from bbparse.jit import kernel
 
 
@@ -41,14 +41,14 @@ class Chart(NamedTuple):
     Item 0 is empty; the goal is the last item (missing if there is no tree).
     """
 
-    item_ptr: NDArray[np.int32]  # [K + 1], hyperedges of item i: item_ptr[i] : item_ptr[i + 1]
-    item_group: NDArray[np.int32]  # [K], head-modifier pair whose score the item adds, or -1
-    left: NDArray[np.int32]  # [E], the two smaller items of a hyperedge
-    right: NDArray[np.int32]
-    weight: NDArray[np.float64]  # [E], score of the parts that the hyperedge completes
-    size: NDArray[np.int64]  # [1], number of items; the arrays may be longer
-    group_ptr: NDArray[np.int32]  # [B + 1], arcs of each pair, by (head, modifier)
-    group_mod: NDArray[np.int32]  # [B], modifier of each pair
+    item_ptr: Ints  # [K + 1], hyperedges of item i: item_ptr[i] : item_ptr[i + 1]
+    item_group: Ints  # [K], head-modifier pair whose score the item adds, or -1
+    left: Ints  # [E], the two smaller items of a hyperedge
+    right: Ints
+    weight: Floats  # [E], score of the parts that the hyperedge completes
+    size: Longs  # [1], number of items; the arrays may be longer
+    group_ptr: Ints  # [B + 1], arcs of each pair, by (head, modifier)
+    group_mod: Ints  # [B], modifier of each pair
 
 
 @kernel

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import NEG
+from bbparse.arrays import NEG, Floats, Ints
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import Chart, build_chart
 from bbparse.oracle.projective.passes import (
@@ -29,11 +28,11 @@ class Projective(NamedTuple):
 class ChartScratch(NamedTuple):
     """Arrays that the passes write: by group, by item, by item, by group, by item."""
 
-    gscore: NDArray[np.float64]
-    inside: NDArray[np.float64]
-    outside: NDArray[np.float64]
-    marginal: NDArray[np.float64]
-    renumber: NDArray[np.int32]
+    gscore: Floats
+    inside: Floats
+    outside: Floats
+    marginal: Floats
+    renumber: Ints
 
 
 @kernel

@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import NEG
+from bbparse.arrays import NEG, Floats, Ints, Longs
 from bbparse.jit import inlined, kernel
 from bbparse.problem.parts import ANY, OUTERMOST
 
@@ -25,23 +24,23 @@ _LEAST_MODE = (1, 3, 2, 3)
 class Index(NamedTuple):
     """Groups of each pair of words, of each head and of each modifier."""
 
-    table: NDArray[np.int32]  # [n + 1, n + 1], group of each pair (head, modifier) or -1
-    out_ptr: NDArray[np.int32]  # [n + 2], first group of each head
-    out_mid: NDArray[np.int32]  # [n + 1], its first group to the right
-    in_ptr: NDArray[np.int32]  # [n + 2], groups by modifier
-    in_list: NDArray[np.int32]  # [B]
-    in_rank: NDArray[np.int32]  # [B], rank of a group among those with its modifier
+    table: Ints  # [n + 1, n + 1], group of each pair (head, modifier) or -1
+    out_ptr: Ints  # [n + 2], first group of each head
+    out_mid: Ints  # [n + 1], its first group to the right
+    in_ptr: Ints  # [n + 2], groups by modifier
+    in_list: Ints  # [B]
+    in_rank: Ints  # [B], rank of a group among those with its modifier
 
 
 class Weights(NamedTuple):
     """Part scores in the layout above."""
 
-    ranks: NDArray[np.int32]
-    ctx_ptr: NDArray[np.int64]
-    inc_ptr: NDArray[np.int64]
-    inc_w: NDArray[np.float64]
-    out_ctx_ptr: NDArray[np.int64]
-    out_w: NDArray[np.float64]
+    ranks: Ints
+    ctx_ptr: Longs
+    inc_ptr: Longs
+    inc_w: Floats
+    out_ctx_ptr: Longs
+    out_w: Floats
 
 
 @kernel
