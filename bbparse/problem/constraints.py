@@ -15,6 +15,7 @@ arc.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -22,8 +23,9 @@ from numpy.typing import ArrayLike
 
 from bbparse.arrays import Flags, Floats
 from bbparse.errors import ProblemError
+from bbparse.options import check_type
 from bbparse.problem.check import as_count, as_floats, check_scores, common_quantum
-from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs, with_sets
+from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_set, with_sets
 from bbparse.problem.parts import ProblemArrays
 
 _MAX_INT = int(np.iinfo(np.int32).max)
@@ -31,19 +33,10 @@ _MAX_INT = int(np.iinfo(np.int32).max)
 
 def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[list[int], int]:
     """Return the indices of the candidates that arcs name, and the number of named arcs."""
-    try:
-        named = list(arcs)
-    except TypeError:
-        raise ProblemError(f"arcs is {arcs!r}, expected arcs") from None
-    if not named:
-        raise ProblemError("arcs names no arc")
-    index = arc_index(problem)
-    candidates: dict[int, None] = {}
-    for i, arc in enumerate(named):
-        candidates.update(dict.fromkeys(named_arcs(problem, index, f"arcs[{i}]", arc)))
-    if len({tuple(arc) for arc in named}) < len(named):
-        raise ProblemError(f"arcs names an arc twice: {named!r}")
-    return list(candidates), len(named)
+    check_type("arcs", arcs, Iterable, "arcs", ProblemError)
+    named = list(arcs)
+    choices = named_set(problem, arc_index(problem), named, "arcs", "arcs[{}]")
+    return list(dict.fromkeys(chain(*choices))), len(named)
 
 
 def _with_table(problem: P, arcs: Sequence[int], scores: Floats) -> P:
@@ -65,11 +58,12 @@ def _with_table(problem: P, arcs: Sequence[int], scores: Floats) -> P:
     return with_sets(problem, "count", [(arcs, table)]).changed(quantum=quantum)
 
 
-def _bounds(low: int, high: int) -> Floats:
-    """Return scores of the numbers 0..high + 1: 0 for low..high, -inf for all others."""
+def _with_bounds(problem: P, arcs: Sequence[int], low: int, high: int) -> P:
+    """Return the problem with low to high of these arcs in the tree."""
+    low, high = min(low, len(arcs) + 1), min(high, len(arcs))
     scores = np.full(high + 2, -np.inf)
     scores[low : high + 1] = 0.0
-    return scores
+    return _with_table(problem, arcs, scores)
 
 
 def with_count_scores(problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLike) -> P:
@@ -100,15 +94,13 @@ def with_count_scores(problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLi
 def with_at_most(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
     """Return this problem with at most k of these arcs in the tree."""
     candidates, _ = _candidates(problem, arcs)
-    high = as_count("k", k, 0, _MAX_INT)
-    return _with_table(problem, candidates, _bounds(0, min(high, len(candidates))))
+    return _with_bounds(problem, candidates, 0, as_count("k", k, 0, _MAX_INT))
 
 
 def with_at_least(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
     """Return this problem with at least k of these arcs in the tree."""
     candidates, _ = _candidates(problem, arcs)
-    low = as_count("k", k, 0, _MAX_INT)
-    return _with_table(problem, candidates, _bounds(min(low, len(candidates) + 1), len(candidates)))
+    return _with_bounds(problem, candidates, as_count("k", k, 0, _MAX_INT), _MAX_INT)
 
 
 def with_valency(
@@ -139,42 +131,30 @@ def with_valency(
     ProblemError
         If low > high, or a label is given and arcs have none.
     """
+    low = as_count("low", low, 0, _MAX_INT)
+    most = _MAX_INT if high is None else as_count("high", high, 0, _MAX_INT)
+    if low > most:
+        raise ProblemError(f"low is {low}, expected at most high = {most}")
+    if side not in (None, "left", "right"):
+        raise ProblemError(f"side is {side!r}, expected 'left' or 'right'")
+    fits = np.ones(len(problem.arc_head), np.bool_)
+    if label is not None:
+        if problem.arc_label is None:
+            raise ProblemError(f"label is {label!r}, but the arcs have no labels")
+        fits = problem.arc_label == as_count("label", label, 0, _MAX_INT)
     for word in _words(problem, head):
-        problem = _with_valency(problem, word, low, high, side, label)
+        chosen = fits & (problem.arc_head == word)
+        if side is not None:
+            chosen &= (problem.arc_mod < word) == (side == "left")
+        problem = _with_bounds(problem, np.flatnonzero(chosen).tolist(), low, most)
     return problem
 
 
 def _words(problem: ProblemArrays, head: int | Iterable[int]) -> list[int]:
     """Return one word as a list, and several as they are."""
-    if not isinstance(head, str | bytes):
-        try:
-            words = list(head)  # type: ignore[arg-type]
-        except TypeError:
-            pass
-        else:
-            names = [f"head[{i}]" for i in range(len(words))]
-            return [as_count(name, h, 0, problem.n_words) for name, h in zip(names, words)]
-    return [as_count("head", head, 0, problem.n_words)]
-
-
-def _with_valency(
-    p: P, head: int, low: int, high: int | None, side: str | None, label: int | None
-) -> P:
-    low = as_count("low", low, 0, _MAX_INT)
-    max_count = _MAX_INT if high is None else as_count("high", high, 0, _MAX_INT)
-    if low > max_count:
-        raise ProblemError(f"low is {low}, expected at most high = {max_count}")
-    chosen = p.arc_head == head
-    if side is not None:
-        if side not in ("left", "right"):
-            raise ProblemError(f"side is {side!r}, expected 'left' or 'right'")
-        chosen &= (p.arc_mod < head) if side == "left" else (p.arc_mod > head)
-    if label is not None:
-        if p.arc_label is None:
-            raise ProblemError(f"label is {label!r}, but the arcs have no labels")
-        chosen &= p.arc_label == as_count("label", label, 0, _MAX_INT)
-    arcs = np.flatnonzero(chosen).tolist()
-    return _with_table(p, arcs, _bounds(min(low, len(arcs) + 1), min(max_count, len(arcs))))
+    if not np.iterable(head) or isinstance(head, str | bytes):
+        return [as_count("head", head, 0, problem.n_words)]
+    return [as_count(f"head[{i}]", h, 0, problem.n_words) for i, h in enumerate(head)]
 
 
 def with_subtree(problem: P, words: Iterable[int], *, complete: bool = True) -> P:
@@ -205,7 +185,7 @@ def with_subtree(problem: P, words: Iterable[int], *, complete: bool = True) -> 
         for a in np.flatnonzero(from_inside & ~into):
             forbid_arc(p, state, int(a), "words")
     entering = np.flatnonzero(~from_inside & into).tolist()
-    return _with_table(p.changed(arc_state=state), entering, _bounds(1, 1))
+    return _with_bounds(p.changed(arc_state=state), entering, 1, 1)
 
 
 def with_or(problem: P, arcs: Iterable[Sequence[int]], weight: float) -> P:
@@ -253,11 +233,8 @@ def with_valency_score(
 
 def _word_mask(problem: ProblemArrays, name: str, words: Iterable[int]) -> Flags:
     """Return which of the root and the words 1..n are among `words`: bool[n + 1]."""
+    check_type(name, words, Iterable, "words", ProblemError)
     mask = np.zeros(problem.n_words + 1, dtype=np.bool_)
-    try:
-        listed = list(words)
-    except TypeError:
-        raise ProblemError(f"{name} is {words!r}, expected words") from None
-    for i, word in enumerate(listed):
+    for i, word in enumerate(words):
         mask[as_count(f"{name}[{i}]", word, 1, problem.n_words)] = True
     return mask

@@ -26,7 +26,6 @@ from bbparse.problem.parts import ProblemArrays, SetRow, set_fields, set_rows
 P = TypeVar("P", bound=ProblemArrays)
 
 
-
 def arc_index(problem: ProblemArrays) -> dict[tuple[int, int], list[int]]:
     """Return arc indices by (head, mod)."""
     index: dict[tuple[int, int], list[int]] = {}
@@ -59,6 +58,22 @@ def named_arcs(
         label = as_count(f"label of {place}", values[2], 0, np.iinfo(np.int32).max)
         candidates = [a for a in candidates if problem.arc_label[a] == label]
     return candidates
+
+
+def named_set(
+    problem: ProblemArrays, index: dict[tuple[int, int], list[int]], arcs: list[Any], place: str,
+    each: str,
+) -> list[list[int]]:  # fmt: skip
+    """Return what `named_arcs` gives for all arcs of a set; ``each`` is a format of their places.
+
+    ProblemError if there is none, or one twice.
+    """
+    if not arcs:
+        raise ProblemError(f"{place} names no arc")
+    choices = [named_arcs(problem, index, each.format(i), arc) for i, arc in enumerate(arcs)]
+    if len({tuple(arc) for arc in arcs}) < len(arcs):
+        raise ProblemError(f"{place} names an arc twice: {arcs!r}")
+    return choices
 
 
 def as_weight(name: str, value: Any) -> float:
@@ -112,13 +127,7 @@ def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], fl
         except (TypeError, ValueError):
             raise ProblemError(f"{place} is {factor!r}, expected (arcs, weight)") from None
         weight = as_weight(f"weight of {place}", value)
-        if not named:
-            raise ProblemError(f"{place} names no arc")
-        choices = [
-            named_arcs(problem, index, f"arc {i} of {place}", arc) for i, arc in enumerate(named)
-        ]
-        if len({tuple(arc) for arc in named}) < len(named):
-            raise ProblemError(f"{place} names an arc twice: {named!r}")
+        choices = named_set(problem, index, named, place, f"arc {{}} of {place}")
         quantum = common_quantum(quantum, np.array([weight]))
         for arcs in _combinations(problem, choices):
             if len(arcs) > 1:

@@ -28,7 +28,6 @@ from bbparse.problem.tree import heads_of
 P = TypeVar("P", bound=ProblemArrays)
 
 
-
 @kernel
 def _rising(head: Ints, mod: Ints, label: Ints) -> bool:
     """Return True if arcs are sorted by head, modifier and label (empty: no labels)."""
@@ -61,14 +60,11 @@ def in_order(problem: P) -> tuple[P, Longs | None]:
     new_index = np.empty(len(order), dtype=np.int32)
     new_index[order] = np.arange(len(order), dtype=np.int32)
     changes: dict[str, Any] = {
-        name: getattr(p, name)[order] for name in ("arc_head", "arc_mod", "arc_score", "arc_state")
+        name: column[order]
+        for name in ("arc_head", "arc_mod", "arc_score", "arc_state", "arc_label")
+        if (column := getattr(p, name)) is not None
     }
-    if p.arc_label is not None:
-        changes["arc_label"] = p.arc_label[order]
-    if len(p.factor_arcs):
-        changes["factor_arcs"] = new_index[p.factor_arcs]
-    if len(p.count_arcs):
-        changes["count_arcs"] = new_index[p.count_arcs]
+    changes |= {name: new_index[getattr(p, name)] for name in ("factor_arcs", "count_arcs")}
     return p.changed(**changes), order
 
 

@@ -209,7 +209,7 @@ def test_the_quantum_is_kept_where_it_holds() -> None:
     ("change", "message"),
     [
         (lambda p: p.with_at_most([]), "arcs names no arc"),
-        (lambda p: p.with_at_most(3), "arcs is 3, expected arcs"),
+        (lambda p: p.with_at_most(3), "arcs is of type int, expected arcs"),
         (lambda p: p.with_at_most([3]), "arcs[0] is 3, expected (head, mod)"),
         (lambda p: p.with_at_most([(0, 1), (2, 2)]), "arcs[1] is (2, 2): word 2 cannot be its own"),
         (lambda p: p.with_at_most([(0, 4)]), "mod of arcs[0] is 4, expected 1..3"),
@@ -230,7 +230,7 @@ def test_the_quantum_is_kept_where_it_holds() -> None:
         (lambda p: p.with_valency(1, side="up"), "side is 'up', expected 'left' or 'right'"),
         (lambda p: p.with_valency(1, label=0), "label is 0, but the arcs have no labels"),
         (lambda p: p.with_subtree([]), "words is empty, expected at least one word"),
-        (lambda p: p.with_subtree(3), "words is 3, expected words"),
+        (lambda p: p.with_subtree(3), "words is of type int, expected words"),
         (lambda p: p.with_subtree([1, 0]), "words[1] is 0, expected 1..3"),
         (lambda p: p.with_subtree([1, 2]), "words forbids the arc 2 -> 3, which is required"),
         (lambda p: p.with_valency_score(1, -1, 0.0), "k is -1, expected 0.."),
