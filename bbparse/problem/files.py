@@ -45,17 +45,14 @@ _PROOF_RULES: dict[str, Rule] = {
 }
 
 
-def _problem_rules() -> dict[str, Rule]:
-    rules: dict[str, Rule] = {}
-    for name in (*DTYPES, "arc_label"):
-        group = name.partition("_")[0]
-        like = None if group in ("factor", "count") else f"{group}_head"
-        rules[name] = (REALS if name.endswith("_score") else INTS, 1, like)
-    rules.update(
-        n_words=(INTS, 0, None), quantum=(REALS, 0, None),
-        projective=(FLAGS, 0, None), single_root=(FLAGS, 0, None),
-    )  # fmt: skip
-    return rules
+_PROBLEM_RULES: dict[str, Rule] = {
+    "n_words": (INTS, 0, None), "quantum": (REALS, 0, None),
+    "projective": (FLAGS, 0, None), "single_root": (FLAGS, 0, None),
+}  # fmt: skip
+for _name in (*DTYPES, "arc_label"):
+    _kind = _name.partition("_")[0]
+    _like = None if _kind in ("factor", "count") else f"{_kind}_head"
+    _PROBLEM_RULES[_name] = (REALS if _name.endswith("_score") else INTS, 1, _like)
 
 
 def write_problem(path: str | os.PathLike[str], values: dict[str, Any]) -> None:
@@ -66,14 +63,10 @@ def write_problem(path: str | os.PathLike[str], values: dict[str, Any]) -> None:
 
 def read_problem(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a problem; ProblemError if the file is damaged."""
-    values: dict[str, Any] = dict(
-        read_archive(
-            path, _PROBLEM, VERSION, _problem_rules(), optional=_OPTIONAL, error=ProblemError
-        )
+    arrays = read_archive(
+        path, _PROBLEM, VERSION, _PROBLEM_RULES, optional=_OPTIONAL, error=ProblemError
     )
-    for name in ("n_words", "projective", "single_root", "quantum"):
-        values[name] = values[name].item()
-    return values
+    return {name: array if array.ndim else array.item() for name, array in arrays.items()}
 
 
 def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
@@ -97,13 +90,11 @@ def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None
 def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a solution; ProblemError if the file is damaged."""
     rules = {**_SOLUTION_RULES, **_PROOF_RULES, _OLDER: (REALS, 2, None)}
-    arrays: dict[str, Any] = dict(
-        read_archive(
-            path, _SOLUTION, SOLUTION_VERSION, rules,
-            optional={"conflict", _OLDER, *_PROOF_RULES},
-            error=ProblemError,
-        )
-    )  # fmt: skip
+    optional = {"conflict", _OLDER, *_PROOF_RULES}
+    given = read_archive(
+        path, _SOLUTION, SOLUTION_VERSION, rules, optional=optional, error=ProblemError
+    )
+    arrays: dict[str, Any] = dict(given)
     proof_arrays = {
         name.removeprefix("proof_"): arrays.pop(name) for name in _PROOF_RULES if name in arrays
     }
@@ -115,16 +106,14 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
                 " which are not read any more: solve with a proof anew"
             )
         proof_arrays["pair_multipliers"] = older
-    if proof_arrays and len(proof_arrays) < len(_PROOF_RULES):
-        missing = next(
-            name for name in _PROOF_RULES if name.removeprefix("proof_") not in proof_arrays
+    missing = [name for name in _PROOF_RULES if name.removeprefix("proof_") not in proof_arrays]
+    if proof_arrays and missing:
+        raise ProblemError(
+            f"{os.fspath(path)}: field {missing[0]} is missing, and others are there"
         )
-        raise ProblemError(f"{os.fspath(path)}: field {missing} is missing, and others are there")
-    names = arrays.pop("stats_names").tolist()
-    values = arrays.pop("stats_values").tolist()
-    whole = arrays.pop("stats_whole").tolist()
+    stats = zip(*(arrays.pop(f"stats_{name}").tolist() for name in ("names", "values", "whole")))
     try:
-        arrays["stats"] = {name: int(v) if w else v for name, v, w in zip(names, values, whole)}
+        arrays["stats"] = {name: int(value) if whole else value for name, value, whole in stats}
     except (ValueError, OverflowError) as error:
         raise ProblemError(f"{os.fspath(path)}: stats_values: {error}") from error
     try:
@@ -132,5 +121,5 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     except ProblemError as error:
         raise ProblemError(f"{os.fspath(path)}: {error}") from error
     arrays["status"] = str(arrays["status"].item())
-    arrays["conflict"] = arrays.get("conflict", np.array([], dtype=np.str_)).tolist()
+    arrays["conflict"] = [str(line) for line in arrays.get("conflict", ())]
     return arrays

@@ -241,7 +241,7 @@ class ProblemArrays:
         states = _FREE[:n_arcs] if n_arcs <= len(_FREE) else np.zeros(n_arcs, np.int8)
         others.update(arc_head=arc_head, arc_mod=arc_mod, arc_score=arc_score)
         others.setdefault("arc_state", states)
-        return cls._of({**_DEFAULTS, "n_words": n_words}, others)
+        return cls._of({**DEFAULTS, "n_words": n_words}, others)
 
     def changed(self, **changes: Any) -> Self:
         """Return this problem with some fields replaced by valid arrays."""
@@ -288,7 +288,8 @@ _EMPTY: dict[type, NDArray[Any]] = {
 }
 _FREE = np.zeros(4096, dtype=np.int8)  # states of arcs that are neither required nor forbidden
 _ANY = np.full(4096, ANY, np.int32)
-_DEFAULTS: dict[str, Any] = {name: _EMPTY[dtype] for name, dtype in DTYPES.items()}
-_DEFAULTS.update(arc_label=None, projective=True, single_root=True, quantum=0.0)
+#: Flat name → value, for all fields that may be left out.
+DEFAULTS: dict[str, Any] = {name: _EMPTY[dtype] for name, dtype in DTYPES.items()}
+DEFAULTS.update(arc_label=None, projective=True, single_root=True, quantum=0.0)
 for _array in (*_EMPTY.values(), _FREE, _ANY):
     _array.setflags(write=False)

@@ -24,7 +24,7 @@ from bbparse.errors import ProblemError
 from bbparse.options import check_type
 from bbparse.problem import check, constraints, edit
 from bbparse.problem.files import read_problem, write_problem
-from bbparse.problem.parts import DTYPES, FIELDS, KINDS, ProblemArrays
+from bbparse.problem.parts import DEFAULTS, DTYPES, FIELDS, KINDS, ProblemArrays, set_rows
 from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
 
 
@@ -118,31 +118,28 @@ class Problem(ProblemArrays):
             raise TypeError(
                 f"Problem.__init__() got an unexpected keyword argument {min(unknown)!r}"
             )
-        arrays: dict[str, Any] = {
+        given: dict[str, Any] = {
             "arc_head": arc_head, "arc_mod": arc_mod, "arc_score": arc_score, **others
         }  # fmt: skip
-        if arrays.get("count_score_ptr") is None:
-            pointers = check.as_ints("count_ptr", arrays.get("count_ptr", (0,)), np.int64)
-            arrays["count_score_ptr"] = pointers + np.arange(len(pointers))
-        if arc_state is None:
-            arc_state = np.zeros(len(check.as_ints("arc_head", arc_head, np.int32)), np.int8)
-        arrays["arc_state"] = arc_state
+        optional: dict[str, Any] = {"arc_label": arc_label, "arc_state": arc_state}
+        optional["count_score_ptr"] = given.pop("count_score_ptr", None)
+        given |= {name: value for name, value in optional.items() if value is not None}
         values: dict[str, Any] = {
+            name: check.as_floats(name, value)
+            if DTYPES.get(name) is np.float64
+            else check.as_ints(name, value, DTYPES.get(name, np.int32))
+            for name, value in given.items()
+        }
+        values = {**DEFAULTS, "arc_state": np.zeros(len(values["arc_head"]), np.int8), **values}
+        if "count_score_ptr" not in given:
+            pointers = values["count_ptr"]
+            values["count_score_ptr"] = pointers + np.arange(len(pointers))
+        values |= {
             "n_words": check.as_count("n_words", n_words, 1, check.MAX_WORDS),
-            "arc_label": (
-                None if arc_label is None else check.as_ints("arc_label", arc_label, np.int32)
-            ),
             "projective": check.as_flag("projective", projective),
             "single_root": check.as_flag("single_root", single_root),
             "quantum": float(check.as_floats("quantum", quantum, ndim=0)),
         }
-        for name, dtype in DTYPES.items():
-            value = arrays.get(name, (0,) if dtype is np.int64 else ())
-            values[name] = (
-                check.as_floats(name, value)
-                if dtype is np.float64
-                else check.as_ints(name, value, dtype)
-            )
         self._fill(values)
         check.check_problem(self)
 
@@ -305,18 +302,12 @@ class Problem(ProblemArrays):
             details.append(f"{len(np.unique(p.arc_label))} labels")
         if details:
             counts[-1] += f" ({', '.join(details)})"
-        counts += [
-            f"{kind}={len(part[-1])}" for kind, part in zip(KINDS, p.parts) if len(part[-1])
-        ]
-        if len(p.factor_score):
-            hard = int((p.factor_score == -np.inf).sum())
-            counts.append(f"factors={len(p.factor_score)}" + (f" ({hard} hard)" if hard else ""))
-        if len(p.count_arcs):
-            infinite = np.logical_or.reduceat(
-                p.count_score == -np.inf, p.count_score_ptr[:-1]
-            )
-            hard = int(infinite.sum())
-            counts.append(f"counts={len(infinite)}" + (f" ({hard} hard)" if hard else ""))
+        counts += [f"{kind}={len(part[-1])}" for kind, part in zip(KINDS, p.parts) if len(part[-1])]
+        for kind in ("factor", "count"):
+            rows = set_rows(p, kind)
+            hard = sum(-np.inf in scores for _, scores in rows)
+            if rows:
+                counts.append(f"{kind}s={len(rows)}" + (f" ({hard} hard)" if hard else ""))
         if p.quantum:
             counts.append(f"quantum={p.quantum:g}")
         counts.append("projective" if p.projective else "non-projective")
