@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from bbparse.arrays import Floats, Ints
-from bbparse.jit import kernel
 from bbparse.oracle.trees import Arborescences, ProjectiveTrees
 from bbparse.problem import Problem
-from bbparse.problem.parts import set_fields
+from bbparse.problem.parts import Factors, set_fields
 from bbparse.problem.tree import heads_of
 from bbparse.solving.rescore import rescore
 
 
-class Marginals(NamedTuple):
-    """Max-marginals of a problem whose factors are replaced by arc scores."""
-
-    each: Floats  #: float64[A], score of the best tree with each arc; -inf: there is none.
-    tree: float  #: Score of the tree that was passed to `max_marginals`.
-
-
-@kernel
-def factors_as_arcs(n_arcs, factors, tree):
+def factors_as_arcs(n_arcs: int, factors: Factors, tree: Ints) -> Floats:
     """Return arc scores float64[A] that replace all factors: exact in a tree, up to a constant.
 
     A positive factor that fires in the tree is shared among its arcs; a negative one counts in full
     for each of its arcs. A factor that does not fire is shared among its arcs outside the tree.
     """
-    own = np.zeros(n_arcs)
-    on = np.zeros(n_arcs, np.bool_)
-    for a in tree:
-        on[a] = True
-    for f in range(factors.score.shape[0]):
-        low, high, weight = factors.ptr[f], factors.ptr[f + 1], factors.score[f]
-        if not np.isfinite(weight):
-            continue
-        missing = 0
-        for i in range(low, high):
-            missing += not on[factors.arcs[i]]
-        gain, loss = max(weight, 0.0), min(weight, 0.0)
-        share = gain / (high - low) + loss if missing == 0 else gain / missing
-        for i in range(low, high):
-            if missing == 0 or not on[factors.arcs[i]]:
-                own[factors.arcs[i]] += share
+    own, off = np.zeros(n_arcs), np.ones(n_arcs, np.bool_)
+    off[tree] = False
+    sizes = np.diff(factors.ptr)
+    missing = np.diff(np.append(0, np.cumsum(off[factors.arcs]))[factors.ptr])
+    gain, loss = np.maximum(factors.score, 0.0), np.minimum(factors.score, 0.0)
+    share = np.where(missing == 0, gain / sizes + loss, gain / np.maximum(missing, 1))
+    shared = np.repeat(missing == 0, sizes) | off[factors.arcs]
+    shared &= np.repeat(loss > -np.inf, sizes)
+    np.add.at(own, factors.arcs[shared], np.repeat(share, sizes)[shared])
     return own
 
 
-def max_marginals(problem: Problem, arcs: Ints) -> Marginals:
+def max_marginals(problem: Problem, arcs: Ints) -> tuple[Floats, float]:
     """Compute max-marginals with factors replaced by arc scores (`factors_as_arcs`).
+
+    Returns the score of the best tree with each arc, float64[A] (-inf: there is none), and that of
+    the given tree.
 
     ``arcs`` int32[n] are the arcs of the tree in which the replacement is exact. Count factors are
     ignored. So are the parts of a problem that allows crossing arcs, for which the results are
@@ -59,8 +44,8 @@ def max_marginals(problem: Problem, arcs: Ints) -> Marginals:
     own = factors_as_arcs(len(p.arc_head), p.factors, arcs)
     if not p.projective:
         each = Arborescences(p).with_each(own)
-        return Marginals(each, float(own[arcs].sum()) + float(p.arc_score[arcs].sum()))
+        return each, float(own[arcs].sum()) + float(p.arc_score[arcs].sum())
     plain = p.changed(**set_fields("factor", ()), **set_fields("count", ()))
     tree = arcs[np.newaxis]
     rest = float(rescore(plain, tree, heads_of(p, tree))[0, 0])
-    return Marginals(ProjectiveTrees(p).with_each(own), float(own[arcs].sum()) + rest)
+    return ProjectiveTrees(p).with_each(own), float(own[arcs].sum()) + rest

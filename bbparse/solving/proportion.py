@@ -16,7 +16,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,16 +54,16 @@ def in_doubt(slack: float, size: float, least: float) -> bool:
 class Proportion:
     """Repeated searches for one problem, and the best trees of all of them.
 
-    ``run(problem, k)`` solves a reduced problem for its k best trees.
+    ``run(problem, options)`` solves a problem.
     """
 
     def __init__(
-        self, problem: Problem, answer: Answer, run: Callable[[Problem, int], Answer]
+        self, problem: Problem, answer: Answer, run: Callable[[Problem, Any], Answer], options: Any
     ) -> None:
         self.problem, self._run = problem, run
+        self._options = replace(options, gap=0.0, observer=None)
         found = answer.solution
         self.k = len(found)
-        self.first = found
         self.terms: dict[tuple[int, ...], list[float]] = {}
         self.ranked: list[tuple[int, ...]] = []
         self._offer(found.arcs)
@@ -74,6 +73,7 @@ class Proportion:
         self.solved = 1
         self.status = found.status
         self._settled = [False] * self.k
+        self._grain = grain_of(problem)
 
     def solution(self) -> Solution:
         """Return the best trees, after as many searches as needed."""
@@ -145,8 +145,8 @@ class Proportion:
                 continue
             if self.status != "optimal":
                 return
-            if short <= max(TOLERANCE * self._size(i), 0.0) or short < self.grain:
-                error = max(error, short if short >= self.grain else 0.0)
+            if short <= TOLERANCE * self._size(i) or short < self._grain:
+                error = max(error, short if short >= self._grain else 0.0)
                 continue
             if self.solved >= _MOST:
                 self.status = "gap"
@@ -165,7 +165,8 @@ class Proportion:
                 return short
             before = space.lacking
             normal = space.normal()
-            solution, slack, _ = self._run(normal.problem, k)
+            options = replace(self._options, k_best=k)
+            solution, slack, _ = self._run(normal.problem, options)
             self.solved += 1
             self._offer(solution.arcs)
             if solution.status not in ("optimal", "infeasible"):
@@ -176,11 +177,6 @@ class Proportion:
             last = tree_terms(self.problem, solution.arcs[-1])
             known = self.terms[self.ranked[k - 1]]
             short = math.fsum(last + [-x for x in known] + [_SHORT * slack / normal.unit])
-
-    @cached_property
-    def grain(self) -> float:
-        """Power of two that divides all scores, and so all their sums; 0: all scores are 0."""
-        return grain_of(self.problem)
 
 
 def grain_of(problem: Problem) -> float:
@@ -193,13 +189,3 @@ def grain_of(problem: Problem) -> float:
     low = np.log2((whole & -whole).astype(np.float64)) + exponent - 53
     return float(2.0 ** low.min()) if len(low) else 0.0
 
-
-def in_proportion(
-    problem: Problem, answer: Answer, run: Callable[[Problem, Any], Answer], options: Any
-) -> Solution:
-    """Return the solution of a problem, solved again where the slack could hide terms."""
-
-    def again(reduced: Problem, k: int) -> Answer:
-        return run(reduced, replace(options, k_best=k, gap=0.0, observer=None))
-
-    return Proportion(problem, answer, again).solution()

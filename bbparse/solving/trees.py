@@ -33,7 +33,7 @@ from bbparse.search.observer import Observer
 from bbparse.search.search import SearchLimits
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.dense import is_dense
-from bbparse.solving.proportion import Answer, in_doubt, in_proportion
+from bbparse.solving.proportion import Answer, Proportion, in_doubt
 from bbparse.solving.rescore import rescore
 from bbparse.solving.root import call_node
 from bbparse.solving.roots import Asked, Root, root_of, roots_of
@@ -126,7 +126,7 @@ def _settled(
 ) -> Solution:
     """Return the solution of a sorted problem, solved again where its slack could hide terms."""
     if _in_doubt(problem, answer, options.k_best):
-        return in_proportion(problem, answer, run, options)
+        return Proportion(problem, answer, run, options).solution()
     return answer.solution
 
 
