@@ -84,17 +84,17 @@ class Certifier(Bounder[Space]):
         if self.order is not None:
             self.trees = np.argsort(self.order).astype(np.int32)[solution.arcs]
         self.known = {tuple(arcs) for arcs in self.trees.tolist()}
-        self.tree_limit = -math.inf if self.all_trees else float(solution.scores[-1]) + rounding
         if self.all_trees:
-            self.limit, self.target, hard = CLEARLY_NEGATIVE, -1.0, 8.0
-            self.precision = 1e-3
             self.scores = np.zeros_like(solution.scores)
+            self.limit, self.target, self.tree_limit = CLEARLY_NEGATIVE, -1.0, -math.inf
+            self.precision, hard = 1e-3, 8.0
         else:
-            # half of the tolerance: the other half is for the checker's rounding
-            self.target, hard = float(solution.scores[-1]), 4.0 * largest_score(problem)
-            self.precision = 0.5 * rounding
-            self.limit = self.target + max(0.5 * rounding, above - rounding)
             self.scores = solution.scores
+            self.target = float(solution.scores[-1])
+            # half of the tolerance: the other half is for the checker's rounding
+            self.limit = self.target + max(0.5 * rounding, above - rounding)
+            self.tree_limit = self.target + rounding
+            self.precision, hard = 0.5 * rounding, 4.0 * largest_score(problem)
         self.relaxation = Relaxation(self.problem, not self.all_trees, hard)
         self.nodes = Nodes()
         self._left: list[Space] = []
@@ -192,31 +192,23 @@ class Certifier(Bounder[Space]):
     # ---- branching -----------------------------------------------------------------------------
 
     def _branch(self, space: Space, bound: Bound) -> list[Space]:
-        arcs = bound.tree
-        known = tuple(arcs.tolist()) in self.known
-        if not known:
-            score = tree_score(self.problem, arcs)
-            if score > self.tree_limit and not broken_constraint(self.problem, arcs):
+        arcs, free = bound.tree, self.relaxation.free(space)
+        score, fault = tree_score(self.problem, arcs), broken_constraint(self.problem, arcs)
+        if tuple(arcs.tolist()) not in self.known:
+            if score > self.tree_limit and not fault:
                 raise _BetterTree(f"a tree of score {score} is not in the solution")
-        free = self.relaxation.free(space)
-        if not known:
-            gap = self.relaxation.gaps(space)
-            gap[~free] = 0.0
+            gap = np.where(free, self.relaxation.gaps(space), 0.0)
             if gap.max(initial=0.0) > 0.0:
                 arc = int(gap.argmax())
                 self.nodes.split([arc])
                 return self._without_and_with(space, arc)
         # Lawler's partition: for each i, the trees that first differ at the i-th free arc
         spaces: list[Space] = []
-        for arc in bound.tree[free[bound.tree]].tolist():
+        for arc in arcs[free[arcs]].tolist():
             self.nodes.split([arc])
             without, space = self._without_and_with(space, arc)
             spaces.append(without)
-        score = tree_score(self.problem, arcs)
-        if broken_constraint(self.problem, arcs):
-            self.nodes.leaf(EMPTY, -math.inf)
-        else:
-            self.nodes.leaf(TREE, score)
+        self.nodes.leaf(*((EMPTY, -math.inf) if fault else (TREE, score)))
         return spaces
 
     def _without_and_with(self, space: Space, arc: int) -> list[Space]:

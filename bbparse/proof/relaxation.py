@@ -115,13 +115,10 @@ class Relaxation:
         factors = self._factors._replace(lam=space.lam)
         return oracle, factors, self._counts._replace(lam=space.count_lam)
 
-    def choices(self, space: Space) -> Longs:
-        """Return the number of alive arcs into each word, int64[n + 1]."""
-        return np.bincount(self.mod[space.alive], minlength=self.n_words + 1)
-
     def free(self, space: Space) -> Flags:
         """Return the arcs, bool[A], that are alive and not the only ones into their words."""
-        return space.alive & (self.choices(space) > 1)[self.mod]
+        choices = np.bincount(self.mod[space.alive], minlength=self.n_words + 1)
+        return space.alive & (choices > 1)[self.mod]
 
     def settle(self, space: Space) -> None:
         """Change multipliers in place so that fixed arcs tighten the bounds."""
