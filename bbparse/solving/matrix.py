@@ -68,7 +68,9 @@ def best_tree(
         if square and best_heads(arcs.astype(np.float64), projective, single_root, found):
             continue
         check_arcs(_name(i, shape), arcs)
-        solution = solve(problem_of(arcs, projective=projective, single_root=single_root))
+        solution = solve(
+            Problem.from_arc_scores(arcs.T, projective=projective, single_root=single_root)
+        )
         if not len(solution):
             reason = "; ".join(solution.conflict) or "no tree has only these arcs"
             raise ProblemError(f"scores of sentence {i} allow no tree: {reason}; {_AXES}")
@@ -108,7 +110,7 @@ def best_trees(
     solutions = []
     for i, arcs in enumerate(matrices):
         check_arcs(_name(i, shape), arcs)
-        problem = problem_of(arcs, projective=projective, single_root=single_root)
+        problem = Problem.from_arc_scores(arcs.T, projective=projective, single_root=single_root)
         solutions.append(solve(problem, k_best=k))
     return solutions[0] if shape is not None and len(shape) == 2 else solutions
 
@@ -195,13 +197,6 @@ def as_lengths(name: str, values: Any) -> list[int]:
     """Return numbers of words as a list; `ProblemError` if they are not one whole number each."""
     numbers = as_array(name, values, (1,), "one number of words a sentence").tolist()
     return [as_count(f"{name}[{i}]", n, 1, MAX_WORDS) for i, n in enumerate(numbers)]
-
-
-def problem_of(arcs: NDArray[Any], *, projective: bool = True, single_root: bool = True) -> Problem:
-    """Make the problem of checked arc scores [d, h]; see `check_arcs`."""
-    return Problem.from_arc_scores(
-        np.asarray(arcs).T, projective=projective, single_root=single_root
-    )
 
 
 def _matrices(
