@@ -236,13 +236,9 @@ class FactorFamily:
         return indices if len({mod for _, mod in arcs}) == len(arcs) else []
 
     def _keys(self, features: Sequence[Feature]) -> list[int]:
-        _check_features(features)
+        if isinstance(features, str):
+            raise FactorError(f"features: expected a sequence of features, found {features!r}")
         return [feature_key(self.name, feature) for feature in features]
-
-
-def _check_features(features: Sequence[Feature]) -> None:
-    if isinstance(features, str):
-        raise FactorError(f"features: expected a sequence of features, found {features!r}")
 
 
 def alive_factors(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from bbparse.arrays import Hashes, Ints
 from bbparse.errors import FactorError
-from bbparse.jit import kernel
+from bbparse.problem.parts import pair_keys
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_values, encode
 
@@ -84,13 +84,16 @@ class FactorView:
                 f"arc_head and arc_mod: expected two arrays of one length, found shapes "
                 f"{self.arc_head.shape} and {self.arc_mod.shape}"
             )
-        self.head_ptr = np.zeros(self.n_words + 2, dtype=np.int32)
+        self.head_ptr = np.searchsorted(self.arc_head, np.arange(self.n_words + 2)).astype(np.int32)
         self.arc_labels = np.zeros(self.n_arcs, np.int32)
         if arc_labels is not None:
             self.arc_labels[:] = arc_labels
         self.arcs = self.arc_head, self.arc_mod, self.head_ptr, self.arc_labels
-        wrong = _index(*self.arcs[:3])
-        if wrong >= 0:
+        head, mod, n = self.arc_head, self.arc_mod, self.n_words
+        is_wrong = (head < 0) | (head > n) | (mod < 1) | (mod > n) | (head == mod)
+        is_wrong[1:] |= np.diff(pair_keys(n, head, mod)) <= 0
+        if is_wrong.any():
+            wrong = is_wrong.argmax()
             raise FactorError(
                 f"arc {wrong} is {self.arc_head[wrong]} → {self.arc_mod[wrong]}: expected heads in "
                 f"0..{self.n_words}, modifiers in 1..{self.n_words}, no arc twice, "
@@ -198,22 +201,3 @@ class FactorView:
         for head, mod in zip(self.arc_head.tolist(), self.arc_mod.tolist()):
             heads[mod].append(head)
         return heads
-
-
-@kernel
-def _index(arc_head: Ints, arc_mod: Ints, head_ptr: Ints) -> int:
-    """Return the index of the first arc that is wrong or out of order, or -1.
-
-    Fills `head_ptr` (zeros).
-    """
-    n = head_ptr.shape[0] - 2
-    for i in range(arc_head.shape[0]):
-        h, m = arc_head[i], arc_mod[i]
-        if h < 0 or h > n or m < 1 or m > n or h == m:
-            return i
-        if i > 0 and (h < arc_head[i - 1] or (h == arc_head[i - 1] and m <= arc_mod[i - 1])):
-            return i
-        head_ptr[h + 1] += 1
-    for h in range(n + 1):
-        head_ptr[h + 1] += head_ptr[h]
-    return -1
