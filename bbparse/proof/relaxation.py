@@ -21,7 +21,6 @@ from bbparse.bounding.multipliers import (
     subgradient_norm,
 )
 from bbparse.bounding.state import NodeCounts, NodeFactors
-from bbparse.jit import kernel
 from bbparse.oracle import calls
 from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.recurrences import parts_of, recurrence_for
@@ -223,7 +222,6 @@ class Relaxation:
         return gap
 
 
-@kernel
 def settle_factors(factors: NodeFactors, alive: Flags, free: Flags) -> None:
     """Change multipliers in place so that fixed arcs tighten the bounds of factors.
 
@@ -231,26 +229,18 @@ def settle_factors(factors: NodeFactors, alive: Flags, free: Flags) -> None:
     zero. Required arcs give their share to the free arcs. With at most one free arc left, the bound
     of a factor of negative weight is exact at its full weight.
     """
-    lam, weight = factors.lam, factors.weight
-    for c in range(factors.size[0]):
-        lo, hi = factors.ptr[c], factors.ptr[c + 1]
-        dead = -1
-        open_arcs = 0
-        lost = 0.0
-        for i in range(lo, hi):
-            if not alive[factors.arcs[i]]:
-                dead = i
-            elif free[factors.arcs[i]]:
-                open_arcs += 1
-            else:
-                lost += lam[i]
-        if dead >= 0:
-            for i in range(lo, hi):
-                lam[i] = 0.0
-            lam[dead] = max(weight[c], 0.0)
-        elif weight[c] < 0.0:
-            if open_arcs <= 1:
-                lam[lo] = -weight[c]
-        elif open_arcs > 0:
-            for i in range(lo, hi):
-                lam[i] = lam[i] + lost / open_arcs if free[factors.arcs[i]] else 0.0
+    lam, weight, count = factors.lam, factors.weight, len(factors.weight)
+    owner = np.repeat(np.arange(count), np.diff(factors.ptr))
+    alive, free = alive[factors.arcs], free[factors.arcs]
+    n_free = np.bincount(owner, free, count)
+    lost = np.bincount(owner, np.where(alive & ~free, lam, 0.0), count)
+    dead = np.full(count, -1)  # the last dead arc of each factor
+    dead[owner[~alive]] = np.flatnonzero(~alive)
+    is_dead = dead >= 0
+    shares = (~is_dead & (weight >= 0.0) & (n_free > 0))[owner]
+    given = lam + (lost / np.maximum(n_free, 1))[owner]
+    lam[shares] = np.where(free, given, 0.0)[shares]
+    full = ~is_dead & (weight < 0.0) & (n_free <= 1)
+    lam[factors.ptr[:-1][full]] = -weight[full]
+    lam[is_dead[owner]] = 0.0
+    lam[dead[is_dead]] = np.where(weight < 0.0, 0.0, weight)[is_dead]
