@@ -104,15 +104,6 @@ def _bound_scores(node, copy, arc_score):
 
 
 @kernel
-def _try_tree(node, tree, part_score, limits, incumbents, chosen):
-    """Offer a tree to the incumbents; return its score and mark its arcs in ``chosen``."""
-    value = tree_score(node, tree, part_score, limits.hard, chosen)
-    if value > NEG:
-        insert_tree(incumbents, tree, value, limits.slack)
-    return value
-
-
-@kernel
 def _note(node, bound, incumbents, counters, record):
     """Write one row of the node's record."""
     row = record.used[0]
@@ -127,16 +118,6 @@ def _note(node, bound, incumbents, counters, record):
         if node.base[a] > NEG:
             record.died[a] = row + 1
     record.used[0] = row + 1
-
-
-@kernel
-def _first_step(node):
-    """Return the paper's first step length, max_c 1 / |φ_c| (QL13 §3.2)."""
-    alpha = 0.0
-    for c in range(node.factors.size[0]):
-        if node.factors.weight[c] != 0.0:
-            alpha = max(alpha, 1.0 / abs(node.factors.weight[c]))
-    return alpha
 
 
 @kernel
@@ -228,7 +209,10 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
     mild = 1.0  # damping of Polyak steps
     waited = 0
     rises = 0
-    alpha = _first_step(node)
+    alpha = 0.0  # the paper's first step length, max_c 1 / |φ_c| (QL13 §3.2)
+    for c in range(factors.size[0]):
+        if factors.weight[c] != 0.0:
+            alpha = max(alpha, 1.0 / abs(factors.weight[c]))
     exact = is_exact(oracle)
     listed = _LISTED * max(1, n_words) / limits.full_size  # work of enumerating one tree
     fewest = np.full(1, np.inf)
@@ -263,7 +247,9 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
             scores = tree_scores(node, many, part_scores, limits.hard)
             insert_trees(incumbents, many, scores, limits.slack)
         part_score = tree_of(oracle, scratch, arc_score, tree)
-        value = _try_tree(node, tree, part_score, limits, incumbents, chosen)
+        value = tree_score(node, tree, part_score, limits.hard, chosen)
+        if value > NEG:
+            insert_tree(incumbents, tree, value, slack)
         counters[2] += 1.0
         lower = max(lower, value)
         floor = floor_to_beat(incumbents, limits.quantum, slack)

@@ -143,7 +143,8 @@ class TreeProgram(Program):
         #: nearest modifier), and columns of which one is 1 where (head, mod) is outermost.
         self.adjacent: dict[tuple[int, int, int], int] = {}
         self.last: dict[tuple[int, int], list[int]] = {}
-        self._one_head()
+        for arcs in self.exclusive:
+            self.equal([(a, 1.0) for a in arcs], 1)
         if connected and p.projective:
             self._derivations()
         else:
@@ -154,10 +155,6 @@ class TreeProgram(Program):
         self.constant = self._take_out()
         self._factors()
         self._counts()
-
-    def _one_head(self) -> None:
-        for arcs in self.exclusive:
-            self.equal([(a, 1.0) for a in arcs], 1)
 
     def _derivations(self) -> None:
         """Add derivations: every item made is used once, and the arcs are those that are made."""

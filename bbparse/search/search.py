@@ -99,14 +99,6 @@ class Bounder(ABC, Generic[N]):
         """Record the children of a node, numbered but not yet bounded."""
 
 
-def _by_bound(node: Node) -> tuple[float, int]:
-    return -node.bound, node.number
-
-
-def _by_age(node: Node) -> int:
-    return node.number
-
-
 class Search(Generic[N]):
     """One search: it counts the nodes that it bounds and numbers those that it creates."""
 
@@ -122,7 +114,8 @@ class Search(Generic[N]):
         run; or level by level (QL13 Algorithm 1). If the search is complete, the bound is -inf and
         the status "optimal".
         """
-        queue = SortedKeyList([root], key=_by_age if by_level else _by_bound)
+        by_age, by_bound = lambda node: node.number, lambda node: (-node.bound, node.number)
+        queue = SortedKeyList([root], key=by_age if by_level else by_bound)
         while queue:
             batch = list(queue) if by_level else [queue[0]]
             del queue[: len(batch)]
