@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from bbparse.problem import Problem
+from bbparse.problem.parts import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,14 @@ class Recurrence:
     holds: frozenset[str]  #: Part kinds (prefixes of the ``Problem`` arrays) that it scores.
 
 
-FIRST = Recurrence("first", 0, frozenset())
-SIBLING = Recurrence("sibling", 1, frozenset({"sib"}))
-CARRERAS = Recurrence("carreras", 2, frozenset({"sib", "ogc"}))
-GRANDSIB = Recurrence("grandsib", 3, frozenset({"sib", "gc", "ogc", "gsib"}))
-
-RECURRENCES: dict[str, Recurrence] = {r.name: r for r in (FIRST, SIBLING, CARRERAS, GRANDSIB)}
-
-_SCORES = [(kind, f"{kind}_score") for kind in sorted(GRANDSIB.holds)]
+#: By name, the cheapest first.
+RECURRENCES = {
+    name: Recurrence(name, mode, frozenset(holds))
+    for mode, (name, holds) in enumerate({
+        "first": (), "sibling": ("sib",), "carreras": ("sib", "ogc"), "grandsib": KINDS
+    }.items())
+}  # fmt: skip
+GRANDSIB = RECURRENCES["grandsib"]
 
 
 @cache
@@ -53,7 +54,7 @@ def cheapest(parts: frozenset[str]) -> Recurrence:
 
 def parts_of(problem: Problem) -> frozenset[str]:
     """Return the part kinds for which a problem has scores."""
-    return frozenset([kind for kind, name in _SCORES if len(getattr(problem, name))])
+    return frozenset([kind for kind in KINDS if len(getattr(problem, f"{kind}_score"))])
 
 
 def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
