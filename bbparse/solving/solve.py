@@ -104,7 +104,7 @@ def solve(  # noqa: PLR0913 – public keywords
         int32[n] (None if the problem has none), which are -1 where the trees differ, and of
         bool[n + 1, n + 1], which is True for [h, m] if trees of the set may have the arc from h to
         m. -inf forbids all of them. With it, trees are found by branch and bound over such sets
-        instead of listed (:mod:`bbparse.solving.tree_sets`), and fewer are looked at; ``stats``
+        instead of listed (:mod:`bbparse.solving.whole_trees`), and fewer are looked at; ``stats``
         says how many bounds were asked for (``tree_bounds``).
     tree_limit : int, optional
         Maximum number of trees that ``tree_score`` looks at; by default, as many as k_best may be.

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bbparse import Problem, ProblemError, solve
-from bbparse.solving.tree_sets import smallest
+from bbparse.solving.whole_trees import smallest
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw_limit, draw_problem, draw_settings
 from tests.oracles.forest import Forest, TooMany, forest
