@@ -218,9 +218,7 @@ def solve_whole(
     lp.row_lower_, lp.row_upper_ = np.array(program.low), np.array(program.high)
     matrix = lp.a_matrix_
     matrix.format_ = highspy.MatrixFormat.kRowwise
-    matrix.start_, matrix.index_, matrix.value_ = compressed(
-        *program.entries(), len(program.low)
-    )
+    matrix.start_, matrix.index_, matrix.value_ = compressed(*program.entries(), len(program.low))
     kinds = highspy.HighsVarType
     lp.integrality_ = [kinds.kInteger if w else kinds.kContinuous for w in program.whole]
     solver = new_solver(

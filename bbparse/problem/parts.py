@@ -147,9 +147,7 @@ def set_rows(problem: ProblemArrays, kind: str) -> list[tuple[list[int], list[fl
     """Return the factors or count factors of a problem: the reverse of `set_fields`."""
     ptr, arcs, scores = (problem.__dict__[f"{kind}_{x}"].tolist() for x in ("ptr", "arcs", "score"))
     ends = problem.count_score_ptr.tolist() if kind == "count" else range(len(ptr))
-    return [
-        (arcs[a:b], scores[c:d]) for (a, b), (c, d) in zip(pairwise(ptr), pairwise(ends))
-    ]
+    return [(arcs[a:b], scores[c:d]) for (a, b), (c, d) in zip(pairwise(ptr), pairwise(ends))]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -87,9 +87,7 @@ def possible_factors(head, mod, place, factors, projective, single_root):
             if not possible:
                 break
             for j in range(used, end):
-                possible = possible and not _exclude(
-                    head, mod, a, arcs[j], projective, single_root
-                )
+                possible = possible and not _exclude(head, mod, a, arcs[j], projective, single_root)
             j = end
             while j > used and arcs[j - 1] > a:
                 arcs[j] = arcs[j - 1]

@@ -140,9 +140,7 @@ class _Lists:
     def _lowered(self, score: float) -> str:
         """Lower the bound, as trees that are not scored have at most this score in the problem."""
         worst = self.totals.worst
-        self.bound = min(
-            self.bound, self.totals.bound_of(score, self.totals.tree_score.at_most)
-        )
+        self.bound = min(self.bound, self.totals.bound_of(score, self.totals.tree_score.at_most))
         if self.bound <= worst:
             return "optimal"
         return "gap" if self.totals.options.limits.is_tight(self.bound, worst) else ""

@@ -224,9 +224,7 @@ class RuleTable:
         return len(self.rules)
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(
-            self.rules + other.rules, dict.fromkeys(self.relations + other.relations)
-        )
+        return type(self)(self.rules + other.rules, dict.fromkeys(self.relations + other.relations))
 
     @cached_property
     def binding(self) -> Self:

@@ -89,16 +89,9 @@ class BracketSpans(FactorFamily):
             kind = view.forms[i]
             ends = (i == 1, j >= view.n_words - 1)
             into = arcs_into(view, i + 1, j - 1)
-            out = [
-                (x, y)
-                for x in range(i + 1, j)
-                for y in view.modifiers_of(x)
-                if not i <= y <= j
-            ]
+            out = [(x, y) for x in range(i + 1, j) for y in view.modifiers_of(x) if not i <= y <= j]
             for way, arcs in (("in", into), ("out", out)):
-                yield arcs, [
-                    [(way, k), (way, k, kind), (way, k, kind, ends)] for k in (1, 2, 3)
-                ]
+                yield arcs, [[(way, k), (way, k, kind), (way, k, kind, ends)] for k in (1, 2, 3)]
 
 
 class Segments(FactorFamily):
