@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,26 +42,23 @@ def solve_ilp(
     deadline = Deadline.after(time_limit)
     program = TreeProgram(with_sorted_scores(problem))
     trees: list[Ints] = []
-    bound, status = math.inf, "optimal"
+    bound = math.inf
     nodes = solves = 0
-    largest = 0.0
-    while len(trees) < k_best:
+    completed = True
+    while completed and len(trees) < k_best:
         if deadline.is_over():
-            status = "time_limit"
+            completed = False
             break
-        answer = _best_tree(program, deadline.left(), gap)
+        arcs, top, completed, n_nodes = _best_tree(program, deadline.left(), gap)
         solves += 1
-        nodes += answer.nodes
-        largest = max(largest, answer.largest)
-        bound = min(bound, answer.bound)
-        if answer.arcs is not None:
-            trees.append(answer.arcs)
-            program.at_most([(int(a), 1.0) for a in answer.arcs], problem.n_words - 1)
-        if not answer.completed:
-            status = "time_limit"
+        nodes += n_nodes
+        bound = min(bound, top)
+        if arcs is None:
             break
-        if answer.arcs is None:
-            break
+        trees.append(arcs)
+        program.at_most([(int(a), 1.0) for a in arcs], problem.n_words - 1)
+    status = "optimal" if completed else "time_limit"
+    largest = _largest(program) if trees else 0.0
     stats: dict[str, float | int] = {
         "tolerance": TOLERANCE * (problem.n_words * largest + abs(program.constant)),
         "nodes": nodes,
@@ -74,21 +70,19 @@ def solve_ilp(
     return ranked(problem, trees, [problem.score(arcs) for arcs in trees], bound, status, stats)
 
 
-@dataclass(slots=True)
-class _Answer:
-    """Result of one solve."""
+#: The tree or None, an upper bound on every tree, True if the solver ran to its end, and its nodes.
+_Answer = tuple[Ints | None, float, bool, int]
 
-    arcs: Ints | None  #: The tree, or None.
-    bound: float  #: Upper bound on every tree.
-    completed: bool  #: True if the solver ran to its end.
-    nodes: int
-    largest: float = 0.0  #: Largest magnitude of the costs.
+
+def _largest(program: TreeProgram) -> float:
+    """Return the largest magnitude of the costs; 1 if all are 0."""
+    return max(map(abs, program.cost)) or 1.0
 
 
 def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
     """Return the best tree that the rows allow."""
     if not program.count or program.impossible():
-        return _Answer(None, -math.inf, True, 0)
+        return None, -math.inf, True, 0
     for presolve in ("choose", "off"):
         answer = _attempt(program, time_limit, gap, presolve)
         if answer is not None:
@@ -98,17 +92,17 @@ def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
 
 def _attempt(program: TreeProgram, time_limit: float, gap: float, presolve: str) -> _Answer | None:
     """Run HiGHS once; None if its answer does not hold."""
-    scale = max(map(abs, program.cost)) or 1.0
+    scale = _largest(program)
     result = solve_whole(program, time_limit, gap, _ABSOLUTE, presolve)
     if result.status == "infeasible":
-        return _Answer(None, -math.inf, True, result.nodes)
+        return None, -math.inf, True, result.nodes
     if result.status == "failed":
         return None
     completed = result.status == "optimal"
     arcs = None if result.values is None else _tree(program.problem, result.values)
     if arcs is None:
         is_wrong = completed and result.values is not None
-        return None if is_wrong else _Answer(None, result.bound, False, result.nodes)
+        return None if is_wrong else (None, result.bound, False, result.nodes)
     score = program.problem.score(arcs)
     slack = 1e-6 * scale * program.n + 1e-12 * abs(program.constant)
     # within a gap HiGHS may choose columns that the tree does not pay for: then it scores more
@@ -118,7 +112,7 @@ def _attempt(program: TreeProgram, time_limit: float, gap: float, presolve: str)
     bound = max(result.bound, score)
     if completed and (gap <= 0.0 or bound - score <= TOLERANCE * scale * program.n):
         bound = score
-    return _Answer(arcs, bound, completed, result.nodes, scale)
+    return arcs, bound, completed, result.nodes
 
 
 def _tree(p: Problem, values: Floats) -> Ints | None:
