@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,14 +69,12 @@ class Options:
 
 _USUAL = Options(started=0.0)
 
+_SOME = ("node_limit", "work_limit", "backbone", "settings", "observer")
 #: The options that each method supports besides ``k_best``, ``time_limit`` and ``gap``, which all
 #: support. auto is branch and bound, which can solve every problem.
-METHODS: dict[str, frozenset[str]] = {
-    "auto": frozenset({"node_limit", "work_limit", "backbone", "settings", "observer"}),
-    "bb": frozenset({"node_limit", "work_limit", "backbone", "settings", "observer"}),
-    "ilp": frozenset(),
-    "price-and-cut": frozenset({"node_limit"}),
-}
+METHODS: dict[str, tuple[str, ...]] = {
+    "auto": _SOME, "bb": _SOME, "ilp": (), "price-and-cut": ("node_limit",),
+}  # fmt: skip
 
 
 def check_request(problem: Any, method: Any, options: Options) -> None:
@@ -86,11 +85,10 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
     if not isinstance(method, str) or method not in METHODS:
         raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
     check_type("settings", options.settings, SearchSettings, "SearchSettings", ProblemError)
-    if options.backbone is not None:
-        check_type("backbone", options.backbone, str, "str or None", ProblemError)
-    if options.observer is not None:
-        check_type("observer", options.observer, Observer, "Observer or None", ProblemError)
-    for name in ("node_limit", "work_limit", "backbone", "settings", "observer"):
+    for name, kind in (("backbone", str), ("observer", Observer)):
+        expected = f"{kind.__name__} or None"
+        check_type(name, getattr(options, name), (kind, NoneType), expected, ProblemError)
+    for name in _SOME:
         value = getattr(options, name)
         if name not in METHODS[method] and value != getattr(_USUAL, name):
             raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")
