@@ -45,35 +45,18 @@ def price_and_cut(
 
     Siblings, outermost grandchildren, grand-siblings, factors and count factors are columns and
     rows from the start. Grandchildren become columns when their reduced cost may be positive. In
-    projective problems crossing arcs are cut off.
+    projective problems crossing arcs are cut off. A problem has no grandchildren if ``columns`` are
+    given, a source of triples that it does not hold. Other options are those of `bbparse.solve`.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem; without grandchildren if ``columns`` is given.
-    k_best, time_limit, node_limit, gap
-        Options of `bbparse.solve`; the time limit is in seconds.
-    columns : Columns, optional
-        Source of triples that the problem does not hold; by default the problem's grandchildren.
-    settings : PricingSettings
-        Rows of the program, and when columns are added.
-
-    Returns
-    -------
-    Solution
-        The k best trees. If scores are so unbalanced that the tolerance of linear programs exceeds
-        the rounding tolerance of the last tree's score, the status is ``gap``; `bbparse.solve` then
-        solves the problem again. ``stats`` has: ``tolerance``, the maximum error of the trees if
-        the status is optimal; ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear
-        programs; the final number of ``rows`` and ``columns``, and of ``cuts`` among the rows; the
-        number of ``triples``, and how many were ``scored`` and ``added``; ``share_scored``;
-        ``opened`` arcs; ``root_bound``; ``integral_at_root``, 1 if the root's optimum is a tree,
-        else 0; ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds`` and ``seconds``.
-
-    Raises
-    ------
-    BBParseError
-        If highspy is not installed.
+    If scores are so unbalanced that the tolerance of linear programs exceeds the rounding tolerance
+    of the last tree's score, the status is ``gap``; `bbparse.solve` then solves the problem again.
+    ``stats`` has: ``tolerance``, the maximum error of the trees if the status is optimal;
+    ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear programs; the final number
+    of ``rows`` and ``columns``, and of ``cuts`` among the rows; the number of ``triples``, and how
+    many were ``scored`` and ``added``; ``share_scored``; ``opened`` arcs; ``root_bound``;
+    ``integral_at_root``, 1 if the root's optimum is a tree, else 0; ``lp_seconds``,
+    ``pricing_seconds``, ``scoring_seconds`` and ``seconds``. Raises `BBParseError` if highspy is
+    not installed.
     """
     limits = SearchLimits.of(Deadline.after(time_limit), node_limit, gap=gap)
     found = _Programs(problem, k_best, columns, settings, limits).run()
