@@ -19,19 +19,10 @@ class OracleError(BBParseError):
 
 
 class Best(NamedTuple):
-    """A structure with an upper bound on all structures.
+    """A structure with an upper bound on all structures."""
 
-    Attributes
-    ----------
-    value : float
-        -inf if there is no structure. For an exact oracle, the score of `on`; for any other, at
-        least the score of every structure.
-    on : bool[C]
-        The coordinates of the structure; none if there is no structure.
-    """
-
-    value: float
-    on: Flags
+    value: float  #: At least every score, that of `on` if exact; -inf if there is no structure.
+    on: Flags  #: bool[C], the coordinates of the structure; none if there is no structure.
 
 
 class Oracle(Protocol):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,10 +61,7 @@ class Shared:
                 repeated = next(name for name, c in pairs if coordinate_of[name] != c)
                 raise OracleError(f"oracle {k + 1}: two coordinates have the name {repeated!r}")
             coordinates_of.append(coordinate_of)
-        count: dict[Hashable, int] = {}
-        for coordinate_of in coordinates_of:
-            for name in coordinate_of:
-                count[name] = count.get(name, 0) + 1
+        count = Counter(chain.from_iterable(coordinates_of))
         self.names = [name for name, c in count.items() if c > 1]
         number = {name: s for s, name in enumerate(self.names)}
         self.own: list[Ints] = []

@@ -82,12 +82,10 @@ class RuledSentence:
 
     def faults(self, heads: Sequence[int], labels: Sequence[str]) -> list[Fault]:
         """Return the faults of a tree, given by heads (-1: none) and labels of the words 1 to n."""
-        words, table = self.words, self.rules
-        left, right = table.left, table.right
+        table = self.rules
         arcs = [0]  # the conditions that hold of each arc
         for m, (head, bits) in enumerate(zip(heads, table.of_labels(labels)), start=1):
-            bits &= words[head].head & words[m].mod & (left if m < head else right)
-            arcs.append(bits if head >= 0 else 0)
+            arcs.append(bits & self.between(head, m) if head >= 0 else 0)
         if table.functions:
             arcs[1:] = [
                 self.bits((head, m), [label])[0] if head >= 0 else 0
