@@ -20,7 +20,7 @@ from bbparse.bounding.climbing import climb
 from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
 from bbparse.bounding.multipliers import factor_gap
 from bbparse.jit import inlined, kernel
-from bbparse.oracle.by_type import by_type
+from bbparse.oracle.calls import by_type
 from bbparse.oracle.nonprojective.automata import Automata, parts_of
 from bbparse.oracle.projective.build import Chart
 
