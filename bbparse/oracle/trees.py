@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from bbparse.arrays import Flags, Floats, Ints
+from bbparse.errors import ProblemError
 from bbparse.oracle.calls import make
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
 from bbparse.oracle.nonprojective.calls import Nonprojective
@@ -98,12 +99,12 @@ class ProjectiveTrees(_Trees):
     """Projective trees, by a chart; exact.
 
     ``backbone`` names the recurrence of the chart (default: the cheapest that scores every part of
-    the problem); ValueError if there is none that can.
+    the problem); ProblemError if there is none that can.
     """
 
     def __init__(self, problem: Problem, backbone: str | None = None) -> None:
         if not problem.projective:
-            raise ValueError("the charts are projective; this problem allows crossing arcs")
+            raise ProblemError("the charts are projective; this problem allows crossing arcs")
         self.chart, order = oracle_of(problem, recurrence_for(problem, backbone).mode)
         super().__init__(problem, order)
 

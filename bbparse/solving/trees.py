@@ -24,7 +24,7 @@ from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.options import check_options, check_type
-from bbparse.oracle.projective.recurrences import Recurrence, recurrence_for
+from bbparse.oracle.projective.recurrences import recurrence_for
 from bbparse.pricing.search import within_tolerance
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
@@ -208,7 +208,8 @@ def _own(options: Options, work: float | None, started: float | None = None) -> 
 
 
 def _case(number: int, problem: Problem, options: Options) -> _Case:
-    k_best, mode = most_listed(problem, options.k_best), _recurrence(problem, options).mode
+    k_best = most_listed(problem, options.k_best)
+    mode = recurrence_for(problem, options.backbone).mode
     order = None
     if problem.arc_label is not None or len(problem.count_ptr) > 1:
         problem, order = in_order(problem)
@@ -257,20 +258,12 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
     return Answer(found, float(found.stats["tolerance"]), sizes)
 
 
-def _recurrence(problem: Problem, options: Options) -> Recurrence:
-    """Return the recurrence of the options for a problem; `ProblemError` if it does not fit."""
-    try:
-        return recurrence_for(problem, options.backbone)
-    except ValueError as error:
-        raise ProblemError(str(error)) from None
-
-
 def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = None) -> Answer:
     """Solve with one jitted call, and a search if the root stays open.
 
     ``given[a]`` is the number of arc a in the user's problem; None: the numbers are the same.
     """
-    mode = _recurrence(problem, options).mode
+    mode = recurrence_for(problem, options.backbone).mode
     if _is_dense(problem, mode, options.k_best, options):
         root = root_of(problem, Asked((mode,), (1,), _NO_LIMITS), None)
         return _solved(problem, root, 1, options.started, dense=True)

@@ -18,8 +18,8 @@ With k candidate heads per word, the cost of the last two falls to O(n^2 k^2).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
+from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.problem.parts import KINDS
 
@@ -43,15 +43,6 @@ RECURRENCES = {
 GRANDSIB = RECURRENCES["grandsib"]
 
 
-@cache
-def cheapest(parts: frozenset[str]) -> Recurrence:
-    """Return the cheapest recurrence that scores all the given part kinds."""
-    for recurrence in RECURRENCES.values():
-        if parts <= recurrence.holds:
-            return recurrence
-    raise ValueError(f"no recurrence holds the parts {sorted(parts)}")
-
-
 def parts_of(problem: Problem) -> frozenset[str]:
     """Return the part kinds for which a problem has scores."""
     return frozenset([kind for kind in KINDS if len(getattr(problem, f"{kind}_score"))])
@@ -60,14 +51,14 @@ def parts_of(problem: Problem) -> frozenset[str]:
 def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
     """Return the recurrence with a name, or the cheapest one that can score a problem.
 
-    ValueError if there is none of that name, or it cannot score a part kind of the problem.
+    ProblemError if there is none of that name, or it cannot score a part kind of the problem.
     """
     parts = parts_of(problem)
     if name is None:
-        return cheapest(parts)
+        return next(r for r in RECURRENCES.values() if parts <= r.holds)
     if name not in RECURRENCES:
-        raise ValueError(f"unknown backbone {name!r}: one of {', '.join(RECURRENCES)}")
+        raise ProblemError(f"unknown backbone {name!r}: one of {', '.join(RECURRENCES)}")
     if not parts <= RECURRENCES[name].holds:
         missing = ", ".join(sorted(parts - RECURRENCES[name].holds))
-        raise ValueError(f"the {name} backbone cannot score parts of kind {missing}")
+        raise ProblemError(f"the {name} backbone cannot score parts of kind {missing}")
     return RECURRENCES[name]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from bbparse.oracle.projective.recurrences import RECURRENCES, cheapest
+from bbparse.errors import ProblemError
+from bbparse.oracle.projective.recurrences import RECURRENCES, recurrence_for
 from bbparse.problem import FIELDS, Problem
+from bbparse.problem.parts import PART_NAMES
 from tests.oracle.projective.helpers import Charted
 from tests.oracles.enumerate import Scored, enumerate_trees
 from tests.strategies import PARTS, SCALES, random_problem
@@ -156,25 +159,27 @@ def test_a_best_arc_has_the_best_score_and_labels_differ_by_their_scores() -> No
 
 def test_what_a_chart_cannot_be_built_for() -> None:
     crossing = Problem(2, [0, 1], [1, 2], [0, 0], projective=False)
-    with pytest.raises(ValueError, match="this problem allows crossing arcs"):
+    with pytest.raises(ProblemError, match="this problem allows crossing arcs"):
         Charted(crossing)
     siblings = Problem(
         2, [0, 1], [1, 2], [0, 0], sib_head=[0], sib_inner=[-1], sib_outer=[1], sib_score=[1]
     )
-    with pytest.raises(ValueError, match="unknown backbone 'third': one of first, sibling, "):
+    with pytest.raises(ProblemError, match="unknown backbone 'third': one of first, sibling, "):
         Charted(siblings, "third")
-    with pytest.raises(ValueError, match="the first backbone cannot score parts of kind sib"):
+    with pytest.raises(ProblemError, match="the first backbone cannot score parts of kind sib"):
         Charted(siblings, "first")
 
 
 def test_the_cheapest_recurrence_that_holds_the_parts() -> None:
-    for parts, name in (
+    p = Problem(3, [0, 1, 2], [1, 2, 3], np.zeros(3))
+    words = {"sib": (0, -1, 1), "gc": (0, 1, 2), "ogc": (0, 1, 2), "gsib": (0, 1, -1, 2)}
+    for kinds, name in (
         ((), "first"), (("sib",), "sibling"), (("ogc",), "carreras"), (("gc",), "grandsib"),
         (("sib", "gsib"), "grandsib"),
     ):  # fmt: skip
-        assert cheapest(frozenset(parts)).name == name
-    with pytest.raises(ValueError, match="no recurrence holds"):
-        cheapest(frozenset({"loop"}))
+        rows = [zip(PART_NAMES[kind], (*words[kind], 1.0)) for kind in kinds]
+        fields = {field: [value] for row in rows for field, value in row}
+        assert recurrence_for(dataclasses.replace(p, **fields), None).name == name
 
 
 def test_parts_over_words_that_no_arc_joins_do_nothing() -> None:
