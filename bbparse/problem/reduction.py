@@ -126,24 +126,24 @@ class Reduction:
         alone = all(self._heads[m] == {h} for h, m in self._arcs_of(kind, row))
         return alone and not self._between(kind, row)
 
-    def _parts(self) -> dict[str, tuple[Floats, Flags, Floats]]:
-        """Return for each kind of part the scores, the possible parts, and maxima by modifier."""
+    def _parts(self) -> dict[str, tuple[Floats, Flags, Floats, Flags]]:
+        """Return scores, possible parts, maxima by modifier and certain parts, by kind of part."""
         result = {}
         p = self.problem
+        alone = np.array([len(heads) == 1 for heads in self._heads])
         for kind, (grand, head, inner, mod, score) in p.parts._asdict().items():
             if not len(score):
                 continue
             possible = self._joined(head, mod) & self._joined(grand, head)
             possible &= self._joined(head, inner)
-            alone = np.array([len(heads) == 1 for heads in self._heads])
-            peaks = np.zeros(p.n_words + 1)
+            peaks, sure = np.zeros(p.n_words + 1), np.zeros(len(score), np.bool_)
             np.maximum.at(peaks, mod[possible], score[possible])
             for row in np.flatnonzero(possible & alone[mod]).tolist():
                 if self._certain(kind, row):
-                    peaks[mod[row]] = score[row]
-                    if score[row] == NEG:
-                        raise Nothing
-            result[kind] = score, possible & (score > NEG), peaks
+                    peaks[mod[row]], sure[row] = score[row], True
+            if (score[sure] == NEG).any():
+                raise Nothing
+            result[kind] = score, possible & (score > NEG), peaks, sure
         return result
 
     def _factors(self) -> tuple[Flags, Flags]:
@@ -166,10 +166,8 @@ class Reduction:
         for (lo, hi), (start, end) in zip(pairwise(p.count_ptr), pairwise(p.count_score_ptr)):
             arcs = p.count_arcs[lo:hi]
             n_arcs = np.bincount(p.arc_mod[arcs[self.alive[arcs]]], minlength=p.n_words + 1)
-            low, high = (
-                int(((n_arcs > 0) & (n_arcs == self._choices)).sum()),
-                int((n_arcs > 0).sum()),
-            )
+            low = int(((n_arcs > 0) & (n_arcs == self._choices)).sum())
+            high = int((n_arcs > 0).sum())
             table = np.full(end - start, NEG)
             table[low : high + 1] = p.count_score[start + low : start + high + 1]
             if not (table > NEG).any():
@@ -194,7 +192,7 @@ class Reduction:
         weights = p.factor_score[possible]
         gains = np.where(certain[possible], weights, np.maximum(weights, 0.0))
         self.peaks = best[1:].tolist() + gains.tolist() + [float(t.max()) for _, t in counts]
-        for _, _, peaks in parts.values():
+        for _, _, peaks, _ in parts.values():
             self.peaks += peaks.tolist()
         lacking = math.fsum(self.peaks + [-x for x in terms])
         if lacking <= 0.0:
@@ -203,7 +201,7 @@ class Reduction:
         dead = self.alive & (best[p.arc_mod] - p.arc_score > max_loss)
         for f in np.flatnonzero(possible & (p.factor_score > max_loss)).tolist():
             dead |= self.alive & rivals(p.arc_mod, p.factors.members(f))
-        for kind, (score, may, peaks) in parts.items():
+        for kind, (score, may, peaks, _) in parts.items():
             mod = getattr(p.parts, kind).mod
             for m in np.flatnonzero(peaks > max_loss).tolist():
                 rows = np.flatnonzero(may & (mod == m) & (score >= peaks[m] - max_loss))
@@ -235,7 +233,7 @@ class Reduction:
         is a power of two, of about the size of the largest loss.
         """
         p, max_loss = self.problem, self.lacking
-        parts = {kind: (*row, self._sure(kind, row[1])) for kind, row in self._parts().items()}
+        parts = self._parts()
         possible, certain = self._factors()
         unit = self._unit(
             *(score[may & ~sure] for score, may, _, sure in parts.values()),
@@ -277,12 +275,6 @@ class Reduction:
         if largest:
             scale = min(scale, _TOP - math.frexp(largest)[1])
         return 2.0**scale
-
-    def _sure(self, kind: str, may: Flags) -> Flags:
-        rows = [row for row in np.flatnonzero(may).tolist() if self._certain(kind, row)]
-        sure = np.zeros(len(may), np.bool_)
-        sure[rows] = True
-        return sure
 
     # ---- branching -------------------------------------------------------------------------------
 
@@ -338,8 +330,8 @@ class Reduction:
             choose(p.arc_score[into], [("arc", a, 0) for a in into.tolist()])
         possible, certain = self._factors()
         scored = {"factor": (p.factor_score, possible & ~certain & (p.factor_score > NEG))}
-        for kind, (score, may, _) in self._parts().items():
-            scored[kind] = score, may & ~self._sure(kind, may)
+        for kind, (score, may, _, sure) in self._parts().items():
+            scored[kind] = score, may & ~sure
         for kind, (score, may) in scored.items():
             for row in np.flatnonzero(may & (score != 0.0)).tolist():
                 choice = Choice(abs(float(score[row])), kind, row)
