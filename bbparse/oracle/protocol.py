@@ -28,12 +28,7 @@ class Best(NamedTuple):
 class Oracle(Protocol):
     """Finder of best structures over 0/1 coordinates under linear changes of their scores.
 
-    No method changes the oracle, and the same call has the same result.
-
-    Attributes
-    ----------
-    n_coordinates : int
-        C below.
+    No method changes the oracle, and the same call has the same result. C is ``n_coordinates``.
     """
 
     n_coordinates: int
@@ -56,19 +51,13 @@ class Oracle(Protocol):
     def k_best(self, scores: Floats, k: int) -> list[Best]:
         """Find the k best structures, best first; all of them if there are fewer.
 
-        Raises
-        ------
-        OracleError
-            If the oracle cannot enumerate structures.
+        Raises `OracleError` if the oracle cannot enumerate structures.
         """
         ...
 
     def restrict(self, required: Flags, forbidden: Flags) -> Oracle:
-        """Return this oracle over the structures with some coordinates on and others off.
+        """Return this oracle over the structures with some coordinates on and others off, bool[C].
 
-        Parameters
-        ----------
-        required, forbidden : bool[C]
-            In addition to earlier restrictions. Coordinates keep their numbers.
+        Earlier restrictions stay. Coordinates keep their numbers.
         """
         ...

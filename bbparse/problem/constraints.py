@@ -225,9 +225,7 @@ def with_valency_score(
     if modifiers is not None:
         chosen &= _word_mask(p, "modifiers", modifiers)[p.arc_mod]
     arcs = np.flatnonzero(chosen).tolist()
-    scores = np.zeros(len(arcs) + 1)
-    if number <= len(arcs):
-        scores[number] = weight
+    scores = np.where(np.arange(len(arcs) + 1) == number, weight, 0.0)
     return _with_table(p, arcs, scores)
 
 

@@ -27,6 +27,7 @@ from bbparse.deadline import Deadline
 from bbparse.errors import TreebankError
 from bbparse.problem import Problem, Solution
 from bbparse.solving.solve import solve
+from bbparse.solving.trees import work_of
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.trees import crossing_words
 from bbparse.validity.check import NO_ENTRY, Fault, RuledSentence
@@ -260,8 +261,7 @@ def _best(
             problem, k_best=k_best, time_limit=deadline.limit(), explain=False,
             work_limit=left if options.time_limit is None else None,
         )  # fmt: skip
-        left -= solution.stats.get("dp_work", 0.0) * solution.stats.get("edges", 0)
-        left = max(left, 0.1 * WORK_LIMIT)
+        left = max(left - work_of(solution), 0.1 * WORK_LIMIT)
         return solution
 
     ruled = RuledSentence(rules, sentence)

@@ -48,11 +48,8 @@ class Rules(RuleTable):
     def load(cls, name: str) -> Rules:
         """Load rules by name: ``ud``, a TOML file, or an entry point of ``bbparse.rules``.
 
-        Raises
-        ------
-        ConfigError
-            If there is no such file and no such name, or a file is malformed; names the place and
-            what was expected.
+        Raises `ConfigError` if there is no such file and no such name, or a file is malformed;
+        names the place and what was expected.
         """
         check_type("name", name, str, "the name or the file of rules")
         if name == "ud":
