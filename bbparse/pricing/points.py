@@ -62,28 +62,24 @@ def best_tree(problem: Problem, weight: Floats) -> Tree | None:
 
 
 @kernel
-def sets_not_entered(weight: Floats, least: float) -> Flags:
-    """Find sets of words whose incoming arcs weigh less than ``least``, by maximum flows.
+def broken_sets(weight: Floats) -> Flags:
+    """Find sets of words whose incoming arcs weigh less than 1, by maximum flows: bool[S, n + 1].
 
-    ``weight[h, m]`` >= 0 is the weight of the arc from h to m. For each word to which a flow of
-    less than ``least`` is possible from the root, the result has the smallest set of a minimum cut,
-    unless the word is in an earlier set: bool[S, n + 1]. The cost is O(n^2) for each augmenting
-    path (Edmonds & Karp 1972).
+    ``weight[h, m]`` >= 0 is the weight of the arc from h to m. For each word to which a flow of 1
+    is not possible from the root, the result has the smallest set of a minimum cut, unless the word
+    is in an earlier set. The cost is O(n^2) for each augmenting path (Edmonds & Karp 1972).
     """
+    least = 1.0 - _BROKEN
     size = weight.shape[0]
     found = np.zeros((size, size), np.bool_)
     count = 0
     covered = np.zeros(size, np.bool_)
-    left = np.empty((size, size))
     towards = np.empty(size, np.int64)
     queue = np.empty(size, np.int64)
     for word in range(1, size):
         if covered[word]:
             continue
-        for h in range(size):
-            for m in range(size):
-                left[h, m] = weight[h, m]
-        flow = 0.0
+        left, flow = weight.copy(), 0.0
         while flow < least:
             seen = np.zeros(size, np.bool_)
             seen[word] = True
@@ -117,11 +113,6 @@ def sets_not_entered(weight: Floats, least: float) -> Flags:
                 h = towards[h]
             flow += share
     return found[:count]
-
-
-def broken_sets(weight: Floats) -> Flags:
-    """Return sets of words, bool[S, n + 1], whose incoming arcs weigh less than 1."""
-    return sets_not_entered(weight, 1.0 - _BROKEN)
 
 
 def broken_spans(weight: Floats) -> Iterator[tuple[int, int, int]]:
