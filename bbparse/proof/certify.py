@@ -105,7 +105,8 @@ class UnbalancedCertifier(Certifier):
         if self._closed(alive, self._start(alive)):
             return []
         try:
-            reduction = Reduction(self._restricted(alive))
+            state = np.where(alive, 0, -1).astype(np.int8)
+            reduction = Reduction(self.problem.changed(arc_state=state))
             dead = self._dead(alive, reduction)
             while dead.any():
                 if not self._clause(alive, np.flatnonzero(dead)):
@@ -122,9 +123,6 @@ class UnbalancedCertifier(Certifier):
         if bound is None:
             return []
         return self._branch(space, bound) if len(bound.tree) else self._parted(space.alive)
-
-    def _restricted(self, alive: Flags) -> Problem:
-        return self.problem.changed(arc_state=np.where(alive, 0, -1).astype(np.int8))
 
     def _dead(self, alive: Flags, reduction: Reduction) -> Flags:
         """Return the arcs that a reduction removes next; raise `Nothing` if no tree is left."""

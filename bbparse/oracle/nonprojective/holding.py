@@ -142,9 +142,7 @@ def automata_hold(o, s, base, factors, hard):
         for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
             if base[a] > NEG:
                 gscore[c] = 0.0
-        if (
-            o.group_ptr[c + 1] - o.group_ptr[c] == 1
-        ):  # not for labelled arcs, which a pair would merge
+        if o.group_ptr[c + 1] - o.group_ptr[c] == 1:  # a pair would merge labelled arcs
             pair[o.group_ptr[c]] = c
     for m in range(1, n + 1):
         only = only_pair(o, gscore, m)
