@@ -21,14 +21,12 @@ def places(column: Sequence[str], texts: Container[str]) -> list[int]:
     return [i for i, text in enumerate(column) if text in texts]
 
 
-def counter(
-    column: Sequence[str], texts: Container[str], most: int = 2
-) -> Callable[[int, int], int]:
-    """Return a function that counts such words strictly between two; `most` for more, too."""
+def counter(column: Sequence[str], texts: Container[str]) -> Callable[[int, int], int]:
+    """Return a function that counts such words strictly between two; 2 for more, too."""
     before = list(accumulate((text in texts for text in column), initial=0))
 
     def between(left: int, right: int) -> int:
-        return max(0, min(before[min(right, len(column))] - before[left + 1], most))
+        return max(0, min(before[min(right, len(column))] - before[left + 1], 2))
 
     return between
 
