@@ -18,6 +18,7 @@ With k candidate heads per word, the cost of the last two falls to O(n^2 k^2).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
@@ -42,10 +43,18 @@ RECURRENCES = {
 }  # fmt: skip
 GRANDSIB = RECURRENCES["grandsib"]
 
+_SCORES = [(kind, f"{kind}_score") for kind in KINDS]
+
+
+@cache
+def _cheapest(parts: frozenset[str]) -> Recurrence:
+    """Return the cheapest recurrence that scores all the given part kinds."""
+    return next(r for r in RECURRENCES.values() if parts <= r.holds)
+
 
 def parts_of(problem: Problem) -> frozenset[str]:
     """Return the part kinds for which a problem has scores."""
-    return frozenset([kind for kind in KINDS if len(getattr(problem, f"{kind}_score"))])
+    return frozenset([kind for kind, name in _SCORES if len(getattr(problem, name))])
 
 
 def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
@@ -55,7 +64,7 @@ def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
     """
     parts = parts_of(problem)
     if name is None:
-        return next(r for r in RECURRENCES.values() if parts <= r.holds)
+        return _cheapest(parts)
     if name not in RECURRENCES:
         raise ProblemError(f"unknown backbone {name!r}: one of {', '.join(RECURRENCES)}")
     if not parts <= RECURRENCES[name].holds:
