@@ -50,6 +50,7 @@ class ByUdpipe:
     """UDPipe from one file to another."""
 
     def __init__(self, model: udpipe.Model, text: bool, beam: int) -> None:
+        self.model = model  # the pipeline does not keep it
         reader, tagger = ("tokenize", udpipe.Pipeline.DEFAULT) if text else ("conllu", "none")
         self.pipeline = udpipe.Pipeline(model, reader, tagger, f"beam_search={beam}", "conllu")
 
