@@ -55,8 +55,9 @@ SECTIONS = (
     ("Throughput", "throughput",
      "UD English EWT dev from file to file, with loading and compiling left out."),
     ("Beside UDPipe", "beside_udpipe",
-     "UD English EWT dev from file to file, its tags given, by the processor's time. UDPipe's"
-     " parser learned from 2,000 sentences, for its speed only."),
+     "UD English EWT dev from file to file, its tags given, and from text, by the processor's time."
+     " UDPipe and spaCy learned from 2,000 sentences, for their speed only; spaCy parses words"
+     " without tags."),
     ("Shards", "corpus",
      "Sentences of UD English EWT dev in eight shards, against parsing them one after the other"
      " without an engine. The machine was busy with a dozen other things, so that only what words/s"

@@ -112,7 +112,7 @@ class Given(NamedTuple):
 @kernel
 def named(packed):
     """Name the records of packed problems, given as a plain tuple."""
-    sizes, allowed, ptr, order, (arcs, parts, factors, counts) = packed
+    (sizes, allowed, ptr, order), (arcs, parts, factors, counts) = packed
     sib, gc, ogc, gsib = parts
     return Packed(
         sizes, allowed, ptr, order, Arcs(*arcs),
@@ -163,7 +163,7 @@ def pack_one(problem: Problem, mode: int, k_best: int, allowed: Floats) -> tuple
     sizes = np.array(
         [[p.n_words, mode, k_best, p.arc_label is not None, p.single_root, p.projective]]
     )
-    return sizes, allowed, _WHOLE, _IN_ORDER, p.plain()
+    return (sizes, allowed, _WHOLE, _IN_ORDER), p.plain()
 
 
 def pack(
@@ -196,7 +196,7 @@ def pack(
         )
         changes = dict(zip(names_of("arc", Arcs), arcs))
         whole = whole.changed(**changes, factor_arcs=factor_arcs, count_arcs=count_arcs)
-    return sizes, allowed, ptr, order, whole.plain()
+    return (sizes, allowed, ptr, order), whole.plain()
 
 
 @kernel

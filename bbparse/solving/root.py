@@ -336,7 +336,7 @@ def call_roots(
     Yields the number of each problem whose root stays open, and the root; ``written`` has the trees
     of those before it, and after the last one of all others.
     """
-    at, n_problems = 0, len(packed[0])
+    at, n_problems = 0, len(packed[0][0])
     while at < n_problems:
         at, left = _KERNELS[projective](
             packed, (at, True, not waits, False), (NO_NODE[projective], NO_ARCS), tuple(NO_TREES),

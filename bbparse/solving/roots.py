@@ -69,10 +69,10 @@ def roots_of(
     The arcs of trees have the numbers of the problems, those of open roots are in sorted order.
     """
     packed = pack(problems, asked.modes, asked.k_best, asked.allowed, limits is not None)
-    ptr = packed[2]
+    sizes, _, ptr, _ = packed[0]
     trees, heads = ptr[-1, TREES:].tolist()
     written = _room(trees, heads, len(problems))
-    places = zip(ptr[:, TREES].tolist(), ptr[:, HEADS].tolist(), packed[0][:, 0].tolist())
+    places = zip(ptr[:, TREES].tolist(), ptr[:, HEADS].tolist(), sizes[:, 0].tolist())
 
     def closed(first: int, end: int) -> Iterator[Root]:
         for told, place in zip(written.told[first:end].tolist(), places):
