@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from bbparse.learning.chart_kernels import TreeChart, gold_parts, log_sum, tree_chart
 from bbparse.learning.matrix_tree import matrix_tree
-from bbparse.oracle.projective.recurrences import FIRST, GRANDSIB, SIBLING, Recurrence
+from bbparse.oracle.projective.recurrences import RECURRENCES, Recurrence
 from bbparse.problem import Problem
 from tests.oracles.enumerate import enumerate_trees
 
 
 @given(
-    st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([FIRST, SIBLING, GRANDSIB]),
+    st.integers(0, 10**6), st.integers(1, 5),
+    st.sampled_from([RECURRENCES[name] for name in ("first", "sibling", "grandsib")]),
     st.booleans(),
 )  # fmt: skip
 def test_sums_over_trees_are_those_of_enumeration(
