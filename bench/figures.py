@@ -27,7 +27,7 @@ PREFACE = """# All figures
 
 * [Figures](../figures.md) has what a user decides by; this page has the rest.
 * Factor families gain up to 0.2 UAS beside earlier backbones on EWT, brackets and siblings most.
-* Parsing takes 1.7 times as many words a second as UDPipe 1 with a beam, with one network 2.7 times.
+* Parsing takes 1.7 times as many words a second as UDPipe 1 with a beam; one network 2.7.
 * Against HiGHS, CP-SAT, toulbar2 and AD3, decoding is faster by factors of 12 to 653 in the median.
 * Rules of valid trees cost 6 to 30 % of the time, and remove all faults of level 3.
 * Price and cut pays for dense problems of 45 words and more.
