@@ -18,7 +18,8 @@ from bbparse.arrays import Longs
 from bbparse.jit import kernel
 from bbparse.network.layers import Floats, sum_rows
 from bbparse.network.ragged import Ragged
-from bbparse.treebank.encode import attribute_values, row_of
+from bbparse.network.sequence import known_rows
+from bbparse.treebank.encode import PAD, attribute_values, row_of
 from bbparse.treebank.likely import Likely, LikelyTags, TagNames
 
 #: The attributes whose vectors become means: the first two of a tag, the last of FEATS.
@@ -87,11 +88,9 @@ def vectors_of_tags(
     tables = []
     for attributes, texts in zip((SOFT[:2], SOFT[2:]), names):
         hashes = np.array([_hashes(attributes, text) for text in texts], np.uint64)
-        hashes = hashes.reshape(len(texts), len(attributes))
-        places = np.searchsorted(keys, hashes)
-        found = (places < len(keys)) & (np.append(keys, np.uint64(0))[places] == hashes)
+        words = np.pad(hashes.reshape(len(texts), len(attributes)), ((PAD, PAD), (0, 0)))
         table = np.empty((len(texts), vectors.shape[1]), np.float32)
-        sum_rows(np.where(found, places, -1), vectors, table)
+        sum_rows(known_rows(words, keys, np.arange(len(attributes))), vectors, table)
         tables.append(table)
     return tables[0], tables[1]
 
