@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.network.layers import Floats, Weights, add_to_rows, product
-from bbparse.network.sequence import QUANTUM, Dropout, SequenceNetwork, split, total_size
+from bbparse.network.sequence import (
+    QUANTUM,
+    Dropout,
+    SequenceNetwork,
+    keep_freed_memory,
+    split,
+    total_size,
+)
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
 
@@ -77,6 +84,7 @@ class NetworkLearner:
         n_values: int,
         seed: int,
     ) -> None:
+        keep_freed_memory()
         random = np.random.default_rng([seed, 2])
         self.kinds, self.sizes = kinds, dict(sizes)
         self.shapes = network.shapes(kinds, sizes, n_labels)
