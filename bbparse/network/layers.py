@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from bbparse.arrays import Hashes
 from bbparse.jit import inlined, kernel
 from bbparse.network.dense import dense
+from bbparse.network.lanes import lane_sum
 from bbparse.network.ragged import Ragged
 from bbparse.treebank.encode import PAD
 
@@ -29,8 +30,6 @@ Ints = NDArray[np.int64]
 #: Function from the gradient of a layer's output to the gradient of its input.
 Backward = Callable[[Floats], Floats]
 
-#: Number of partial sums of a row; widths are multiples of it.
-LANES = 16
 _LARGEST = np.float32(40.0)
 _POWER = np.float32(1.0 / 64.0)
 
@@ -252,26 +251,14 @@ def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats,
 @kernel
 def _norm(x: Floats, mask: Floats, gain: Floats, shift: Floats, out: Floats, scale: Floats) -> None:
     """Normalise rows; ``x`` becomes the rows before gain and shift, ``scale`` their 1/sd."""
-    width, lane_count = np.uint64(gain.shape[0]), np.uint64(LANES)
-    lanes = np.empty(LANES, np.float32)
+    width = np.uint64(gain.shape[0])
+    squares = np.empty(gain.shape[0], np.float32)
     for r in range(np.uint64(x.shape[0])):
-        for lane in range(lane_count):
-            lanes[lane] = np.float32(0.0)
-        for start in range(np.uint64(0), width, lane_count):
-            for lane in range(lane_count):
-                lanes[lane] += x[r, start + lane]
-        mean = np.float32(0.0)
-        for lane in range(lane_count):
-            mean += lanes[lane]
-            lanes[lane] = np.float32(0.0)
-        mean /= np.float32(width)
-        for start in range(np.uint64(0), width, lane_count):
-            for lane in range(lane_count):
-                x[r, start + lane] -= mean
-                lanes[lane] += x[r, start + lane] * x[r, start + lane]
-        total = np.float32(0.0)
-        for lane in range(lane_count):
-            total += lanes[lane]
+        mean = lane_sum(x, r * width, width) / np.float32(width)
+        for j in range(width):
+            x[r, j] -= mean
+            squares[j] = x[r, j] * x[r, j]
+        total = lane_sum(squares, 0, width)
         inverse = np.float32(1.0) / np.sqrt(total / np.float32(width) + np.float32(1e-5))
         scale[r] = inverse
         for j in range(width):
@@ -285,32 +272,20 @@ def _norm_back(
     out: Floats, gain_gradient: Floats, shift_gradient: Floats,
 ) -> None:  # fmt: skip
     """Compute the gradients of `_norm` from the gradient of its ``out``."""
-    width, lane_count = np.uint64(gain.shape[0]), np.uint64(LANES)
-    ones = np.empty(LANES, np.float32)
-    twos = np.empty(LANES, np.float32)
+    width = np.uint64(gain.shape[0])
+    products = np.empty(gain.shape[0], np.float32)
     for r in range(np.uint64(x.shape[0])):
         if mask[r] == np.float32(0.0):
             for j in range(width):
                 out[r, j] = np.float32(0.0)
             continue
-        for lane in range(lane_count):
-            ones[lane] = np.float32(0.0)
-            twos[lane] = np.float32(0.0)
-        for start in range(np.uint64(0), width, lane_count):
-            for lane in range(lane_count):
-                j = start + lane
-                gain_gradient[j] += gradient[r, j] * x[r, j]
-                shift_gradient[j] += gradient[r, j]
-                out[r, j] = gradient[r, j] * gain[j]
-                ones[lane] += out[r, j]
-                twos[lane] += out[r, j] * x[r, j]
-        first = np.float32(0.0)
-        second = np.float32(0.0)
-        for lane in range(lane_count):
-            first += ones[lane]
-            second += twos[lane]
-        first /= np.float32(width)
-        second /= np.float32(width)
+        for j in range(width):
+            gain_gradient[j] += gradient[r, j] * x[r, j]
+            shift_gradient[j] += gradient[r, j]
+            out[r, j] = gradient[r, j] * gain[j]
+            products[j] = out[r, j] * x[r, j]
+        first = lane_sum(out, r * width, width) / np.float32(width)
+        second = lane_sum(products, 0, width) / np.float32(width)
         for j in range(width):
             out[r, j] = (out[r, j] - first - x[r, j] * second) * scale[r]
 

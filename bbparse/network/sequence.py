@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
 from bbparse.network import layers
-from bbparse.network.layers import LANES, Backward, Floats, Weights, find_rows
+from bbparse.network.lanes import LANES
+from bbparse.network.layers import Backward, Floats, Weights, find_rows
 from bbparse.network.ragged import Ragged
 from bbparse.storage.archive import INTS, TEXT, Rule
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import inlined, kernel
-from bbparse.network.layers import LANES
+from bbparse.network.lanes import lane_sum
 from bbparse.scoring.candidates import LONG, REACH
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
@@ -71,25 +71,16 @@ def _table_sum(h, m, first, before, table, steps, out):
 
 
 @inlined
-def _pair(head, mod, both, sizes, known, out_w, lanes):
+def _pair(head, mod, both, sizes, known, out_w, terms):
     """Score an arc between two rows of endpoint vectors, given the sum of the table's rows."""
-    pairs, shared, lane_count = np.uint64(sizes[0]), np.uint64(sizes[1]), np.uint64(LANES)
+    pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])
     c_at, zero = np.uint64(2) * pairs, np.float32(0.0)
-    for lane in range(lane_count):
-        lanes[lane] = zero
-    for start in range(np.uint64(0), pairs, lane_count):
-        for lane in range(lane_count):
-            j = start + lane
-            lanes[lane] += both[head, j] * both[mod, pairs + j]
-    for start in range(np.uint64(0), shared, lane_count):
-        for lane in range(lane_count):
-            j = start + lane
-            r = both[head, c_at + j] + both[mod, c_at + shared + j] + known[j]
-            lanes[lane] += max(r, zero) * out_w[j]
-    score = zero
-    for lane in range(lane_count):
-        score += lanes[lane]
-    return score
+    for j in range(pairs):
+        terms[j] = both[head, j] * both[mod, pairs + j]
+    for j in range(shared):
+        r = both[head, c_at + j] + both[mod, c_at + shared + j] + known[j]
+        terms[pairs + j] = max(r, zero) * out_w[j]
+    return lane_sum(terms, 0, pairs + shared)
 
 
 @kernel
@@ -107,7 +98,7 @@ def pair_scores(both, sizes, layout, before, table, out_w):
         total += size[s] * size[s]
     out = np.full(total, np.float32(-np.inf), np.float32)
     known = np.empty(sizes[1], np.float32)
-    lanes = np.empty(LANES, np.float32)
+    terms = np.empty(sizes[0] + sizes[1], np.float32)
     at = 0
     for s in range(first.shape[0]):
         n = size[s]
@@ -118,7 +109,7 @@ def pair_scores(both, sizes, layout, before, table, out_w):
                     continue
                 _table_sum(h, m, first[s], before, table, _STEPS, known)
                 mod = np.uint64(first[s] + m)
-                out[at + h * n + m] = _pair(head, mod, both, sizes, known, out_w, lanes)
+                out[at + h * n + m] = _pair(head, mod, both, sizes, known, out_w, terms)
         at += n * n
     return out
 
@@ -131,12 +122,12 @@ def far_scores(both, sizes, first, before, table, out_w, head, mod):
     """
     scores = np.empty(head.shape[0], np.float32)
     known = np.empty(sizes[1], np.float32)
-    lanes = np.empty(LANES, np.float32)
+    terms = np.empty(sizes[0] + sizes[1], np.float32)
     for arc in range(head.shape[0]):
         h, m = np.int64(head[arc]), np.int64(mod[arc])
         _table_sum(h, m, first, before, table, _STEPS, known)
         rows = np.uint64(first + h), np.uint64(first + m)
-        scores[arc] = _pair(rows[0], rows[1], both, sizes, known, out_w, lanes)
+        scores[arc] = _pair(rows[0], rows[1], both, sizes, known, out_w, terms)
     return scores
 
 

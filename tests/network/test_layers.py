@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbparse.jit import kernel
 from bbparse.network import layers
 from bbparse.network.dense import dense
+from bbparse.network.lanes import lane_sum
 from bbparse.network.layers import Weights
 from bbparse.network.learner import Learned, NetworkLearner, adam
 from bbparse.network.ragged import PADDING, Ragged
@@ -256,3 +258,20 @@ def test_every_example_is_there_once_in_each_pass(batch: int) -> None:
     assert (np.rint(vectors / QUANTUM) * QUANTUM == vectors).all()
     assert parameters.keys() == SequenceNetwork.shapes("r", shape, 0).keys()
     assert all(np.isfinite(array).all() for array in parameters.values())
+
+
+@pytest.mark.parametrize("length", [16, 32, 160])
+def test_a_row_is_summed_in_lanes(length: int) -> None:
+    x = np.random.default_rng(length).standard_normal((3, length)).astype(np.float32)
+    lanes = np.zeros(16, np.float32)
+    for part in x[1].reshape(-1, 16):
+        lanes += part
+    total = np.float32(0.0)
+    for lane in lanes:
+        total += lane
+    assert _lane_sum(x, length, length) == total
+
+
+@kernel
+def _lane_sum(x, at, length):  # type: ignore[no-untyped-def]
+    return lane_sum(x, at, length)
