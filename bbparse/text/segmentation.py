@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import tee
 from typing import IO, Literal
 
 from bbparse.errors import TreebankError
@@ -28,9 +29,13 @@ _LINE_END = re.compile(r"\n\s*")
 _TOKEN = re.compile(r"\S+")
 # Number of characters after which text without paragraph breaks is split at the end of a line.
 _MAX_PARAGRAPH = 1 << 20
+# Number of characters after which paragraphs that are there go on together.
+_TOGETHER = 1 << 14
 # Number of characters after which a line is split at a space.
 _MAX_LINE = 1 << 17
 
+#: Start and end of a paragraph or line, and whether a paragraph begins with it.
+Span = tuple[int, int, bool]
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 
@@ -147,10 +152,23 @@ def sentences_of_text(
     """
     if split not in SPLITS:
         raise TreebankError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
-    number, start = first, 0
+    number, begins = first, True
     language_check = language_check or LanguageCheck(tokenizer)
-    border = _PARAGRAPH_END if split == "text" else _LINE_END
-    new_paragraph = True
+    spans, ahead = tee(_spans(text, _PARAGRAPH_END if split == "text" else _LINE_END))
+    pieces = _split((text[start:end] for start, end, _ in ahead), tokenizer, split)
+    for sentences, (start, _, new_paragraph) in zip(pieces, spans):
+        begins |= new_paragraph
+        for tokens in sentences:
+            shifted = [Token(a + start, b + start, words) for a, b, words in tokens]
+            language_check.add(shifted)
+            yield _sentence(text, shifted, offset, number, begins)
+            begins = False
+            number += 1
+
+
+def _spans(text: str, border: re.Pattern[str]) -> Iterator[Span]:
+    """Yield paragraphs or lines, those that are too long in parts; True: a paragraph begins."""
+    start, new_paragraph = 0, False
     while start < len(text):
         if text[start].isspace():
             start += 1
@@ -160,28 +178,24 @@ def sentences_of_text(
         if end - start > _MAX_LINE:
             space = text.rfind(" ", start, start + _MAX_LINE)
             end, match = (space if space > start else start + _MAX_LINE), None
-        for tokens in _sentences(text[start:end], tokenizer, split):
-            shifted = [Token(a + start, b + start, words) for a, b, words in tokens]
-            language_check.add(shifted)
-            yield _sentence(text, shifted, offset, number, new_paragraph)
-            new_paragraph = False
-            number += 1
-        new_paragraph |= match is not None and match.group().count("\n") > 1
+        yield start, end, new_paragraph
+        new_paragraph = match is not None and match.group().count("\n") > 1
         start = match.end() if match else end
 
 
-def _sentences(text: str, tokenizer: Tokenizer, split: Split) -> Iterator[Sequence[Token]]:
-    """Yield the tokens of each sentence of a paragraph, or of a line."""
+def _split(
+    texts: Iterable[str], tokenizer: Tokenizer, split: Split
+) -> Iterator[list[list[Token]]]:
+    """Yield the tokens of the sentences of each paragraph or line."""
     if split == "text":
-        yield from tokenizer.paragraph(text)
-        return
-    if split == "lines":
-        tokens = tokenizer.tokens(text)
+        yield from tokenizer.paragraphs(texts)
+    elif split == "lines":
+        for tokens in tokenizer.lines(texts):
+            yield [tokens] if tokens else []
     else:
-        matches = _TOKEN.finditer(text)
-        tokens = [Token(match.start(), match.end(), (match.group(),)) for match in matches]
-    if tokens:
-        yield tokens
+        for text in texts:
+            words = _TOKEN.finditer(text)
+            yield [[Token(word.start(), word.end(), (word.group(),)) for word in words]]
 
 
 def _sentence(
@@ -232,7 +246,7 @@ def _pieces(stream: Iterable[bytes | None], name: str) -> Iterator[str | None]:
 
     None, which says that reading on may have to wait, is passed on.
     """
-    lines: list[str] = []
+    whole, lines = "", list[str]()  # complete paragraphs, and the lines of the next one
     size = number = 0
     blank = False
     for raw in stream:
@@ -242,20 +256,25 @@ def _pieces(stream: Iterable[bytes | None], name: str) -> Iterator[str | None]:
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                if lines and blank:
-                    yield "".join(lines)
+                if blank:
+                    whole += "".join(lines)
+                if whole:
+                    yield whole
                 raise TreebankError(
                     f"{name}, line {number}: byte {error.start + 1} of the line is"
                     f" 0x{raw[error.start]:02x}, expected text in UTF-8"
                 ) from None
         if lines and ((blank and not line.isspace()) or size > _MAX_PARAGRAPH):
-            yield "".join(lines)
+            whole += "".join(lines)
             lines, size = [], 0
+        if whole and (raw is None or len(whole) > _TOGETHER):
+            yield whole
+            whole = ""
         if raw is None:
             yield None
             continue
         blank = line.isspace()
         lines.append(line)
         size += len(line)
-    if lines:
-        yield "".join(lines)
+    if whole or lines:
+        yield whole + "".join(lines)

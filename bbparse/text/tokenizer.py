@@ -45,7 +45,8 @@ _WHOLE = re.compile(
 #: Maximum length of a sentence in tokens: none is longer in treebanks, and charts are quadratic.
 MAX_TOKENS = 2000
 
-# Characters that the network scores at once, and those around them that it sees besides.
+# Characters that the network scores at once, and those around a part of a long text that it sees
+# besides.
 _WINDOW, _AROUND = 4096, 256
 
 
@@ -72,6 +73,20 @@ class Token(NamedTuple):
     start: int  #: Offset of its first character in the text.
     end: int  #: Offset after its last character.
     words: tuple[str, ...]  #: Forms of its words: several for a multiword token.
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield texts in lists of as many as the network scores at once, long ones alone."""
+    batch: list[str] = []
+    length = 0
+    for text in texts:
+        if batch and length + len(text) > _WINDOW:
+            yield batch
+            batch, length = [], 0
+        batch.append(text)
+        length += len(text)
+    if batch:
+        yield batch
 
 
 def contexts(text: str) -> tuple[list[str], NDArray[np.int64]]:
@@ -180,38 +195,50 @@ class Tokenizer:
             if not labels or not set(labels) <= {IN, WORD, TOKEN}:
                 raise ModelError(f"the tokenizer allows the labels {labels} for {context!r}")
 
-    def paragraph(self, text: str) -> Iterator[list[Token]]:
-        """Yield the sentences of a text without paragraph breaks, as lists of tokens."""
-        if not text or text.isspace():
-            return
-        labels, ends = self._scores(text)
-        tokens = self._tokens(text, labels)
-        last = [token.end - 1 for token in tokens]
-        is_end = ends[last, 1] > ends[last, 0]
-        is_end[-1] = True
-        start = 0
-        for i, ends_here in enumerate(is_end.tolist(), start=1):
-            if ends_here or i - start == MAX_TOKENS:
-                yield tokens[start:i]
-                start = i
+    def paragraphs(self, texts: Iterable[str]) -> Iterator[list[list[Token]]]:
+        """Yield the sentences of each text without paragraph breaks, as lists of tokens.
 
-    def tokens(self, text: str) -> list[Token]:
-        """Return the tokens of a text without paragraph breaks."""
-        return [] if not text or text.isspace() else self._tokens(text, self._scores(text)[0])
+        Short texts are scored together, which is faster; they are read that far ahead.
+        """
+        for text, (labels, ends) in self._scored(texts):
+            tokens = self._tokens(text, labels)
+            last = [token.end - 1 for token in tokens]
+            is_end = (ends[last, 1] > ends[last, 0]).tolist()
+            sentences, start = [], 0
+            for i, ends_here in enumerate(is_end, start=1):
+                if ends_here or i - start == MAX_TOKENS or i == len(tokens):
+                    sentences.append(tokens[start:i])
+                    start = i
+            yield sentences
 
-    def _scores(self, text: str) -> list[Floats]:
-        """Return the scores of the labels of a text's characters, float32[n, 3] and [n, 2].
+    def lines(self, texts: Iterable[str]) -> Iterator[list[Token]]:
+        """Yield the tokens of each text without paragraph breaks."""
+        for text, (labels, _) in self._scored(texts):
+            yield self._tokens(text, labels)
+
+    def _scored(self, texts: Iterable[str]) -> Iterator[tuple[str, list[Floats]]]:
+        """Yield texts with the scores of their characters' labels, float32[n, 3] and [n, 2].
 
         Long texts are scored in overlapping windows, so that memory stays bounded.
         """
-        values = encode_characters(text)
-        parts = []
-        for begin in range(0, len(text), _WINDOW):
-            first = max(0, begin - _AROUND)
-            last = min(len(text), begin + _WINDOW + _AROUND)
-            scores = self.network.scores([values[first : last + 2 * PAD]])[0]
-            parts.append([own[begin - first : begin - first + _WINDOW] for own in scores])
-        return [np.concatenate(own) for own in zip(*parts)]
+        for batch in _batches(text or " " for text in texts):
+            values = encode_characters(" ".join(batch))  # no attribute reaches beyond a space
+            windows, start = [], 0
+            for text in batch:
+                for begin in range(0, len(text), _WINDOW):
+                    first = max(0, begin - _AROUND)
+                    last = min(len(text), begin + _WINDOW + _AROUND)
+                    windows.append(values[start + first : start + last + 2 * PAD])
+                start += len(text) + 1
+            if len(batch) > 1:
+                yield from zip(batch, self.network.scores(windows))
+                continue
+            parts = []
+            for begin, window in enumerate(windows):
+                skipped = _AROUND if begin else 0
+                (scores,) = self.network.scores([window])
+                parts.append([own[skipped : skipped + _WINDOW] for own in scores])
+            yield batch[0], [np.concatenate(own) for own in zip(*parts)]
 
     def _tokens(self, text: str, scores: Floats) -> list[Token]:
         """Return the tokens of a text whose characters have these scores of their labels."""

@@ -45,7 +45,7 @@ def french() -> list[Sentence]:
 
 
 def tokenized(tokenizer: Tokenizer, text: str) -> list[list[tuple[str, ...]]]:
-    return [[token.words for token in tokens] for tokens in tokenizer.paragraph(text)]
+    return [[token.words for token in tokens] for tokens in next(tokenizer.paragraphs([text]))]
 
 
 def test_words_tokens_and_sentences_are_learned() -> None:
@@ -119,7 +119,7 @@ def test_a_script_without_blanks() -> None:
 def test_strange_texts() -> None:
     tokenizer = train_tokenizer(french()[:10])
     for text in ("\0", "\ud800", "x" * 10_000, "😀.", "אבג דהו.", "\u200b", "e\u0301"):
-        tokens = tokenizer.tokens(text)
+        (tokens,) = tokenizer.lines([text])
         assert "".join(text[t.start : t.end] for t in tokens) == "".join(text.split())
 
 
