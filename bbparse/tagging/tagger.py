@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bbparse import __version__
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
+from bbparse.jit import kernel
 from bbparse.network.labelling import LabelNetwork
 from bbparse.network.layers import Floats
 from bbparse.network.ragged import batches
@@ -72,6 +73,20 @@ class TagColumns:
         )
         tagged.likely_tags = self.likely
         return tagged
+
+
+@kernel
+def _best_pairs(tags: Floats, feats: Floats, pairs: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the pair of a tag and FEATS that each word scores most, the first of equal ones."""
+    best = np.empty((tags.shape[0], 2), np.int32)
+    for i in range(tags.shape[0]):
+        top = np.float32(-np.inf)
+        for p in range(pairs.shape[0]):
+            score = tags[i, pairs[p, 0]] + feats[i, pairs[p, 1]]
+            if p == 0 or score > top:
+                top = score
+                best[i] = pairs[p]
+    return best
 
 
 class Tagger:
@@ -171,8 +186,7 @@ class Tagger:
         self, forms: Sequence[str], tag_scores: Floats, feats_scores: Floats, rule_scores: Floats
     ) -> TagColumns:
         """Return the columns of a sentence with these scores of its words."""
-        together = tag_scores[:, self.pairs[:, 0]] + feats_scores[:, self.pairs[:, 1]]
-        best = self.pairs[together.argmax(axis=1)] if len(forms) else self.pairs[:0]
+        best = _best_pairs(tag_scores.copy(), feats_scores.copy(), self.pairs)
         tags = [self.tags[number] for number in best[:, 0].tolist()]
         feats = [self.feats[number] for number in best[:, 1].tolist()]
         lemmas = ["_"] * len(forms)

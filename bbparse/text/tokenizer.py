@@ -89,20 +89,20 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def contexts(text: str) -> tuple[list[str], NDArray[np.int64]]:
+def contexts(kinds_of_text: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
     """Return the distinct contexts of characters by name, and the context index of each character.
 
     The context of a character is its kind and that of the next character, beyond a space. The
-    labels that a character may have depend on it.
+    labels that a character may have depend on it. The argument is that of `kinds_of` a text.
 
     Returns
     -------
     names : list of str
         Names of the contexts.
-    indices : int64[len(text)]
+    indices : int64[characters]
         Index into the names for each character.
     """
-    kinds = np.append(kinds_of(text), (-1, -1))
+    kinds = np.append(kinds_of_text, (-1, -1))
     for i in np.flatnonzero(kinds == JOINED).tolist():
         if i and kinds[i - 1] != BLANK:
             kinds[i] = kinds[i - 1] | JOINED << 4  # kind of the character that it joins
@@ -200,8 +200,8 @@ class Tokenizer:
 
         Short texts are scored together, which is faster; they are read that far ahead.
         """
-        for text, (labels, ends) in self._scored(texts):
-            tokens = self._tokens(text, labels)
+        for text, kinds, (labels, ends) in self._scored(texts):
+            tokens = self._tokens(text, kinds, labels)
             last = [token.end - 1 for token in tokens]
             is_end = (ends[last, 1] > ends[last, 0]).tolist()
             sentences, start = [], 0
@@ -213,38 +213,42 @@ class Tokenizer:
 
     def lines(self, texts: Iterable[str]) -> Iterator[list[Token]]:
         """Yield the tokens of each text without paragraph breaks."""
-        for text, (labels, _) in self._scored(texts):
-            yield self._tokens(text, labels)
+        for text, kinds, (labels, _) in self._scored(texts):
+            yield self._tokens(text, kinds, labels)
 
-    def _scored(self, texts: Iterable[str]) -> Iterator[tuple[str, list[Floats]]]:
-        """Yield texts with the scores of their characters' labels, float32[n, 3] and [n, 2].
+    def _scored(
+        self, texts: Iterable[str]
+    ) -> Iterator[tuple[str, NDArray[np.int64], list[Floats]]]:
+        """Yield texts with their characters' kinds and scores, float32[n, 3] and [n, 2].
 
         Long texts are scored in overlapping windows, so that memory stays bounded.
         """
-        for batch in _batches(text or " " for text in texts):
-            values = encode_characters(" ".join(batch))  # no attribute reaches beyond a space
-            windows, start = [], 0
+        for batch in _batches(text.rstrip() or " " for text in texts):
+            joined = " ".join(batch)  # no attribute reaches beyond a space
+            values, all_kinds = encode_characters(joined), kinds_of(joined)
+            windows, kinds, start = [], [], 0
             for text in batch:
                 for begin in range(0, len(text), _WINDOW):
                     first = max(0, begin - _AROUND)
                     last = min(len(text), begin + _WINDOW + _AROUND)
                     windows.append(values[start + first : start + last + 2 * PAD])
+                kinds.append(all_kinds[start : start + len(text)])
                 start += len(text) + 1
             if len(batch) > 1:
-                yield from zip(batch, self.network.scores(windows))
+                yield from zip(batch, kinds, self.network.scores(windows))
                 continue
             parts = []
             for begin, window in enumerate(windows):
                 skipped = _AROUND if begin else 0
                 (scores,) = self.network.scores([window])
                 parts.append([own[skipped : skipped + _WINDOW] for own in scores])
-            yield batch[0], [np.concatenate(own) for own in zip(*parts)]
+            yield batch[0], kinds[0], [np.concatenate(own) for own in zip(*parts)]
 
-    def _tokens(self, text: str, scores: Floats) -> list[Token]:
-        """Return the tokens of a text whose characters have these scores of their labels."""
+    def _tokens(self, text: str, kinds: NDArray[np.int64], scores: Floats) -> list[Token]:
+        """Return the tokens of a text, whose characters have these kinds and scores of labels."""
         # unseen contexts: tokens end before spaces, may end at punctuation, not inside words
         unseen, before_space = self.allowed[""], self.allowed[" "]
-        names, context_of = contexts(text)
+        names, context_of = contexts(kinds)
         lists = [
             self.allowed.get(name)
             or (before_space if name.count(" ") == 2 else (IN,) if name in _WITHIN else unseen)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import TreebankError
 from bbparse.network.labelling import LabelSettings, train_labels
-from bbparse.text.characters import Span, encode_characters
+from bbparse.text.characters import Span, encode_characters, kinds_of
 from bbparse.text.raw import readings
 from bbparse.text.tokenizer import (
     CHARACTER_LABELS,
@@ -169,7 +169,7 @@ def _allowed(
     """Return the labels that characters have in each context."""
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for text, labels in zip(texts, gold):
-        names, indices = contexts(text.text)
+        names, indices = contexts(kinds_of(text.text))
         for (i, label), count in Counter(zip(indices.tolist(), labels[:, 0].tolist())).items():
             counts[names[i]][label] += count
     allowed = {"": (IN, TOKEN), " ": (TOKEN,), "joined": (IN,)}
