@@ -1,17 +1,16 @@
-"""Candidate arcs that belong to some tree.
+"""Candidate arcs that belong to some projective tree.
 
 A head that looks likely alone may fit no tree: one in eight candidate arcs of English crosses every
 arc that could connect the rest of the sentence. Such arcs need no scores, nor do the parts and
-factors over them.
+factors over them. Trees whose arcs may cross use nearly all candidate arcs.
 
-For projective trees: a boolean inside and outside pass over the spans of Eisner (1996).
+A boolean inside and outside pass over the spans of Eisner (1996).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bbparse.arrays import Ints
 from bbparse.jit import kernel
 from bbparse.oracle.projective.weights import index_groups
 
@@ -76,68 +75,3 @@ def in_projective_trees(n, arc_head, arc_mod, single_root):  # noqa: C901 – on
     for a in range(arc_head.shape[0]):
         keep[a] = found[arc_head[a], arc_mod[a]]
     return arc_head[keep], arc_mod[keep]
-
-
-@kernel
-def _reached(head_ptr, arc_mod, first, without):
-    """Return the words, bool[n+1], that arcs lead to from `first` without passing `without`."""
-    seen = first.copy()
-    seen[without] = False
-    waiting = np.empty(first.shape[0], np.int64)
-    count = 0
-    for word in range(first.shape[0]):
-        if seen[word]:
-            waiting[count] = word
-            count += 1
-    done = 0
-    while done < count:
-        word = waiting[done]
-        done += 1
-        for a in range(head_ptr[word], head_ptr[word + 1]):
-            m = arc_mod[a]
-            if m != without and not seen[m]:
-                seen[m] = True
-                waiting[count] = m
-                count += 1
-    return seen
-
-
-@kernel
-def _in_crossing_trees(n, arc_head, arc_mod, single_root):
-    """Return the arcs, sorted by head, that belong to a tree whose arcs may cross. O(n A).
-
-    An arc belongs to a tree if its head can be reached without passing through its modifier, from
-    the root or, with a single root, from a word that can be its only modifier. The path and the arc
-    are then part of a tree, because every word can be reached.
-    """
-    head_ptr = index_groups(n, arc_head, arc_mod).out_ptr
-    tops = np.zeros(n + 1, np.bool_)
-    for m in arc_mod[: head_ptr[1]]:
-        tops[m] = True
-    starts = np.zeros(n + 1, np.bool_)  # modifiers of the root from which every word can be reached
-    for m in arc_mod[: head_ptr[1]]:
-        first = tops.copy()
-        if single_root:
-            first[:] = False
-            first[m] = True
-        starts[m] = _reached(head_ptr, arc_mod, first, 0).sum() == n
-    seen = np.zeros((n + 1, n + 1), np.bool_)
-    for m in range(1, n + 1):
-        seen[m] = _reached(head_ptr, arc_mod, starts, m)
-        seen[m, 0] = starts[m]
-    keep = np.empty(arc_head.shape[0], np.bool_)
-    for a in range(arc_head.shape[0]):
-        keep[a] = seen[arc_mod[a], arc_head[a]]
-    return arc_head[keep], arc_mod[keep]
-
-
-def arcs_in_trees(
-    n: int, arc_head: Ints, arc_mod: Ints, single_root: bool, projective: bool = True
-) -> tuple[Ints, Ints]:
-    """Return the candidate arcs, int32[A], sorted by head, that belong to some tree, in order.
-
-    Both arrays are empty if no tree exists.
-    """
-    chosen = in_projective_trees if projective else _in_crossing_trees
-    arcs: tuple[Ints, Ints] = chosen(n, arc_head, arc_mod, single_root)
-    return arcs

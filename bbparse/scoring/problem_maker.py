@@ -31,7 +31,7 @@ from bbparse.renamed import RenamedMember
 from bbparse.scoring.arc_network import ArcNetwork
 from bbparse.scoring.batch_kernels import MOST_ARCS
 from bbparse.scoring.candidates import LONG, all_arcs
-from bbparse.scoring.in_trees import arcs_in_trees
+from bbparse.scoring.in_trees import in_projective_trees
 from bbparse.scoring.network_scores import BatchScores, SentenceScores
 from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank import Sentence
@@ -162,7 +162,7 @@ class ProblemMaker:
                 heads[list(fixed)] = list(fixed.values())
                 arcs[i] = with_arcs_of(head, mod, heads)
             elif prune != 0:
-                arcs[i] = self._in_trees(sentences[i].n_words, head, mod)
+                arcs[i] = self._in_trees(sentences[i].n_words, (head, mod))
         return self._scored(sentences, values, arcs, scores)
 
     def over_arcs(
@@ -212,28 +212,27 @@ class ProblemMaker:
         self, values: Sequence[Values], scores: BatchScores | None, k: int | None,
         margin: float | None, in_trees: bool,
     ) -> list[tuple[Ints, Ints]]:  # fmt: skip
-        """Return the candidate arcs of each sentence; ``in_trees``: only those of some tree."""
-        done = not in_trees
+        """Return the candidate arcs of each sentence.
+
+        With ``in_trees`` those that belong to no projective tree are left out, if all trees are.
+        """
         if scores is None:
             assert self.pruner is not None  # templates come with a pruner
             arcs = [self.pruner.candidates(encoded, k, margin) for encoded in values]
-        else:
-            settings, projective = self.config.pruner, self.config.projective
-            arcs = scores.candidates(
-                settings.k if k is None else k, settings.margin if margin is None else margin,
-                self.config.model.single_root, in_trees and projective,
-            )  # fmt: skip
-            done = done or projective
-        if done:
-            return arcs
-        sizes = [len(encoded) - 2 * PAD - 1 for encoded in values]
-        return [self._in_trees(n, *pair) for n, pair in zip(sizes, arcs)]
+            sizes = [len(encoded) - 2 * PAD - 1 for encoded in values]
+            return [self._in_trees(*one) for one in zip(sizes, arcs)] if in_trees else arcs
+        settings = self.config.pruner
+        return scores.candidates(
+            settings.k if k is None else k, settings.margin if margin is None else margin,
+            self.config.model.single_root, in_trees and self.config.projective,
+        )  # fmt: skip
 
-    def _in_trees(self, n: int, head: Ints, mod: Ints) -> tuple[Ints, Ints]:
-        """Return the candidate arcs that some tree has, or all of them if there is no tree."""
-        kind = self.config.model.single_root, self.config.projective
-        kept = arcs_in_trees(n, head, mod, *kind)
-        return kept if len(kept[0]) else (head, mod)
+    def _in_trees(self, n: int, arcs: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+        """Return the candidate arcs of projective trees; all of them if there is no such tree."""
+        if not self.config.projective:
+            return arcs
+        kept: tuple[Ints, Ints] = in_projective_trees(n, *arcs, self.config.model.single_root)
+        return kept if len(kept[0]) else arcs
 
     def _view(
         self, sentence: Sentence, values: Values, head: Ints, mod: Ints,

@@ -19,10 +19,10 @@ from bbparse.scoring import delayed
 from bbparse.scoring.candidates import all_arcs, prune_arcs
 from bbparse.scoring.compile import WALKS
 from bbparse.scoring.delayed import DelayedScorer
-from bbparse.scoring.in_trees import arcs_in_trees
+from bbparse.scoring.in_trees import in_projective_trees
 from bbparse.scoring.parts import parts_not_in
 from bbparse.scoring.scorer import PartScorer, difference
-from bbparse.treebank import Sentence, find_cycle, read_conllu
+from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.encode import encode
 from tests.oracles.enumerate import enumerate_trees
 from tests.oracles.spans import arcs_in_projective_trees
@@ -115,7 +115,7 @@ def test_arcs_that_no_tree_has_are_found(seed: int, n: int, single_root: bool) -
         problem = Problem(n, arc_head, arc_mod, np.zeros(len(arc_head)), single_root=single_root)
         used = {int(a) for _, arcs in enumerate_trees(problem) for a in arcs}
     expected = sorted(used)
-    head, mod = arcs_in_trees(n, arc_head, arc_mod, single_root)
+    head, mod = in_projective_trees(n, arc_head, arc_mod, single_root)
     assert (head.tolist(), mod.tolist()) == (
         arc_head[expected].tolist(), arc_mod[expected].tolist()
     )  # fmt: skip
@@ -131,26 +131,11 @@ def test_arcs_that_no_tree_has_in_sentences_of_all_lengths(n: int, single_root: 
         arcs[:, 0] = False
         np.fill_diagonal(arcs, False)
         arc_head, arc_mod = (a.astype(np.int32) for a in np.nonzero(arcs))
-        head, mod = arcs_in_trees(n, arc_head, arc_mod, single_root)
+        head, mod = in_projective_trees(n, arc_head, arc_mod, single_root)
         expected = np.nonzero(arcs_in_projective_trees(arcs, single_root))
         assert len(head) < len(arc_head) or n < 9 or share > 0.1
         assert head.tolist() == expected[0].tolist()
         assert mod.tolist() == expected[1].tolist()
-
-
-@given(st.integers(0, 10**6), st.integers(1, 5), st.booleans())
-def test_arcs_of_trees_that_may_cross(seed: int, n: int, single_root: bool) -> None:
-    rng = np.random.default_rng(seed)
-    arcs = [(h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m and rng.random() < 0.5]
-    head, mod = np.array(arcs, np.int32).reshape(-1, 2).T.copy()
-    expected = {
-        (int(h), m)
-        for heads in product(*([h for h, k in arcs if k == m] for m in range(1, n + 1)))
-        if not find_cycle(heads) and not (single_root and heads.count(0) != 1)
-        for m, h in enumerate(heads, 1)
-    }
-    found = arcs_in_trees(n, head, mod, single_root, projective=False)
-    assert set(zip(*(a.tolist() for a in found))) == expected
 
 
 DATA = Path(__file__).parents[1] / "data"

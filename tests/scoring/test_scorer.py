@@ -19,7 +19,7 @@ from bbparse.model.file import narrow_weights
 from bbparse.problem import Problem
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import LONG, REACH
-from bbparse.scoring.in_trees import arcs_in_trees
+from bbparse.scoring.in_trees import in_projective_trees
 from bbparse.scoring.scorer import PartScorer, aligned_zeros, difference
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import ATTRIBUTES, PAD, encode
@@ -369,7 +369,7 @@ def test_long_sentences_keep_likely_arcs_nearby_and_a_tree(n: int, single_root: 
     head, mod = SCORER.likely_arcs(values, 4, np.inf, single_root)
     kept = np.zeros_like(square, bool)
     kept[head, mod] = True
-    assert len(arcs_in_trees(n, head, mod, single_root)[0])
+    assert len(in_projective_trees(n, head, mod, single_root)[0])
     heads, words = np.arange(n + 1)[:, np.newaxis], np.arange(1, n + 1)
     if n > LONG:
         square[(np.abs(heads - np.arange(n + 1)) > REACH) & (heads > 0)] = -np.inf
