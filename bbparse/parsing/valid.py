@@ -140,7 +140,8 @@ def kept_parse(
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))
-    faults = [ruled.faults(*row) for row in wanted.deadline.through(rows)]
+    projective = scored.problem.projective
+    faults = [ruled.faults(*row, projective) for row in wanted.deadline.through(rows)]
     found, rows = found.first(len(faults)), rows[: len(faults)]
     if not any(faults):
         return found

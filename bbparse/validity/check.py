@@ -80,19 +80,28 @@ class RuledSentence:
                 bits[i] &= -1 if holds(self.sentence, *arc, label) else ~bit
         return bits
 
-    def faults(self, heads: Sequence[int], labels: Sequence[str]) -> list[Fault]:
-        """Return the faults of a tree, given by heads (-1: none) and labels of the words 1 to n."""
-        table = self.rules
+    def faults(
+        self, heads: Sequence[int], labels: Sequence[str], projective: bool = False
+    ) -> list[Fault]:
+        """Return the faults of a tree, given by heads (-1: none) and labels of the words 1 to n.
+
+        With ``projective`` no arcs cross, so that none are looked for.
+        """
+        table, words = self.rules, self.words
         arcs = [0]  # the conditions that hold of each arc
         for m, (head, bits) in enumerate(zip(heads, table.of_labels(labels)), start=1):
-            arcs.append(bits & self.between(head, m) if head >= 0 else 0)
+            side = table.left if m < head else table.right
+            arcs.append(bits & words[head].head & words[m].mod & side if head >= 0 else 0)
         if table.functions:
             arcs[1:] = [
                 self.bits((head, m), [label])[0] if head >= 0 else 0
                 for m, (head, label) in enumerate(zip(heads, labels), start=1)
             ]
         faults: list[Fault] = []
-        for hits, first, *others in chain(self._near(heads, arcs), self._across(heads, arcs)):
+        of_kind = table.of_kind
+        across = of_kind["inside"], 0 if projective else of_kind["crossing"]
+        found = chain(self._near(heads, arcs), self._across(heads, arcs, *across))
+        for hits, first, *others in found:
             for e in ones(hits):
                 exception = self.rules.bit(e, 2)
                 if not any(bits & exception and h == first for h, bits in zip(heads, arcs[1:])):
@@ -120,10 +129,11 @@ class RuledSentence:
                     yield bits & arcs[x] >> size & beside & ~self.rules.mutual, m, x
                 siblings[head].append(m)
 
-    def _across(self, heads: Sequence[int], arcs: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    def _across(
+        self, heads: Sequence[int], arcs: Sequence[int], inside: int, crossing: int
+    ) -> Iterator[tuple[int, ...]]:
         """Yield entries about arcs inside or across others, with their words."""
-        size, of_kind = self.rules.size, self.rules.of_kind
-        inside, crossing = of_kind["inside"], of_kind["crossing"]
+        size = self.rules.size
         for m, (head, bits) in enumerate(zip(heads, arcs[1:]), start=1):
             if not bits & (inside | crossing):
                 continue
