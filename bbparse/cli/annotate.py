@@ -49,17 +49,21 @@ def annotate(
         from bbparse.annotate.http import Server
         from bbparse.serve.service import listening, url_of
     from bbparse.annotate.completion import Completer
+    from bbparse.annotate.marks import Marks
     from bbparse.annotate.treebank import Treebank
-    from bbparse.parsing.compiling import load_compiled
+    from bbparse.parsing.parser import Parser
+    from bbparse.treebank import Sentence
 
     if "-" in (treebank, output):
         raise TreebankError("standard input and output: cannot be annotated: name a file")
     with listening(host, port) as listener:
         address = listener.getsockname()[0].partition("%")[0]
         token = "" if ipaddress.ip_address(address).is_loopback else secrets.token_urlsafe(16)
-        parser = load_compiled(MODELS.path(model), options.given_factors())
+        parser = Parser.load(MODELS.path(model), options.given_factors())
+        completer = Completer(parser, valid)
+        completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile before pages ask
         sentences = Treebank(
-            Path(treebank), Completer(parser, valid), Path(output) if output else None,
+            Path(treebank), completer, Path(output) if output else None,
             suggest_only=suggest_only, mark_fixed=mark_fixed,
         )  # fmt: skip
         for line in sentences.messages:

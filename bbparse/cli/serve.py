@@ -14,7 +14,6 @@ from bbparse.cli import options
 from bbparse.cli.common import RealRange, needing_serve, option, tell
 from bbparse.errors import ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
-from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
 
 
@@ -72,7 +71,7 @@ def serve(
     factors = options.given_factors()
 
     def load() -> Mapping[str, Parser]:
-        return {name: load_compiled(path, factors) for name, path in paths.items()}
+        return {name: Parser.load(path, factors) for name, path in paths.items()}
 
     settings = replace(
         Settings(workers=workers or _processors(), max_bytes=int(max_size * (1 << 20))), **limits

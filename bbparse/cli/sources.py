@@ -11,7 +11,6 @@ from bbparse.cli import options
 from bbparse.cli.common import tell
 from bbparse.errors import TreebankError
 from bbparse.factors import FactorFamily, load_families
-from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
 from bbparse.text.segmentation import Split, split_of_name, stream_text
 from bbparse.treebank import Sentence
@@ -23,7 +22,7 @@ _ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
 
 def load_parser(model: str) -> Parser:
     """Load the parser, ready to run."""
-    parser = load_compiled(model, options.given_factors())
+    parser = Parser.load(model, options.given_factors())
     tell_unused(parser.maker.families)
     return parser
 

@@ -19,7 +19,6 @@ from bbparse import __version__
 from bbparse.errors import BBParseError, ConfigError, ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.network.ragged import batches
-from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parse import USUAL_FILES, FileOptions, Parse
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
@@ -157,7 +156,7 @@ def _loaded(spec: ParseSpec) -> Parser:
         path = Path(folder, "model")
         path.write_bytes(spec.content)
         try:
-            parser = load_compiled(path, spec.factors)
+            parser = Parser.load(path, spec.factors)
         except ModelError as error:
             raise ModelError(str(error).replace(str(path), spec.model)) from None
     return parser.for_files(spec.settings)

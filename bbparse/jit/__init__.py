@@ -3,9 +3,7 @@
 The code of a kernel includes the kernels that it calls and the constants that they read.
 :mod:`bbparse.jit.cache` stores compiled code on disk for as long as none of these changes, in
 whatever package they are. :mod:`bbparse.jit.linking` compiles kernels that call kernels faster;
-:mod:`bbparse.parsing.compiling` lets another process compile, too; :mod:`bbparse.jit.stack` makes
-room for the deep calls of a compiler; :mod:`bbparse.jit.signals` keeps signals from being lost
-during compilation.
+:mod:`bbparse.jit.signals` keeps signals from being lost during compilation.
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ from typing import Any
 from numba import config, njit
 
 from bbparse.jit.cache import KernelCache
-from bbparse.jit.signals import with_signals_held
-from bbparse.jit.stack import with_room
+from bbparse.jit.signals import undisturbed
 
 try:
     from bbparse.jit import linking
@@ -105,8 +102,8 @@ def plain(value: Any) -> Any:
 
 
 def _kept(compiled: Any, slow: str = "") -> Any:
-    """Store the code of a jitted function on disk, and compile it with room on the stack."""
+    """Store the code of a jitted function on disk, and compile it undisturbed."""
     if not config.DISABLE_JIT:
         compiled._cache = KernelCache(compiled, slow)
-        compiled.compile = with_room(with_signals_held(compiled.compile))
+        compiled.compile = undisturbed(compiled.compile)
     return compiled

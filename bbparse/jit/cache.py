@@ -65,14 +65,6 @@ class KernelCache(caching._Cache):
         """Folder of the cache; None if there is none."""
         return self._files.cache_path if self._files else None
 
-    @property
-    def is_filled(self) -> bool:
-        """True if there is valid code, for any types of arguments."""
-        try:
-            return bool(self._files and self._files._cache_file._load_index())
-        except (OSError, *_UNREADABLE):
-            return False
-
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code for a signature; None if there is none."""
         code = None

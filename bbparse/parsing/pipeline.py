@@ -11,7 +11,6 @@ from bbparse.factors import FactorFamily
 from bbparse.model import DEFAULT_MODEL
 from bbparse.model.model import card
 from bbparse.options import check_type
-from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
 from bbparse.parsing.parse import USUAL, ParseOptions, with_options
 from bbparse.parsing.parser import Parser
@@ -54,7 +53,7 @@ def load(
         for word in doc[0]:
             print(word.form, word.head, word.label)
     """
-    return Pipeline(load_compiled(model, factors))
+    return Pipeline(Parser.load(model, factors))
 
 
 class Pipeline:
