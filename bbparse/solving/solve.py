@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from bbparse.deadline import NO_DEADLINE, Deadline
+from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import BBParseError, ProblemError
 from bbparse.options import check_options, check_type
 from bbparse.problem import Problem, Solution
@@ -144,9 +144,9 @@ def solve(  # noqa: PLR0913 – public keywords
 
 def _complete(problem: Problem, found: Solution, options: Options, explain: bool) -> Solution:
     """Add the labels of trees to a solution, or the reasons why there is none."""
+    if problem.arc_label is not None:
+        found = found.with_labels(problem.arc_label[found.arcs])
     if found.status != "infeasible" or found.conflict or not explain:
-        if problem.arc_label is not None:
-            found = found.with_labels(problem.arc_label[found.arcs])
         return found
     conflict = explain_infeasible(problem, time_limit=options.deadline.limit())
     return replace(found, conflict=tuple(conflict))
@@ -173,11 +173,13 @@ def solve_together(
         check_type("problem", problem, Problem, "a Problem", ProblemError)
     if work_limits is None:
         work_limits = [common.work_limit] * len(problems)
-    found = find_all(problems, method, common, work_limits)
-    return [
-        _complete(problem, solution, common, explain)
-        for problem, solution in zip(problems, found)
-    ]
+    solutions = find_all(problems, method, common, work_limits)
+    for i, (problem, found) in enumerate(zip(problems, solutions)):
+        own = common
+        if found.status == "infeasible":  # its conflict is found in the rest of its own time
+            own = replace(common, started=clock() - found.stats.get("seconds", 0.0))
+        solutions[i] = _complete(problem, found, own, explain)
+    return solutions
 
 
 def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any) -> list[Solution]:

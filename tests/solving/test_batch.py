@@ -87,6 +87,26 @@ def test_a_time_limit_is_each_problems_own() -> None:
     assert {s.status for s in cut} == {"time_limit"} and all(len(s) for s in cut)
 
 
+def test_reasons_are_found_in_a_problems_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(75)
+    long = Problem.from_arc_scores(rng.normal(size=(40, 40)), projective=False)
+    none = Problem(2, [0, 0], [1, 2], [0.0, 0.0])
+    left = []
+    monkeypatch.setattr(
+        "bbparse.solving.solve.explain_infeasible",
+        lambda problem, time_limit: left.append(time_limit) or ["none"],
+    )
+    *others, last = solve_batch([*[long] * 30, none], k_best=30, time_limit=1e4)
+    spent = sum(s.stats["seconds"] for s in others)
+    assert last.conflict == ("none",) and 1e4 - spent / 2 < left[0] <= 1e4
+
+
+def test_an_infeasible_problem_has_labels_too() -> None:
+    p = Problem(2, [0, 0], [1, 2], [0.0, 0.0], arc_label=[3, 4])
+    for s in (solve(p), solve(p, explain=False), *solve_batch([p, p])):
+        assert s.status == "infeasible" and s.labels is not None and s.labels.shape == (0, 2)
+
+
 @pytest.mark.parametrize("dense", [True, False])
 def test_signals_are_handled_between_problems(dense: bool) -> None:
     """A call returns after a while, and goes on where it was."""
