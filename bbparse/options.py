@@ -5,6 +5,7 @@ It imports nothing outside the standard library, so that ``bbparse --help`` can 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from math import inf
 from numbers import Integral, Real
@@ -48,7 +49,7 @@ def check_number(
     """Raise `error` unless a value is a number within a range, and not a bool."""
     if value is None and allowed.optional:
         return
-    is_plain = type(value) is int or (type(value) is float and not allowed.whole)
+    is_plain = type(value) is (int if allowed.whole else float)
     if is_plain and allowed.least <= value <= allowed.most:
         return
     right, kind = (Integral, "a whole number") if allowed.whole else (Real, "a number")
@@ -59,6 +60,8 @@ def check_number(
         raise error(f"{name} is {value}, expected at least {allowed.least}")
     if number > allowed.most:
         raise error(f"{name} is {value}, expected at most {allowed.most}")
+    if not allowed.whole and sys.float_info.max < number < inf:  # no float holds it
+        raise error(f"{name} is {value!r:.60}, expected at most {sys.float_info.max:g}, or inf")
 
 
 def check_type(

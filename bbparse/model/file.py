@@ -11,6 +11,7 @@ import copyreg
 import json
 import os
 from collections.abc import Iterable, Set
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families
 from bbparse.model import MODELS
 from bbparse.model.model import Model
+from bbparse.options import check_type
 from bbparse.problem.quantum import QUANTUM
 from bbparse.renamed import renamed_arguments
 from bbparse.scoring.arc_network import ARC_ARRAYS, ArcNetwork
@@ -79,6 +81,7 @@ _OPTIONAL = set(_RULES) - {"header", "factor_keys", "factor_gates", "factor_weig
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file atomically; raises `OutputError` if it cannot be written."""
+    check_type("model", model, Model, "a Model", ModelError)
     write_archive(path, KIND, VERSION, _arrays_of(model))
 
 
@@ -244,6 +247,8 @@ def save_tagger(
     path: str | os.PathLike[str], tagger: Tagger, tokenizer: Tokenizer | None = None
 ) -> None:
     """Write a tagger's file atomically; raises `OutputError` if it cannot be written."""
+    check_type("tagger", tagger, Tagger, "a Tagger", ModelError)
+    check_type("tokenizer", tokenizer, (Tokenizer, NoneType), "a Tokenizer or None", ModelError)
     arrays = tagger_arrays(tagger)
     if tagger.embeddings is not None:
         arrays.update(tagger.embeddings.to_arrays())

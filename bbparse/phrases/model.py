@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.model.file import model_bytes, model_of_bytes
+from bbparse.options import check_type
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.counts import Table, open_table
 from bbparse.phrases.grammar import Grammar, Pairs
@@ -52,6 +53,7 @@ _RULES: dict[str, Rule] = {
 
 def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
     """Write a model file atomically; `OutputError` if it cannot be written."""
+    check_type("parser", parser, PhraseParser, "a PhraseParser", ModelError)
     header = {
         "entries": parser.vocabulary.entries,
         "symbols": [grammar.symbols for grammar in parser.grammars],

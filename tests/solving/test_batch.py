@@ -154,6 +154,7 @@ def test_methods_agree() -> None:
         ({"time_limit": -1}, "time_limit is -1, expected at least 0"),
         ({"time_limit": float("nan")}, "time_limit is nan, expected at least 0"),
         ({"time_limit": "1"}, "time_limit is '1', expected a number"),
+        ({"work_limit": 10**400}, "work_limit is 10+, expected at most 1.79769e[+]308, or inf$"),
         ({"node_limit": 0}, "node_limit is 0, expected at least 1"),
         ({"gap": -0.1}, "gap is -0.1, expected at least 0"),
         ({"gap": None}, "gap is None, expected a number"),
