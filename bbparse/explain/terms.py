@@ -18,6 +18,7 @@ from bbparse.factors import FactorView, tree_batches
 from bbparse.problem.parts import ANY, PART_NAMES, rows_of
 from bbparse.problem.tree import count_terms, fired_factors, fired_parts, heads_of
 from bbparse.scoring.scorer import PartScorer
+from bbparse.scoring.soft_tags import likely_tags_of
 from bbparse.show.layout import in_english
 from bbparse.treebank.encode import encode
 
@@ -233,7 +234,7 @@ def _without_words(
         order = np.lexsort((mods, heads[1:]))
         tree_arcs.append((np.asarray(heads, np.int32)[mods[order]], mods[order]))
         lost.append({(t.kind, t.words): (t.value, list[Feature]()) for t in terms})
-    tags = sentence.likely_tags
+    tags = likely_tags_of(sentence)
     others = network.without_words(values, vectors, tags)
     rivals = _rivals(network([values], [vectors], [tags]).sentences()[0], best, quantum)
     for name, scores in zip(names_of(sentence), others):

@@ -16,7 +16,7 @@ from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ProblemError
 from bbparse.network.ragged import batches
-from bbparse.options import check_options
+from bbparse.options import check_options, check_type
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
 from bbparse.parsing.loaded import LoadedModel
 from bbparse.parsing.parse import (
@@ -181,6 +181,7 @@ class Parser(LoadedModel):
         until: Deadline = NO_DEADLINE, **changes: Any,
     ) -> Wanted:  # fmt: skip
         """Return options with what of this parser applies; they are those of `parse_all`."""
+        check_type("options", options, ParseOptions, "ParseOptions", ProblemError)
         options = replace(options, **changes)
         sure = Calibration.of(self.model) if options.confidence else None
         trees = tree_families(self.model, tree_score)

@@ -35,11 +35,13 @@ def refuse(bad: Flags, say: Callable[[int], str]) -> None:
 def off_quantum(scores: Floats, quantum: float) -> Flags:
     """Return which finite scores are not integer multiples of the quantum.
 
-    A sum of many multiples has rounding errors, so a thousandth of the quantum is tolerated.
+    A sum of many multiples has rounding errors, so a thousandth of the quantum is tolerated. Scores
+    that are more quanta than there are numbers are none.
     """
-    ratio = np.where(np.isfinite(scores), scores, 0.0) / quantum
-    is_off: Flags = np.abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * np.abs(ratio)
-    return is_off
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = np.where(np.isfinite(scores), scores, 0.0) / quantum
+        is_near: Flags = np.abs(ratio - np.round(ratio)) <= 1e-3 + 1e-12 * np.abs(ratio)
+    return ~is_near
 
 
 def common_quantum(quantum: float, scores: Floats) -> float:

@@ -34,6 +34,7 @@ from bbparse.scoring.candidates import LONG, all_arcs
 from bbparse.scoring.in_trees import in_projective_trees
 from bbparse.scoring.network_scores import BatchScores, SentenceScores
 from bbparse.scoring.scorer import PartScorer, Weights
+from bbparse.scoring.soft_tags import likely_tags_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
 
@@ -152,6 +153,8 @@ class ProblemMaker:
         check_options({"prune": prune}, ProblemError)
         for sentence in sentences:
             check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
+            if not sentence.forms:
+                raise TreebankError(f"{sentence.place()}: there are no words, expected some")
         values = [encode(sentence) for sentence in sentences]
         scores = self.scores(sentences, values)
         arcs = self._candidates(values, scores, prune, margin, in_trees=not given and prune != 0)
@@ -206,7 +209,7 @@ class ProblemMaker:
         if self.network is None:
             return None
         vectors = None if self.embeddings is None else self.embeddings(sentences)
-        return self.network(values, vectors, [sentence.likely_tags for sentence in sentences])
+        return self.network(values, vectors, [likely_tags_of(s) for s in sentences])
 
     def _candidates(
         self, values: Sequence[Values], scores: BatchScores | None, k: int | None,

@@ -19,6 +19,7 @@ from bbparse.jit import kernel
 from bbparse.network.layers import Floats, sum_rows
 from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import known_rows
+from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, attribute_values, row_of
 from bbparse.treebank.likely import Likely, LikelyTags, TagNames
 
@@ -30,6 +31,14 @@ class HasTagVectors(Protocol):
     """A network with vectors of the tags of a tagger."""
 
     def tag_vectors(self, names: TagNames) -> tuple[Floats, Floats]: ...
+
+
+def likely_tags_of(sentence: Sentence) -> LikelyTags | None:
+    """Return the likely tags of a sentence; None if it has other tags than its tagger chose."""
+    tags = sentence.likely_tags
+    if tags is None or tags.chosen in (None, (sentence.upos, sentence.xpos, sentence.feats)):
+        return tags
+    return None
 
 
 class SoftTags:

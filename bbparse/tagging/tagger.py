@@ -202,7 +202,9 @@ class Tagger:
             first, _, second = tag.partition("\t")
             upos.append(first)
             xpos.append(second)
-        others = LikelyTags(self._names, likely(tag_scores), likely(feats_scores))
+        others = LikelyTags(
+            self._names, likely(tag_scores), likely(feats_scores), (upos, xpos, feats)
+        )
         return TagColumns(lemmas, upos, xpos, feats, others)
 
     def _lemma(self, form: str, tag: str, feats: str) -> str | tuple[int, ...]:

@@ -35,3 +35,5 @@ class LikelyTags(NamedTuple):
     names: TagNames
     tags: Likely
     feats: Likely
+    #: UPOS, XPOS and FEATS that the tagger chose: words with others are in no doubt. None: any.
+    chosen: tuple[list[str], list[str], list[str]] | None = None

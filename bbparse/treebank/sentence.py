@@ -89,8 +89,18 @@ class Sentence:
 
     @property
     def words(self) -> list[Word]:
-        """Form, lemma and tags of each word: all columns except the tree."""
-        return list(zip(self.forms, self.lemmas, self.upos, self.xpos, self.feats))
+        """Form, lemma and tags of each word: all columns except the tree.
+
+        `TreebankError` if they are not of one length, because lists were changed.
+        """
+        columns = (self.forms, self.lemmas, self.upos, self.xpos, self.feats)
+        try:
+            return list(zip(*columns, strict=True))
+        except ValueError:
+            lengths = ", ".join(str(len(column)) for column in columns)
+            raise _error(
+                self, -1, f"its columns have {lengths} values, expected one length"
+            ) from None
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,6 +205,24 @@ def test_what_comes_before_an_error_in_a_stream_comes_out(threads: int) -> None:
             for sentence, *_ in toy.parser().parse_all(stream, threads=threads, prune=0):
                 found.append(sentence)
         assert found == good or (threads > 1 and error is TreebankError)
+
+
+@pytest.mark.parametrize("column", ["upos", "lemmas", "forms"])
+def test_sentences_whose_lists_do_not_fit_are_refused(column: str) -> None:
+    sentence = long_sentence(3)
+    getattr(sentence, column).append("more")
+    with pytest.raises(TreebankError, match="line 1, sentence #1: its columns have"):
+        toy.parser().parse(sentence)
+    for name in ("forms", "lemmas", "upos", "xpos", "feats"):
+        getattr(sentence, name).clear()
+    with pytest.raises(TreebankError, match="line 1, sentence #1: there are no words"):
+        toy.parser().parse(sentence)
+
+
+def test_options_are_of_their_own_type() -> None:
+    wrong: Any = {"k_best": 2}
+    with pytest.raises(ProblemError, match="options is of type dict, expected ParseOptions"):
+        next(toy.parser().parse_all(toy.dev_sentences()[:1], wrong))
 
 
 def test_labels_are_the_same_together_and_alone() -> None:

@@ -95,6 +95,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"quantum": -1.0}, "quantum is -1.0, expected a finite number >= 0"),
     ({"quantum": math.nan}, "quantum is nan"),
     ({"quantum": 2.0}, "arc_score[0] is 1.0, expected a multiple of quantum = 2.0"),
+    ({"quantum": 1e-310}, "arc_score[0] is 1.0, expected a multiple of quantum = 1e-310"),
     ({"quantum": [1.0]}, "quantum has shape (1,), expected 0 dimensions"),
     ({"sib_head": [0], "sib_inner": [1], "sib_outer": [2]}, "sib_score has 0 elements, expected 1"),
     (siblings([0], [2], [1], [1]),

@@ -102,7 +102,7 @@ def mean_tags(
         for name in names:
             total[:] += share * vector.get(attribute_hash(name, values[name]), np.zeros(len(total)))
 
-    (tags, feats), of_tags, of_feats = sentence.likely_tags
+    (tags, feats), of_tags, of_feats, _ = sentence.likely_tags
     for at in range(of_tags.begin[i], of_tags.begin[i + 1]):
         upos, xpos = tags[of_tags.numbers[at]].split("\t")
         add(of_tags.shares[at], upos, xpos, "_", ("upos", "xpos"))

@@ -42,7 +42,7 @@ def test_the_tags_of_a_tagger_have_them_and_others_do_not() -> None:
     sentence = Sentence.from_words(["Time", "flies", "like", "an", "arrow"])
     (tagged,) = parser.tag([sentence])
     assert sentence.likely_tags is None and tagged.likely_tags is not None
-    (tags, _), of_tags, _ = tagged.likely_tags
+    (tags, _), of_tags, *_ = tagged.likely_tags
     for i, (upos, xpos) in enumerate(zip(tagged.upos, tagged.xpos)):
         mine = slice(of_tags.begin[i], of_tags.begin[i + 1])
         assert f"{upos}\t{xpos}" in [tags[k] for k in of_tags.numbers[mine]]
@@ -58,3 +58,8 @@ def test_the_tags_of_a_tagger_have_them_and_others_do_not() -> None:
     assert parser.solve(again).scores[0] == parse.solution.scores[0]
     bare = with_columns(tagged, upos=tagged.upos)
     assert parser.solve(bare).scores[0] != parse.solution.scores[0]
+    # Tags that were changed in place are those that count.
+    again.upos[0] = "X"
+    changed = with_columns(again, upos=again.upos)
+    assert again.likely_tags is not None and changed.likely_tags is None
+    assert parser.solve(again).scores[0] == parser.solve(changed).scores[0]
