@@ -60,8 +60,12 @@ def check_number(
         raise error(f"{name} is {value}, expected at least {allowed.least}")
     if number > allowed.most:
         raise error(f"{name} is {value}, expected at most {allowed.most}")
-    if not allowed.whole and sys.float_info.max < number < inf:  # no float holds it
-        raise error(f"{name} is {value!r:.60}, expected at most {sys.float_info.max:g}, or inf")
+    if not allowed.whole:
+        try:
+            float(number)
+        except OverflowError:
+            most = f"{sys.float_info.max:g}, or inf"
+            raise error(f"{name} is {value!r:.60}, expected at most {most}") from None
 
 
 def check_type(

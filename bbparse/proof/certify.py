@@ -218,7 +218,12 @@ class UnbalancedCertifier(Certifier):
         normal = self._normal
         own, counts, pairs = self.relaxation.recorded(space)
         lam = self._start(space.alive)[0].copy()
-        lam[np.repeat(normal.kept, np.diff(self.problem.factor_ptr))] = own / normal.unit
+        kept, sizes = normal.kept.copy(), np.diff(self.problem.factor_ptr)
+        score = self.problem.factor_score[kept]
+        # weights that are nothing at the scale of the subspace have no multipliers there
+        there = (score < 0.0) | (normal.problem.factor_score / normal.unit == score)
+        own, kept[kept] = own[np.repeat(there, sizes[kept])], there
+        lam[np.repeat(kept, sizes)] = own / normal.unit
         pairs = pairs.ravel() if pairs.size else np.zeros(2 * self._n_pairs)
         return self._capped(lam), counts / normal.unit, pairs / normal.unit
 

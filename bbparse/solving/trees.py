@@ -99,6 +99,8 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
 MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
 _ONE = np.ones(1, np.bool_)
 _NO_LIMITS = np.array([[np.inf, np.inf, 0.0]])
+#: This fraction of a tree's terms, times its words, bounds the rounding of their sums in a chart.
+_ROUNDING = 2.0**-51
 #: Methods that HiGHS does the work for.
 _PROGRAMS = ("ilp", "price-and-cut")
 
@@ -329,8 +331,12 @@ def _solved(problem: Problem, root: Root, k_best: int, started: float, dense: bo
     if not len(scores):
         return _nothing(problem, {} if dense else stats, told.ended - started)
     slack = told.slack
-    if k_best == 1 and len(problem.factor_ptr) == len(problem.count_ptr) == 1:
-        slack *= not problem.projective  # one pass finds the best tree, without a bound
+    one_pass = problem.projective and len(problem.factor_ptr) == len(problem.count_ptr) == 1
+    if k_best == 1 and one_pass:
+        # it finds the best tree, without a bound; but large terms may have hidden small ones
+        size, least = root.scores[1:, 0].tolist()
+        rounding = _ROUNDING * problem.n_words * size
+        slack = rounding if least < rounding else 0.0
     if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # out of order by rounding only
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]

@@ -204,6 +204,25 @@ def test_quantum_closes_leaves_below_the_next_score() -> None:
     assert sizes[1.0] < sizes[0.0]
 
 
+def test_factors_that_are_nothing_beside_a_reward() -> None:
+    """Their multipliers are below the least number at the scale of a subspace with the reward."""
+    p = Problem(
+        4, [2, 3, 4, 1, 4, 0, 1, 0, 1, 2], [1, 1, 1, 2, 2, 3, 3, 4, 4, 4],
+        [5e-301, -1e4, -2e-300, 1.5e-300, 2e-300, 0, 7.5e-301, 2.5e-301, 1.5e-300, 1.5e-300],
+        single_root=False, sib_head=[2, 0], sib_inner=[-1, -1], sib_outer=[4, 4],
+        sib_score=[1.5e-300, 1e38], gc_grand=[3, 3, 4, 3, 0], gc_head=[2, 1, 2, 4, 1],
+        gc_mod=[1, 2, 1, 1, 3], gc_score=[-1.75e-300, -1e-300, 1e-300, -1.75e-300, 2.5e-301],
+        ogc_grand=[3, 3], ogc_head=[4, 2], ogc_mod=[2, 1], ogc_score=[-5e-301, 2.5e-301],
+        factor_ptr=[0, 2, 4, 7, 10, 13, 15, 17, 20],
+        factor_arcs=[2, 5, 1, 2, 6, 0, 3, 3, 9, 5, 5, 8, 2, 9, 0, 5, 6, 5, 7, 6],
+        factor_score=[
+            1e-300, 5e-301, -1.5e-300, 1.75e-300, 1.5e-300, -2e-300, -1.5e-300, -1.75e-300
+        ],
+    )  # fmt: skip
+    for k in (1, 2, 3):
+        verify(p, solve(p, k_best=k, proof=True))
+
+
 def test_no_proof_of_what_is_not_the_best() -> None:
     rng = np.random.default_rng(85)
     tried = 0

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from bbparse.problem import Problem, Solution
-from bbparse.solving.solve import solve
+from bbparse.solving.matrix import best_tree
+from bbparse.solving.solve import solve, solve_batch
 from tests.oracles.enumerate import TreeScorer, trees
 
 
@@ -100,6 +101,28 @@ def test_rewards_force_an_arc(reward: float) -> None:
     forced = solve(p.with_heads({arc[1]: arc[0]}))
     s = solve(p.with_factors([([arc], reward)]))
     assert s.heads.tolist() == forced.heads.tolist()
+
+
+@pytest.mark.parametrize("large", [1e16, -1e16, 1e38, -1e38])
+@pytest.mark.parametrize("projective", [True, False])
+def test_arcs_alone_choose_beside_a_large_one(large: float, projective: bool) -> None:
+    """A reward forces an arc, or all heads of a word are masked: the others are chosen as well."""
+    rng = np.random.default_rng(5)
+    for m in range(1, 6):
+        scores = rng.normal(size=(6, 6))
+        scores[:, m] += np.where(np.arange(6) == (m + 2) % 6, max(large, 0.0), min(large, 0.0))
+        p = Problem.from_arc_scores(scores, projective=projective)
+        part = {"sib_head": [1], "sib_inner": [-1], "sib_outer": [2], "sib_score": [0.1]}
+        score, exact = TreeScorer(p), {}
+        for tree in trees(p):
+            exact[tree] = sum(map(Fraction, score.terms(tree)))
+        best = max(exact.values())
+        assert exact[(*solve(p).arcs[0].tolist(),)] == best
+        assert exact[(*solve_batch([p, p])[1].arcs[0].tolist(),)] == best
+        heads = best_tree(scores.T, projective=projective)
+        assert heads.tolist() == solve(p).heads[0].tolist()
+        q = dataclasses.replace(p, **part)
+        check(q, solve(q), 1)
 
 
 def test_a_tree_of_size_one_behind_large_ones() -> None:
