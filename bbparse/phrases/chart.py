@@ -152,16 +152,9 @@ def _emit(steps, chart, step_of, n_items, n_edges, kind):
 def _weigh(model, side, pair, state, q, label, q_mod):
     """Return the weight of a modifier, or of STOP (label -1), from a cache if it is known.
 
-    The model is the grammar, the weight of words, the leaves, the cache and room for contexts.
+    The model is the grammar, the leaves, the cache and room for contexts.
     """
-    (forms, _, pairs, possible, table, _), lexical, leaves, keys, values, scratch = model
-    far = 0 if state == 0 or state == STATES - 1 else 1
-    if label < 0:
-        plain = np.float64(pairs.stop[side, far, pair])
-    else:
-        plain = np.float64(possible[label, side, far, pair])
-    if lexical == 0:
-        return plain
+    (forms, _, pairs, _, table, _), leaves, keys, values, scratch = model
     n_leaves = leaves.word.shape[0]
     key = np.uint64(side * pairs.score.shape[0] + pair) * np.uint64(STATES) + np.uint64(state)
     key = (key * np.uint64(n_leaves) + np.uint64(q)) * np.uint64(pairs.root.shape[0] + 1)
@@ -176,19 +169,17 @@ def _weigh(model, side, pair, state, q, label, q_mod):
         )
         modifier = Modifier(label, mod_tag, mod_number)
         values[at] = modifier_weight(table, child, modifier, forms, scratch)
-    return lexical * values[at] + (1 - lexical) * plain
+    return values[at]
 
 
 @kernel
-def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, PLR0915 – one recurrence
+def build_chart(leaves, grammar, retained, arcs, room):  # noqa: C901, PLR0915 – one recurrence
     """Build the chart of a sentence from the items that `bbparse.phrases.prune.prune` retained.
 
-    The grammar has forms, kind and pairs of `bbparse.phrases.grammar.Grammar`, its dense rules
-    float32[S, 2, 2, X] (`bbparse.phrases.prune.dense_rules`), its table, and the numbers of joins
-    (`bbparse.phrases.tagger.PhraseTagger`). ``arcs`` int32[n + 1,
-    n] are coordinates of arcs from head (0: the root) to modifier, or FREE or FORBIDDEN.
-    ``lexical``, 0 to 1, is the weight of the grammar with words; the one without them has the rest.
-    With 0 words do not count, and q is 0 for all. There is ``room`` for so many steps.
+    The grammar has forms, kind and pairs of `bbparse.phrases.grammar.Grammar`, its possible rules
+    bool[S, 2, X] (`bbparse.phrases.prune.possible_rules`), its table, and the numbers of joins
+    (`bbparse.phrases.tagger.PhraseTagger`). ``arcs`` int32[n + 1, n] are coordinates of arcs from
+    head (0: the root) to modifier, or FREE or FORBIDDEN. There is ``room`` for so many steps.
 
     Returns the `Chart`, with the first item alone if there is no tree; for each item 0 for words
     and phrases, RIGHT and LEFT for others, int8[I]; and True if there are more steps than room, so
@@ -199,7 +190,7 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
     n_cells, n_leaves = n * (n + 1) // 2, leaves.word.shape[0]
     n_pairs, n_symbols = pairs.score.shape[0], pairs.root.shape[0]
     scratch = np.empty(7, np.uint64)
-    model = grammar, lexical, leaves, np.zeros(1 << 16, np.uint64), np.empty(1 << 16), scratch
+    model = grammar, leaves, np.zeros(1 << 16, np.uint64), np.empty(1 << 16), scratch
     chart = Chart(
         np.zeros(room + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
         np.empty(room), np.empty(room, np.int32), np.full(room, -1, np.int32),
@@ -210,7 +201,7 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
         np.zeros(2, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
         np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room),
         np.empty(room, np.int32),
-        np.full((max(n_pairs * STATES, n_symbols), n_leaves if lexical > 0 else 1), -1, np.int32),
+        np.full((max(n_pairs * STATES, n_symbols), n_leaves), -1, np.int32),
         np.empty(room, np.int32),
     )  # fmt: skip
     first, last = np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32)  # phrases of a cell
@@ -237,18 +228,15 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
                         q = bases.head[b]
                         for m in range(first[phrase_cell], last[phrase_cell]):
                             label, q_mod = chart.symbol[m], chart.head[m]
-                            arc = FREE
-                            if lexical > 0:
-                                arc = arcs[leaves.word[q] + 1, leaves.word[q_mod]]
-                            if arc == FORBIDDEN or possible[label, side, 1, x] == NEG:
+                            arc = arcs[leaves.word[q] + 1, leaves.word[q_mod]]
+                            if arc == FORBIDDEN or not possible[label, side, x]:
                                 continue
                             weight = bases.extra[b] + _weigh(
                                 model, side, x, bases.state[b], q, label, q_mod
                             )
                             join = joins[side, forms.plain[pairs.parent[x]], forms.plain[label]]
                             weight += leaves.join[k - 1, join]
-                            state = next_state(bases.state[b], kind[label]) if lexical > 0 else 1
-                            key = x * STATES + state
+                            key = x * STATES + next_state(bases.state[b], kind[label])
                             if side == 1:
                                 _offer(steps, key, q, bases.item[b], m, weight, arc)
                             else:
@@ -269,9 +257,7 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
             if width == 1:
                 for q in range(leaves.ptr[i], leaves.ptr[i + 1]):
                     if kept[c, leaves.tag[q]]:
-                        _offer(
-                            steps, leaves.tag[q], q if lexical > 0 else 0, 0, 0, leaves.score[q], q
-                        )
+                        _offer(steps, leaves.tag[q], q, 0, 0, leaves.score[q], q)
             first[c] = n_items
             n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
             words_end = n_items if width == 1 else first[c]
@@ -286,12 +272,10 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
                         bare = kept_pair[c, x] & (1 << BARE) != 0
                         if not over_tag and not bare:
                             continue
-                        weight = np.float64(pairs.score[x])
-                        if lexical > 0:
-                            weight = (1 - lexical) * weight + lexical * head_weight(
-                                table, pairs.parent[x], pairs.head[x], leaves.tag[q],
-                                leaves.number[q], forms, scratch,
-                            )  # fmt: skip
+                        weight = head_weight(
+                            table, pairs.parent[x], pairs.head[x], leaves.tag[q],
+                            leaves.number[q], forms, scratch,
+                        )  # fmt: skip
                         if bare:
                             _add_base(steps, right_bases, p, x, 0, q, weight)
                         weight += _weigh(model, 1, x, 0, q, -1, 0)
@@ -318,14 +302,10 @@ def build_chart(leaves, grammar, retained, arcs, lexical, room):  # noqa: C901, 
     top = cell(n, 0, n)
     for p in range(first[top], last[top]):
         label, q = chart.symbol[p], chart.head[p]
-        arc = arcs[0, leaves.word[q]] if lexical > 0 else FREE
+        arc = arcs[0, leaves.word[q]]
         if pairs.root[label] > NEG and arc != FORBIDDEN:
-            weight = np.float64(pairs.root[label])
-            if lexical > 0:
-                modifier = Modifier(label, leaves.tag[q], leaves.number[q])
-                weight = modifier_weight(
-                    table, HeadChild(2, 0, 0, 0, 0, 0), modifier, forms, scratch
-                )
+            modifier = Modifier(label, leaves.tag[q], leaves.number[q])
+            weight = modifier_weight(table, HeadChild(2, 0, 0, 0, 0, 0), modifier, forms, scratch)
             _offer(steps, 0, 0, p, 0, weight, arc)
     has_tree = steps.counts[0] > 0
     n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)

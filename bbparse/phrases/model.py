@@ -94,6 +94,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
             tagger_from(arrays, where), grammars[-1], vocabulary, float(header["margin"])
         )
         margins = tuple(map(float, header["settings"].pop("margins")))
+        header["settings"].pop("lexical", None)  # of earlier versions
         settings = PhraseSettings(margins, **header["settings"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{where}: the header is damaged: {error}") from None

@@ -21,7 +21,7 @@ from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
 from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.k_best import Combine
 from bbparse.phrases.oracles import ChartOracle
-from bbparse.phrases.prune import LEFT, RIGHT, dense_rules, divide, prune
+from bbparse.phrases.prune import LEFT, RIGHT, divide, possible_rules, prune
 from bbparse.phrases.tagger import PhraseTagger, with_tags
 from bbparse.phrases.trees import (
     ROOT,
@@ -48,8 +48,6 @@ class PhraseSettings:
 
     #: Pruning threshold of each grammar: the largest score below that of the best tree to retain.
     margins: tuple[float, ...] = (9.0, 8.0, 6.0)
-    #: Weight of the grammar with words in the score, above 0 to 1; the split one has the rest.
-    lexical: float = 1.0
     arcs: float = 1.0  #: Weight of the scores of the dependency parser, relative to the grammar.
     method: str = "paper"
     step: float = 0.5
@@ -97,7 +95,7 @@ class PhraseParser:
         self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
         self.tagger, self.dependencies, self.tokenizer = tagger, dependencies, tokenizer
         self.settings = settings or PhraseSettings()
-        self.rules = dense_rules(self.grammar.pairs)
+        self.rules = possible_rules(self.grammar.pairs)
         self.divisions = [
             divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
         ]
@@ -260,7 +258,7 @@ class _Sentence:
         while True:
             chart, step_of, full = build_chart(
                 self.leaves, (g.forms, g.kind, g.pairs, p.rules, g.table, p.tagger.joins),
-                (kept, kept_pair), arcs, p.settings.lexical, room,
+                (kept, kept_pair), arcs, room,
             )  # fmt: skip
             if not full:
                 return (chart, step_of) if len(chart.symbol) > 1 else None

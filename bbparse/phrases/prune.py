@@ -252,13 +252,13 @@ def _outside(shape, pairs, floor, entries, phrases, hooks, kept, kept_pair):  # 
 
 
 @kernel
-def dense_rules(pairs):
-    """Return the scores of all modifiers, float32[S, 2, 2, X]: -inf if there is no rule."""
-    dense = np.full((pairs.root.shape[0], 2, 2, pairs.score.shape[0]), NEG)
-    for m in range(dense.shape[0]):
+def possible_rules(pairs):
+    """Return whether there is a rule for a modifier, a side and a pair, bool[S, 2, X]."""
+    possible = np.zeros((pairs.root.shape[0], 2, pairs.score.shape[0]), np.bool_)
+    for m in range(possible.shape[0]):
         for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
-            dense[m, pairs.rule_side[r], :, pairs.rule_pair[r]] = pairs.rule_score[r]
-    return dense
+            possible[m, pairs.rule_side[r], pairs.rule_pair[r]] = True
+    return possible
 
 
 @kernel

@@ -15,7 +15,7 @@ from bbparse.phrases.grammar import HeadChild, Modifier, head_weight, modifier_w
 from bbparse.phrases.k_best import KBestStructures
 from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.parser import _derived, _Sentence, _structures
-from bbparse.phrases.prune import dense_rules, prune
+from bbparse.phrases.prune import AFTER, BARE, LEFT, RIGHT, cell, possible_rules, prune
 from bbparse.phrases.training import train_phrases
 from bbparse.phrases.trees import JOIN, SPLIT, clean, from_phrase, read_trees_text
 from tests.phrases import toy
@@ -26,7 +26,7 @@ SENTENCES = [
 EVERYTHING = 1e9
 
 
-def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any, Any]:
+def _chart(words: list[str], arcs: Any = None) -> tuple[Any, Any, Any]:
     """The unpruned chart of a sentence with all tags of its words."""
     p = toy.parser()
     g = p.grammar
@@ -37,8 +37,8 @@ def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any
     kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
     free = np.full((n + 1, n), FREE, np.int32) if arcs is None else arcs
     chart, _, full = build_chart(
-        leaves, (g.forms, g.kind, g.pairs, dense_rules(g.pairs), g.table, p.tagger.joins),
-        (kept, kept_pair), free, lexical, 1 << 17,
+        leaves, (g.forms, g.kind, g.pairs, possible_rules(g.pairs), g.table, p.tagger.joins),
+        (kept, kept_pair), free, 1 << 17,
     )  # fmt: skip
     assert not full
     return chart, leaves, scores
@@ -63,7 +63,7 @@ def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  #
     g, joins = toy.parser().grammar, toy.parser().tagger.joins
     scratch = np.empty(7, np.uint64)
     pairs = list(zip(g.pairs.parent.tolist(), g.pairs.head.tolist()))
-    rules = dense_rules(g.pairs)
+    rules = possible_rules(g.pairs)
     memory: dict[tuple[int, int], list[tuple[int, int, float, frozenset[int]]]] = {}
 
     def weigh(side: int, x: int, state: int, q: int, label: int, own: int) -> float:
@@ -111,7 +111,7 @@ def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  #
             for k in range(i + 1, j + 1):
                 span = (i, k) if side == 1 else (j - (k - i), j)
                 for symbol, own, score, tags in phrases(*span):
-                    if rules[symbol, side, 1, x] > -np.inf:
+                    if rules[symbol, side, x]:
                         weight = score + weigh(side, x, state, q, symbol, own)
                         join = joins[side, g.forms.plain[pairs[x][0]], g.forms.plain[symbol]]
                         weight += leaves.join[(span[0] if side == 1 else span[1]) - 1, join]
@@ -135,7 +135,7 @@ def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  #
 @pytest.mark.parametrize("text", SENTENCES)
 def test_the_chart_holds_all_trees_of_the_grammar(text: str) -> None:
     words = text.split()
-    chart, leaves, _ = _chart(words, 1.0)
+    chart, leaves, _ = _chart(words)
     expected = _all_trees(words, leaves)
     oracle = ChartOracle(chart, leaves.word)
     rng = np.random.default_rng(3)
@@ -149,10 +149,9 @@ def test_the_chart_holds_all_trees_of_the_grammar(text: str) -> None:
             assert with_each[q] == pytest.approx(wanted, abs=1e-4)
 
 
-@pytest.mark.parametrize("lexical", [0.0, 1.0])
-def test_sweeps_are_those_of_all_derivations(lexical: float) -> None:
+def test_sweeps_are_those_of_all_derivations() -> None:
     words = "Kim saw a fly .".split()
-    chart, leaves, _ = _chart(words, lexical)
+    chart, leaves, _ = _chart(words)
     oracle = ChartOracle(chart, leaves.word)
     every = sorted(_derivations(chart, len(chart.symbol) - 1), key=lambda d: -d[0])
     sets: dict[frozenset[int], float] = {}
@@ -277,33 +276,63 @@ def test_structures_are_listed_in_time_however_many_derivations_they_have() -> N
     assert 0 < len(every.best(500, Deadline(0.0))) < 500
 
 
-def _leaf(words: list[str]) -> tuple[Any, Any]:
-    """Scores of the tags of words, as pruning takes them, and as leaves."""
+def _leaf(words: list[str]) -> Any:
+    """Scores of the tags of words, as pruning takes them."""
     p = toy.parser()
     leaves = p.tagger.leaves(words)
     leaf = np.full((len(words), p.grammar.n_tags), -np.inf, np.float32)
     leaf[leaves.word, leaves.tag] = leaves.score
-    return leaf, leaves._replace(join=np.zeros_like(leaves.join))
+    return leaf
 
 
-def _best_kept(grammar: Any, leaves: Any, kept: Any, kept_pair: Any) -> float:
-    """The best tree without words in what was kept."""
-    n = len(leaves.ptr) - 1
-    chart, _, _ = build_chart(
-        leaves,
-        (
-            grammar.forms, grammar.kind, grammar.pairs, dense_rules(grammar.pairs), grammar.table,
-            np.zeros((2, *[len(grammar.symbols)] * 2), np.int32),
-        ),
-        (kept, kept_pair), np.full((n + 1, n), FREE, np.int32), 0.0, 1 << 17,
-    )  # fmt: skip
-    return ChartOracle(chart, leaves.word).best(np.zeros(len(leaves.word))).value
+def _best_kept(pairs: Any, leaf: Any, kept: Any, kept_pair: Any) -> float:
+    """The best tree of a grammar without words in what was kept, by its recurrence."""
+    n, parents, heads = len(leaf), pairs.parent.tolist(), pairs.head.tolist()
+    rule_of = np.repeat(np.arange(len(pairs.root)), np.diff(pairs.rule_ptr)).tolist()
+    rules = list(zip(rule_of, pairs.rule_pair.tolist(), pairs.rule_side.tolist()))
+
+    @cache
+    def pair(i: int, j: int, x: int, step: int) -> float:
+        """The best way to a step of a pair over a span."""
+        if not kept_pair[cell(n, i, j), x] & (1 << step):
+            return -np.inf
+        if step == BARE:
+            return phrase(i, j)[heads[x]] + pairs.score[x]
+        if step == AFTER:
+            near, far = pairs.stop[1, :, x]
+            return max(pair(i, j, x, BARE) + near, pair(i, j, x, RIGHT) + far)
+        side, first = (1, BARE) if step == RIGHT else (0, AFTER)
+        found = [-np.inf]
+        for k in range(i + 1, j):
+            own, other = ((i, k), (k, j)) if side else ((k, j), (i, k))
+            for (m, y, where), scores in zip(rules, pairs.rule_score):
+                if (y, where) == (x, side):
+                    begun = pair(*own, x, first) + scores[0], pair(*own, x, step) + scores[1]
+                    found.append(phrase(*other)[m] + max(begun))
+        return max(found)
+
+    @cache
+    def phrase(i: int, j: int) -> Any:
+        """The best score of each symbol over a span."""
+        c, best = cell(n, i, j), np.full(len(pairs.root), -np.inf)
+        if j == i + 1:
+            best[: leaf.shape[1]] = np.where(kept[c, : leaf.shape[1]], leaf[i], -np.inf)
+        for x, (parent, head) in enumerate(zip(parents, heads)):
+            ends = [pair(i, j, x, LEFT) + pairs.stop[0, 1, x]]
+            ends.append(pair(i, j, x, RIGHT) + pairs.stop[1, 1, x] + pairs.stop[0, 0, x])
+            if j == i + 1 and head < leaf.shape[1]:
+                ends.append(best[head] + pairs.score[x] + pairs.stop[:, 0, x].sum())
+            if kept[c, parent]:
+                best[parent] = max(best[parent], *ends)
+        return best
+
+    return float((phrase(0, n) + pairs.root).max())
 
 
 def test_pruning_keeps_the_best_tree_of_each_grammar() -> None:
     p = toy.parser()
     for text in SENTENCES:
-        leaf, leaves = _leaf(text.split())
+        leaf = _leaf(text.split())
         n_cells = len(leaf) * (len(leaf) + 1) // 2
         for margin in (0.0, 3.0, EVERYTHING):
             best, kept, kept_pair = prune(leaf, p.grammars[0].pairs, margin)
@@ -323,14 +352,14 @@ def test_pruning_keeps_the_best_tree_of_each_grammar() -> None:
                     assert margin < EVERYTHING
                     break
                 assert kept.shape == (n_cells, len(grammar.symbols))
-                value = _best_kept(grammar, leaves, kept, kept_pair)
+                value = _best_kept(grammar.pairs, leaf, kept, kept_pair)
                 assert value == pytest.approx(float(best), abs=1e-3)
 
 
 @pytest.mark.parametrize("text", SENTENCES[:2])
 def test_a_parse_has_the_best_tags_and_tree_together(text: str) -> None:
     p, words = toy.parser(), text.split()
-    chart, leaves, scores = _chart(words, 1.0)
+    chart, leaves, scores = _chart(words)
     trees: dict[frozenset[int], float] = {}
     for value, on in _derivations(chart, len(chart.symbol) - 1):
         trees[on] = max(trees.get(on, -np.inf), value)
@@ -344,7 +373,7 @@ def test_arcs_that_are_forbidden_are_in_no_tree() -> None:
     words = "Ada saw the fly .".split()
     n = len(words)
     arcs = np.arange((n + 1) * n, dtype=np.int32).reshape(n + 1, n)
-    chart, _, _ = _chart(words, 1.0, arcs)
+    chart, _, _ = _chart(words, arcs)
     mods = np.tile(np.arange(n), n + 1)
     # tags have coordinates here that are numbered as arcs are: let them have none
     chart = chart._replace(coordinate=np.where(chart.left == 0, FREE, chart.coordinate))
@@ -354,7 +383,7 @@ def test_arcs_that_are_forbidden_are_in_no_tree() -> None:
     arc = int(np.flatnonzero(best.on)[0])
     barred = arcs.copy()
     barred.ravel()[arc] = -2
-    fewer, _, _ = _chart(words, 1.0, barred)
+    fewer, _, _ = _chart(words, barred)
     fewer = fewer._replace(coordinate=np.where(fewer.left == 0, FREE, fewer.coordinate))
     scores = np.zeros(len(mods))
     scores[arc] = -np.inf
