@@ -150,26 +150,18 @@ def _emit(steps, chart, step_of, n_items, n_edges, kind):
 
 @kernel
 def _weigh(model, side, pair, state, q, label, q_mod):
-    """Return the weight of a modifier, or of STOP (label -1), from a cache if it is known.
+    """Return the weight of a modifier, or of STOP (label -1).
 
-    The model is the grammar, the leaves, the cache and room for contexts.
+    The model is the grammar, the leaves, and room for contexts.
     """
-    (forms, _, pairs, _, table, _), leaves, keys, values, scratch = model
-    n_leaves = leaves.word.shape[0]
-    key = np.uint64(side * pairs.score.shape[0] + pair) * np.uint64(STATES) + np.uint64(state)
-    key = (key * np.uint64(n_leaves) + np.uint64(q)) * np.uint64(pairs.root.shape[0] + 1)
-    key = (key + np.uint64(label + 1)) * np.uint64(n_leaves) + np.uint64(q_mod) + np.uint64(1)
-    at = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(48)
-    if keys[at] != key:
-        mod_tag = leaves.tag[q_mod] if label >= 0 else 0
-        mod_number = leaves.number[q_mod] if label >= 0 else 0
-        keys[at] = key
-        child = HeadChild(
-            side, pairs.parent[pair], pairs.head[pair], state, leaves.tag[q], leaves.number[q]
-        )
-        modifier = Modifier(label, mod_tag, mod_number)
-        values[at] = modifier_weight(table, child, modifier, forms, scratch)
-    return values[at]
+    (forms, _, pairs, _, table, _), leaves, scratch = model
+    child = HeadChild(
+        side, pairs.parent[pair], pairs.head[pair], state, leaves.tag[q], leaves.number[q]
+    )
+    if label < 0:
+        return modifier_weight(table, child, Modifier(label, 0, 0), forms, scratch)
+    modifier = Modifier(label, leaves.tag[q_mod], leaves.number[q_mod])
+    return modifier_weight(table, child, modifier, forms, scratch)
 
 
 @kernel
@@ -190,7 +182,7 @@ def build_chart(leaves, grammar, retained, arcs, room):  # noqa: C901, PLR0915 â
     n_cells, n_leaves = n * (n + 1) // 2, leaves.word.shape[0]
     n_pairs, n_symbols = pairs.score.shape[0], pairs.root.shape[0]
     scratch = np.empty(7, np.uint64)
-    model = grammar, leaves, np.zeros(1 << 16, np.uint64), np.empty(1 << 16), scratch
+    model = grammar, leaves, scratch
     chart = Chart(
         np.zeros(room + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
         np.empty(room), np.empty(room, np.int32), np.full(room, -1, np.int32),
