@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from bbparse.options import Range, check_number, check_options, check_type
 from bbparse.problem import Problem
 from bbparse.problem.parts import set_fields, set_rows
 from bbparse.solving.trees import Options, find_trees
+
+T = TypeVar("T")
 
 #: Maximum number of search nodes of all feasibility tests together, and of a single test.
 NODE_LIMIT = 5000
@@ -35,9 +37,9 @@ class Constraint(NamedTuple):
     place: int = -1  # of a factor or count factor
 
 
-#: Order of removal: constraints that are tried first are removed first. Flags are last, as every
-#: problem has them. Then: order in messages.
-_REMOVAL = ("arc", "factor", "count", "head", "crossing", "root")
+#: Order of preference: of two constraints that will do, the earlier one is told. Flags are last, as
+#: every problem has them. Then: order in messages.
+_PREFERRED = ("arc", "factor", "count", "head", "crossing", "root")
 _TELLING = ("head", "arc", "count", "factor", "root", "crossing")
 
 
@@ -71,9 +73,9 @@ def explain_infeasible(
 
     Notes
     -----
-    The method is a deletion filter on halves, quarters and so on down to single constraints. It
-    takes about 2 k log(N / k) searches for k out of N constraints. It runs in two orders, and the
-    smaller result is returned. The result is irreducible, but not necessarily of minimum size.
+    The constraints are halved again and again (QuickXplain, Junker 2004), which takes about
+    2 k log(N / k) searches for k out of N constraints. This is done in two orders, and the smaller
+    result is returned. It is irreducible, but not necessarily of minimum size.
     """
     check_type("problem", problem, Problem, "a Problem", ProblemError)
     check_options({"time_limit": time_limit}, ProblemError)
@@ -103,34 +105,32 @@ def find_conflict(
         nodes -= max(1, int(found.stats.get("nodes", 0)))
         return found.status == "infeasible"
 
-    constraints = sorted(constraints_of(problem), key=lambda c: _REMOVAL.index(c.kind))
+    constraints = sorted(constraints_of(problem), key=lambda c: _PREFERRED.index(c.kind))
     if not impossible(constraints):
         return []
-    conflict = _irreducible(constraints, impossible)
+    conflict = smallest(constraints, impossible)
     if len(conflict) > 2:
-        other = _irreducible(constraints[::-1], impossible)
-        conflict = min(conflict, other, key=len)
+        conflict = min(conflict, smallest(constraints[::-1], impossible), key=len)
     return conflict
 
 
-def _irreducible(
-    constraints: list[Constraint], impossible: Callable[[list[Constraint]], bool]
-) -> list[Constraint]:
-    """Remove constraints as long as there is no tree; without any constraint there is one."""
-    kept = constraints
-    size = len(kept)
-    while size > 1:
-        size = (size + 1) // 2
-        start = 0
-        while start < len(kept):
-            rest = kept[:start] + kept[start + size :]
-            if rest and impossible(rest):
-                kept = rest
-            else:
-                start += size
-        # fewer constraints than a half may be left
-        size = min(size, len(kept))
-    return list(kept)
+def smallest(
+    items: list[T], holds: Callable[[list[T]], bool], needed: Sequence[T] = ()
+) -> list[T]:
+    """Return a minimal part of a list that has a property, together with what else is ``needed``.
+
+    The whole list has it, nothing of the list has not, and lists keep it with more items. Of parts
+    that will do, earlier items are preferred (QuickXplain, Junker 2004).
+    """
+    if len(items) < 2:
+        return items
+    first, second = items[: len(items) // 2], items[len(items) // 2 :]
+    if holds([*needed, *first]):
+        return smallest(first, holds, needed)
+    late = smallest(second, holds, [*needed, *first])
+    if holds([*needed, *late]):
+        return late
+    return smallest(first, holds, [*needed, *late]) + late
 
 
 def _unreachable(problem: Problem) -> list[int]:

@@ -12,14 +12,13 @@ bound that the user's function gives for the set. A node is taken when no other 
 only then is y scored as a whole. What is left of the node is partitioned around y (Lawler 1972),
 but only by those of its arcs that matter: a set C of arcs of y such that trees with all of C have
 too low a bound. Child i has the arcs of C before the i-th, and lacks that. C is a minimal set in
-the order of the arcs, found by bisection (Hemery, Lecoutre, Sais & Boussemart 2006); with the
-default bounds it would be the whole tree.
+the order of the arcs (`bbparse.solving.conflict.smallest`); with the default bounds it would be the
+whole tree.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,14 +27,13 @@ from bbparse.arrays import Flags, Ints
 from bbparse.problem import Problem, Solution
 from bbparse.problem.tree import arcs_left, heads_of, most_trees, rivals
 from bbparse.search.search import Bounder, Node, Search
+from bbparse.solving.conflict import smallest
 from bbparse.solving.totals import Totals, TreeBoundError, TreeScore, text_of
 from bbparse.solving.trees import Options, find_trees, most_listed, work_of
 
 DECIDED = ("optimal", "infeasible")
 #: Counts of searches that add up.
 _SUMS = ("nodes", "dp_calls", "dp_work", "trees_tried", "searches")
-#: Bounds that the search for a minimal set C asks for at most, for each word of the sentence.
-_ASKED = 2
 #: Number of trees in the first list, by method: branch and bound lists sixteen in two and a half
 #: times the time that it takes for one, a program solves for each tree. Then, how many times as
 #: many trees the next list has.
@@ -296,27 +294,4 @@ class TreeSets(Bounder[TreeSet]):
             self._check(tree, value, top, told)
             return totals.bound_of(node.best, top) <= totals.worst
 
-        cause = smallest(arcs, is_poor, _ASKED * len(arcs))
-        return [arc for arc in arcs if arc in cause]
-
-
-def smallest(items: list[int], holds: Callable[[list[int]], bool], most: int) -> list[int]:
-    """Return a minimal part of a list, the rest of it in order, for which a property holds.
-
-    It holds for the whole list, and for lists with more items than one for which it holds. After
-    ``most`` questions the part need not be minimal.
-    """
-    needed: list[int] = []
-    rest, asked = items, 0
-    while rest and asked < most:
-        asked += 1
-        if holds(needed):
-            return needed
-        low, high = 0, len(rest)  # not for the first `low`; for the first `high`
-        while high - low > 1:
-            middle = (low + high) // 2
-            asked += 1
-            low, high = (low, middle) if holds(needed + rest[:middle]) else (middle, high)
-        needed.append(rest[high - 1])
-        rest = rest[: high - 1]
-    return needed + rest
+        return [] if is_poor([]) else smallest(arcs, is_poor)

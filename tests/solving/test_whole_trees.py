@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 from bbparse import Problem, ProblemError, solve
-from bbparse.solving.whole_trees import smallest
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw_limit, draw_problem, draw_settings
 from tests.oracles.forest import Forest, TooMany, forest
@@ -223,20 +222,6 @@ def test_bounds_spare_trees(projective: bool, k: int) -> None:
         assert bounded.stats["tree_bounds"] > 0
         looked += [listed.stats["trees_scored"], bounded.stats["trees_scored"]]
     assert 2 * looked[1] < looked[0]
-
-
-def test_minimal_parts_of_lists() -> None:
-    for items in ([], [3], list(range(9))):
-        for wanted in ([], items[:1], items[-1:], items[2:7:2], items):
-            asked: list[list[int]] = []
-
-            def holds(some: list[int], wanted: Any = wanted, asked: Any = asked) -> bool:
-                asked.append(some)
-                return set(wanted) <= set(some)
-
-            assert sorted(smallest(items, holds, 100)) == sorted(wanted)
-            assert len(asked) <= 1 + len(wanted) * (2 + len(items).bit_length())
-            assert set(smallest(items, holds, 1)) >= set(wanted)
 
 
 def test_a_bound_that_is_none_is_told() -> None:
