@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,15 +47,13 @@ class BoundedNode(NamedTuple):
     moved_factors: int  # root only: factors that the oracle absorbed
 
 
-class Called(Protocol):
-    """What the call that makes a root says of its search, if the root is open."""
+class OpenRoot(NamedTuple):
+    """A root that is not closed."""
 
-    @property
-    def full_size(self) -> float: ...  # of the whole oracle
-    @property
-    def best(self) -> Incumbents: ...
-    @property
-    def counters(self) -> Floats: ...  # [4], the work done so far (3 counters), and the slack
+    node: BoundedNode
+    best: Incumbents
+    counters: Floats  # [4], the work done so far (3 counters), and the slack
+    full_size: float  # of the whole oracle
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -89,16 +87,17 @@ class Lagrangian(Bounder[Subspace]):
     """
 
     def __init__(
-        self, root: BoundedNode, found: Called, call_node: Callable[..., BoundedNode | None],
+        self, left: OpenRoot, call_node: Callable[..., BoundedNode | None],
         settings: SearchSettings, projective: bool, quantum: float = 0.0,
         observer: Observer | None = None, given: Ints | None = None,
     ) -> None:  # fmt: skip
+        root = left.node
         self.settings = settings
         self.quantum = quantum
         self.order = root.order
         self.slack, self.hard = root.slack, root.hard
-        self.best, self.counters = found.best, found.counters
-        self.full_size = int(found.full_size)
+        self.best, self.counters = left.best, left.counters
+        self.full_size = int(left.full_size)
         self.waits = root.status == WAITS
         self._call_node = partial(call_node, projective)
         self._calls = CALLS[projective]
@@ -109,7 +108,7 @@ class Lagrangian(Bounder[Subspace]):
         self._watch = None
         if observer is not None:
             arcs = root.order if given is None else given
-            self._watch = Watch(observer, arcs, found.counters, found.best)
+            self._watch = Watch(observer, arcs, left.counters, left.best)
             self._watch.started(root.node, self.full_size, root.moved_factors)
 
     def run(self, limits: SearchLimits) -> Outcome:

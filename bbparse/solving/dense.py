@@ -13,7 +13,16 @@ from bbparse.jit import kernel
 from bbparse.jit.clock import now
 from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
-from bbparse.solving.packed import HEADS, TREES, TURN, Size, Written, named, problem_at
+from bbparse.solving.packed import (
+    HEADS,
+    TREES,
+    TURN,
+    Size,
+    Written,
+    alive_arcs,
+    named,
+    problem_at,
+)
 from bbparse.solving.rescore import add_up
 
 
@@ -28,18 +37,11 @@ def is_dense(problem: Problem) -> bool:
 
 @kernel
 def _matrix(n, arcs):
-    """Return the scores of the arcs that may be in a tree, and their numbers, by head and modifier.
-
-    These are neither forbidden nor rivals of required ones.
-    """
+    """Return the scores of `alive_arcs` and their numbers, by head and modifier."""
     table, place = np.full((n + 1, n + 1), NEG), np.zeros((n + 1, n + 1), np.int32)
-    required = np.zeros(n + 1, np.int32)
-    for a in range(arcs.head.shape[0]):
-        required[arcs.mod[a]] += arcs.state[a] == 1
-    for a in range(arcs.head.shape[0]):
+    for a in alive_arcs(n, arcs):
         h, m = arcs.head[a], arcs.mod[a]
-        if arcs.state[a] != -1 and required[m] == (arcs.state[a] == 1):
-            table[h, m], place[h, m] = arcs.score[a], a
+        table[h, m], place[h, m] = arcs.score[a], a
     return table, place
 
 
@@ -47,8 +49,8 @@ def _matrix(n, arcs):
 def call_dense(packed, start, written):
     """Find the best tree of each of some packed problems from ``start`` on.
 
-    The plain tuples are those of :func:`bbparse.solving.root.call_projective`; the order of the
-    arcs makes no difference. Returns the number of the problem after the last one.
+    The plain tuples are those of :func:`bbparse.solving.root.call_projective`. Returns the number
+    of the problem after the last one.
     """
     packed, written = named(packed), Written(*written)
     begun = now()

@@ -67,7 +67,6 @@ class Packed(NamedTuple):
     sizes: Longs  # [S, 6]
     allowed: Floats  # [S, 3]
     ptr: Longs  # [S + 1, 12]; [1, 12]: there is only one problem, which has all rows
-    order: Ints  # [A], number of each arc in its problem as it was given; empty: the same
     arcs: Arcs
     parts: Parts
     factors: Factors
@@ -112,10 +111,10 @@ class Given(NamedTuple):
 @kernel
 def named(packed):
     """Name the records of packed problems, given as a plain tuple."""
-    (sizes, allowed, ptr, order), (arcs, parts, factors, counts) = packed
+    (sizes, allowed, ptr), (arcs, parts, factors, counts) = packed
     sib, gc, ogc, gsib = parts
     return Packed(
-        sizes, allowed, ptr, order, Arcs(*arcs),
+        sizes, allowed, ptr, Arcs(*arcs),
         Parts(Part(*sib), Part(*gc), Part(*ogc), Part(*gsib)), Factors(*factors), Counts(*counts),
     )  # fmt: skip
 
@@ -153,28 +152,39 @@ def problem_at(packed, s):
     )  # fmt: skip
 
 
-_IN_ORDER = np.empty(0, np.int32)
+@kernel
+def alive_arcs(n, arcs):
+    """Return the arcs that are neither forbidden nor rivals of required arcs."""
+    required = np.full(n + 1, -1, np.int32)
+    for a in range(arcs.state.shape[0]):
+        if arcs.state[a] == 1:
+            required[arcs.mod[a]] = a
+    alive = np.empty(arcs.state.shape[0], np.int32)
+    count = 0
+    for a in range(arcs.state.shape[0]):
+        only = required[arcs.mod[a]]
+        if arcs.state[a] != -1 and (only < 0 or only == a):
+            alive[count] = a
+            count += 1
+    return alive[:count].copy()
+
+
 _WHOLE = np.zeros((1, len(_POINTED) + 2), np.int64)
 
 
 def pack_one(problem: Problem, mode: int, k_best: int, allowed: Floats) -> tuple[Any, ...]:
-    """Return one problem as `pack` does; its arcs are sorted by (head, modifier), or dense."""
+    """Return one problem as `pack` does."""
     p = problem
     sizes = np.array(
         [[p.n_words, mode, k_best, p.arc_label is not None, p.single_root, p.projective]]
     )
-    return (sizes, allowed, _WHOLE, _IN_ORDER), p.plain()
+    return (sizes, allowed, _WHOLE), p.plain()
 
 
 def pack(
-    problems: Sequence[Problem], modes: Sequence[int], k_best: Sequence[int], allowed: Floats,
-    sorts: bool,
+    problems: Sequence[Problem], modes: Sequence[int], k_best: Sequence[int], allowed: Floats
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Return `Packed` problems as a plain tuple.
-
-    With ``sorts``, the arcs of each are sorted by (head, modifier), unless it has labels: then they
-    are sorted already.
-    """
+    """Return `Packed` problems as a plain tuple."""
     sizes = np.array(
         [(p.n_words, mode, k, p.arc_label is not None, p.single_root, p.projective)
          for p, mode, k in zip(problems, modes, k_best)]
@@ -188,66 +198,4 @@ def pack(
     last = ptr[-1].tolist()
     names = [*_ALWAYS, *(n for column, ns in _OF_COLUMN.items() if last[column] for n in ns)]
     arrays = {name: np.concatenate([row[name] for row in rows]) for name in names}
-    whole = ProblemArrays.trusted(0, **arrays)
-    order = _IN_ORDER
-    if sorts and not _are_sorted(ptr[1:-1, 0], whole.arc_head, whole.arc_mod):
-        arcs, factor_arcs, count_arcs, order = sort_arcs(
-            ptr, sizes, whole.plain()[0], whole.factor_arcs, whole.count_arcs
-        )
-        changes = dict(zip(names_of("arc", Arcs), arcs))
-        whole = whole.changed(**changes, factor_arcs=factor_arcs, count_arcs=count_arcs)
-    return (sizes, allowed, ptr, order), whole.plain()
-
-
-@kernel
-def _sort_stably(keys, before, after, first):
-    """Write the rows ``before`` into ``after``, sorted by their keys; equal ones stay in order."""
-    first[:] = 0
-    for i in before:
-        first[keys[i] + 1] += 1
-    for key in range(1, first.shape[0]):
-        first[key] += first[key - 1]
-    for i in before:
-        after[first[keys[i]]] = i
-        first[keys[i]] += 1
-
-
-def _are_sorted(begins: Longs, head: Ints, mod: Ints) -> bool:
-    """Return True if the arcs of each problem are sorted by head and modifier."""
-    fall = (head[1:] < head[:-1]) | ((head[1:] == head[:-1]) & (mod[1:] < mod[:-1]))
-    fall[begins[(begins > 0) & (begins < len(head))] - 1] = False
-    return not fall.any()
-
-
-@kernel
-def sort_arcs(ptr, sizes, arcs, factor_arcs, count_arcs):
-    """Sort the arcs of each problem by head, then modifier, and number those of sets anew.
-
-    Returns the arcs, those of factors and of count factors, and the order as `Packed` has it.
-    """
-    arc_head, arc_mod, arc_score, arc_state = arcs
-    n_arcs = arc_head.shape[0]
-    head, mod = np.empty(n_arcs, np.int32), np.empty(n_arcs, np.int32)
-    score, state = np.empty(n_arcs), np.empty(n_arcs, np.int8)
-    order, place = np.empty(n_arcs, np.int32), np.empty(n_arcs, np.int32)
-    in_factors = np.empty(factor_arcs.shape[0], np.int32)
-    in_counts = np.empty(count_arcs.shape[0], np.int32)
-    for s in range(sizes.shape[0]):
-        a, z = ptr[s, 0], ptr[s + 1, 0]
-        own, by_mod = order[a:z], place[a:z]
-        for i in range(z - a):
-            own[i] = i
-        first = np.empty(sizes[s, 0] + 2, np.int64)
-        _sort_stably(arc_mod[a:z], own, by_mod, first)
-        _sort_stably(arc_head[a:z], by_mod, own, first)
-        for i in range(z - a):
-            old = a + own[i]
-            head[a + i], mod[a + i] = arc_head[old], arc_mod[old]
-            score[a + i], state[a + i] = arc_score[old], arc_state[old]
-        for i in range(z - a):
-            place[a + own[i]] = i
-        for i in range(ptr[s, 6], ptr[s + 1, 6]):
-            in_factors[i] = place[a + factor_arcs[i]]
-        for i in range(ptr[s, 8], ptr[s + 1, 8]):
-            in_counts[i] = place[a + count_arcs[i]]
-    return (head, mod, score, state), in_factors, in_counts, order
+    return (sizes, allowed, ptr), ProblemArrays.trusted(0, **arrays).plain()

@@ -41,7 +41,7 @@ from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.calls import Projective
 from bbparse.oracle.projective.weights import index_groups, take_factors, weight_tables
 from bbparse.problem import Problem
-from bbparse.search.lagrangian import NO_ARCS, BoundedNode
+from bbparse.search.lagrangian import NO_ARCS, BoundedNode, OpenRoot
 from bbparse.search.observer import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.packed import (
@@ -49,7 +49,9 @@ from bbparse.solving.packed import (
     TREES,
     TURN,
     Size,
+    Told,
     Written,
+    alive_arcs,
     named,
     pack_one,
     problem_at,
@@ -82,20 +84,32 @@ class Made(NamedTuple):
 
 
 @kernel
-def _alive(n, arcs):
-    """Return the arcs that are neither forbidden nor rivals of required arcs, in order."""
-    required = np.full(n + 1, -1, np.int32)
-    for a in range(arcs.state.shape[0]):
-        if arcs.state[a] == 1:
-            required[arcs.mod[a]] = a
-    order = np.empty(arcs.state.shape[0], np.int32)
-    count = 0
-    for a in range(arcs.state.shape[0]):
-        only = required[arcs.mod[a]]
-        if arcs.state[a] != -1 and (only < 0 or only == a):
-            order[count] = a
-            count += 1
-    return order[:count].copy()
+def _sort_stably(keys, before, after, first):
+    """Write the arcs ``before`` into ``after``, sorted by their keys; equal ones stay in order."""
+    first[:] = 0
+    for a in before:
+        first[keys[a] + 1] += 1
+    for key in range(1, first.shape[0]):
+        first[key] += first[key - 1]
+    for a in before:
+        after[first[keys[a]]] = a
+        first[keys[a]] += 1
+
+
+@kernel
+def _sorted_arcs(n, arcs):
+    """Return `alive_arcs` by head, then by modifier; arcs between the same words stay in order."""
+    order = alive_arcs(n, arcs)
+    for i in range(1, order.shape[0]):
+        a, b = order[i - 1], order[i]
+        if arcs.head[a] > arcs.head[b] or (
+            arcs.head[a] == arcs.head[b] and arcs.mod[a] > arcs.mod[b]
+        ):
+            by_mod, first = np.empty_like(order), np.empty(n + 2, np.int64)
+            _sort_stably(arcs.mod, order, by_mod, first)
+            _sort_stably(arcs.head, by_mod, order, first)
+            break
+    return order
 
 
 @kernel
@@ -136,7 +150,7 @@ def _made(kind, problem, size):
     """Make the root of a problem's search."""
     arcs, parts, factors, counts = problem
     n, single_root = size.n_words, size.single_root == 1
-    order = _alive(n, arcs)
+    order = _sorted_arcs(n, arcs)
     if order.shape[0] < n:  # some word has no arc: an oracle without arcs has no tree
         order = order[:0].copy()
     n_arcs = order.shape[0]
@@ -200,11 +214,6 @@ def _write_trees(s, packed, problem, order, best, written):
     rescore_trees(
         n, problem.arcs, problem.parts, problem.factors, problem.counts, heads, trees, exact
     )
-    if packed.order.shape[0] > 0:
-        given = packed.order[packed.ptr[s, 0] :]
-        for t in range(found):
-            for m in range(n):
-                trees[t, m] = given[trees[t, m]]
 
 
 @kernel
@@ -320,14 +329,6 @@ _NOTHING = tuple(Written(NO_ARCS, NO_ARCS, np.empty(0), np.empty((0, 9))))
 NO_TREES = no_trees(1, 0)
 
 
-class OpenRoot(NamedTuple):
-    """A root that is not closed."""
-
-    node: BoundedNode
-    best: Incumbents
-    counters: Floats  # [4], the work done so far (3 counters), and the slack
-
-
 def call_roots(
     projective: bool, packed: tuple[Any, ...], waits: bool, limits: Limits, written: Written,
 ) -> Iterator[tuple[int, OpenRoot]]:
@@ -344,7 +345,8 @@ def call_roots(
         )  # fmt: skip
         if left is not None:
             node, best, counters = left
-            yield at - 1, OpenRoot(BoundedNode(*node), Incumbents(*best), counters)
+            size = Told(*written.told[at - 1].tolist()).full_size
+            yield at - 1, OpenRoot(BoundedNode(*node), Incumbents(*best), counters, size)
 
 
 def call_node(

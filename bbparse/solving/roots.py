@@ -8,14 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.arrays import Floats, Ints
-from bbparse.bounding.state import Incumbents, Limits
+from bbparse.bounding.state import Limits
 from bbparse.problem import Problem
-from bbparse.search.lagrangian import BoundedNode
+from bbparse.search.lagrangian import OpenRoot
 from bbparse.solving.dense import call_dense
 from bbparse.solving.packed import HEADS, TREES, Told, Written, pack, pack_one
-from bbparse.solving.root import NO_TREES, call_roots
-
-_NO_WORK = np.zeros(4)
+from bbparse.solving.root import call_roots
 
 
 class Root(NamedTuple):
@@ -25,14 +23,7 @@ class Root(NamedTuple):
     heads: Ints  # [K, n + 1]: this and the next two are the trees of a closed root
     arcs: Ints  # [K, n]
     scores: Floats  # [3, K], as `rescore_trees` writes them
-    left: BoundedNode | None = None  # None: the root is closed
-    best: Incumbents = NO_TREES  # this and the next: see `OpenRoot`
-    counters: Floats = _NO_WORK
-
-    @property
-    def full_size(self) -> float:
-        """Size of the whole oracle."""
-        return self.told.full_size
+    left: OpenRoot | None = None  # None: the root is closed
 
 
 class Asked(NamedTuple):
@@ -48,7 +39,7 @@ _NOTHING = np.empty((0, 0), np.int32), np.empty((0, 0), np.int32), np.empty((3, 
 
 
 def root_of(problem: Problem, asked: Asked, limits: Limits | None) -> Root:
-    """Return the root of a problem, as `roots_of`; its arcs are sorted if they have to be."""
+    """Return the root of a problem, as `roots_of`."""
     (mode,), (k,), allowed, waits = asked
     packed, n = pack_one(problem, mode, k, allowed), problem.n_words
     written = _room(k, k * (n + 1), 1)
@@ -56,7 +47,7 @@ def root_of(problem: Problem, asked: Asked, limits: Limits | None) -> Root:
         call_dense(packed, 0, tuple(written))
     else:
         for _, left in call_roots(problem.projective, packed, waits, limits, written):
-            return Root(Told(*written.told[0].tolist()), *_NOTHING, *left)
+            return Root(Told(*written.told[0].tolist()), *_NOTHING, left)
     return _closed(written, 0, 0, n, written.told[0].tolist())
 
 
@@ -66,10 +57,9 @@ def roots_of(
     """Yield the root of each problem; all problems are projective, or none is.
 
     Without ``limits`` all are dense (`is_dense`), and their best trees are found without a chart.
-    The arcs of trees have the numbers of the problems, those of open roots are in sorted order.
     """
-    packed = pack(problems, asked.modes, asked.k_best, asked.allowed, limits is not None)
-    sizes, _, ptr, _ = packed[0]
+    packed = pack(problems, asked.modes, asked.k_best, asked.allowed)
+    sizes, _, ptr = packed[0]
     trees, heads = ptr[-1, TREES:].tolist()
     written = _room(trees, heads, len(problems))
     places = zip(ptr[:, TREES].tolist(), ptr[:, HEADS].tolist(), sizes[:, 0].tolist())
@@ -88,7 +78,7 @@ def roots_of(
         ):
             yield from closed(done, number)
             next(places)
-            yield Root(Told(*written.told[number].tolist()), *_NOTHING, *left)
+            yield Root(Told(*written.told[number].tolist()), *_NOTHING, left)
             done = number + 1
     yield from closed(done, len(problems))
 

@@ -1,9 +1,9 @@
 """From a problem to trees by any method: the module that connects the parts of the solver.
 
 `Options` holds the options of a solver, and `METHODS` the options that each method supports.
-`find_trees` sorts the problem, calls the root kernel (possible factors, oracle, bound), searches if
-the root stays open, and maps the trees back to the order of the input. It does not check, explain
-or prove anything: `bbparse.solving.solve` does.
+`find_trees` calls the root kernel (order of arcs, possible factors, oracle, bound), searches if the
+root stays open, and ranks the trees. It does not check, explain or prove anything:
+`bbparse.solving.solve` does.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.arrays import Ints
+from bbparse.arrays import Ints, Longs
 from bbparse.bounding.state import Limits
 from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
@@ -110,24 +109,37 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     k_best = most_listed(problem, options.k_best)
     if k_best != options.k_best:
         options = replace(options, k_best=k_best)
-    ordered, order = in_order(problem)
     run: Callable[[Problem, Options], Answer]
     if method in _PROGRAMS:
-        run = partial(_by_programs, method)
+        run, (ordered, order) = partial(_by_programs, method), in_order(problem)
     else:
-        ordered = with_sorted_sets(ordered, "count")
+        ordered, order = _sorted(problem)
         given = None if order is None else order.astype(np.int32)
         run = partial(_branch_and_bound, given=given)
     return in_rank(_settled(ordered, run(ordered, options), run, options), problem, order)
 
 
+def _sorted(problem: Problem) -> tuple[Problem, Longs | None]:
+    """Return `in_order` of a problem with labels or count factors; roots sort other problems."""
+    if problem.arc_label is None and len(problem.count_ptr) == 1:
+        return problem, None
+    ordered, order = in_order(problem)
+    return with_sorted_sets(ordered, "count"), order
+
+
 def _settled(
     problem: Problem, answer: Answer, run: Callable[[Problem, Options], Answer], options: Options
 ) -> Solution:
-    """Return the solution of a sorted problem, solved again where its slack could hide terms."""
-    if _in_doubt(problem, answer, options.k_best):
+    """Return the solution of a problem, solved again where its slack could hide terms."""
+    if not _in_doubt(problem, answer, options.k_best):
+        return answer.solution
+    ordered, order = in_order(problem)
+    if order is None:
         return Proportion(problem, answer, run, options).solution()
-    return answer.solution
+    place = np.argsort(order).astype(np.int32)
+    found = replace(answer.solution, arcs=place[answer.solution.arcs])
+    settled = Proportion(ordered, answer._replace(solution=found), run, options).solution()
+    return in_rank(settled, problem, order)
 
 
 def most_listed(problem: Problem, k_best: int | None = None) -> int:
@@ -150,11 +162,11 @@ def most_listed(problem: Problem, k_best: int | None = None) -> int:
 
 
 class _Case(NamedTuple):
-    """One of many problems, sorted as far as `pack` does not sort it."""
+    """One of many problems, as `_sorted` returns it."""
 
     number: int
     problem: Problem
-    order: NDArray[np.int64] | None  # of the arcs, as `in_order` returns it
+    order: Longs | None
     mode: int  # of the recurrence
     k_best: int
     dense: bool
@@ -170,7 +182,7 @@ def find_all(
     """
     if method in _PROGRAMS or options.observer is not None or len(problems) == 1:
         return [
-            find_trees(problem, method, _own(options, work))
+            find_trees(problem, method, replace(options, work_limit=work, started=clock()))
             for problem, work in zip(problems, work_limits)
         ]
     kinds: dict[tuple[bool, bool], list[_Case]] = {}
@@ -192,47 +204,24 @@ def find_all(
         limits = None if dense else _root_limits(projective, options, options.until)
         roots = roots_of([case.problem for case in cases], asked, limits)
         for case, work, root in zip(cases, works, roots):
-            problem = problems[case.number]
+            problem, started = case.problem, root.told.started
             if root.left is None:
-                answer = _solved(case.problem, root, case.k_best, root.told.started, dense)
-                if not _in_doubt(case.problem, answer, case.k_best):
-                    found[case.number] = in_rank(answer.solution, problem, case.order)
-                    continue
-            own = _own(options, work, root.told.started)
-            found[case.number] = _searched_case(problem, case, root, own, method)
+                answer = _solved(problem, root, case.k_best, started, dense)
+                solution = answer.solution
+            if root.left is not None or _in_doubt(problem, answer, case.k_best):
+                own = replace(options, k_best=case.k_best, work_limit=work, started=started)
+                answer = _searched(problem, root, own) if root.left is not None else answer
+                solution = _settled(problem, answer, _branch_and_bound, own)
+            found[case.number] = in_rank(solution, problems[case.number], case.order)
     return [found[number] for number in range(len(problems))]
-
-
-def _own(options: Options, work: float | None, started: float | None = None) -> Options:
-    """Return the options for one of many problems."""
-    started = clock() if started is None else started
-    return replace(options, work_limit=work, started=started)
 
 
 def _case(number: int, problem: Problem, options: Options) -> _Case:
     k_best = most_listed(problem, options.k_best)
     mode = recurrence_for(problem, options.backbone).mode
-    order = None
-    if problem.arc_label is not None or len(problem.count_ptr) > 1:
-        problem, order = in_order(problem)
-        problem = with_sorted_sets(problem, "count")
+    problem, order = _sorted(problem)
     dense = _is_dense(problem, mode, k_best, options)
     return _Case(number, problem, order, mode, k_best, dense)
-
-
-def _searched_case(
-    problem: Problem, case: _Case, root: Root, options: Options, method: str
-) -> Solution:
-    """Return the solution of one of many problems, whose root is open or in doubt."""
-    if root.left is None:
-        return find_trees(problem, method, options)
-    ordered, order = case.problem, case.order
-    if order is None:
-        ordered, order = in_order(ordered)
-    if case.k_best != options.k_best:
-        options = replace(options, k_best=case.k_best)
-    answer = _searched(ordered, root, options)
-    return in_rank(_settled(ordered, answer, _branch_and_bound, options), problem, order)
 
 
 def work_of(solution: Solution) -> float:
@@ -278,14 +267,14 @@ def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = N
 
 def _searched(problem: Problem, root: Root, options: Options, given: Ints | None = None) -> Answer:
     """Search below a root that stays open; ``given`` is that of `_branch_and_bound`."""
-    node = root.left
-    assert node is not None  # it is open
-    arcs = node.order if given is None else given[node.order]
+    left = root.left
+    assert left is not None  # it is open
+    arcs = left.node.order if given is None else given[left.node.order]
     bounder = Lagrangian(
-        node, root, call_node, options.settings, problem.projective, problem.quantum,
-        options.observer, arcs,
+        left, call_node, options.settings, problem.projective, problem.quantum, options.observer,
+        arcs,
     )  # fmt: skip
-    return _solution(problem, bounder.run(options.limits), options, node.slack)
+    return _solution(problem, bounder.run(options.limits), options, left.node.slack)
 
 
 def make_root(

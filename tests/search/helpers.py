@@ -33,7 +33,8 @@ def search_of(problem: Problem, k: int, settings: SearchSettings) -> Lagrangian:
     ordered, order = in_order(problem)
     found = make_root(ordered, Options(k, settings=settings), waits=True)
     assert found.left is not None
-    root = found.left
+    root = found.left.node
     if order is not None:
         root = root._replace(order=order[root.order].astype(np.int32))
-    return Lagrangian(root, found, call_node, settings, problem.projective)
+    left = found.left._replace(node=root)
+    return Lagrangian(left, call_node, settings, problem.projective)

@@ -162,4 +162,4 @@ def test_what_stands_for_no_node_is_of_a_nodes_type(projective: bool) -> None:
     p = Problem.from_arc_scores(np.full((4, 4), 1.0), projective=projective)
     found = trees.make_root(p, Options(1), waits=True)
     assert found.left is not None
-    assert numba.typeof(found.left[0]) == numba.typeof(NO_NODE[projective])
+    assert numba.typeof(found.left.node[0]) == numba.typeof(NO_NODE[projective])
