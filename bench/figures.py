@@ -97,8 +97,8 @@ SECTIONS = (
      " cut](../howto/price-and-cut.md) says more."),
     ("Phrase structure", "phrases",
      "English GUM, train → dev, every third sentence of up to 60 words, on a busy machine: the"
-     " grammar alone, with the tagger, with the dependency parser, with both (Tables 1-3 of Rush et al."
-     " 2010). F1 as EVALB counts, heads by the grammar's head rules; p against the row in"
+     " grammar alone, with the tagger, with the dependency parser, with both (Tables 1-3 of Rush et"
+     " al. 2010). F1 as EVALB counts, heads by the grammar's head rules; p against the row in"
      " brackets. Then accuracy and certificates as the limit of calls grows (their Figure 5)."),
     ("Phrase structure, other parsers", "phrases-others",
      "A model of the first 1,200 training trees of English GUM against other parsers, one sentence"
