@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from bbparse.cli import options
 from bbparse.cli.common import FILE, flag, needing_serve, option, tell
-from bbparse.errors import TreebankError
+from bbparse.errors import BBParseError, TreebankError
 from bbparse.model import MODELS
 from bbparse.storage.interrupts import in_main_thread
 
@@ -61,7 +62,8 @@ def annotate(
         token = "" if ipaddress.ip_address(address).is_loopback else secrets.token_urlsafe(16)
         parser = Parser.load(MODELS.path(model), options.given_factors())
         completer = Completer(parser, valid)
-        completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile before pages ask
+        with suppress(BBParseError):  # what is wrong is told for the sentences of the treebank
+            completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile beforehand
         sentences = Treebank(
             Path(treebank), completer, Path(output) if output else None,
             suggest_only=suggest_only, mark_fixed=mark_fixed,
