@@ -186,7 +186,8 @@ class Tagger:
         self, forms: Sequence[str], tag_scores: Floats, feats_scores: Floats, rule_scores: Floats
     ) -> TagColumns:
         """Return the columns of a sentence with these scores of its words."""
-        best = _best_pairs(tag_scores.copy(), feats_scores.copy(), self.pairs)
+        tag_scores, feats_scores = map(np.ascontiguousarray, (tag_scores, feats_scores))
+        best = _best_pairs(tag_scores, feats_scores, self.pairs)
         tags = [self.tags[number] for number in best[:, 0].tolist()]
         feats = [self.feats[number] for number in best[:, 1].tolist()]
         lemmas = ["_"] * len(forms)
