@@ -18,6 +18,7 @@ from bbparse.learning.chart_kernels import gold_parts, log_sum, tree_chart
 from bbparse.learning.data import TrainingData
 from bbparse.network.layers import Floats, add_to_rows, linear, product
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
+from bbparse.network.packing import rounded
 from bbparse.network.ragged import PADDING, Ragged
 from bbparse.network.sequence import in_sentence, known_rows, sums_of_words
 from bbparse.oracle.projective.recurrences import GRANDSIB
@@ -97,8 +98,8 @@ class ArcLearner:
         parameters["end_w"] *= self.share
         parameters["end_b"] *= self.share
         return ArcNetwork(
-            self.labels, self.learner.kinds, self.learner.sizes, self.keys, vectors, parameters,
-            self.root,
+            self.labels, self.learner.kinds, self.learner.sizes, self.keys, vectors,
+            rounded(parameters), self.root,
         )  # fmt: skip
 
     def step(self, chosen: list[int], done: float) -> Ints:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bbparse.errors import ModelError
 from bbparse.network.layers import Backward, Floats, Weights, linear
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
+from bbparse.network.packing import rounded
 from bbparse.network.ragged import PADDING, Ragged
 from bbparse.network.sequence import (
     Dropout,
@@ -276,4 +277,4 @@ def _trained(
         shape = network.shapes(settings.layers, learner.learner.sizes, len(names))[name]
         parameters[name] = parameters[name][..., : shape[-1]].copy()
         parameters[name][..., len(names) :] = 0.0
-    return network(names, settings.layers, learner.learner.sizes, keys, table, parameters)
+    return network(names, settings.layers, learner.learner.sizes, keys, table, rounded(parameters))

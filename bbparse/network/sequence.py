@@ -21,6 +21,7 @@ from bbparse.errors import ModelError
 from bbparse.network import layers
 from bbparse.network.lanes import LANES
 from bbparse.network.layers import Backward, Floats, Weights, find_rows
+from bbparse.network.packing import packed, unpacked
 from bbparse.network.ragged import Ragged
 from bbparse.storage.archive import INTS, TEXT, Rule
 
@@ -62,7 +63,7 @@ def network_rules(name: str) -> dict[str, Rule]:
         f"{name}_sizes": (INTS, 1, None),
         f"{name}_keys": ("u", 1, None),
         f"{name}_vectors": ("i", 2, f"{name}_keys"),
-        f"{name}_weights": ("f", 1, None),
+        f"{name}_weights": ("uf", 1, None),
     }
 
 
@@ -256,7 +257,7 @@ class SequenceNetwork:
             f"{self.NAME}_sizes": np.array([self.sizes[name] for name in self.SIZES], np.int32),
             f"{self.NAME}_keys": self.keys,
             f"{self.NAME}_vectors": np.concatenate(vectors, axis=1),
-            f"{self.NAME}_weights": np.concatenate(weights).astype(np.float16),
+            f"{self.NAME}_weights": packed(np.concatenate(weights)),
         }
 
     @classmethod
@@ -269,6 +270,8 @@ class SequenceNetwork:
             if field not in arrays:
                 raise ModelError(f"{where}: array {field} is missing")
         names, kinds, sizes, keys, vectors, weights = (arrays[f] for f in network_rules(cls.NAME))
+        if weights.dtype == np.uint8 and len(weights) % 2 == 0:
+            weights = unpacked(weights)
         columns, word = vectors.shape[1], int(sizes[:1].max(initial=1))
         count = columns // word
         if not 1 <= count <= MOST_MEMBERS or columns % count or len(weights) % count:
@@ -305,7 +308,7 @@ class SequenceNetwork:
         if flat.dtype != np.float16 or len(flat) != total:
             raise ModelError(
                 f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype},"
-                f" expected {total} of float16"
+                f" expected {total} of float16, or twice as many of uint8"
             )
         whole = vectors.astype(np.float32) * np.float32(QUANTUM)
         return cls(

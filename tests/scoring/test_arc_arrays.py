@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ModelError
+from bbparse.network.packing import packed, unpacked
 from bbparse.scoring.arc_network import ARC_ARRAYS, ArcNetwork
 from bbparse.storage.archive import read_archive, write_archive
 from tests.scoring.networks import LABELS, random_network, random_sentence
@@ -74,6 +75,12 @@ def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
     return change
 
 
+def with_weight(place: int, value: float) -> Any:
+    """Return a function that changes a packed weight."""
+    change = with_value(place, value)
+    return lambda stored: packed(change(unpacked(stored)))
+
+
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -99,8 +106,9 @@ def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
         ("weights", lambda a: a[:-1], "arcs_weights has"),
         ("weights", lambda a: a.astype(np.float64), "of dtype float64, expected"),
         ("weights", lambda a: a.astype(np.float32), "of dtype float32, expected"),
-        ("weights", with_value(77, np.nan), "has elements that are no finite numbers"),
-        ("weights", with_value(-1, np.inf), "label_b has elements that are no finite numbers"),
+        ("weights", lambda a: a[:-2], "of float16, or twice as many of uint8"),
+        ("weights", with_weight(77, np.nan), "has elements that are no finite numbers"),
+        ("weights", with_weight(-1, np.inf), "label_b has elements that are no finite numbers"),
         ("root", lambda a: a + 1, "arcs_root is 4, expected the number of a label or -1"),
         ("root", lambda a: a - 5, "arcs_root is -2, expected the number of a label or -1"),
     ],

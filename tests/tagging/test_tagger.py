@@ -151,7 +151,7 @@ def replaced(old: str, new: str) -> Callable[[Any], Any]:
         (damage("tags_keys", lambda a: a.astype(np.uint32)), "dtype uint32"),
         (damage("tags_vectors", lambda a: a[:, 1:]), "vectors have shape"),
         (damage("tags_weights", lambda a: a[1:]), "expected .* of float16"),
-        (damage("tags_weights", lambda a: a * np.float16(np.nan)), "no finite numbers"),
+        (damage("tags_weights", lambda a: np.full_like(a, 255)), "no finite numbers"),
         (damage("tagger_header", replaced('"rules": {"":', '"rules": {"x":')), "has no rules for"),
         (damage("tagger_header", replaced('"rules": {', '"rules": {"x": [9999], ')),
          "expected numbers of rules"),
@@ -192,7 +192,7 @@ def test_a_tagger_with_embeddings(tmp_path: Path) -> None:
     source, path = letters(), tmp_path / "with.tagger"
     own = train_tagger(toy.sentences(), toy.TAGGER, embeddings=source)
     assert own.embeddings is source and own.network.sizes["embeddings"] == 8
-    assert np.abs(own.network.weights.values["embeddings_w"][:6]).min() > 0.0
+    assert own.network.weights.values["embeddings_w"][:6].any(axis=1).all()
     save_tagger(path, own)
     again, _ = load_tagger(path)
     assert isinstance(again.embeddings, WordVectors) and again.embeddings.note == source.note

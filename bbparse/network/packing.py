@@ -1,0 +1,40 @@
+"""Weights of networks in files, in 16 bits each, most of which are zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.network.layers import Floats
+
+# Bits of the largest weight of a column. With 7, 6 or 5 of them, English trees and tags have the
+# same accuracy within 0.1 points, to either side.
+_BITS = 6
+
+
+def rounded(parameters: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Round to 16 bits, and matrices further, to multiples of a power of two in each column.
+
+    Files are then small. Numbers too large for 16 bits become infinite.
+    """
+    out = {}
+    for name, array in parameters.items():
+        with np.errstate(over="ignore"):
+            out[name] = array.astype(np.float16).astype(np.float32)
+        if array.ndim == 2:
+            exponents = np.frexp(np.abs(out[name]).max(axis=0, initial=0.0))[1] - _BITS
+            out[name] = np.ldexp(np.rint(np.ldexp(out[name], -exponents)), exponents)
+    return out
+
+
+def packed(weights: Floats) -> NDArray[np.uint8]:
+    """Return weights as 16-bit floats, their lower bytes first, which compresses well."""
+    return weights.astype("<f2").view(np.uint8).reshape(-1, 2).T.reshape(-1)
+
+
+def unpacked(stored: NDArray[np.uint8]) -> NDArray[np.float16]:
+    """Return the weights of `packed`."""
+    pairs = np.ascontiguousarray(stored.reshape(2, -1).T)
+    return pairs.view("<f2").reshape(-1).astype(np.float16)

@@ -1,0 +1,37 @@
+"""Weights in files: what rounding keeps, and that packing keeps everything."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.network.packing import packed, rounded, unpacked
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 5), st.integers(1, 4))
+def test_matrices_are_rounded_by_column(seed: int, rows: int, columns: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** rng.integers(-3, 4, columns)
+    matrix = (rng.standard_normal((rows, columns)) * sizes).astype(np.float32)
+    out = rounded({"w": matrix, "b": matrix[:, 0]})
+    assert out["w"].shape == matrix.shape and out["w"].dtype == np.float32
+    top = np.abs(matrix).max(axis=0, initial=0.0)
+    assert (np.abs(out["w"] - matrix) <= top / 63).all()
+    for column in out["w"].T:  # few distinct values: multiples of one power of two
+        step = 2.0 ** np.floor(np.log2(np.abs(column).max(initial=0.0) or 1.0)) / 64
+        assert (column % step == 0.0).all()
+    assert (out["b"] == matrix[:, 0].astype(np.float16)).all()
+
+
+def test_too_large_numbers_are_infinite() -> None:
+    out = rounded({"w": np.full((1, 1), 1e6, np.float32), "b": np.full(2, -1e6, np.float32)})
+    assert np.isposinf(out["b"] * -1).all() and not np.isfinite(out["w"]).any()
+
+
+@given(st.lists(st.floats(width=16, allow_nan=False)))
+def test_packed_weights_come_back(values: list[float]) -> None:
+    weights = np.array(values, np.float32)
+    stored = packed(weights)
+    assert stored.dtype == np.uint8 and len(stored) == 2 * len(weights)
+    assert unpacked(stored).tolist() == values
