@@ -8,6 +8,7 @@ words from outside the groups. If each group has one arc, the constraint is an o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import NamedTuple
@@ -41,6 +42,7 @@ class Constraint(NamedTuple):
 
     groups: tuple[Group, ...]
     unless: Group | None
+    entry: int  #: Of the rule; entries may forbid the same, and a tree then has a fault for each.
 
 
 class SplitArcs(NamedTuple):
@@ -93,7 +95,7 @@ class Candidates:
         if rule.unless is not None:
             below = self.problem.arc_mod[self.problem.arc_head == first].tolist()
             unless = self._group(e, 2, [(first, m) for m in below])
-        return Constraint(tuple(groups), unless)
+        return Constraint(tuple(groups), unless, e)
 
     def every(self) -> Iterator[Constraint]:
         """Yield everything that the rules forbid of candidate arcs.
@@ -208,28 +210,30 @@ class Candidates:
         score, state = p.arc_score.copy(), p.arc_state.copy()
         factors: list[SetRow] = []
         counts: list[SetRow] = []
-        for constraint in dict.fromkeys(constraints):
-            groups = [members(group) for group in constraint.groups]
+        times = Counter((c.groups, c.unless) for c in dict.fromkeys(constraints))
+        for (of_groups, unless), number in times.items():
+            groups = [members(group) for group in of_groups]
+            cost = number * penalty
             if not all(groups):
                 continue
             union = sorted(set().union(*groups))
             alternatives: set[int] = set()
-            if constraint.unless is not None:
+            if unless is not None:
                 alternatives = {*np.flatnonzero(rivals(p.arc_mod, union)).tolist()}
-                alternatives |= members(constraint.unless)
+                alternatives |= members(unless)
             if alternatives:
-                counts.append((sorted(alternatives), [-penalty] + [0.0] * len(alternatives)))
+                counts.append((sorted(alternatives), [-cost] + [0.0] * len(alternatives)))
             elif len(groups) > 1 and len(union) == len(groups):
-                factors.append((union, [-penalty]))
+                factors.append((union, [-cost]))
             elif len(groups) > 1:
                 excess = len(union) + 1 - len(groups)
-                counts.append((union, [0.0] * len(groups) + [-penalty] * excess))
-            elif np.isinf(penalty):
+                counts.append((union, [0.0] * len(groups) + [-cost] * excess))
+            elif np.isinf(cost):
                 required = [a for a in union if state[a] == 1]
                 state[union] = -1
                 state[np.isin(p.arc_mod, p.arc_mod[required])] = -1  # then there is no tree
             else:
-                score[union] -= penalty
+                score[union] -= cost
         changed = p.changed(arc_score=score, arc_state=state)
         return with_sets(with_sets(changed, "factor", factors), "count", counts)
 

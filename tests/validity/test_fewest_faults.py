@@ -1,0 +1,68 @@
+"""Sentences without a valid tree: the best tree of those with the fewest faults."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bbparse.adapters import SentenceScores, decode
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import ScoredTree
+from bbparse.validity.rules import Rule, Rules
+from bbparse.validity.table import ArcCondition
+
+ALL, RIGHT = (ArcCondition.parse(text) for text in ("", "side=right"))
+#: Every arc is a fault.
+NO_ARCS = Rules([Rule("no-arcs", (ALL,))])
+
+
+def _decoded(arcs: np.ndarray, rules: Rules) -> ScoredTree:
+    n = len(arcs) - 1
+    scores = SentenceScores(arcs, np.zeros((n + 1, n + 1, 1)), ["dep"])
+    (tree,) = decode(scores, Sentence.from_words(["w"] * n, upos=["X"] * n), valid=rules)
+    return tree
+
+
+def test_each_rule_counts_also_where_two_forbid_the_same() -> None:
+    arcs = np.full((4, 4), -np.inf)
+    arcs[1, 3] = arcs[2, 1] = arcs[3, 0] = 0.0  # two faults of `below`
+    arcs[1, 2] = arcs[2, 0] = arcs[3, 2] = 10.0  # and one of `right-below`, at the same place
+    rules = Rules(
+        [Rule("below", (ALL,), "below", (ALL,)), Rule("right-below", (RIGHT,), "below", (RIGHT,))]
+    )
+    tree = _decoded(arcs, rules)
+    assert (tree.heads, len(tree.broken)) == ((3, 1, 0), 2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_masks_hide_no_scores(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arcs = rng.normal(size=(5, 5))
+    masked = rng.random(arcs.shape) < 0.3
+    masked[:, 0] = False
+    expected = _decoded(np.where(masked, -np.inf, arcs), NO_ARCS)
+    for mask in (-1e15, -1e38):
+        tree = _decoded(np.where(masked, mask, arcs), NO_ARCS)
+        assert (tree.heads, tree.proved) == (expected.heads, True)
+        assert tree.score == tree.upper_bound == pytest.approx(expected.score)
+
+
+def test_small_scores_are_told_apart_and_large_ones_counted() -> None:
+    arcs = np.random.default_rng(5).normal(size=(5, 5))
+    expected = _decoded(arcs, NO_ARCS)
+    for scale in (1e-30, 1e-12, 1e12):
+        tree = _decoded(arcs * scale, NO_ARCS)
+        assert (tree.heads, tree.proved) == (expected.heads, True)
+    roots = Rules([Rule("no-root", (ArcCondition.parse("head.upos=ROOT"),))])
+    both = SentenceScores(np.full((2, 2), -1e33), np.array([[[0.0, 0]] * 2] * 2), ["root", "dep"])
+    rules = roots + Rules([Rule("no-root-label", (ArcCondition.parse("label=root"),))])
+    (tree,) = decode(both, Sentence.from_words(["w"], upos=["X"]), valid=rules)
+    assert len(tree.broken) == 1
+
+
+def test_a_reward_that_no_tree_with_the_fewest_faults_has_leaves_no_proof() -> None:
+    arcs = np.random.default_rng(2).normal(size=(4, 4))
+    arcs[2, 1], arcs[3, 1] = 1e30, -np.inf
+    chain = Rules([Rule("chain", (ArcCondition.parse("head.upos!=ROOT"),), "below", (ALL,))])
+    tree = _decoded(arcs, chain + NO_ARCS)
+    assert (len(tree.broken), tree.proved, tree.upper_bound) == (3, False, np.inf)
