@@ -128,7 +128,8 @@ class PhraseParser:
             Heads that trees must have, 0 for the root, if there is such a tree; with `use` none or
             tags.
         time_limit, node_limit : optional
-            Limits of `bbparse.agree`; the time limit also ends the enumeration of trees.
+            Limits of `bbparse.agree`, for a sentence that is parsed in parts in each of them. The
+            time limit is for all that is done with the sentence, though charts are made whole.
 
         Returns
         -------
@@ -162,7 +163,7 @@ class PhraseParser:
         if not words:
             return PhraseParse([PhraseTree(ROOT)], [0.0], False, True, None)
         sentence = _Sentence(self, words, tags, use)
-        return sentence.parse(k, heads, time_limit, node_limit)
+        return sentence.parse(k, heads, Deadline.after(time_limit), node_limit)
 
 
 class _Sentence:
@@ -181,13 +182,12 @@ class _Sentence:
             self.leaves = with_tags(self.leaves, np.array([known[t] for t in self.tags], np.int32))
 
     def parse(
-        self, k: int, heads: Sequence[int] | None, time_limit: float | None, node_limit: int | None
+        self, k: int, heads: Sequence[int] | None, deadline: Deadline, node_limit: int | None
     ) -> PhraseParse:
         """Parse with decreasing demands, until there is a tree."""
         s = self.parser.settings
-        deadline = Deadline.after(time_limit)
         if len(self.words) > MAX_WORDS:
-            return self._in_parts()
+            return self._in_parts(deadline, node_limit)
         problem = self._problem()
         attempts = [(1.0, heads)] * (heads is not None) + [(1.0, None), (2.0, None)]
         for wider, fixed in attempts:
@@ -208,7 +208,7 @@ class _Sentence:
                 names: list[Any] = [np.arange(len(group)), n_tags + np.arange(len(arc_mod))]
                 agreement = agree(
                     oracles, names, method=s.method, step=s.step, root_calls=s.root_calls,
-                    node_calls=s.node_calls, time_limit=time_limit, node_limit=node_limit,
+                    node_calls=s.node_calls, time_limit=deadline.limit(), node_limit=node_limit,
                 )  # fmt: skip
                 if not agreement.on:
                     continue
@@ -222,7 +222,7 @@ class _Sentence:
                 [score for score, _ in best], False,
                 len(best) == k or not deadline.is_over(), agreement, phrases[0].heads(),
             )  # fmt: skip
-        return self._in_parts()
+        return self._in_parts(deadline, node_limit)
 
     def _problem(self) -> Problem | None:
         if self.use not in ("arcs", "both") or self.parser.dependencies is None:
@@ -264,7 +264,7 @@ class _Sentence:
                 return (chart, step_of) if len(chart.symbol) > 1 else None
             room *= 4
 
-    def _in_parts(self) -> PhraseParse:
+    def _in_parts(self, deadline: Deadline, node_limit: int | None) -> PhraseParse:
         """Parse both halves, divided at a comma or the like if there is one, and join them."""
         n = len(self.words)
         if n == 1:
@@ -278,7 +278,7 @@ class _Sentence:
         heads: list[int] = []
         for start, end in ((0, border), (border, n)):
             part = _Sentence(self.parser, self.words[start:end], self.tags[start:end], self.use)
-            part_parse = part.parse(1, None, None, None)
+            part_parse = part.parse(1, None, deadline, node_limit)
             tree = part_parse.trees[0]
             inner = tree.children[0]
             parts += inner.children if part_parse.fallback and inner.label == "X" else tree.children

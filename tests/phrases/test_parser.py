@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from pathlib import Path
@@ -11,10 +12,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import bbparse
+from bbparse import Agreement, Problem
 from bbparse.cli.main import cli
 from bbparse.errors import BBParseError, ConfigError, ModelError
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.model import KIND, load_phrases, save_phrases
+from bbparse.phrases.parser import MAX_WORDS
 from bbparse.phrases.training import train_phrases
 from bbparse.phrases.trees import clean, read_trees, read_trees_text
 from bbparse.storage.archive import write_archive
@@ -77,6 +81,26 @@ def test_sentences_without_a_tree_are_parsed_in_parts() -> None:
     assert unknown.trees[0].words == "Xqz zzzing 33".split()
     with pytest.raises(ConfigError, match="no dependency parser"):
         toy.parser().parse(["Ada"], use="arcs")
+
+
+def test_parts_have_the_limits_of_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dependencies:
+        def problem(self, sentence: Sentence) -> Problem:
+            return Problem.from_arc_scores(np.zeros((sentence.n_words + 1,) * 2))
+
+    limits = []
+
+    def agree(*arguments: Any, **options: Any) -> Agreement:
+        limits.append((options["time_limit"], options["node_limit"]))
+        return bbparse.agree(*arguments, **options)
+
+    monkeypatch.setattr("bbparse.phrases.parser.agree", agree)
+    parser = copy.copy(toy.parser())
+    parser.dependencies = Dependencies()  # type: ignore[assignment]
+    words = "Ada saw the fly .".split() * (MAX_WORDS // 5 + 1)
+    found = parser.parse(words, use="arcs", time_limit=0, node_limit=3)
+    assert found.fallback and found.trees[0].words == words
+    assert limits and set(limits) == {(0.0, 3)}
 
 
 def test_heads_that_are_given_are_kept() -> None:
