@@ -18,6 +18,7 @@ from bbparse.errors import ProblemError
 from bbparse.explain.terms import PARTS, Feature, Term, names_of, with_features
 from bbparse.explain.trace import Trace, trace_search
 from bbparse.explain.whole import WholeScores, WholeTerms
+from bbparse.options import check_type
 from bbparse.parsing.parse import AnyTreeFamily
 from bbparse.parsing.valid import rules_for
 from bbparse.parsing.whole_trees import tree_families, tree_score_options
@@ -295,6 +296,7 @@ def explain(
     FactorError
         If a tree family fails, or its terms do not add up to its score.
     """
+    check_type("deadline", deadline, Deadline, "a Deadline", ProblemError)
     families = tree_families(parser.model, tree_score)
     (scored,) = parser.maker([sentence], prune)
     problem, backbone = scored.problem, parser.config.model.backbone

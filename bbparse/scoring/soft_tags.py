@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.arrays import Longs
+from bbparse.errors import TreebankError
 from bbparse.jit import kernel
 from bbparse.network.layers import Floats, sum_rows
 from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import known_rows
+from bbparse.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, attribute_values, row_of
 from bbparse.treebank.likely import Likely, LikelyTags, TagNames
@@ -36,6 +38,8 @@ class HasTagVectors(Protocol):
 def likely_tags_of(sentence: Sentence) -> LikelyTags | None:
     """Return the likely tags of a sentence; None if it has other tags than its tagger chose."""
     tags = sentence.likely_tags
+    kinds = (LikelyTags, type(None))
+    check_type("likely_tags", tags, kinds, "LikelyTags or None", TreebankError)
     if tags is None or tags.chosen in (None, (sentence.upos, sentence.xpos, sentence.feats)):
         return tags
     return None

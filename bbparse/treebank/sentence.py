@@ -95,12 +95,16 @@ class Sentence:
         """
         columns = (self.forms, self.lemmas, self.upos, self.xpos, self.feats)
         try:
-            return list(zip(*columns, strict=True))
+            words = list(zip(*columns, strict=True))
         except ValueError:
             lengths = ", ".join(str(len(column)) for column in columns)
             raise _error(
                 self, -1, f"its columns have {lengths} values, expected one length"
             ) from None
+        if words and len(words) != len(self.word_lines):
+            n_lines = len(self.word_lines)
+            raise _error(self, -1, f"its word_lines have {n_lines} values, expected {len(words)}")
+        return words
 
     @property
     def name(self) -> str:

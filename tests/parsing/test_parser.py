@@ -12,6 +12,7 @@ import pytest
 
 from bbparse.deadline import Deadline
 from bbparse.errors import ModelError, ProblemError, TreebankError
+from bbparse.explain import explain
 from bbparse.parsing.parse import trees_of
 from bbparse.parsing.parser import WORK_LIMIT, Parser, ScoredTree
 from bbparse.treebank import Sentence, check_tree
@@ -223,6 +224,18 @@ def test_options_are_of_their_own_type() -> None:
     wrong: Any = {"k_best": 2}
     with pytest.raises(ProblemError, match="options is of type dict, expected ParseOptions"):
         next(toy.parser().parse_all(toy.dev_sentences()[:1], wrong))
+    with pytest.raises(ProblemError, match="until is of type int, expected a Deadline"):
+        toy.parser().parse(toy.dev_sentences()[0], until=wrong["k_best"])
+    with pytest.raises(ProblemError, match="deadline is of type int, expected a Deadline"):
+        explain(toy.parser(), toy.dev_sentences()[0], deadline=wrong["k_best"])
+
+
+def test_columns_that_grow_without_lines_are_refused() -> None:
+    sentence = long_sentence(3)
+    for column in (sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats):
+        column.append("more")
+    with pytest.raises(TreebankError, match="its word_lines have 3 values, expected 4"):
+        toy.parser().parse(sentence)
 
 
 def test_labels_are_the_same_together_and_alone() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbparse.scoring.soft_tags import vectors_of_tags
+from bbparse.errors import TreebankError
+from bbparse.scoring.soft_tags import likely_tags_of, vectors_of_tags
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash, encode
 from bbparse.treebank.likely import Likely, LikelyTags, TagNames
@@ -51,6 +52,14 @@ def test_scores_are_those_of_mean_vectors(seed: int, kinds: str) -> None:
         assert alone.scores.tobytes() == scores.scores.tobytes()  # whatever is in the batch
     (hard,) = network([values[1]]).sentences()
     assert hard.scores.tobytes() == found[1].scores.tobytes()
+
+
+def test_likely_tags_are_of_their_own_type() -> None:
+    sentence = Sentence.from_words(["a"])
+    assert likely_tags_of(sentence) is None
+    sentence.likely_tags = 5  # type: ignore[assignment]
+    with pytest.raises(TreebankError, match="likely_tags is of type int, expected LikelyTags or"):
+        likely_tags_of(sentence)
 
 
 def test_unknown_words_stay_unknown() -> None:
