@@ -16,6 +16,9 @@ import numpy as np
 from bbparse.arrays import NEG
 from bbparse.jit import kernel
 
+#: Lead of the root over all other heads of a word that would cost digits of the sum.
+_LEAD = 1e6
+
 
 @kernel
 def _head_sum(w, order, i, from_root):
@@ -54,12 +57,13 @@ def matrix_tree(scores, single_root, marginal):
     order = np.arange(1, n + 1)
     via = np.empty((n, n + 1, n + 1))  # fraction of each arc that is a path via word order[i]
     of_head = np.zeros((n, n + 1))  # probability of each head of an eliminated word
-    log_sum, moved = 0.0, False
+    log_sum, largest = 0.0, _LEAD
     for i in range(n):
         below = _head_sum(w, order, i, not single_root or i == n - 1)
-        if below == NEG and single_root and not moved and i < n - 1:
-            # no word is its head: it must be the one under the root, so it comes last
-            order[i], order[n - 1], moved = order[n - 1], order[i], True
+        while single_root and i < n - 1 and w[0, order[i]] - below > largest:
+            # no word is its head, or only by a mask: it is the one under the root and comes last
+            largest = w[0, order[i]] - below
+            order[i], order[n - 1] = order[n - 1], order[i]
             below = _head_sum(w, order, i, False)
         if below == NEG:
             return NEG

@@ -8,9 +8,8 @@ labelled arc is an integer of three parts, each of which outweighs all that foll
 3. the model's score of the arc; without a model minus the length of the arc if its head is new.
 
 So the best valid tree (`bbparse.validity.lazily`) keeps most; among these it changes the fewest
-words; and so on. Sums of integers are exact, and so is the proof. Of trees that are still equal,
-the first in the order of their heads is taken (`bbparse.problem.order`), with the labels that come
-first among `label_names`.
+words; and so on. Sums of integers are exact, and so is the proof. The choice among trees that are
+still equal is arbitrary, but always the same (`bbparse.problem.order`).
 """
 
 from __future__ import annotations
@@ -165,7 +164,7 @@ def _is_valid(trees: ValidTrees) -> bool:
 
 
 def label_names(rules: Rules, sentence: Sentence, scores: ArcScores | None = None) -> list[str]:
-    """Return the labels that words may get; of equally good ones, an earlier one is taken.
+    """Return the labels that words may get; of equally good ones of an arc, the first is taken.
 
     ``dep`` comes first, UD's relation for what is not known; then the relations of the rules, and
     subtypes of them that the sentence or the model has. Rules without relations leave the labels of

@@ -87,3 +87,15 @@ def test_arcs_that_can_hardly_be_in_a_tree_cost_no_digits() -> None:
     marginal = np.zeros((3, 3))
     assert matrix_tree(scores, True, marginal) == pytest.approx(np.logaddexp(-92.0, -93.0))
     assert marginal[0, 1] == pytest.approx(1.0 / (1.0 + np.exp(-1.0)))
+
+
+@pytest.mark.parametrize("mask", [-1e12, -1e38])
+def test_masks_leave_the_sum_of_the_other_trees(mask: float) -> None:
+    scores = np.zeros((5, 5))
+    for m, heads in ((1, [2, 3]), (2, [1, 4]), (3, [1, 4]), (4, [0, 3])):  # only 4 heads 1
+        scores[heads, m] = mask
+    marginal, expected = np.zeros((5, 5)), np.zeros((5, 5))
+    found = matrix_tree(scores, True, marginal)
+    trees = np.where(scores == mask, -np.inf, scores)
+    assert found == pytest.approx(matrix_tree(trees, True, expected)) == np.log(2)
+    np.testing.assert_allclose(marginal, expected, atol=1e-9)
