@@ -124,6 +124,10 @@ class Wanted:
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
 
+    def __post_init__(self) -> None:
+        """Check what is no option."""
+        check_type("until", self.until, Deadline, "a Deadline", ProblemError)
+
     def begun(self, spent: float = 0.0) -> Wanted:
         """Return the same options for a sentence whose time begins now, of which some is spent."""
         limit = self.options.time_limit

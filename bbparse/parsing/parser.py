@@ -182,7 +182,6 @@ class Parser(LoadedModel):
     ) -> Wanted:  # fmt: skip
         """Return options with what of this parser applies; they are those of `parse_all`."""
         check_type("options", options, ParseOptions, "ParseOptions", ProblemError)
-        check_type("until", until, Deadline, "a Deadline", ProblemError)
         options = replace(options, **changes)
         sure = Calibration.of(self.model) if options.confidence else None
         trees = tree_families(self.model, tree_score)

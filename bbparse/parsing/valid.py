@@ -172,6 +172,8 @@ def kept_parse(
     )  # fmt: skip
     if len(kept.solution) < len(rows) and kept.solution.status != "optimal":
         # A limit was reached before the search found as many trees.
-        return found._replace(faults=faults)
+        proved = found.solution.proved & ~np.logical_or.accumulate([bool(own) for own in faults])
+        solution = replace(found.solution, proved=proved, status=kept.solution.status)
+        return found._replace(solution=solution, faults=faults)
     kept.solution.stats["rounds"] = kept.rounds
     return Parse(scored.sentence, kept.solution, kept.labels, kept.faults)

@@ -114,8 +114,10 @@ def solve_valid(
                 enough = _enough(split.problem, result.arcs[0])
             if not hidden or enough > penalty / 2.0:
                 break
-    values, bounds, proved = result.scores, result.upper_bounds, result.proved
-    status = result.status
+    # At a limit, rules may be broken that the problem did not have: no proof holds under these.
+    unruled = [bool(faults) for faults in faults_of] if possible else [len(constraints) > n_known]
+    proved = result.proved & ~np.logical_or.accumulate(np.array(unruled, np.bool_))
+    values, bounds, status = result.scores, result.upper_bounds, result.status
     if not possible and len(result):
         # without the penalties, but with what scores whole trees
         of_tree = result.scores[0] - restricted.score(result.arcs[0])

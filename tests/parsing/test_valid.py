@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.parsing.valid import label_scores_around, rules_for
 from bbparse.validity.check import RuledSentence
+from bbparse.validity.lazily import ValidTrees, solve_valid
 from bbparse.validity.rules import Rule, Rules
 from bbparse.validity.table import ArcCondition
 from tests import toy
@@ -65,6 +68,21 @@ def test_scores_are_the_models_own_less_what_labels_lose() -> None:
             lost += row.max() - row[parser.labeller.labels.index(label)]
         own = scored.problem.score([-1, *tree.heads])
         assert tree.score == pytest.approx(own - lost, abs=2e-5 * len(tree.heads))
+
+
+def test_trees_that_break_rules_are_not_proved_if_none_was_found_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def at_a_limit(*arguments: Any, **options: Any) -> ValidTrees:
+        kept = solve_valid(*arguments, **options)
+        solution = replace(kept.solution.first(0), status="work_limit")
+        return ValidTrees(solution, [], [], kept.rounds)
+
+    monkeypatch.setattr("bbparse.parsing.valid.solve_valid", at_a_limit)
+    sentence, rules = toy.dev_sentences()[0], Rules([Rule("no-arcs", (ArcCondition(()),))])
+    parse = next(toy.parser().parse_all([sentence], k_best=2, valid=rules))
+    assert parse.solution.status == "work_limit" and not parse.solution.proved.any()
+    assert all(tree.broken and not tree.proved for tree in parse.trees)
 
 
 def test_one_of_k_is_the_best() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from bbparse import Problem, solve
 from bbparse.adapters import SentenceScores, decode
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
+from bbparse.validity.check import RuledSentence
+from bbparse.validity.lazily import solve_valid
 from bbparse.validity.rules import Rule, Rules
 from bbparse.validity.table import ArcCondition
 
@@ -58,6 +63,20 @@ def test_small_scores_are_told_apart_and_large_ones_counted() -> None:
     rules = roots + Rules([Rule("no-root-label", (ArcCondition.parse("label=root"),))])
     (tree,) = decode(both, Sentence.from_words(["w"], upos=["X"]), valid=rules)
     assert len(tree.broken) == 1
+
+
+def test_a_limit_leaves_no_proof_for_trees_that_break_rules() -> None:
+    arcs = np.array([[0.0, 0, 0], [1, 0, 5], [2, 0, 0]])
+    problem = Problem.from_arc_scores(arcs.T.copy(), single_root=False)
+    sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
+    rules = Rules([Rule("left", (ArcCondition.parse("side=left"),))])
+    found = solve_valid(
+        problem, RuledSentence(rules, sentence), ["dep"], lambda head, mod: np.zeros(1),
+        lambda p, k: replace(solve(p, k_best=k), status="work_limit"), k_best=3,
+    )  # fmt: skip
+    assert [bool(faults) for faults in found.faults] == [True, False, False]
+    assert found.solution.proved.tolist() == [False, False, False]
+    assert found.solution.upper_bounds.tolist() == [7.0, 3.0, 1.0]
 
 
 def test_a_reward_that_no_tree_with_the_fewest_faults_has_leaves_no_proof() -> None:
