@@ -10,14 +10,8 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.network.layers import Floats, Weights, add_to_rows, product
-from bbparse.network.sequence import (
-    QUANTUM,
-    Dropout,
-    SequenceNetwork,
-    keep_freed_memory,
-    split,
-    total_size,
-)
+from bbparse.network.packing import split, total_size
+from bbparse.network.sequence import QUANTUM, Dropout, SequenceNetwork, keep_freed_memory
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
 

@@ -1,4 +1,4 @@
-"""Weights of networks in files, in 16 bits each, most of which are zeros."""
+"""Weights of networks as flat arrays; in files with 16 bits each, most of which are zeros."""
 
 from __future__ import annotations
 
@@ -38,3 +38,18 @@ def unpacked(stored: NDArray[np.uint8]) -> NDArray[np.float16]:
     """Return the weights of `packed`."""
     pairs = np.ascontiguousarray(stored.reshape(2, -1).T)
     return pairs.view("<f2").reshape(-1).astype(np.float16)
+
+
+def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    return sum(int(np.prod(shape)) for shape in shapes.values())
+
+
+def split(flat: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
+    """Return consecutive views of one array by name."""
+    parts = {}
+    at = 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        parts[name] = flat[at : at + size].reshape(shape)
+        at += size
+    return parts

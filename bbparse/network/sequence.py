@@ -21,7 +21,7 @@ from bbparse.errors import ModelError
 from bbparse.network import layers
 from bbparse.network.lanes import LANES
 from bbparse.network.layers import Backward, Floats, Weights, find_rows
-from bbparse.network.packing import packed, unpacked
+from bbparse.network.packing import packed, split, total_size, unpacked
 from bbparse.network.ragged import Ragged
 from bbparse.storage.archive import INTS, TEXT, Rule
 
@@ -372,21 +372,6 @@ def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
     for array in others:
         total = total + array
     return total / total.dtype.type(len(arrays)) if others else total
-
-
-def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
-    return sum(int(np.prod(shape)) for shape in shapes.values())
-
-
-def split(flat: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
-    """Return consecutive views of one array by name."""
-    parts = {}
-    at = 0
-    for name, shape in shapes.items():
-        size = int(np.prod(shape))
-        parts[name] = flat[at : at + size].reshape(shape)
-        at += size
-    return parts
 
 
 def known_rows(values: Values, keys: Values, columns: Ints) -> Ints:
