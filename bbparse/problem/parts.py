@@ -252,6 +252,10 @@ class ProblemArrays:
         problem._fill(values)
         return problem
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # arrays come back writable, and kernels take read-only ones
+        self._fill({name: state[name] for name in FIELDS})
+
     def _fill(self, values: dict[str, Any]) -> None:
         for value in values.values():
             if isinstance(value, np.ndarray):

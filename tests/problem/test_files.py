@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import io
 import math
 import os
@@ -13,6 +14,7 @@ import pytest
 
 from bbparse.errors import OutputError, ProblemError
 from bbparse.problem import FIELDS, Problem, Solution
+from bbparse.solving.solve import solve
 from tests.problem.helpers import SOLUTION
 from tests.strategies import random_problem
 
@@ -51,6 +53,13 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
         loaded = Problem.load(tmp_path / "p.npz")
         assert all(same(getattr(p, name), getattr(loaded, name)) for name in FIELDS)
     assert os.listdir(tmp_path) == ["p.npz"]
+
+
+def test_what_is_pickled_or_copied_is_solved(saved: Path) -> None:
+    p = Problem.load(saved)
+    for other in (pickle.loads(pickle.dumps(p)), copy.deepcopy(p)):
+        assert all(same(getattr(p, name), getattr(other, name)) for name in FIELDS)
+        assert solve(other).heads.tolist() == solve(p).heads.tolist()
 
 
 def test_files_from_before_count_factors_are_read(saved: Path) -> None:
