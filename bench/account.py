@@ -20,17 +20,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from measure import arguments, known, machine, markdown, read_sample, write_result
+from measure import arguments, known, markdown, read_sample, write_result
+from one_backbone import OneBackbone
 from rules import Balanced, Depth
 
 from bbparse.configuration import Configuration
-from bbparse.factors import load_families
-from bbparse.learning.checkpoint import Checkpoint
-from bbparse.learning.data import prepare
-from bbparse.learning.network import learn_with_network
 from bbparse.learning.reading import learn_to_read
-from bbparse.learning.run import Run
-from bbparse.model.model import Model
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, Tally, compare_tallies
@@ -74,23 +69,18 @@ def learned(given: Any, train: list[Sentence]) -> dict[str, Parser]:
     """The network alone, and with factors; what was learned before is read."""
     config = Configuration.load(given.config).with_("network", members=1)
     config = config.with_("model", projective=not given.crossing)
-    config = config.with_("factors", families=FAMILIES)
-    Path(given.store).mkdir(parents=True, exist_ok=True)
-    kept = Checkpoint(Path(given.store) / given.name.replace(" ", "_"), train)
-    run = Run(config, prepare(train, config.model), None, (), _say, kept)
-    models: dict[str, Model] = {"network": learn_with_network(run, ())}
+    store = Path(given.store) / given.name.replace(" ", "_")
+    shared = OneBackbone(train, (), config, store)
+    parsers = {"network": shared.parser(())[0]}
     if not given.alone:
-        run = Run(config, prepare(train, config.model), None, (), _say, kept)
-        models["with factors"] = learn_with_network(run, load_families(FAMILIES))
+        parsers["with factors"], _ = shared.parser(FAMILIES)
     if given.tags:
-        tagger = learn_to_read(train, config.learning.seed, None, kept, say=_say).tagger
-        for model in models.values():
-            model.tagger = tagger
-    return {name: Parser(model) for name, model in models.items()}
-
-
-def _say(line: str) -> None:
-    print(f"  {line}", flush=True)
+        seed, kept = config.learning.seed, shared.checkpoint
+        tagger = learn_to_read(train, seed, None, kept, say=print).tagger
+        for name, parser in parsers.items():
+            parser.model.tagger = tagger
+            parsers[name] = Parser(parser.model)
+    return parsers
 
 
 def measured(given: Any, parsers: dict[str, Parser], dev: list[Sentence]) -> dict[str, Any]:
@@ -160,9 +150,7 @@ def main() -> None:
             "seconds": time.process_time() - started,
         }
     }  # fmt: skip
-    text = lines(rows)
-    write_result("account", {"machine": machine(), "rows": rows}, text)
-    print(text)
+    write_result("account", {"rows": rows}, lines(rows))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from measure import arguments, machine, markdown, write_result
+from measure import arguments, markdown, write_result
 
 from bbparse.cli.results import results
 from bbparse.model import DEFAULT_MODEL, MODELS
@@ -59,9 +59,8 @@ def main() -> None:
         sentences {sentences:.2f} | words {words:.2f} | UPOS {upos:.2f} | FEATS {ufeats:.2f}
         | UAS {uas:.2f} | LAS {las:.2f} | MLAS {mlas:.2f} | LAS, full labels {las_full:.2f}
         | complete trees {complete:.2f} | memory, MB {memory_mb:.0f}""")
-    facts = {"machine": machine(), "model": given.model, "megabytes": path.stat().st_size / 1e6}
+    facts = {"model": given.model, "megabytes": path.stat().st_size / 1e6}
     write_result("accuracy", {**facts, "rows": rows}, table)
-    print(table)
 
 
 if __name__ == "__main__":

@@ -24,13 +24,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from measure import arguments, machine, markdown, race, read_sample, udpipe_model, write_result
-from throughput import NODE_LIMIT, Run, text_of
-from ufal import udpipe
+from measure import arguments, markdown, race, read_sample, train_udpipe, udpipe, write_result
+from throughput import Run, parse_file, text_of
 
 from bbparse.cli.console import collect_less_garbage
-from bbparse.cli.parse import parse_files
-from bbparse.parsing.parse import FileOptions
 from bbparse.parsing.parser import Parser
 from bbparse.text.raw import plain_text
 from bbparse.treebank import Sentence, is_projective, read_conllu
@@ -46,20 +43,10 @@ OPTIONS = (
 TEXT = ("epochs=1", "models=1;iterations=1")
 
 
-class ByUdpipe:
+def by_udpipe(process: Callable[[str], str], source: Path) -> None:
     """UDPipe from one file to another."""
-
-    def __init__(self, model: udpipe.Model, text: bool, beam: int) -> None:
-        self.model = model  # the pipeline does not keep it
-        reader, tagger = ("tokenize", udpipe.Pipeline.DEFAULT) if text else ("conllu", "none")
-        self.pipeline = udpipe.Pipeline(model, reader, tagger, f"beam_search={beam}", "conllu")
-
-    def __call__(self, source: Path) -> None:
-        error = udpipe.ProcessingError()
-        out = self.pipeline.process(source.read_text(encoding="utf-8"), error)
-        if error.occurred():
-            raise SystemExit(f"UDPipe: {error.message}")
-        source.with_name("udpipe.conllu").write_text(out, encoding="utf-8")
+    made = process(source.read_text(encoding="utf-8"))
+    source.with_name("udpipe.conllu").write_text(made, encoding="utf-8")
 
 
 class BySpacy:
@@ -104,52 +91,41 @@ def main() -> None:
     sentences = read_sample(given.dev, given.sentences)
     words = sum(sentence.n_words for sentence in sentences)
     few = read_sample(given.train, None)[:SENTENCES]
-    parser = Parser.load(given.model)
-    members = [int(count) for count in given.members.split(",") if count]
-    parsers = {f"bbparse, {Path(given.model).stem}": parser} | {
-        f"bbparse, {Path(given.model).stem}, `--members {count}`": parser.with_members(count)
-        for count in members
-    }
+    parser, name = Parser.load(given.model), f"bbparse, {Path(given.model).stem}"
+    parsers = {name: parser}
+    for count in filter(None, given.members.split(",")):
+        parsers[f"{name}, `--members {count}`"] = parser.with_members(int(count))
+    kinds: dict[str, dict[str, Callable[[], object]]] = {"tags": {}, "text": {}}
+    rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         path, text = Path(folder, "input.conllu"), Path(folder, "input.txt")
         path.write_text(text_of(sentences), encoding="utf-8")
         text.write_text(plain_text(sentences), encoding="utf-8")
-        runs = {name: Run(one, None, path, [1]) for name, one in parsers.items()}
-        kinds: dict[str, dict[str, Callable[[], object]]] = {"tags": {}, "text": {}}
-        for kind, source, parts in (("tags", path, ("none", "none")), ("text", text, TEXT)):
+        for kind, source, training, parts in (
+            ("tags", path, ("none", "none"), ("conllu", "none")),
+            ("text", text, TEXT, ("tokenize", "")),
+        ):
             model = Path(folder, f"{kind}.udpipe")
-            model.write_bytes(udpipe_model(text_of(few), *parts, OPTIONS))
-            loaded = udpipe.Model.load(str(model))
-            for name, beam in (("beam of 5", 5), ("greedy", 1)):
-                kinds[kind][f"UDPipe 1, {name}"] = partial(
-                    ByUdpipe(loaded, kind == "text", beam), source
-                )
+            train_udpipe(model, text_of(few), *training, OPTIONS)
+            for title, beam in (("beam of 5", 5), ("greedy", 1)):
+                process = udpipe(model, *parts, f"beam_search={beam}")
+                kinds[kind][f"UDPipe 1, {title}"] = partial(by_udpipe, process, source)
+            kinds[kind] |= {name: partial(parse_file, one, source) for name, one in parsers.items()}
         kinds["tags"]["spaCy, without tags"] = partial(BySpacy(few), path)
-        kinds["tags"] |= {name: partial(run.whole, 1) for name, run in runs.items()}
-        kinds["text"] |= {name: partial(from_text, one, text) for name, one in parsers.items()}
-        rows: dict[str, dict[str, Any]] = {}
         for kind, calls in kinds.items():
             for name, seconds in race(calls, given.repeat, clock=time.process_time).items():
                 rows.setdefault(name, {})[kind] = words / seconds
-        for name, run in runs.items():
-            rows[name] |= run.quality()
-        beam = rows["UDPipe 1, beam of 5"]
-        for row in rows.values():
-            row["ratios"] = {kind: row[kind] / beam[kind] for kind in kinds if kind in row}
+        for name, one in parsers.items():
+            rows[name] |= Run(one, None, path).quality()
+    beam = rows["UDPipe 1, beam of 5"]
+    for row in rows.values():
+        row["ratios"] = {kind: row[kind] / beam[kind] for kind in kinds if kind in row}
     table = markdown("system", rows.items(), """
         words/s, tags given {tags:,.0f} | beside UDPipe's beam {ratios[tags]:.2f}
         | words/s from text {text:,.0f} | beside UDPipe's beam {ratios[text]:.2f}
         | UAS {uas:.2p} | LAS {las:.2p}""")
-    result = {"machine": machine("ufal.udpipe", "spacy"), "dev": Path(given.dev).name,
-              "words": words, "rows": rows}  # fmt: skip
-    write_result("beside_udpipe", result, table)
-    print(table)
-
-
-def from_text(parser: Parser, source: Path) -> None:
-    """Cut, tag, parse and write a text."""
-    output = str(source.with_name("bbparse.conllu"))
-    parse_files(parser, [str(source)], output, FileOptions(node_limit=NODE_LIMIT))
+    facts = {"dev": Path(given.dev).name, "words": words, "rows": rows}
+    write_result("beside_udpipe", facts, table, ["ufal.udpipe", "spacy"])
 
 
 if __name__ == "__main__":

@@ -18,10 +18,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
-from typing import Any
 
-from measure import arguments, machine, markdown, read_sample, write_result
+import numpy as np
+from measure import arguments, markdown, read_sample, turns, write_result
 
 from bbparse.corpus import ParseSpec, parse_corpus
 from bbparse.corpus.work import sentences_of, warm_up
@@ -66,18 +65,9 @@ class Corpus:
         return out
 
 
-def clocks() -> tuple[float, float]:
+def clocks() -> np.ndarray:
     """Seconds, and seconds of processor of this process and those that it has waited for."""
-    times = os.times()
-    return time.perf_counter(), sum(times[:4])
-
-
-def timed(call: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds and processor seconds of a call."""
-    before = clocks()
-    call()
-    after = clocks()
-    return after[0] - before[0], after[1] - before[1]
+    return np.array([time.perf_counter(), sum(os.times()[:4])])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -113,41 +103,32 @@ def main() -> None:
             )
             cluster.add_node(**node)
             calls["Ray, 2 nodes"] = lambda: corpus.run(2, cluster.address)
-        times: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
-        first: dict[str, bytes] = {}
-        same = True
-        for turn in range(given.repeat):
-            for name_of, call in calls.items():
-                gc.collect()
-                out: list[Path] = []
-                times[name_of].append(timed(lambda call=call, out=out: out.append(call())))
-                first = first or contents(out[0])
-                same &= contents(out[0]) == first
-            print(turn + 1, {name: values[-1] for name, values in times.items()}, flush=True)
+        times: dict[str, list[np.ndarray]] = {name: [] for name in calls}
+        outputs = []
+        for name_of, out, seconds in turns(calls, given.repeat, clocks):
+            times[name_of].append(seconds)
+            outputs.append(contents(out))
+            gc.collect()
+            print(name_of, seconds, flush=True)
         if cluster is not None:
             cluster.shutdown()
-    plain = median(cpu for _, cpu in times["no engine"])
-    rows = {
-        name: {
-            "words_per_second": words / median(wall for wall, _ in values),
-            "words_per_processor_second": words / median(cpu for _, cpu in values)
-            if "Ray" not in name else None,
-            "cost": median(cpu / other for (_, cpu), (_, other) in zip(values, times["no engine"]))
-            - 1 if "Ray" not in name else None,
-        }
-        for name, values in times.items()
+    plain, rows = np.array(times["no engine"]), {}
+    for name_of, turn in times.items():
+        wall, cpu = np.median(turn, axis=0).tolist()
+        rows[name_of] = {"words_per_second": words / wall}
+        if "Ray" not in name_of:
+            cost = float(np.median(np.array(turn)[:, 1] / plain[:, 1])) - 1
+            rows[name_of] |= {"words_per_processor_second": words / cpu, "cost": cost}
+    facts = {
+        "dev": Path(given.dev).name, "words": words, "sentences": len(texts),
+        "shards": given.shards, "same_bytes": all(one == outputs[0] for one in outputs),
+        "plain_processor_seconds": float(np.median(plain, axis=0)[1]), "rows": rows,
     }  # fmt: skip
-    result = {
-        "machine": machine("ray"), "dev": Path(given.dev).name, "words": words,
-        "sentences": len(texts), "shards": given.shards, "same_bytes": same,
-        "plain_processor_seconds": plain, "rows": rows,
-    }  # fmt: skip
-
     table = markdown("engine", rows.items(), """
         words/s {words_per_second:,.0f} | words/s of processor {words_per_processor_second:,.0f}
         | engine costs {cost:.1%}""")
-    write_result("corpus", result, table)
-    print(table, result, sep="\n")
+    write_result("corpus", facts, table, ["ray"])
+    print(facts)
 
 
 if __name__ == "__main__":

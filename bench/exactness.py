@@ -1,6 +1,6 @@
 """Whether answers are right: random problems of all kinds and proportions against all their trees.
 
-    python bench/exactness.py [--problems 100000] [--seed 1] [--processes 1] [--kinds KIND …]
+    python bench/exactness.py [--problems 100000] [--seed 1] [--processes 1] [--kinds KIND…]
     python bench/exactness.py --only SEED:INDEX     # one case again, and made small if it fails
     python bench/exactness.py --again               # what was wrong in the last result, again
 
@@ -16,27 +16,42 @@ other cases cannot meet: what is right by now goes from ``disagreements`` to ``m
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
-import json
-import multiprocessing
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from multiprocessing.connection import Connection, wait
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+from measure import arguments, markdown, result, write_result
 
-from bench.measure import RESULTS, machine, write_result  # noqa: E402
-from tests.fuzz.draw import KIND_SHARES, draw  # noqa: E402
-from tests.fuzz.shrink import Report, report  # noqa: E402
+from bbparse.workers.processes import ProcessPool
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.fuzz.draw import KIND_SHARES, draw
+from tests.fuzz.shrink import Report, report
 
 #: Seconds after which a case is given up, and its process with it.
 PATIENCE = 600.0
+#: Kind of case → what is asked.
+KINDS = {
+    "search": "branch and bound as it comes, 1 to 50 trees",
+    "settings": "branch and bound, settings of all kinds",
+    "published": "branch and bound as published (`AS_PUBLISHED`)",
+    "gap": "a gap, by each method",
+    "limit": "a limit of nodes, time or work",
+    "ilp": "the integer program",
+    "pricing": "price and cut, rows and columns of all kinds",
+    "proof": "a proof, checked by the separate checker",
+    "batch": "a batch on several threads, in several orders",
+    "agree": "`agree` of two or three oracles",
+    "rules": "valid trees under random rules, against all with all labels",
+    "large": "8 to 20 words, each method against the others",
+}
 #: What a result counts of problems.
 TRAITS = {
     "projective": lambda p: p.projective,
@@ -50,48 +65,35 @@ TRAITS = {
 }
 
 
-def serve(connection: Connection, seed: int, indices: range, kinds: set[str]) -> None:
-    """Run cases and send the report of each."""
-    met: Counter[str] = Counter()
-    for index in indices:
-        faulthandler.dump_traceback_later(PATIENCE, exit=True)
-        case = draw(seed, index)
-        traits = [name for name, has in TRAITS.items() if case.problem and has(case.problem)]
-        connection.send((report(case, met) if case.kind in kinds else None, traits))
+def run_case(
+    seed: int, kinds: set[str], met: Counter[str], index: int
+) -> tuple[Report | None, list[str]]:
+    """The report of a case, if its kind is wanted, and the traits of its problem."""
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
+    case = draw(seed, index)
+    traits = [name for name, has in TRAITS.items() if case.problem and has(case.problem)]
+    return report(case, met) if case.kind in kinds else None, traits
 
 
 def reports(
     seed: int, count: int, processes: int, kinds: set[str]
 ) -> Iterator[tuple[int, Report | None, list[str]]]:
-    """The reports of all cases; a process that dies is one, and another goes on behind it."""
-    context = multiprocessing.get_context("spawn")
-    places: dict[Connection, tuple[Any, int]] = {}
-
-    def start(first: int) -> None:
-        ours, theirs = context.Pipe(duplex=False)
-        indices = range(first, count, processes)
-        process = context.Process(target=serve, args=(theirs, seed, indices, kinds), daemon=True)
-        process.start()
-        theirs.close()
-        places[ours] = process, first
-
-    for first in range(min(processes, count)):
-        start(first)
-    while places:
-        for ready in wait(list(places)):
-            assert isinstance(ready, Connection)
-            process, index = places.pop(ready)
-            try:
-                found, traits = ready.recv()
-            except EOFError:
-                process.join()
-                if index < count:
-                    said = f"the process ended with status {process.exitcode}"
-                    yield index, Report("crash", said, "", 0.0, Counter()), []
-                    start(index + processes)
-                continue
-            places[ready] = process, index + processes
-            yield index, found, traits
+    """The reports of all cases; a process that is lost is one, and another goes on."""
+    work = partial(run_case, seed, kinds, Counter())
+    running, left = 0, iter(range(count))
+    with closing(ProcessPool(work, processes)) as pool:
+        while True:
+            while pool.has_room() and (index := next(left, None)) is not None:
+                pool.take(index)
+                running += 1
+            if not running:
+                return
+            for index, found, lost in pool.wait():
+                running -= 1
+                if lost is not None:
+                    said = f"the process {lost}"
+                    found = Report("crash", said, "", 0.0, Counter()), []
+                yield index, *found
 
 
 def line(seed: int, index: int, found: Report) -> str:
@@ -136,13 +138,33 @@ class Totals:
             "met": dict(sorted(self.notes.items())),
             "processor_seconds": {kind: round(s, 1) for kind, s in self.seconds.items()},
             "slowest": self.slowest, "wall_seconds": time.perf_counter() - self.started,
-            "machine": machine("highspy"),
         }  # fmt: skip
+
+
+def write(found: dict[str, Any]) -> None:
+    """The result, and what it says: problems, wrong answers, lies that were told to the checker."""
+    wrong = {**found["wrong"], "all": len(found["disagreements"])}
+    asked = {KINDS[kind]: kind for kind in found["kinds"]} | {"all": "all"}
+    numbers = {**found["kinds"], "all": found["problems"]}
+    text = markdown("asked", asked.items(), (
+        ("problems", lambda kind: f"{numbers[kind]:,}"),
+        ("wrong", lambda kind: f"{wrong.get(kind, 0):,}"),
+    ))  # fmt: skip
+    if found.get("mended"):
+        mended = len(found["mended"])
+        text += f"\nAt first {mended} ended in an error; mended, they are right.\n"
+    traits = ", ".join(f"{name} {number:,}" for name, number in found["traits"].items())
+    lies = sum(number for name, number in found["met"].items() if name.startswith("lie: "))
+    text += (
+        f"\nAmong them: {traits}.\n\nSolutions that are not so, with proofs as made or spoiled,"
+        f" each of which the checker must refuse: {lies:,}.\n"
+    )
+    write_result("exactness", found, text, ["highspy"])
 
 
 def run_again() -> list[str]:
     """Run again what was wrong in the last result, and write what still is."""
-    found = json.loads((RESULTS / "exactness.json").read_text(encoding="utf-8"))
+    found = result("exactness")
     wrong: list[str] = []
     failed: Counter[str] = Counter()
     for text in found["disagreements"]:
@@ -153,23 +175,19 @@ def run_again() -> list[str]:
             failed[this.kind] += 1
         else:
             found.setdefault("mended", []).append(text)
-    write_result("exactness", {**found, "disagreements": wrong, "wrong": dict(failed)})
+    write({**found, "disagreements": wrong, "wrong": dict(failed)})
     return wrong
 
 
 def main() -> None:
     """Run all cases, or one."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--problems", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--kinds", nargs="+", choices=list(KIND_SHARES), default=list(KIND_SHARES))
-    parser.add_argument("--only", metavar="SEED:INDEX")
-    parser.add_argument("--again", action="store_true", help="run what was wrong again")
-    parser.add_argument("--no-result", action="store_true", help="write no file")
-    given = parser.parse_args()
+    given = arguments(
+        __doc__, problems=100_000, seed=1, processes=1, kinds=[], only=str, again=False,
+        no_result=False,
+    )  # fmt: skip
+    kinds = set(given.kinds) or {*KIND_SHARES}
+    if not kinds <= {*KIND_SHARES}:
+        raise SystemExit(f"--kinds: there are {', '.join(KIND_SHARES)}")
     if given.only:
         seed, index = map(int, given.only.split(":"))
         found = report(draw(seed, index), Counter())
@@ -180,12 +198,12 @@ def main() -> None:
         print("\n".join([*still, f"{len(still):,} still wrong"]))
         raise SystemExit(bool(still))
     totals = Totals(given.seed)
-    cases = reports(given.seed, given.problems, given.processes, set(given.kinds))
+    cases = reports(given.seed, given.problems, given.processes, kinds)
     for index, found, traits in cases:
         if found is not None:
             totals.add(index, found, traits)
     if not given.no_result:
-        write_result("exactness", totals.result())
+        write(totals.result())
     print(
         f"{totals.asked.total():,} problems, {len(totals.wrong):,} wrong,"
         f" {totals.seconds.total():.0f} s of processor"

@@ -9,11 +9,11 @@ and fails if one of them is not up to date.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import overview
-from overview import RESULTS, measured, result, table
+from measure import RESULTS, arguments, result
+from overview import measured
 
 ROOT = Path(__file__).resolve().parent.parent
 OVERVIEW = ROOT / "docs" / "figures.md"
@@ -117,57 +117,11 @@ SECTIONS = (
     ("Ctrl-C at random moments", "interrupts",
      "130 is the status that commands end with; Python's own KeyboardInterrupt, or the signal (-2),"
      " ends what has not begun with the command's code."),
+    ("Exactness", "exactness",
+     "Problems of up to six words, a few of up to 14, against all their trees: of every kind, with"
+     " ties, scales from 1e-12 to 1e100, and penalties and rewards of up to 3e38 beside them."),
+    ("The first run", "startup", "One sentence or forty, file to file, in processes of their own."),
 )  # fmt: skip
-
-#: Random problems: the kind of bench/exactness.py, and what is asked.
-EXACTNESS = {
-    "search": "branch and bound as it comes, 1 to 50 trees",
-    "settings": "branch and bound, settings of all kinds",
-    "published": "branch and bound as published (`AS_PUBLISHED`)",
-    "gap": "a gap, by each method",
-    "limit": "a limit of nodes, time or work",
-    "ilp": "the integer program",
-    "pricing": "price and cut, rows and columns of all kinds",
-    "proof": "a proof, checked by the separate checker",
-    "batch": "a batch on several threads, in several orders",
-    "agree": "`agree` of two or three oracles",
-    "rules": "valid trees under random rules, against all with all labels",
-    "large": "8 to 20 words, each method against the others",
-}
-
-
-def exactness() -> str:
-    """Random problems, how many answers were wrong, and the lies that were told to the checker."""
-    found = result("exactness")
-    rows = [
-        [meaning, f"{found['kinds'][kind]:,}", f"{found['wrong'].get(kind, 0):,}"]
-        for kind, meaning in EXACTNESS.items()
-    ]
-    rows.append(["all", f"{found['problems']:,}", f"{len(found['disagreements']):,}"])
-    mended = len(found.get("mended", []))
-    again = f"At first {mended} ended in an error; mended, they are right.\n\n" if mended else ""
-    traits = ", ".join(f"{name} {number:,}" for name, number in found["traits"].items())
-    lies = sum(number for name, number in found["met"].items() if name.startswith("lie: "))
-    return (
-        table(["asked", "problems", "wrong"], rows)
-        + f"\n{again}Among them: {traits}.\n\nSolutions that are not so, with proofs as made or"
-        f" spoiled, each of which the checker must refuse: {lies:,}.\n\n{measured(found)}"
-    )
-
-
-def startup() -> str:
-    """The first run, later ones, and two first runs at once."""
-    found = result("startup")
-    names = {
-        "cold": "first, everything is compiled", "second": "next, of 40 sentences",
-        "warm": "later", "together": "two first ones",
-    }  # fmt: skip
-    rows = [
-        [meaning, f"{found[name]['seconds']:.1f}", f"{found[name]['processor_seconds']:.1f}"]
-        for name, meaning in names.items()
-        if name in found
-    ]
-    return table(["run of one sentence", "seconds", "seconds of processor"], rows)
 
 
 def section(title: str, name: str, text: str) -> str:
@@ -186,13 +140,7 @@ def section(title: str, name: str, text: str) -> str:
 
 def page() -> str:
     """docs/notes/figures.md."""
-    by_hand = [
-        f"## Exactness\n\nProblems of up to six words, a few of up to 14, against all their trees:"
-        f" of every kind, with ties, scales from 1e-12 to 1e100, and penalties and rewards of up to"
-        f" 3e38 beside them. (`bench/exactness.py`)\n\n{exactness()}",
-        f"## The first run\n\n(`bench/startup.py`)\n\n{startup()}\n{measured(result('startup'))}",
-    ]
-    return PREFACE + "\n".join([*(section(*given) for given in SECTIONS), *by_hand])
+    return PREFACE + "\n".join(section(*given) for given in SECTIONS)
 
 
 def with_summary(readme: str) -> str:
@@ -204,9 +152,7 @@ def with_summary(readme: str) -> str:
 
 def main() -> None:
     """Write all, or check them."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--check", action="store_true")
-    given = arguments.parse_args()
+    given = arguments(__doc__, check=False)
     wanted = {
         OVERVIEW: overview.page(), PAGE: page(),
         README: with_summary(README.read_text(encoding="utf-8")),

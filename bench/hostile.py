@@ -25,7 +25,8 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from click.testing import CliRunner
-from measure import arguments, in_own_process, machine, markdown, peak_memory_mb, write_result
+from measure import arguments, markdown, peak_memory_mb, write_result
+from serve import serving
 
 import bbparse
 from bbparse.cli.main import cli
@@ -153,12 +154,8 @@ def requests() -> list[tuple[str, dict[str, Any]]]:
 
 def over_http(model: str) -> dict[str, Any]:
     """Status and seconds of each request; workers that died of them."""
-    command = [sys.executable, "-m", "bbparse", "serve", "--model", model, "--port", "0"]
-    service = subprocess.Popen([*command, "--workers", "1"], stderr=subprocess.PIPE, text=True)
-    assert service.stderr is not None
-    try:
-        line = next(line for line in service.stderr if "http://" in line)
-        url = "http://" + line.strip().partition("http://")[2]
+    with serving(model) as service:
+        url = f"http://127.0.0.1:{service.port}"
         rows = {}
         for name, body in requests():
             data = json.dumps({"deadline": 1.0, **body}).encode()
@@ -173,9 +170,6 @@ def over_http(model: str) -> dict[str, Any]:
             rows[name] = {"status": status, "seconds": time.perf_counter() - started}
         with urlopen(f"{url}/metrics") as answer:
             numbers = answer.read().decode()
-    finally:
-        service.terminate()
-        service.wait()
     deaths = float(numbers.partition("\nbbparse_worker_deaths_total ")[2].split()[0])
     return {"requests": rows, "deaths": deaths}
 
@@ -188,9 +182,8 @@ def main() -> None:
         return
     rows = {}
     for way in WAYS:
-        rows[way] = in_own_process(
-            __file__, given.model, "--sentences", str(given.sentences), "--way", way
-        )
+        command = [sys.executable, __file__, given.model, "--sentences", str(given.sentences)]
+        rows[way] = json.loads(subprocess.check_output([*command, "--way", way]))  # own memory
         print(way, rows[way], flush=True)
     text = markdown("way in", rows.items(), """
         sentences {sentences:,} | mean, s {mean:.3f} | slowest, s {slowest:.2f}
@@ -202,7 +195,7 @@ def main() -> None:
     requests = service["requests"].items()
     text += "\n" + markdown("request", requests, "status {status} | s {seconds:.2f}")
     text += f"\nWorkers that died: {service['deaths']:.0f}.\n"
-    write_result("hostile", {"machine": machine(), "rows": rows, "service": service}, text)
+    write_result("hostile", {"rows": rows, "service": service}, text)
 
 
 if __name__ == "__main__":

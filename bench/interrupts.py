@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import arguments, machine, markdown, write_result
+from measure import arguments, markdown, write_result
 
 from bbparse import Problem
 
@@ -131,14 +131,13 @@ def main() -> None:
                 print(title, rows[title], flush=True)
     for process in busy:
         process.kill()
-    text = markdown("interrupted", rows.items(), (
-        ("times", lambda row: str(sum(row["ended"].values()))),
-        ("ended with", lambda row: ", ".join(f"{key}: {n}" for key, n in row["ended"].items())),
-        ("slowest, s", lambda row: f"{row['slowest']:.2f}"),
-        ("temporary files", lambda row: str(row["temporary_files"])),
-        ("processes", lambda row: str(row["processes"])),
-    ))  # fmt: skip
-    write_result("interrupts", {"machine": machine(), "busy": given.busy, "rows": rows}, text)
+    for row in rows.values():
+        row["times"] = sum(row["ended"].values())
+        row["ends"] = ", ".join(f"{status}: {number}" for status, number in row["ended"].items())
+    text = markdown("interrupted", rows.items(), """
+        times {times} | ended with {ends} | slowest, s {slowest:.2f}
+        | temporary files {temporary_files} | processes {processes}""")
+    write_result("interrupts", {"busy": given.busy, "rows": rows}, text)
 
 
 if __name__ == "__main__":

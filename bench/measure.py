@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import random
 import string
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -46,22 +44,42 @@ def machine(*packages: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_result(name: str, result: dict[str, Any], text: str | None = None) -> None:
-    """Write ``results/NAME.json``, and a table to ``results/NAME.md``."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    if text is not None:
-        (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+def result(name: str) -> dict[str, Any]:
+    """What ``results/NAME.json`` holds; nothing if there was no run."""
+    path = RESULTS / f"{name}.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
 
 
 def known(name: str, part: str) -> dict[str, Any]:
     """A part of ``results/NAME.json``, as an earlier run has left it."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))[part] if path.exists() else {}
+    found: dict[str, Any] = result(name).get(part, {})
+    return found
+
+
+def write_result(
+    name: str, facts: dict[str, Any], text: str = "", packages: Sequence[str] = ()
+) -> None:
+    """Write facts and the machine to ``results/NAME.json``; print a table, and write NAME.md."""
+    RESULTS.mkdir(exist_ok=True)
+    found = {"machine": machine(*packages), **facts}
+    (RESULTS / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if text:
+        (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+        print(text, flush=True)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """A Markdown table, all columns but the first `left` aligned to the right."""
+    rule = [" --- "] * left + [" ---: "] * (len(head) - left)
+    return "".join(
+        "|" + "|".join(cell if cell.startswith(" --") else f" {cell} " for cell in line) + "|\n"
+        for line in [head, rule, *rows]
+    )
 
 
 def markdown(first: str, rows: Iterable[tuple[str, Any]], columns: Columns) -> str:
-    """A Markdown table: a name and a row for each line, a title and a format for each column.
+    """A table of named rows, with a title and a format for each column.
 
     Columns are functions of rows, or a text: ``UAS {uas:.2p} | ms {ms:.1f}``; what a row does not
     have, or has as None, is an empty cell.
@@ -69,11 +87,8 @@ def markdown(first: str, rows: Iterable[tuple[str, Any]], columns: Columns) -> s
     if isinstance(columns, str):
         parts = (column.partition("{") for column in columns.split("|"))
         columns = [(title.strip(), cell(brace + form.strip())) for title, brace, form in parts]
-    lines = ["| " + " | ".join([first, *(title for title, _ in columns)]) + " |"]
-    lines.append("|" + " --- |" + " ---: |" * len(columns))
-    for name, row in rows:
-        lines.append("| " + " | ".join([name, *(show(row) for _, show in columns)]) + " |")
-    return "\n".join(lines) + "\n"
+    cells = [[name, *(show(row) for _, show in columns)] for name, row in rows]
+    return table([first, *(title for title, _ in columns)], cells)
 
 
 def cell(form: str) -> Callable[[Any], str]:
@@ -100,29 +115,34 @@ class Cells(string.Formatter):
         return str(super().format_field(value, format_spec))
 
 
+def turns(
+    calls: dict[str, Callable[[], Any]],
+    repeat: int,
+    clock: Callable[[], Any] = time.perf_counter,
+) -> Iterator[tuple[str, Any, Any]]:
+    """Call all in turns; yield the name, what the call gave, and the seconds that it took."""
+    for _ in range(repeat):
+        for name, call in calls.items():
+            started = clock()
+            given = call()
+            yield name, given, clock() - started
+
+
 def race(
     calls: dict[str, Callable[[], object]],
     repeat: int,
-    of: Callable[[list[float]], float] = median,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Median seconds of each call; they take turns, after one turn that does not count.
-
-    ``of=min`` is for calls of microseconds, which other processes only ever lengthen.
-    """
+    """Median seconds of each call; they take turns, after one turn that does not count."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(repeat + 1):
-        for name, call in calls.items():
-            started = clock()
-            call()
-            if turn:
-                times[name].append(clock() - started)
-    return {name: of(values) for name, values in times.items()}
+    for name, _, seconds in turns(calls, repeat + 1, clock):
+        times[name].append(seconds)
+    return {name: median(seconds[1:]) for name, seconds in times.items()}
 
 
-def udpipe_model(conllu: str, tokenizer: str, tagger: str, parser: str) -> bytes:
-    """A model of UDPipe 1 that is trained on a treebank by these options; "none" leaves a part
-    out, and "" takes UDPipe's own."""
+def train_udpipe(path: Path, conllu: str, tokenizer: str, tagger: str, parser: str) -> None:
+    """Train UDPipe 1 on a treebank by these options into a file; "none" leaves a part out, and ""
+    takes UDPipe's own."""
     from ufal import udpipe
 
     reader = udpipe.InputFormat.newConlluInputFormat()
@@ -136,7 +156,25 @@ def udpipe_model(conllu: str, tokenizer: str, tagger: str, parser: str) -> bytes
     )
     if error.occurred():
         raise SystemExit(f"UDPipe: {error.message}")
-    return trained if isinstance(trained, bytes) else trained.encode("utf-8", "surrogateescape")
+    given = trained if isinstance(trained, bytes) else trained.encode("utf-8", "surrogateescape")
+    path.write_bytes(given)
+
+
+def udpipe(path: Path, reader: str, tagger: str, parser: str) -> Callable[[str], str]:
+    """What makes CoNLL-U of a text by a model of UDPipe 1."""
+    from ufal import udpipe
+
+    model = udpipe.Model.load(str(path))
+    pipeline = udpipe.Pipeline(model, reader, tagger, parser, "conllu")
+
+    def process(text: str, _keep: object = model) -> str:  # the pipeline does not
+        error = udpipe.ProcessingError()
+        made: str = pipeline.process(text, error)
+        if error.occurred():
+            raise SystemExit(f"UDPipe: {error.message}")
+        return made
+
+    return process
 
 
 def arguments(doc: str | None, *names: str, **options: Any) -> argparse.Namespace:
@@ -182,18 +220,6 @@ def peak_memory_mb() -> float | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def in_own_process(script: str, *arguments: str | Path) -> dict[str, Any]:
-    """What a script of this folder prints as JSON."""
-    command = [sys.executable, str(HERE / script), *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
-
-
 def prune_of(name: str) -> int:
     """``none`` is 0."""
     return 0 if name == "none" else int(name)
-
-
-def margin_of(name: str) -> float:
-    """``none`` is no limit."""
-    return math.inf if name == "none" else float(name)

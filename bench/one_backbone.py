@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 
 from bbparse.configuration import Configuration
@@ -14,53 +15,49 @@ from bbparse.learning.data import prepare
 from bbparse.learning.network import held_out_problems, learn_with_network
 from bbparse.learning.run import Run, learn_factors
 from bbparse.parsing.parser import Parser
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.problem import Problem
+from bbparse.treebank import Sentence
 
 
 class OneBackbone:
-    """The network of a treebank, and what those of the folds score.
+    """The network of a treebank, and what those of the folds score once there are families.
 
-    Parameters
-    ----------
-    train, dev : path
-        Treebanks.
-    config : Configuration
-        With a network.
-    checkpoint : path
-        An interrupted run goes on from there.
-
-    Attributes
-    ----------
-    seconds : float
-        Processor time that all this took.
+    The epoch of families is chosen by `dev`, if there is one. An interrupted run goes on from
+    `checkpoint`.
     """
 
-    def __init__(self, train: Path, dev: Path, config: Configuration, checkpoint: Path) -> None:
+    def __init__(
+        self, train: Sequence[Sentence], dev: Sequence[Sentence], config: Configuration,
+        checkpoint: Path,
+    ) -> None:  # fmt: skip
         if not config.network.epochs:
             raise SystemExit("network.epochs is 0, expected a configuration with a network")
         started = time.process_time()
-        self.sentences = list(read_conllu(train, require_heads=True))
-        dev_sentences: Sequence[Sentence] = list(read_conllu(dev, require_heads=True))
         config = config.with_("factors", families=())
-        data = prepare(self.sentences, config.model)
-        kept = Checkpoint(checkpoint, (*self.sentences, *dev_sentences))
-        self.run = Run(config, data, None, dev_sentences, _say, kept)
+        data = prepare(train, config.model)
+        checkpoint.parent.mkdir(parents=True, exist_ok=True)
+        self.checkpoint = Checkpoint(checkpoint, (*train, *dev))
+        self.run = Run(config, data, None, dev, partial(print, flush=True), self.checkpoint)
         self.backbone = learn_with_network(self.run, ())
-        self.problems = held_out_problems(self.run)
         self.seconds = time.process_time() - started
 
-    def parser(self, names: Sequence[str]) -> Parser:
-        """The parser with these families."""
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """The sentences of train as networks of the folds score them."""
+        started = time.process_time()
+        found = held_out_problems(self.run)
+        self.seconds += time.process_time() - started
+        return found
+
+    def parser(self, names: Sequence[str]) -> tuple[Parser, float]:
+        """The parser with these families, and the processor time that all its training took."""
         if not names:
-            return Parser(self.backbone)
-        families = load_families(names)
+            return Parser(self.backbone), self.seconds
+        families, problems = load_families(names), self.problems
+        started = time.process_time()
         specified = tuple(specification(family) for family in families)
         config = self.run.config.with_("factors", families=specified)
         run = replace(self.run, config=config, checkpoint=Checkpoint())
-        model = learn_factors(run, self.backbone, self.problems, families)
+        model = learn_factors(run, self.backbone, problems, families)
         model.labeller = self.backbone.labeller
-        return Parser(model)
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+        return Parser(model), self.seconds + time.process_time() - started

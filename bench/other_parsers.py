@@ -13,7 +13,6 @@ tree with one root, and by how much. Tags are those of DEV. Models are trained b
 from __future__ import annotations
 
 import functools
-import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from measure import RESULTS, arguments, machine, markdown, write_result
+from measure import arguments, known, markdown, write_result
 
 from bbparse.adapters import SentenceScores, decode
 from bbparse.adapters import stanza as stanza_adapter
@@ -229,16 +228,13 @@ def tables(result: dict[str, Any]) -> str:
 
 def main() -> None:
     args = arguments(__doc__, "kind", "models+", sentences=int)
-    path = RESULTS / "other_parsers.json"
-    result = json.loads(path.read_text()) if path.exists() else {"stanza": {}, "supar": {}}
+    result = {kind: known("other_parsers", kind) for kind in ("stanza", "supar")}
     for text in args.models:
         name, _, files = text.partition("=")
         model, _, dev = files.rpartition(",")
         run = {"stanza": stanza_table, "supar": supar_table}[args.kind]
         result[args.kind][name] = run(model, dev, args.sentences)
-    result["machine"] = machine("torch", "stanza", "supar")
-    write_result("other_parsers", result, tables(result))
-    print(tables(result))
+    write_result("other_parsers", result, tables(result), ["torch", "stanza", "supar"])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ are the process's own; loading and compiling are left out.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import arguments, machine, markdown, write_result
+from measure import arguments, markdown, peak_memory_mb, write_result
 
 from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.phrases.evaluation import BracketScores, compare_trees, paired_p
@@ -285,8 +284,8 @@ def main() -> None:
     facts = {"gold": Path(given.gold).name, "sentences": len(trees), "words": words}
     if given.nltk or given.others:
         result = facts | compared(parser, trees, given.others, given.nltk)
-        result["machine"] = machine("nltk") if given.nltk else machine()
-        write_result("phrases-others", result, shown_others(result))
+        packages = ["nltk"] if given.nltk else []
+        write_result("phrases-others", result, shown_others(result), packages)
         return
     dependencies(parser, trees[0].words)
     start = time.process_time()
@@ -316,8 +315,7 @@ def main() -> None:
         del one["by_sentence"]
     result = facts | {
         "heads_alone": right / words, "speed": speed, "rows": rows,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "machine": machine(),
+        "megabytes": peak_memory_mb(),
     }  # fmt: skip
     write_result("phrases", result, shown(result))  # what comes now takes long
     result["limits"] = list(limits(parser, trees))

@@ -27,7 +27,7 @@ import time
 from typing import Any
 
 import numpy as np
-from measure import arguments, known, machine, markdown, read_sample, write_result
+from measure import arguments, known, markdown, read_sample, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.pricing import PricingSettings, price_and_cut
@@ -232,9 +232,8 @@ def main() -> None:
         name, _, files = treebank.partition("=")
         options = {key: value for key, value in vars(given).items() if key != "treebanks"}
         treebanks[name] = {"options": options, **measure(*files.split(","), given)}
-        print(report(name, treebanks[name]), flush=True)
-        result = {"machine": machine("highspy"), "treebanks": treebanks}
-        write_result("pricing", result, "\n".join(report(*pair) for pair in treebanks.items()))
+        text = "\n".join(report(*pair) for pair in treebanks.items())
+        write_result("pricing", {"treebanks": treebanks}, text, ["highspy"])
 
 
 if __name__ == "__main__":

@@ -29,26 +29,17 @@ class Depth(TreeFamily):
 
     name = "depth"
     summary = "levels below the ninth"
-    cost = 4.0
-
-    def most(self, view: FactorView) -> int:
-        """Return the depth that costs nothing."""
-        return 9
-
-    def of(self, view: FactorView, depth: int) -> float:
-        """Return the score of trees of a depth."""
-        more = max(0, depth - self.most(view))
-        return -self.cost * more if more else 0.0
+    cost, most = 4.0, 9
 
     def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
         """Return the penalty of the deepest word."""
         allowed = np.zeros((len(heads), len(heads)), np.bool_)
         allowed[heads[1:], range(1, len(heads))] = True
-        return self.of(view, levels(allowed))
+        return self.tree_bound(view, heads, allowed)
 
     def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
         """Return the score of the depth that the shortest ways from the root make necessary."""
-        return self.of(view, levels(allowed))
+        return -self.cost * max(0, levels(allowed) - self.most)
 
 
 class Balanced(TreeFamily):

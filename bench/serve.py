@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import signal
@@ -22,11 +21,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import arguments, machine, markdown, read_sample, write_result
+from measure import arguments, markdown, read_sample, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.serve.work import Job, pieces
@@ -39,9 +40,9 @@ TICK = os.sysconf("SC_CLK_TCK")
 class Service:
     """The service in processes of its own."""
 
-    def __init__(self, model: str, workers: int) -> None:
+    def __init__(self, model: str, *options: str) -> None:
         command = [sys.executable, "-m", "bbparse", "serve", "--model", f"model={model}"]
-        command += ["--port", "0", "--workers", str(workers), "--max-size", "1"]
+        command += ["--port", "0", *options]
         # to a file: what a service says into a pipe that nobody reads stops it in the end
         self.told = tempfile.NamedTemporaryFile()
         self.process = subprocess.Popen(command, stderr=self.told)
@@ -69,6 +70,18 @@ class Service:
             private.append(sum(int(r.split()[1]) for r in rows if r.startswith("Private")) / 1024)
         first, speaker, *workers = private
         return {"first": first, "http": speaker, "workers": max(workers)}
+
+
+@contextmanager
+def serving(model: str, *options: str) -> Iterator[Service]:
+    """A service while it is needed; it has to end well."""
+    service = Service(model, *options)
+    try:
+        yield service
+    finally:
+        service.process.terminate()
+        status = service.process.wait()
+    assert status == 0
 
 
 def request(path: str, kind: str, body: bytes) -> bytes:
@@ -280,14 +293,9 @@ def main() -> None:
         __doc__, "model", "dev", sentences=300, requests=1000, hostile=10000, repeat=5, workers=1
     )
     sentences = read_sample(given.dev, given.sentences)
-    service = Service(given.model, given.workers)
-    try:
+    with serving(given.model, "--workers", str(given.workers), "--max-size", "1") as service:
         bench = Bench(service, Parser.load(given.model), sentences)
         result = asyncio.run(measured(bench, given))
-    finally:
-        service.process.terminate()
-        result_code = service.process.wait()
-    assert result_code == 0
     rows = [(name, row) for name, row in result.items() if "median_ms" in row]
     table = markdown("", rows, """
         requests/s {requests_per_second:.0f} | median, ms {median_ms:.1f}
@@ -303,9 +311,7 @@ def main() -> None:
         + ".\n"
     )
     settings = {"workers": given.workers, "sentences": len(sentences), "words": bench.words}
-    data = {**machine("fastapi", "uvicorn"), "settings": settings, **result}
-    write_result("serve", data, table)
-    print(json.dumps(data, indent=1))
+    write_result("serve", {"settings": settings, **result}, table, ["fastapi", "uvicorn"])
 
 
 if __name__ == "__main__":

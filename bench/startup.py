@@ -28,11 +28,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import arguments, machine, write_result
+from measure import arguments, markdown, write_result
 
 # An installation has its bytecode compiled already, or may compile it.
 INSTALLED = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 COMMAND = "from bbparse.cli.console import console; console()"
+#: What the table tells, and how.
+KINDS = {
+    "cold": "first, everything is compiled", "second": "next, of 40 sentences", "warm": "later",
+    "together": "two first ones",
+}  # fmt: skip
 
 
 def start(model: list[str], sentence: Path, folder: Path) -> subprocess.Popen[bytes]:
@@ -89,8 +94,7 @@ def main() -> None:
     outputs = {out for run in (cold, *warm, together, after) for out in run.pop("output")}
     if len(outputs) != 1:
         raise SystemExit(f"{len(outputs)} different outputs, expected the same from all processes")
-    result = {
-        "machine": machine(),
+    result: dict[str, Any] = {
         "cold": cold,
         "second": second,
         "warm": {key: median(run[key] for run in warm) for key in warm[0]},
@@ -98,10 +102,9 @@ def main() -> None:
         "after_together": after,
         "compiled_functions": compiled,
     }
-    write_result("startup", result)
-    for kind in ("cold", "second", "warm", "together", "after_together"):
-        run: dict[str, Any] = result[kind]
-        print(f"{kind}: {run['seconds']} s, processor {run['processor_seconds']} s")
+    rows = [(meaning, result[kind]) for kind, meaning in KINDS.items()]
+    write_result("startup", result, markdown("run of one sentence", rows, """
+        seconds {seconds:.1f} | seconds of processor {processor_seconds:.1f}"""))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """QL13's Tables 2 and 3 and Figures 4 and 5 on treebanks of one's own.
 
     python bench/tables.py TREEBANK… [--models DIR] [--rows baseline,siblings,all] [--epochs N]
-        [--tags gold|predicted|dev|both] [--prune-time-limit SECONDS]
+        [--tags gold|dev] [--prune none,20,10,5,3]
 
 A TREEBANK is a folder with one file ``*train*.conllu`` and one ``*dev*.conllu``. Its configuration
 goes by the folder's name (english for en_…, chinese for zh_…, else universal) unless --config names
@@ -9,10 +9,9 @@ one. Each row of Table 2 is a model: the backbone alone, the backbone with one f
 all families of the configuration. All rows of a treebank have the same network, so that they differ
 in their factors only. Table 3 and the figures are measured with the last row's model.
 
-With predicted tags (lemmas and features, too) the dev file is tagged by a tagger that learned from
-the training file, and the training file by ten taggers that each learned from the other nine tenths
-of it (QL13 §4.2). With ``dev`` only the dev file is tagged, and the models are those of gold tags.
-Accuracy is always counted against the dev file as it is.
+With ``--tags dev`` the dev file is tagged (lemmas and features, too) by a tagger that learned from
+the training file, and the models are those of gold tags. Accuracy is always counted against the dev
+file as it is.
 
 Models are kept in DIR and not made again, so that a run that was interrupted goes on. Treebanks
 that were measured before stay in the result. ``--sentences N`` trains on and measures N sentences
@@ -23,43 +22,25 @@ little. Writes bench/results/tables.json, tables.md and tables-….svg for each 
 from __future__ import annotations
 
 import argparse
-import itertools
-import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from measure import (
-    RESULTS,
-    arguments,
-    known,
-    machine,
-    markdown,
-    prune_of,
-    read_sample,
-    write_result,
-)
+from measure import RESULTS, arguments, known, markdown, prune_of, read_sample, write_result
 from one_backbone import OneBackbone
 
 from bbparse.configuration import Configuration
 from bbparse.factors import available
 from bbparse.parsing.parser import Parser
-from bbparse.treebank import Sentence, Tally, compare_tallies, read_conllu, write_conllu
+from bbparse.treebank import Tally, compare_tallies, read_conllu, write_conllu
 from bbparse.tuning import Setting, measure_settings, suggest
 from bbparse.tuning.plots import plot_settings
 
 BASELINE = "baseline"
 ALL = "all"
-#: What kind of tags adds to the name of a treebank.
-NAME_OF = {
-    "gold": "", "predicted": ", predicted tags", "dev": ", predicted tags on dev only",
-}  # fmt: skip
-
-
 #: Differences to the baseline in points, with their p-values.
 GAIN = "+ (p) {{differences[{0}][difference]:+.2p}} ({{differences[{0}][p_value]:.3f}})"
 WORK = "words/s {words_per_second:,.0f} | DP calls {dp_calls:.2f} | full-size calls {dp_work:.2f}"
@@ -76,38 +57,22 @@ TABLE_3 = f"""
 
 
 class Treebank:
-    """A treebank, and the folder of what is made from it.
+    """A treebank, by the folder with its training and dev files, and what is made from it."""
 
-    Parameters
-    ----------
-    folder : Path
-        With the training and dev files.
-    given : Namespace
-        The arguments of the run.
-    tags : str
-        "gold"; "predicted" to train and parse with predicted ones, "dev" to parse with them only.
-    """
-
-    def __init__(self, folder: Path, given: argparse.Namespace, tags: str = "gold") -> None:
+    def __init__(self, folder: Path, given: argparse.Namespace) -> None:
         self.folder = folder.resolve().name
-        self.name = self.folder + NAME_OF[tags]
-        predicted = tags == "predicted"
+        tagged = given.tags == "dev"
+        self.name = self.folder + (", predicted tags on dev only" if tagged else "")
         self.given = given
         self.config = given.config or config_of(self.folder)
         # other options make other models, which must not be taken for these
         parts = [self.folder, self.config.replace("/", "-")]
-        parts += ["predicted"] if predicted else []
         parts += [f"e{given.epochs}"] if given.epochs else []
         parts += [f"s{given.sentences}"] if given.sentences else []
         self.store = Path(given.models) / "_".join(parts)
         self.store.mkdir(parents=True, exist_ok=True)
         self.train, self.gold = (self._file(folder, kind) for kind in ("train", "dev"))
-        self.dev = self.gold
-        if predicted:
-            self.train, self.dev = self._tag()
-        self.dev_of_models = self.dev
-        if tags == "dev":
-            self.dev = self._tagged_dev()
+        self.dev = self._tagged_dev() if tagged else self.gold
         self._shared: OneBackbone | None = None
 
     def _file(self, folder: Path, kind: str) -> Path:
@@ -120,14 +85,6 @@ class Treebank:
         if not cut.exists():
             write_conllu(cut, read_sample(found[0], self.given.sentences))
         return cut
-
-    def _tag(self) -> tuple[Path, Path]:
-        """The training and dev files with predicted tags."""
-        dev = self._tagged_dev()
-        train = self.store / "tagged-train.conllu"
-        if not train.exists():
-            run("tag", self.train, "--jackknife", "10", "--output", train)
-        return train, dev
 
     def _tagged_dev(self) -> Path:
         """The dev file with predicted tags."""
@@ -167,14 +124,15 @@ class Treebank:
         clock = model.with_suffix(".seconds")
         if not model.exists():
             if self._shared is None:
+                train, gold = (list(read_conllu(file)) for file in (self.train, self.gold))
                 self._shared = OneBackbone(
-                    self.train, self.dev_of_models, self.settings(), self.store / "checkpoint"
+                    train, gold, self.settings(), self.store / "checkpoint"
                 )
-            started = time.process_time()
-            self._shared.parser(families).save(model)
-            clock.write_text(str(self._shared.seconds + time.process_time() - started))
+            trained, cost = self._shared.parser(families)
+            trained.save(model)
+            clock.write_text(str(cost))
         parser = Parser.load(model)
-        (found,) = self.measured(parser, [parser.config.pruner.k], list(self.sentences()))
+        (found,) = self.measured(parser, [parser.config.pruner.k])
         # where a run was interrupted, training took longer than the clock says
         seconds = float(clock.read_text()) if clock.exists() else 0.0
         figures = {
@@ -183,21 +141,11 @@ class Treebank:
         }  # fmt: skip
         return figures, found.tally
 
-    def sentences(self) -> Iterator[Sentence]:
-        """Those of dev."""
-        return read_conllu(self.dev, require_heads=True)
-
-    @staticmethod
-    def measured(
-        parser: Parser,
-        prunes: list[int],
-        sentences: list[Sentence],
-        time_limit: float | None = None,
-    ) -> list[Setting]:
+    def measured(self, parser: Parser, prunes: list[int]) -> list[Setting]:
         """Accuracy, work and speed by the processor's clock; one pass for each and for speed."""
         return measure_settings(
-            parser, sentences, prunes, passes=1, node_limit=200, time_limit=time_limit,
-            valid="none", clock=time.process_time, progress=sys.stderr.isatty(),
+            parser, list(read_conllu(self.dev, require_heads=True)), prunes, passes=1,
+            node_limit=200, valid="none", clock=time.process_time, progress=sys.stderr.isatty(),
         )  # fmt: skip
 
     def table_2(self) -> list[tuple[str, dict[str, Any]]]:
@@ -220,12 +168,7 @@ class Treebank:
         """The last row's model under several numbers of candidate heads; draws the figures."""
         model = self.store / f"{list(self.rows())[-1]}.model"
         prunes = [prune_of(name) for name in self.given.prune.split(",")]
-        sentences = list(self.sentences())
-        if self.given.prune_sentences and self.given.prune_sentences < len(sentences):
-            sentences = random.Random(1).sample(sentences, self.given.prune_sentences)
-        settings = self.measured(
-            Parser.load(model), prunes, sentences, self.given.prune_time_limit
-        )
+        settings = self.measured(Parser.load(model), prunes)
         plot_settings(
             settings, RESULTS / f"tables-{self.store.name}.svg", suggestion=suggest(settings, 0.001)
         )
@@ -252,14 +195,12 @@ def main() -> None:
     """Make every table of every treebank."""
     given = arguments(
         __doc__, "treebanks+", models="build/tables", config=str, rows=str, epochs=int,
-        tags=("gold", "predicted", "dev", "both"), prune="none,20,10,5,3", prune_sentences=int,
-        prune_time_limit=float, sentences=int,
+        tags=("gold", "dev"), prune="none,20,10,5,3", sentences=int,
     )  # fmt: skip
     RESULTS.mkdir(exist_ok=True)
     found = known("tables", "treebanks")
-    kinds = ["gold", "predicted"] if given.tags == "both" else [given.tags]
-    for folder, tags in itertools.product(map(Path, given.treebanks), kinds):
-        treebank = Treebank(folder, given, tags)
+    for folder in map(Path, given.treebanks):
+        treebank = Treebank(folder, given)
         config = treebank.settings()
         found[treebank.name] = {
             "config": treebank.config,
@@ -270,9 +211,8 @@ def main() -> None:
         if given.prune:
             settings = [s for s in treebank.table_3() if not s.failure]
             found[treebank.name]["table_3"] = {s.name: s.as_dict() for s in settings}
-            found[treebank.name]["table_3_seconds"] = given.prune_time_limit
         text = [text_of(name, table) for name, table in found.items()]
-        write_result("tables", {"machine": machine(), "treebanks": found}, "\n".join(text))
+        write_result("tables", {"treebanks": found}, "\n".join(text))
 
 
 def text_of(name: str, table: dict[str, Any]) -> str:
@@ -281,8 +221,6 @@ def text_of(name: str, table: dict[str, Any]) -> str:
     text = f"## {name}\n\n{runs}\n\n{markdown('model', table['table_2'].items(), TABLE_2)}"
     if "table_3" in table:
         text += "\n" + markdown("candidate heads", table["table_3"].items(), TABLE_3)
-        seconds = table.get("table_3_seconds")
-        text += f"\nSearches stop after {seconds:g} s for a sentence.\n" if seconds else ""
     return text
 
 

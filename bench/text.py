@@ -21,14 +21,15 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import arguments, known, machine, markdown, udpipe_model, write_result
+from measure import arguments, known, markdown, train_udpipe, turns, udpipe, write_result
 
 from bbparse.parsing.parser import Parser
-from bbparse.text import Tokenizer, sentences_of_text, train_tokenizer
+from bbparse.text import sentences_of_text, train_tokenizer
 from bbparse.text.raw import is_spaced, plain_text, with_guessed_blanks
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
@@ -53,34 +54,6 @@ def with_blanks(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
         yield replace(sentence, lines=lines)
 
 
-def train_udpipe(
-    path: Path, sentences: Sequence[Sentence], tokenizer: str, parser: str | None
-) -> None:
-    """Train UDPipe 1 by these options into a file, with its time beside it."""
-    text = "".join(map(format_sentence, with_blanks(sentences)))
-    rest = ("none", "none") if parser is None else ("", parser)
-    started = time.process_time()
-    path.write_bytes(udpipe_model(text, tokenizer, *rest))
-    seconds = time.process_time() - started
-    options = tokenizer if not parser else f"{tokenizer}, parser {parser}"
-    note = {"training_seconds": seconds, "options": options}
-    path.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
-
-
-def udpipe(path: Path, full: bool) -> Callable[[str], list[Sentence]]:
-    """What makes sentences of text by a model of UDPipe."""
-    from ufal import udpipe
-
-    rest = udpipe.Pipeline.DEFAULT if full else udpipe.Pipeline.NONE
-    model = udpipe.Model.load(str(path))
-    pipeline = udpipe.Pipeline(model, "tokenize", rest, rest, "conllu")
-
-    def parse(text: str, _keep: object = model) -> list[Sentence]:  # the pipeline does not
-        return list(read_conllu(io.StringIO(pipeline.process(text))))
-
-    return parse
-
-
 def bbparse(parser: Parser) -> Callable[[str], list[Sentence]]:
     """The same by a model of ours."""
 
@@ -92,11 +65,6 @@ def bbparse(parser: Parser) -> Callable[[str], list[Sentence]]:
         ]
 
     return parse
-
-
-def tokenize_only(tokenizer: Tokenizer) -> Callable[[str], list[Sentence]]:
-    """Sentences of words."""
-    return lambda text: list(sentences_of_text(text, tokenizer))
 
 
 def scores(gold: Sequence[Sentence], found: Sequence[Sentence]) -> dict[str, float]:
@@ -116,25 +84,21 @@ def measured(
     words = sum(one.n_words for one in gold)
     seconds: dict[str, list[float]] = {name: [] for name in systems}
     rows: dict[str, dict[str, Any]] = {}
-    for turn in range(repeat + 1):
-        for name, system in systems.items():
-            started = time.process_time()
-            found = system(text)
-            if turn or not repeat:
-                seconds[name].append(time.process_time() - started)
-            if not turn:
-                rows[name] = scores(gold, found)
+    calls = {name: partial(system, text) for name, system in systems.items()}
+    for name, found, took in turns(calls, repeat + 1, time.process_time):
+        if name in rows:
+            seconds[name].append(took)
+        else:
+            rows[name] = scores(gold, found)
     for name, row in rows.items():
         row["words_per_second"] = words / median(seconds[name])
     return rows
 
 
-def text_table(rows: dict[str, Any]) -> str:
-    """For reading."""
-    return markdown("treebank, system", rows.items(), """
-        tokens {tokens:.2f} | words {words:.2f} | sentences {sentences:.2f} | UPOS {upos:.2f}
-        | UAS {uas:.2f} | LAS {las:.2f} | MLAS {mlas:.2f} | words/s {words_per_second:,.0f}
-        | training, s {training_seconds:,.0f} | MB {megabytes:.2f}""")
+TABLE = """
+    tokens {tokens:.2f} | words {words:.2f} | sentences {sentences:.2f} | UPOS {upos:.2f}
+    | UAS {uas:.2f} | LAS {las:.2f} | MLAS {mlas:.2f} | words/s {words_per_second:,.0f}
+    | training, s {training_seconds:,.0f} | MB {megabytes:.2f}"""
 
 
 def main() -> None:
@@ -144,8 +108,13 @@ def main() -> None:
     )  # fmt: skip
     sentences = list(read_conllu(given.train))
     if given.udpipe is not None and not given.udpipe.exists():
-        options = given.parser if given.full else None
-        train_udpipe(given.udpipe, sentences, given.options, options)
+        rest = ("", given.parser) if given.full else ("none", "none")
+        text = "".join(map(format_sentence, with_blanks(sentences)))
+        started = time.process_time()
+        train_udpipe(given.udpipe, text, given.options, *rest)
+        named = f"{given.options}, parser {given.parser}" if given.parser else given.options
+        note = {"training_seconds": time.process_time() - started, "options": named}
+        given.udpipe.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
     if given.only_train:
         return
     gold = list(read_conllu(given.dev, require_heads=True))
@@ -155,7 +124,7 @@ def main() -> None:
         started = time.process_time()
         tokenizer = train_tokenizer(sentences)
         seconds = time.process_time() - started
-        systems["bbparse, text only"] = tokenize_only(tokenizer)
+        systems["bbparse, text only"] = lambda text: list(sentences_of_text(text, tokenizer))
         notes["bbparse, text only"] = {"training_seconds": seconds}
     else:
         parser = Parser.load(given.model)
@@ -168,16 +137,17 @@ def main() -> None:
     if given.udpipe is not None:
         note = json.loads(given.udpipe.with_suffix(".json").read_text(encoding="utf-8"))
         title = f"UDPipe 1{'' if given.full else ', text only'} ({note['options']})"
-        systems[title] = udpipe(given.udpipe, given.full)
+        rest = ["" if given.full else "none"] * 2
+        process = udpipe(given.udpipe, "tokenize", *rest)
+        systems[title] = lambda text: list(read_conllu(io.StringIO(process(text))))
         notes[title] = {**note, "megabytes": given.udpipe.stat().st_size / 1e6}
     rows = measured(gold, systems, given.repeat)
     every = known("text", "rows")
     for title, row in rows.items():
         every[f"{given.name}, {title}"] = {**row, **notes.get(title, {})}
     every = dict(sorted(every.items()))
-    result = {"machine": machine("ufal.udpipe"), "rows": every}
-    write_result("text", result, text_table(every))
-    print(text_table(every))
+    table = markdown("treebank, system", every.items(), TABLE)
+    write_result("text", {"rows": every}, table, ["ufal.udpipe"])
 
 
 if __name__ == "__main__":

@@ -15,17 +15,19 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from measure import RESULTS, arguments, machine, markdown, prune_of, race, read_sample, write_result
+from measure import RESULTS, arguments, markdown, prune_of, race, read_sample, write_result
 
 from bbparse.cli.console import collect_less_garbage
 from bbparse.cli.parse import parse_files
 from bbparse.network.ragged import batches
 from bbparse.parsing.parse import FileOptions
 from bbparse.parsing.parser import Parser
+from bbparse.problem import Solution
 from bbparse.scoring.labeller import best_labels
 from bbparse.scoring.problem_maker import Scored
 from bbparse.treebank import Sentence, Tally, format_sentence, read_conllu
@@ -35,40 +37,33 @@ NODE_LIMIT = 200
 PHASES = ("reading", "scoring", "solving", "labelling", "writing")
 
 
+def parse_file(parser: Parser, source: Path, prune: int | None = None, threads: int = 1) -> Path:
+    """From file to file: what ``bbparse parse`` does when the model is loaded."""
+    output = source.with_name(f"parsed-{threads}.conllu")
+    options = FileOptions(prune=prune, node_limit=NODE_LIMIT)
+    parse_files(parser, [str(source)], str(output), options, threads=threads)
+    return output
+
+
 class Run:
-    """One model under one pruning, on one text.
+    """One model under one pruning (None: its own), on a file, phase by phase."""
 
-    Parameters
-    ----------
-    parser : Parser
-    prune : int or None
-        None: the model's own.
-    path : path
-        A file with what is read and parsed, in a folder where others can be written.
-    threads : list of int
-    """
-
-    def __init__(self, parser: Parser, prune: int | None, path: Path, threads: list[int]) -> None:
-        self.parser = parser
-        self.prune = prune
-        self.path = path
-        self.threads = threads
+    def __init__(self, parser: Parser, prune: int | None, path: Path) -> None:
+        self.parser, self.prune, self.path = parser, prune, path
         self.sentences = list(read_conllu(path))
         self.batches = list(batches(self.sentences, together=prune != 0))
         self.scored = self.score()
-        self.problems = [one.problem for one in self.scored]
-        self.solutions = [self._solve(problem) for problem in self.problems]
+        self.solutions = self.solve()
         self.labels = self.label()
 
-    def _solve(self, problem: Any) -> Any:
-        return self.parser.solve_problem(problem, node_limit=NODE_LIMIT)
-
     def score(self) -> list[Scored]:
-        """The second phase by itself."""
         return [one for batch in self.batches for one in self.parser.maker(batch, self.prune)]
 
+    def solve(self) -> list[Solution]:
+        solve = self.parser.solve_problem
+        return [solve(one.problem, node_limit=NODE_LIMIT) for one in self.scored]
+
     def label(self) -> list[list[list[str]]]:
-        """The last phase but one by itself."""
         labeller = self.parser.labeller
         if labeller is None:
             return [[] for _ in self.scored]
@@ -77,14 +72,19 @@ class Run:
             for one, solution in zip(self.scored, self.solutions)
         ]
 
-    def whole(self, threads: int) -> Path:
-        """From file to file: what ``bbparse parse`` does when the model is loaded."""
-        output = self.path.with_name(f"parsed-{threads}.conllu")
-        parse_files(
-            self.parser, [str(self.path)], str(output),
-            FileOptions(prune=self.prune, node_limit=NODE_LIMIT), threads=threads,
-        )  # fmt: skip
-        return output
+    def write(self) -> str:
+        return "".join(
+            format_sentence(sentence, solution.heads[0, 1:].tolist(), labels[0] if labels else None)
+            for sentence, solution, labels in zip(self.sentences, self.solutions, self.labels)
+        )
+
+    def calls(self, threads: list[int]) -> dict[str, Callable[[], object]]:
+        """What is timed: all by so many threads, and each phase by itself."""
+        phases = (lambda: list(read_conllu(self.path)), self.score, self.solve, self.label)
+        found: dict[str, Callable[[], object]] = dict(zip(PHASES, (*phases, self.write)))
+        for t in threads:
+            found[f"threads {t}"] = partial(parse_file, self.parser, self.path, self.prune, t)
+        return found
 
     def quality(self) -> dict[str, float]:
         """Attachment scores, calls of the dynamic program, and the share that is proved."""
@@ -98,38 +98,19 @@ class Run:
             "proved": mean(bool(solution.proved[0]) for solution in self.solutions),
         }  # fmt: skip
 
-    def write(self) -> str:
-        """The last phase by itself."""
-        return "".join(
-            format_sentence(sentence, solution.heads[0, 1:].tolist(), labels[0] if labels else None)
-            for sentence, solution, labels in zip(self.sentences, self.solutions, self.labels)
-        )
-
-    def calls(self) -> dict[str, Callable[[], object]]:
-        """What is timed."""
-        found: dict[str, Callable[[], object]] = {
-            f"threads {t}": lambda t=t: self.whole(t) for t in self.threads
-        }
-        found["reading"] = lambda: list(read_conllu(self.path))
-        found["scoring"] = self.score
-        found["solving"] = lambda: [self._solve(problem) for problem in self.problems]
-        found["labelling"] = self.label
-        found["writing"] = self.write
-        return found
-
 
 def text_of(sentences: list[Sentence]) -> str:
     """The sentences as CoNLL-U."""
     return "".join(format_sentence(sentence) for sentence in sentences)
 
 
-def draw(rows: list[tuple[str, dict[str, Any]]]) -> None:
+def draw(rows: dict[str, dict[str, Any]]) -> None:
     """One bar for each row: microseconds a word, by phase."""
     figure, (ax,) = new_figure(1, width=8.0, height=0.9 + 0.36 * len(rows))
-    names = [name for name, _ in rows][::-1]
+    names = [*rows][::-1]
     start = [0.0] * len(rows)
     for phase, colour in zip(PHASES, PALETTE):
-        widths = [row["microseconds_a_word"][phase] for _, row in rows][::-1]
+        widths = [row["microseconds_a_word"][phase] for row in rows.values()][::-1]
         ax.barh(names, widths, left=start, color=colour, label=phase, height=0.7)
         start = [a + b for a, b in zip(start, widths)]
     ax.grid(axis="y", visible=False)
@@ -148,48 +129,39 @@ def main() -> None:
     threads = [int(t) for t in given.threads.split(",")]
     sentences = read_sample(given.dev, given.sentences)
     words = sum(sentence.n_words for sentence in sentences)
-    settings: list[tuple[str, str, int | None]] = [
-        (Path(model).stem, model, None) for model in given.model
-    ]
     first = Path(given.model[0]).stem
-    settings += [
-        (f"{first}, k = {k}", given.model[0], prune_of(k)) for k in given.prune.split(",") if k
-    ]
-    rows: list[tuple[str, dict[str, Any]]] = []
-    kept = Parser.load(given.model[0])
+    settings: dict[str, tuple[str, int | None]] = {
+        Path(model).stem: (model, None) for model in given.model
+    }
+    for k in filter(None, given.prune.split(",")):
+        settings[f"{first}, k = {k}"] = given.model[0], prune_of(k)
+    rows: dict[str, dict[str, Any]] = {}
+    parsers = {model: Parser.load(model) for model in given.model}
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name, "input.conllu")
     path.write_text(text_of(sentences), encoding="utf-8")
-    for name, model, prune in settings:
-        parser = kept if model == given.model[0] else Parser.load(model)
-        run = Run(parser, prune, path, threads)
-        times = race(run.calls(), given.repeat)
-        outputs = {run.whole(t).read_bytes() for t in threads}
-        row = {
-            "words_per_second": {str(t): words / times[f"threads {t}"] for t in threads},
+    for name, (model, prune) in settings.items():
+        run = Run(parsers[model], prune, path)
+        times = race(run.calls(threads), given.repeat)
+        outputs = {path.with_name(f"parsed-{t}.conllu").read_bytes() for t in threads}
+        rows[name] = {
+            "words_per_second": {t: words / times[f"threads {t}"] for t in threads},
             "speed_up": times[f"threads {threads[0]}"] / times[f"threads {threads[-1]}"],
             "same_output": len(outputs) == 1,
             **run.quality(),
             "microseconds_a_word": {phase: 1e6 * times[phase] / words for phase in PHASES},
         }
-        rows.append((name, row))
-        print(name, row, flush=True)
+        print(name, rows[name], flush=True)
     columns = " | ".join([
         "UAS {uas:.2p}", "LAS {las:.2p}",
-        *(f"words/s, `--threads {t}` {{threads {t}:,.0f}}" for t in threads),
+        *(f"words/s, `--threads {t}` {{words_per_second[{t}]:,.0f}}" for t in threads),
         "speed-up {speed_up:.2f}",
         *(f"{phase}, µs/word {{microseconds_a_word[{phase}]:.1f}}" for phase in PHASES),
     ])  # fmt: skip
-    every = [
-        (name, row | {f"threads {t}": row["words_per_second"][str(t)] for t in threads})
-        for name, row in rows
-    ]
-    table = markdown("model", every, columns)
-    result = {"machine": machine(), "dev": Path(given.dev).name, "sentences": len(sentences),
-              "words": words, "rows": dict(rows)}  # fmt: skip
-    write_result("throughput", result, table)
+    table = markdown("model", rows.items(), columns)
+    facts = {"dev": Path(given.dev).name, "sentences": len(sentences), "words": words}
+    write_result("throughput", {**facts, "rows": rows}, table)
     draw(rows)
-    print(table)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from measure import arguments, machine, markdown, race, write_result
+from measure import arguments, markdown, race, write_result
 
 from bbparse.torch import TreeLayer
 
@@ -111,10 +111,8 @@ def main() -> None:
     rows.sort(key=lambda row: row[0].partition(",")[0])
     table = markdown("question, package", rows, """
         ms a sentence {ms:.3f} | times ours {ratio:.1f} | same value {same}""")
-    result = {"words": given.words, "batch": given.batch, "rows": dict(rows),
-              "machine": machine("torch", "torch-struct", "supar")}  # fmt: skip
-    write_result("torch_layer", result, table)
-    print(table)
+    facts = {"words": given.words, "batch": given.batch, "rows": dict(rows)}
+    write_result("torch_layer", facts, table, ["torch", "torch-struct", "supar"])
 
 
 if __name__ == "__main__":

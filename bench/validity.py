@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, arguments, known, machine, markdown, write_result
+from measure import RESULTS, arguments, known, markdown, write_result
 from udtools import Validator
 
 from bbparse.network.ragged import batches
@@ -192,8 +192,7 @@ def write(rows: dict[str, Any]) -> None:
         (title, lambda n, r=row: f"{r['rules'][0].get(n, 0)} → {r['rules'][1].get(n, 0)}")
         for title, row in rows.items()
     ])  # fmt: skip
-    result = {"machine": machine("udtools"), "rows": rows}
-    write_result("validity", result, "\n".join([first, second, third]))
+    write_result("validity", {"rows": rows}, "\n".join([first, second, third]), ["udtools"])
     figure, (ax,) = new_figure(1, width=5.5, height=5.0)
     ax.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
     for name, row in rows.items():

@@ -17,20 +17,20 @@ from typing import Any
 import numpy as np
 
 from bbparse.problem import Problem
+from bbparse.problem.parts import ANY, set_rows
 from bbparse.solving.solve import solve as branch_and_bound
-from rivals.common import Answer, check_plain, counts, crossing, rows_of, sides_of_siblings
+from rivals.common import Answer, crossing, parts_of, sides_of_siblings
 
 # the package's default
 ITERATIONS = 1000
 NEVER = -1e4
 
 
-def solve(problem: Problem, time_limit: float) -> Answer:  # noqa: C901 – one case for each kind of part
+def solve(problem: Problem, time_limit: float) -> Answer:
     """One run of AD3; the time limit is not looked at, its iterations are limited."""
     import ad3.factor_graph
     from ad3.extensions import PFactorTree
 
-    check_plain(problem, "sib", "gc", "gsib")
     p = problem
     started = time.perf_counter()
     graph = ad3.factor_graph.PFactorGraph()
@@ -52,32 +52,24 @@ def solve(problem: Problem, time_limit: float) -> Answer:  # noqa: C901 – one 
         graph.create_factor_logic("XOR", [arcs[a] for a, (h, _) in enumerate(pairs) if h == 0])
     for a, b in crossing(p):
         graph.create_factor_logic("ATMOSTONE", [arcs[a], arcs[b]])
-    adjacent = _siblings(p, graph, arcs, index, variable)
-    for h, i, m, s in rows_of(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
-        if (h, i, m) in adjacent:
-            _add(adjacent[h, i, m], scale * s)
-    for g, h, i, m, s in rows_of(
-        p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score
-    ):
-        if (h, i, m) not in adjacent:
-            continue
-        if g == -1:
-            _add(adjacent[h, i, m], scale * s)
-        elif (g, h) in index:
-            graph.create_factor_pair([arcs[index[g, h]], adjacent[h, i, m]], scale * s)
-    for g, h, m, s in rows_of(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
-        if (g, h) in index and (h, m) in index:
-            graph.create_factor_pair([arcs[index[g, h]], arcs[index[h, m]]], scale * s)
-    for f, s in enumerate(p.factor_score.tolist()):
-        members = [arcs[a] for a in p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]].tolist()]
+    variables = {(h, ANY, m): arc for (h, m), arc in zip(pairs, arcs)}
+    variables |= _siblings(p, graph, arcs, index, variable)
+    for g, h, i, m, s in parts_of(p, "sib", "gc", "gsib"):
+        own = variables.get((h, i, m))
+        if own is not None and g in (ANY, -1):
+            own.set_log_potential(own.get_log_potential() + scale * s)
+        elif own is not None and (g, h) in index:
+            graph.create_factor_pair([arcs[index[g, h]], own], scale * s)
+    for of_factor, (s,) in set_rows(p, "factor"):
+        members = [arcs[a] for a in of_factor]
         if s == -np.inf:
             graph.create_factor_logic("OR", members, [True] * len(members))
         elif len(members) == 2:
             graph.create_factor_pair(members, scale * s)
         else:
             graph.create_factor_logic("ANDOUT", [*members, variable(s)])
-    for members_of, scores in counts(p):
-        _count(graph, [arcs[a] for a in members_of], [scale * s for s in scores])
+    for of_count, scores in set_rows(p, "count"):
+        _count(graph, [arcs[a] for a in of_count], [scale * s for s in scores])
     building = time.perf_counter() - started
     started = time.perf_counter()
     _, posteriors, _, status = graph.solve(max_iter=ITERATIONS)
@@ -125,7 +117,3 @@ def _count(graph: Any, arcs: list[Any], scores: list[float]) -> None:
                 table[k, bit, k + bit] = max(scores[k + bit], NEVER) if last else 0.0
         graph.create_factor_dense([before, state, after], table.ravel().tolist())
         before = after
-
-
-def _add(variable: Any, score: float) -> None:
-    variable.set_log_potential(variable.get_log_potential() + score)

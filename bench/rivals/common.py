@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem
+from bbparse.problem.parts import rows_of
 
 
 class Unsupported(Exception):
@@ -54,41 +55,21 @@ def crossing(problem: Problem) -> list[tuple[int, int]]:
     return pairs
 
 
-def rows_of(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
-    """Parts, from the arrays of their words and scores."""
-    return zip(*(column.tolist() for column in columns))
+def parts_of(problem: Problem, *kinds: str) -> Iterator[tuple[Any, ...]]:
+    """Grand, head, inner, mod and score of the parts of some kinds, as in `bbparse.problem.parts`.
 
-
-def sides_of_siblings(p: Problem) -> set[tuple[int, bool]]:
-    """Heads that have parts of siblings, and whether these are on the right."""
-    of = ((p.sib_head, p.sib_outer), (p.gsib_head, p.gsib_outer))
-    return {(h, m > h) for heads, mods in of for h, m in rows_of(heads, mods)}
-
-
-def arcs_of_heads(problem: Problem, heads: list[int]) -> NDArray[np.int32]:
-    """The arc of each word, from its head."""
-    index = {
-        pair: a for a, pair in enumerate(zip(problem.arc_head.tolist(), problem.arc_mod.tolist()))
-    }
-    return np.array([index[h, m] for m, h in enumerate(heads, start=1)], np.int32)
-
-
-def counts(problem: Problem) -> list[tuple[list[int], list[float]]]:
-    """The arcs of each count factor, and its score for each number of them."""
-    p = problem
-    return [
-        (
-            p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]].tolist(),
-            p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]].tolist(),
-        )
-        for c in range(len(p.count_ptr) - 1)
-    ]
-
-
-def check_plain(problem: Problem, *kinds: str) -> None:
-    """Refuse labels, and parts of kinds that are not named."""
+    Labels, and parts of other kinds, are refused.
+    """
     if problem.arc_label is not None or not problem.projective:
         raise Unsupported("labels and non-projective trees are not encoded")
-    for kind in ("sib", "gc", "ogc", "gsib"):
-        if kind not in kinds and len(getattr(problem, f"{kind}_score")):
+    for kind, part in problem.parts._asdict().items():
+        if kind in kinds:
+            yield from rows_of(part)
+        elif len(part.score):
             raise Unsupported(f"parts of kind {kind} are not encoded")
+
+
+def sides_of_siblings(problem: Problem) -> set[tuple[int, bool]]:
+    """Heads that have parts of siblings, and whether these are on the right."""
+    of = (problem.parts.sib, problem.parts.gsib)
+    return {(h, m > h) for part in of for _, h, _, m, _ in rows_of(part)}

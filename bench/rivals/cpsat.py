@@ -20,12 +20,13 @@ import numpy as np
 
 from bbparse.ilp.program import TreeProgram
 from bbparse.problem import Problem
-from rivals.common import Answer, check_plain, crossing
+from rivals.common import Answer, Unsupported, crossing
 
 
 def solve(problem: Problem, time_limit: float) -> Answer:
     """With depths and crossing arcs."""
-    check_plain(problem, "sib", "gc", "ogc", "gsib")
+    if problem.arc_label is not None or not problem.projective:
+        raise Unsupported("labels and non-projective trees are not encoded")
     started = time.perf_counter()
     program = TreeProgram(problem.changed(projective=False), connected=False)
     model, columns = _model(problem, program)

@@ -21,16 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem
-from bbparse.problem.tree import heads_of
-from rivals.common import (
-    Answer,
-    arcs_of_heads,
-    check_plain,
-    counts,
-    crossing,
-    rows_of,
-    sides_of_siblings,
-)
+from bbparse.problem.parts import ANY, set_rows
+from bbparse.problem.tree import arcs_of
+from bbparse.treebank.trees import find_cycle
+from rivals.common import Answer, crossing, parts_of, sides_of_siblings
 
 DECIMALS = 6
 Value = tuple[int, int]
@@ -45,7 +39,6 @@ class Network:
     """
 
     def __init__(self, problem: Problem) -> None:
-        check_plain(problem, "sib", "gc", "gsib")
         self.problem = p = problem
         self.n = p.n_words
         heads: list[list[int]] = [[] for _ in range(self.n + 1)]
@@ -79,27 +72,21 @@ class Network:
         """Places of the values of a word that have a head."""
         return np.flatnonzero(self.head_of[m] == head)
 
+    def places(self, m: int, value: Value) -> list[int]:
+        """The place of a value of a word, if it is one."""
+        return [place for place, one in enumerate(self.values[m]) if one == value]
+
     def _arcs_and_parts(self) -> None:
         p = self.problem
         for h, m, s in zip(p.arc_head.tolist(), p.arc_mod.tolist(), p.arc_score.tolist()):
             self.unary[m][self.with_head(m, h)] -= s
-        for h, i, m, s in rows_of(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
-            if (h, i) in self.values[m]:
-                self.unary[m][self.values[m].index((h, i))] -= s
-        for g, h, i, m, s in rows_of(
-            p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score
-        ):
-            if (h, i) not in self.values[m]:
-                continue
-            place = self.values[m].index((h, i))
-            if g == -1:
-                self.unary[m][place] -= s
+        for g, h, i, m, s in parts_of(p, "sib", "gc", "gsib"):
+            places = self.with_head(m, h) if i == ANY else self.places(m, (h, i))
+            if g in (ANY, -1):
+                self.unary[m][places] -= s
             else:
-                self.pair(m, h, [place], self.with_head(h, g), -s)
-        for g, h, m, s in rows_of(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
-            self.pair(m, h, self.with_head(m, h), self.with_head(h, g), -s)
-        for f, s in enumerate(p.factor_score.tolist()):
-            arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
+                self.pair(m, h, places, self.with_head(h, g), -s)
+        for arcs, (s,) in set_rows(p, "factor"):
             mods, heads = tuple(p.arc_mod[arcs].tolist()), tuple(p.arc_head[arcs].tolist())
             if len(set(mods)) < len(mods):
                 continue  # two heads for a word: never
@@ -151,7 +138,7 @@ class Network:
         for (m, k), table in self.binary.items():
             table = np.where(np.isposinf(table), network.Top, table)
             network.AddFunction([m - 1, k - 1], table.ravel().tolist())
-        for c, (arcs, scores) in enumerate(counts(self.problem)):
+        for c, (arcs, scores) in enumerate(set_rows(self.problem, "count")):
             network.AddVariable(f"c{c}", [f"v{k}" for k in range(len(scores))])
             network.AddFunction([self.n + c], [-s for s in scores])
             terms = [(self.n + c, k, -k) for k in range(1, len(scores))]
@@ -187,23 +174,9 @@ def solve(problem: Problem, time_limit: float) -> Answer:
         if found is None:
             return Answer(None, False, seconds, building)
         heads = [network.values[m][int(found[0][m - 1])][0] for m in range(1, network.n + 1)]
-        cycle = _cycle(heads)
+        cycle = [(m, heads[m - 1]) for m in find_cycle(heads)]
         if not cycle:
-            arcs = arcs_of_heads(problem, heads)
-            assert heads_of(problem, arcs)[1:].tolist() == heads
-            return Answer(arcs, done, seconds, building)
+            return Answer(arcs_of(problem, [-1, *heads]), done, seconds, building)
         if not done:
             return Answer(None, False, seconds, building)
         cycles.append(cycle)
-
-
-def _cycle(heads: list[int]) -> list[tuple[int, int]]:
-    """(word, head) of the words of a cycle; empty if there is none."""
-    for start in range(1, len(heads) + 1):
-        path, at = [], start
-        while at and at not in path:
-            path.append(at)
-            at = heads[at - 1]
-        if at:
-            return [(m, heads[m - 1]) for m in path[path.index(at) :]]
-    return []
