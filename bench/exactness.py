@@ -20,13 +20,14 @@ import faulthandler
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from measure import arguments, markdown, result, write_result
+from measure import arguments, markdown, write_result
+from measure import result as stored
 
 from bbparse.workers.processes import ProcessPool
 
@@ -103,42 +104,35 @@ def line(seed: int, index: int, found: Report) -> str:
     )
 
 
-class Totals:
-    """Numbers of all cases that were run, and what was wrong."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed, self.started = seed, time.perf_counter()
-        self.wrong: list[str] = []
-        self.slowest: list[tuple[float, str, str]] = []
-        self.asked: Counter[str] = Counter()
-        self.failed: Counter[str] = Counter()
-        self.seconds: Counter[str] = Counter()
-        self.traits: Counter[str] = Counter()
-        self.notes: Counter[str] = Counter()
-
-    def add(self, index: int, found: Report, traits: list[str]) -> None:
-        """Count a case, and print it if it is wrong."""
-        self.asked[found.kind] += 1
-        self.seconds[found.kind] += found.seconds
-        self.traits.update(traits)
-        self.notes.update(found.notes)
-        this = (round(found.seconds, 2), found.kind, f"{self.seed}:{index}")
-        self.slowest = sorted([*self.slowest, this], reverse=True)[:10]
+def totals(
+    seed: int, cases: Iterable[tuple[int, Report | None, list[str]]]
+) -> dict[str, Any]:
+    """Numbers of all cases that were run, and what was wrong, which is printed at once."""
+    started = time.perf_counter()
+    wrong: list[str] = []
+    slowest: list[tuple[float, str, str]] = []
+    asked, failed, seconds, told, notes = (Counter[str]() for _ in range(5))
+    for index, found, traits in cases:
+        if found is None:
+            continue
+        asked[found.kind] += 1
+        seconds[found.kind] += found.seconds
+        told.update(traits)
+        notes.update(found.notes)
+        this = (round(found.seconds, 2), found.kind, f"{seed}:{index}")
+        slowest = sorted([*slowest, this], reverse=True)[:10]
         if found.fault:
-            self.failed[found.kind] += 1
-            self.wrong.append(line(self.seed, index, found))
-            print(self.wrong[-1], flush=True)
-
-    def result(self) -> dict[str, Any]:
-        """All that is to be known later."""
-        return {
-            "problems": self.asked.total(), "seed": self.seed, "disagreements": self.wrong,
-            "kinds": {kind: self.asked[kind] for kind in KIND_SHARES if self.asked[kind]},
-            "wrong": dict(self.failed), "traits": {name: self.traits[name] for name in TRAITS},
-            "met": dict(sorted(self.notes.items())),
-            "processor_seconds": {kind: round(s, 1) for kind, s in self.seconds.items()},
-            "slowest": self.slowest, "wall_seconds": time.perf_counter() - self.started,
-        }  # fmt: skip
+            failed[found.kind] += 1
+            wrong.append(line(seed, index, found))
+            print(wrong[-1], flush=True)
+    return {
+        "problems": asked.total(), "seed": seed, "disagreements": wrong,
+        "kinds": {kind: asked[kind] for kind in KIND_SHARES if asked[kind]},
+        "wrong": dict(failed), "traits": {name: told[name] for name in TRAITS},
+        "met": dict(sorted(notes.items())),
+        "processor_seconds": {kind: round(s, 1) for kind, s in seconds.items()},
+        "slowest": slowest, "wall_seconds": time.perf_counter() - started,
+    }  # fmt: skip
 
 
 def write(found: dict[str, Any]) -> None:
@@ -164,7 +158,7 @@ def write(found: dict[str, Any]) -> None:
 
 def run_again() -> list[str]:
     """Run again what was wrong in the last result, and write what still is."""
-    found = result("exactness")
+    found = stored("exactness")
     wrong: list[str] = []
     failed: Counter[str] = Counter()
     for text in found["disagreements"]:
@@ -197,19 +191,16 @@ def main() -> None:
         still = run_again()
         print("\n".join([*still, f"{len(still):,} still wrong"]))
         raise SystemExit(bool(still))
-    totals = Totals(given.seed)
     cases = reports(given.seed, given.problems, given.processes, kinds)
-    for index, found, traits in cases:
-        if found is not None:
-            totals.add(index, found, traits)
+    result = totals(given.seed, cases)
     if not given.no_result:
-        write(totals.result())
+        write(result)
     print(
-        f"{totals.asked.total():,} problems, {len(totals.wrong):,} wrong,"
-        f" {totals.seconds.total():.0f} s of processor"
-        + "".join(f"; {kind} {number}" for kind, number in totals.failed.items())
+        f"{result['problems']:,} problems, {len(result['disagreements']):,} wrong,"
+        f" {sum(result['processor_seconds'].values()):.0f} s of processor"
+        + "".join(f"; {kind} {number}" for kind, number in result["wrong"].items())
     )
-    raise SystemExit(bool(totals.wrong))
+    raise SystemExit(bool(result["disagreements"]))
 
 
 if __name__ == "__main__":

@@ -3,160 +3,188 @@
     python bench/figures.py [--check]
 
 writes docs/figures.md (what a user decides by), docs/notes/figures.md (all of it) and the table of
-the README from bench/results, so that no figure is written by hand. With --check it writes nothing
-and fails if one of them is not up to date.
+the README from bench/results, so that no figure is written by hand. What stands around them is in
+bench/pages: {accuracy[megabytes]} there is a number of accuracy.json, and {accuracy} alone, in the
+notes, the whole of accuracy.md. With --check it writes nothing and fails if one of them is not up
+to date.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import textwrap
+from typing import Any
 
-import overview
-from measure import RESULTS, arguments, result
-from overview import measured
+from measure import HERE, RESULTS, arguments, result, table
 
-ROOT = Path(__file__).resolve().parent.parent
-OVERVIEW = ROOT / "docs" / "figures.md"
-PAGE = ROOT / "docs" / "notes" / "figures.md"
+ROOT = HERE.parent
 README = ROOT / "README.md"
 BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
-
-PREFACE = """# All figures
-
-**Summary**
-
-* [Figures](../figures.md) has what a user decides by; this page has the rest.
-* Factor families gain up to 0.2 UAS beside earlier backbones on EWT, brackets and siblings most.
-* Parsing takes 1.7 times as many words a second as UDPipe 1 with a beam; one network 2.7.
-* Against HiGHS, CP-SAT, toulbar2 and AD3, decoding is faster by factors of 12 to 653 in the median.
-* Rules of valid trees cost 6 to 30 % of the time, and remove all faults of level 3.
-* Price and cut pays for dense problems of 45 words and more.
-* Agreement of three models gains 4 F1 over the grammar alone in phrase structure.
-
-This page is written by `bench/figures.py` from what the benchmarks measured (`bench/README.md`);
-the script that measures again stands under each heading. UAS is the share of words whose head is
-right, LAS that of words whose head and label are. DP calls are a sentence's calls of the dynamic
-program; "full-size calls" weigh a call by the share of the chart that elimination has left, an
-inside-outside pass counting as three. Words a second are from file to file; p-values are those of
-the paired bootstrap over sentences. What was measured before 24 November 2026 is of models with
-templates over a convolutional network, in whose place one recurrent network is now.
-
-"""
-
-#: Title, result, and what has to be known to read its table.
-SECTIONS = (
-    ("Accuracy", "accuracy",
-     "The model that comes with the package, by what of a dev set is given, with the rules of valid"
-     " trees; LAS is of labels without subtypes, as the official scorer counts it."),
-    ("Treebanks and factor families", "tables",
-     "Qian & Liu's Tables 2 and 3: train → dev, gold tags unless said otherwise. All rows of a"
-     " treebank have one backbone, so that they differ in their factors only; gains are against the"
-     " backbone. [Treebanks](treebanks.md) says more."),
-    ("Throughput", "throughput",
-     "UD English EWT dev from file to file, with loading and compiling left out."),
-    ("Beside UDPipe", "beside_udpipe",
-     "UD English EWT dev from file to file, its tags given, and from text, by the processor's time."
-     " UDPipe and spaCy learned from 2,000 sentences, for their speed only; spaCy parses words"
-     " without tags."),
-    ("Shards", "corpus",
-     "Sentences of UD English EWT dev in eight shards, against parsing them one after the other"
-     " without an engine. The machine was busy with a dozen other things, so that only what words/s"
-     " are to each other counts; most of Ray's time is its start. Processor time is that of all"
-     " processes but Ray's. [Corpora](../howto/corpora.md) says more."),
-    ("A service", "serve",
-     "`bbparse serve` with one worker, asked for one sentence of UD English EWT dev at a time by"
-     " clients on the same machine. [A service](../howto/serving.md) says more."),
-    ("Other solvers", "decode",
-     "Problems of sentences of ten words and more, with the candidate heads that the model's margin"
-     " leaves; ten seconds each. AD3 is approximate. Times are the solvers' own."),
-    ("Other solvers, all heads", "decode-all-heads",
-     "The same with all ten candidate heads of each word."),
-    ("Other solvers, sentences of any length", "decode-any-length",
-     "The model's margin again, with short sentences, too."),
-    ("Running text", "text",
-     "The text of dev, of which nothing is given, by models of train: F1 as the official"
-     " scorer of CoNLL 2018 has it. Both systems learned from the same sentences; UDPipe's"
-     " tokenizer in as many epochs as are named (its default is 100), its tagger and parser as"
-     " they are by default but for what is named. 'By rules' is how text was cut before. Words a"
-     " second of processor time, from text to trees, or to words where there was no parser, on a"
-     " busy machine."
-     " Training includes compiling, and that of hu_szeged was interrupted and went on."
-     " nl_lassysmall and zh_gsd do not say where blanks are: they are guessed, for both systems"
-     " alike."),
-    ("Valid trees and confidence", "validity",
-     "Trees of dev by models that keep UD's rules or do not: faults are those of level 3 in heads"
-     " and relations that the official validator finds; LAS, UAS and complete trees are the"
-     " differences that rules make, with 95 % intervals. Confidence is fitted to one half of dev,"
-     " and measured on the other; see [Valid trees](../howto/validity.md) and"
-     " [Confidence](../howto/confidence.md)."),
-    ("Price and cut", "pricing",
-     "Models of arcs and grandparents, three epochs, no pruning, on a random sample of dev: the"
-     " root alone (Table 1 of Riedel et al. 2012), the paper's sets of constraints (Table 2),"
-     " branching, and other methods on the same problems. Sentences a second of processor time,"
-     " scoring included; in the last tables triples are scored beforehand. [Price and"
-     " cut](../howto/price-and-cut.md) says more."),
-    ("Phrase structure", "phrases",
-     "English GUM, train → dev, every third sentence of up to 60 words, on a busy machine: the"
-     " grammar alone, with the tagger, with the dependency parser, with both (Tables 1-3 of Rush et"
-     " al. 2010). F1 as EVALB counts, heads by the grammar's head rules; p against the row in"
-     " brackets. Then accuracy and certificates as the limit of calls grows (their Figure 5)."),
-    ("Phrase structure, other parsers", "phrases-others",
-     "A model of the first 1,200 training trees of English GUM against other parsers, one sentence"
-     " in twelve of dev of those of up to 40 words: SuPar's CRF parser (1.1.4) in twelve epochs"
-     " with a small network (characters and words, two LSTM of 200), trained on the same, timed by"
-     " the clock; and the grammar's own chart against NLTK's."),
-    ("Time limits and k best", "limits",
-     "Seconds that problems take under a limit, and of processor, on a busy machine: waiting for a"
-     " processor is no work, but it is time. And the k best trees of the longest problem among 100"
-     " sentences of English EWT's dev set, by the model that comes with the package, and of one"
-     " with all arcs."),
-    ("Hostile sentences", "hostile",
-     "Repeated tokens, rulers, tables, mixed scripts, single characters, and one in a hundred of"
-     " 2,000 words, without a limit. CoNLL-U includes loading the model. Then requests to a"
-     " service, each with a deadline of one second."),
-    ("Ctrl-C at random moments", "interrupts",
-     "130 is the status that commands end with; Python's own KeyboardInterrupt, or the signal (-2),"
-     " ends what has not begun with the command's code."),
-    ("Exactness", "exactness",
-     "Problems of up to six words, a few of up to 14, against all their trees: of every kind, with"
-     " ties, scales from 1e-12 to 1e100, and penalties and rewards of up to 3e38 beside them."),
-    ("The first run", "startup", "One sentence or forty, file to file, in processes of their own."),
-)  # fmt: skip
+#: Treebank of accuracy.json → its title.
+TREEBANKS = {"en_ewt": "English EWT", "en_gum": "English GUM"}
+#: What is given, in accuracy.json → as a reader would say it.
+INPUTS = {"gold tags": "words and gold tags", "gold words": "words", "text": "raw text"}
+#: Treebanks of text.json on which both systems were trained, and their training sentences.
+TRAINED = {
+    "hu_szeged (--projective yes)": ("Hungarian Szeged", "910"),
+    "nl_lassysmall (first 1,500)": ("Dutch LassySmall", "1,500"),
+    "zh_gsd (first 1,500)": ("Chinese GSD", "1,500"),
+}
+SCORES = {
+    "sentences": "sentences", "words": "words", "upos": "UPOS", "uas": "UAS", "las": "LAS",
+    "mlas": "MLAS",
+}  # fmt: skip
+#: What is timed beside UDPipe.
+KINDS = {"tags": "words/s, tags given", "text": "words/s from text"}
+#: Solvers of decode.json.
+SOLVERS = {
+    "default": "bbparse", "toulbar2": "toulbar2", "ad3": "AD3 (approximate)",
+    "highs": "HiGHS, integer program",
+}  # fmt: skip
 
 
-def section(title: str, name: str, text: str) -> str:
-    """A heading, what the table shows, the table, its plots, and where it was measured."""
-    body = (RESULTS / f"{name}.md").read_text(encoding="utf-8").strip()
-    body = body.replace("\n## ", "\n### ").removeprefix("## ")
-    body = f"### {body}" if name == "tables" else body
-    plots = sorted(RESULTS.glob("tables-*.svg" if name == "tables" else f"{name}.svg"))
-    shown = [f"[{plot.stem}](../../bench/results/{plot.name})" for plot in plots]
-    below = [f"Plots: {', '.join(shown)}.\n"] if shown else []
-    machine = measured(result(name))
-    script = name.partition("-")[0]
-    parts = [f"## {title}\n", f"{text} (`bench/{script}.py`)\n", body + "\n", *below]
-    return "\n".join([*parts, machine] if machine else parts)
+class Results(dict[str, Any]):
+    """What is known by name: what it begins with, and the results of all benchmarks."""
+
+    def __missing__(self, name: str) -> dict[str, Any]:
+        return result(name)
 
 
-def page() -> str:
-    """docs/notes/figures.md."""
-    return PREFACE + "\n".join(section(*given) for given in SECTIONS)
+class Bodies(dict[str, str]):
+    """What the notes show of a result: its table, its plots, and where it was measured."""
+
+    def __missing__(self, name: str) -> str:
+        body = (RESULTS / f"{name}.md").read_text(encoding="utf-8").strip()
+        body = body.replace("\n## ", "\n### ").removeprefix("## ")
+        body = f"### {body}" if name == "tables" else body
+        plots = sorted(RESULTS.glob("tables-*.svg" if name == "tables" else f"{name}.svg"))
+        shown = ", ".join(f"[{plot.stem}](../../bench/results/{plot.name})" for plot in plots)
+        below = (f"Plots: {shown}." if shown else "", measured(result(name)))
+        return "\n\n".join([body, *filter(None, below)])
 
 
-def with_summary(readme: str) -> str:
-    """The README with its table as it should be."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{overview.readme()}{END}{after}"
+def measured(found: dict[str, Any]) -> str:
+    """When and on what something was measured."""
+    machine = found.get("machine")
+    if machine is None:
+        return ""
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    return (
+        f"Measured {machine['date']}: {machine['processor']}, {machine['cores']} cores, Python"
+        f" {machine['python']}, {versions}."
+    )
+
+
+def page(name: str, values: dict[str, Any]) -> str:
+    """A page of bench/pages with what is known by name in it."""
+    return (HERE / "pages" / name).read_text(encoding="utf-8").format_map(values)
+
+
+def in_lines(text: str) -> str:
+    """A text with its paragraphs in lines of at most 105 characters."""
+    return "\n\n".join(
+        block if block.startswith(("#", "|", "Measured"))
+        else textwrap.fill(block, 105, break_long_words=False, break_on_hyphens=False)
+        for block in text.strip().split("\n\n")
+    ) + "\n"  # fmt: skip
+
+
+def known() -> Results:
+    """What docs/figures.md and the README tell beside the results as they are."""
+    found = Results()
+    accuracy, exactness = found["accuracy"]["rows"], found["exactness"]
+    beside, english = found["beside_udpipe"]["rows"], found["throughput"]["rows"]["english"]
+    ours = [row["tags"] for name, row in beside.items() if name.startswith("bbparse")]
+    return Results(
+        ewt=accuracy["en_ewt, gold tags"], english=english,
+        microseconds=sum(english["microseconds_a_word"].values()),
+        ours=round(ours[0], -2), ours_of_one=round(ours[-1], -2),
+        beam=round(beside["UDPipe 1, beam of 5"]["tags"], -2),
+        wrong=len(exactness["disagreements"]) or "none",
+        lies=sum(n for name, n in exactness["met"].items() if name.startswith("lie: ")),
+        measured=measured(found["startup"]), **tables(found),
+    )  # fmt: skip
+
+
+def tables(found: Results) -> dict[str, str]:
+    """The tables of docs/figures.md and of the README, by name."""
+    accuracy, text = found["accuracy"]["rows"], found["text"]["rows"]
+    by_input = {
+        name: [(title, accuracy[f"{name}, {key}"]) for key, title in INPUTS.items()]
+        for name in TREEBANKS
+    }
+    trained = []
+    for name, (title, size) in TRAINED.items():
+        for system in ("UDPipe 1", "bbparse"):
+            (row,) = (
+                row for key, row in text.items()
+                if key.removeprefix(f"{name}, ").partition(" (")[0] == system and "las" in row
+            )  # fmt: skip
+            trained.append([title, size, system, *(f"{row[n]:.2f}" for n in SCORES)])
+    systems = [
+        [
+            name,
+            *(f"{row[k]:,.0f} ({row['ratios'][k]:.2f})" if k in row else "" for k in KINDS),
+            *(f"{100 * row[k]:.2f}" if k in row else "" for k in ("uas", "las")),
+        ]
+        for name, row in found["beside_udpipe"]["rows"].items()
+    ]
+    pruned = []
+    for k in (3, 5, 10, 20):
+        row = found["throughput"]["rows"]["english" if k == 10 else f"english, k = {k}"]
+        pruned.append([
+            f"{k}, the default" if k == 10 else str(k), f"{100 * row['uas']:.2f}",
+            f"{100 * row['las']:.2f}", *(f"{row['words_per_second'][t]:,.0f}" for t in "12"),
+            f"{100 * row['proved']:.0f}",
+        ])  # fmt: skip
+    rows = found["decode"]["solvers"]
+    solvers = [
+        [title, "{median_ms:.2f}".format(**rows[key]), "{median_ratio:,.0f}".format(**rows[key])]
+        for key, title in SOLVERS.items()
+    ]
+    first, k_best = found["startup"], found["limits"]["k_best"]["of the model"]
+    costs = [
+        ["the model's file", f"{found['accuracy']['megabytes']:.1f} MB"],
+        ["memory of `bbparse parse` on EWT dev, at most",
+         f"{accuracy['en_ewt, gold tags']['memory_mb']:.0f} MB"],
+        ["first sentence ever, kernels are compiled",
+         "{seconds:.0f} s, {processor_seconds:.0f} s of processor".format(**first["cold"])],
+        ["one sentence, later runs", f"{first['warm']['seconds']:.1f} s"],
+        ["100 best trees of a long sentence, earlier model", f"{k_best['100']['seconds']:.2f} s"],
+        ["10,000 best trees of it", f"{k_best['10000']['seconds']:.1f} s"],
+    ]  # fmt: skip
+    made = {
+        "accuracy_table": table(["dev set", "given", *SCORES.values()], [
+            [TREEBANKS[name], title, *(f"{row[n]:.2f}" for n in SCORES)]
+            for name, inputs in by_input.items() for title, row in inputs
+        ], 2),
+        "accuracy_beside_table": table(
+            ["dev set", "trained on", "system", *SCORES.values()], trained, 3
+        ),
+        "speed_table": table(["EWT dev", *KINDS.values(), "UAS", "LAS"], systems),
+        "prune_table": table(
+            ["candidate heads per word", "UAS", "LAS", "words/s, one process", "two", "proved, %"],
+            pruned,
+        ),
+        "solver_table": table(["solver", "median, ms", "times bbparse"], solvers),
+        "cost_table": table(["", ""], costs),
+        "input_table": table(["given", "UPOS", "UAS", "LAS"], [
+            [title, *(f"{row[n]:.2f}" for n in ("upos", "uas", "las"))]
+            for title, row in by_input["en_ewt"]
+        ]),
+    }  # fmt: skip
+    return {name: text.rstrip("\n") for name, text in made.items()}
 
 
 def main() -> None:
     """Write all, or check them."""
     given = arguments(__doc__, check=False)
+    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
+    after, values = rest.partition(END)[2], known()
     wanted = {
-        OVERVIEW: overview.page(), PAGE: page(),
-        README: with_summary(README.read_text(encoding="utf-8")),
-    }  # fmt: skip
+        ROOT / "docs" / "figures.md": in_lines(page("figures.md.in", values)),
+        ROOT / "docs" / "notes" / "figures.md": page("notes.md.in", Bodies()),
+        README: f"{before}{BEGIN}{in_lines(page('readme.md.in', values))}{END}{after}",
+    }
     for path, text in wanted.items():
         if not given.check:
             path.write_text(text, encoding="utf-8")

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from measure import arguments, known, markdown, write_result
+from measure import arguments, known, markdown, turns, write_result
 
 from bbparse.adapters import SentenceScores, decode
 from bbparse.adapters import stanza as stanza_adapter
@@ -125,12 +125,11 @@ def stanza_table(path: str, dev: str, count: int | None) -> dict[str, Any]:
             way(*preds, sentence)
     counts = ("faults", "faulty", "groups", "score", "las", "uas", "seconds")
     rows = {name: {**dict.fromkeys(counts, 0), "trees": []} for name in ways}
-    for i, (sentence, preds) in enumerate(zip(gold, found)):
-        turn = [*ways.items()]
-        for name, way in turn if i % 2 else reversed(turn):
-            row, started = rows[name], time.process_time()
-            heads, labels = way(*preds, sentence)
-            row["seconds"] += time.process_time() - started
+    for sentence, preds in zip(gold, found):
+        calls = {name: functools.partial(way, *preds, sentence) for name, way in ways.items()}
+        for name, (heads, labels), seconds in turns(calls, 1, time.process_time):
+            row = rows[name]
+            row["seconds"] += seconds
             parsed = replace(sentence, heads=[*heads], deprels=[*labels])
             faults = rules.faults(parsed)
             row["faults"] += len(faults)

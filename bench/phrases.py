@@ -61,17 +61,17 @@ def dependencies(parser: PhraseParser, words: list[str]) -> tuple[list[str], lis
     return tags, heads
 
 
-def timed(
-    parse: Callable[[PhraseTree], PhraseParse], trees: list[PhraseTree]
-) -> tuple[list[PhraseParse], float]:
+def timed(parse: Callable[[PhraseTree], Any], trees: list[PhraseTree]) -> tuple[list[Any], float]:
     """Parses, and the seconds that they took; the first sentence compiles and does not count."""
     parse(min(trees, key=lambda tree: abs(len(tree.words) - 8)))
     start = time.process_time()
     return [parse(tree) for tree in trees], time.process_time() - start
 
 
-def row(found: list[PhraseParse], seconds: float, trees: list[PhraseTree]) -> dict[str, Any]:
-    """Accuracy, speed, and how the models agreed."""
+def row(
+    found: list[PhraseParse], seconds: float, trees: list[PhraseTree]
+) -> tuple[dict[str, Any], BracketScores]:
+    """Accuracy, speed, and how the models agreed; and all counts of brackets."""
     scores = compare_trees([(tree, one.trees[0]) for tree, one in zip(trees, found)])
     words = sum(len(tree.words) for tree in trees)
     gold = [to_phrase(tree, default_rules()).heads() for tree in trees]
@@ -82,13 +82,12 @@ def row(found: list[PhraseParse], seconds: float, trees: list[PhraseTree]) -> di
         "heads": right / words, "words_per_second": words / seconds,
         "sentences_per_second": len(trees) / seconds,
         "fallback": sum(one.fallback for one in found),
-        "by_sentence": scores.by_sentence,
     }  # fmt: skip
     if any(one.agreement is not None for one in found):
         shown["agreement"] = [agreed(found, trees, 0, 1000)] + [
             agreed(found, trees, least, most) for least, most in zip((0, *LENGTHS), LENGTHS)
         ]
-    return shown
+    return shown, scores
 
 
 def agreed(
@@ -107,12 +106,6 @@ def agreed(
         "proved": sum(a.proved for a in some), "nodes": sum(a.nodes for a in some),
         "most_nodes": max((a.nodes for a in some), default=0),
     }  # fmt: skip
-
-
-def scores_of(by_sentence: list[tuple[int, int, int]]) -> BracketScores:
-    """Counts of brackets, for the bootstrap."""
-    right, gold, found = (sum(some) for some in zip(*by_sentence))
-    return BracketScores(len(by_sentence), 0, gold, found, right, 0, 0, by_sentence)
 
 
 def limits(parser: PhraseParser, trees: list[PhraseTree]) -> Iterator[dict[str, Any]]:
@@ -256,7 +249,7 @@ def compared(
     rows = {
         f"bbparse, {what}": row(
             *timed(lambda tree, use=use: parser.parse(tree.words, use=use), trees), trees
-        )
+        )[0]
         for use, what in (("none", "the grammar alone"), ("both", "all three"))
     }
     for other in others:
@@ -287,14 +280,9 @@ def main() -> None:
         packages = ["nltk"] if given.nltk else []
         write_result("phrases-others", result, shown_others(result), packages)
         return
-    dependencies(parser, trees[0].words)
-    start = time.process_time()
-    alone = [dependencies(parser, tree.words) for tree in trees]
-    speed = {"dependency parser": words / (time.process_time() - start)}
-    start = time.process_time()
-    for tree in trees:
-        parser.tagger.leaves(tree.words)
-    speed["tagger"] = words / (time.process_time() - start)
+    alone, seconds = timed(lambda tree: dependencies(parser, tree.words), trees)
+    speed = {"dependency parser": words / seconds}
+    speed["tagger"] = words / timed(lambda tree: parser.tagger.leaves(tree.words), trees)[1]
     of = {id(tree): found for tree, found in zip(trees, alone)}
     gold = [to_phrase(tree, default_rules()).heads() for tree in trees]
     right = sum(a == b for (_, one), two in zip(alone, gold) for a, b in zip(one, two))
@@ -304,15 +292,12 @@ def main() -> None:
         "naive": lambda t: parse(t.words, of[id(t)][0], use="none", heads=of[id(t)][1]),
         **{use: lambda t, use=use: parse(t.words, use=use) for use in ("none", "tags", *JOINT)},
     }
-    rows = {}
+    rows, scores = {}, {}
     for name, _, against in ROWS:
-        rows[name] = row(*timed(ways[name], trees), trees)
+        rows[name], scores[name] = row(*timed(ways[name], trees), trees)
         if against is not None:
-            pair = (scores_of(rows[one]["by_sentence"]) for one in (name, against))
-            rows[name]["p"] = paired_p(*pair)
-        print(name, {k: v for k, v in rows[name].items() if k != "by_sentence"}, flush=True)
-    for one in rows.values():
-        del one["by_sentence"]
+            rows[name]["p"] = paired_p(scores[name], scores[against])
+        print(name, rows[name], flush=True)
     result = facts | {
         "heads_alone": right / words, "speed": speed, "rows": rows,
         "megabytes": peak_memory_mb(),

@@ -24,10 +24,12 @@ from __future__ import annotations
 import argparse
 import random
 import time
+from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import arguments, known, markdown, read_sample, write_result
+from measure import arguments, known, markdown, read_sample, turns, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.pricing import PricingSettings, price_and_cut
@@ -51,6 +53,8 @@ SETS = {
     "OneGP, GPArc": ("OneGP", "GPArc"),
 }
 COUNTS = ("scored", "added", "triples", "rounds", "pivots", "nodes", "cuts", "integral_at_root")
+#: What seconds are counted of.
+PARTS = ("lp", "scoring", "pricing")
 
 
 def parse(
@@ -83,29 +87,22 @@ def run(
     **limits: Any,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Sums over sentences, for each of the settings; these take turns, twice, the faster counts."""
-    names = (*COUNTS, "seconds", "score", "bound", "right", "words", "exact", "lp", "scoring",
-             "pricing")  # fmt: skip
-    totals = {key: dict.fromkeys(names, 0.0) for key in every}
+    totals = {key: Counter[str](sentences=len(sentences)) for key in every}
     for sentence in sentences:
+        calls = {key: partial(parse, model, sentence, s, **limits) for key, s in every.items()}
         best: dict[str, tuple[float, Solution]] = {}
-        for key, settings in [*every.items()] * 2:
-            started = time.process_time()
-            s = parse(model, sentence, settings, **limits)
-            seconds = time.process_time() - started
+        for key, s, seconds in turns(calls, 2, time.process_time):
             best[key] = min(best.get(key, (seconds, s)), (seconds, s), key=lambda pair: pair[0])
+        gold = np.array(sentence.heads)[-sentence.n_words :]
         for key, (seconds, s) in best.items():
-            total, gold = totals[key], np.array(sentence.heads)[-sentence.n_words :]
-            for name in COUNTS:
-                total[name] += s.stats[name]
-            for name in ("lp", "scoring", "pricing"):
-                total[name] += s.stats[f"{name}_seconds"]
-            total["seconds"] += seconds
-            total["score"] += s.scores[0]
-            total["bound"] += s.stats["root_bound"]
-            total["exact"] += s.status == "optimal"
-            total["right"] += int((s.heads[0, 1:] == gold).sum())
-            total["words"] += sentence.n_words
-    return {key: {"sentences": len(sentences), **total} for key, total in totals.items()}
+            totals[key].update({name: s.stats[name] for name in COUNTS})
+            totals[key].update({part: s.stats[f"{part}_seconds"] for part in PARTS})
+            totals[key].update(
+                seconds=seconds, score=s.scores[0], bound=s.stats["root_bound"],
+                exact=s.status == "optimal", right=int((s.heads[0, 1:] == gold).sum()),
+                words=sentence.n_words,
+            )  # fmt: skip
+    return {key: dict(total) for key, total in totals.items()}
 
 
 def others(problems: list[Problem], limit: float) -> dict[str, dict[str, Any]]:

@@ -207,8 +207,8 @@ class Bench:
             "answered": statuses[200] / requests, "killed": kill,
         }  # fmt: skip
 
-    async def hostile(self, count: int, together: int = 16) -> dict[str, Any]:
-        """Hostile requests, each tenth a good one; memory on the way."""
+    async def hostile(self, count: int) -> dict[str, Any]:
+        """Hostile requests, 16 at a time, each tenth a good one; memory on the way."""
         rng = random.Random(1)
         plain, js = "text/plain", "application/json"
         kinds: dict[str, tuple[bytes, bool]] = {  # what is sent, whether an answer is waited for
@@ -270,7 +270,7 @@ class Bench:
                     client.close()
             kept.close()
 
-        await asyncio.gather(*(one() for _ in range(together)))
+        await asyncio.gather(*(one() for _ in range(16)))
         return {
             "requests": count, "good": good, "answers": dict(sorted(statuses.items())),
             "memory_mb": memory,

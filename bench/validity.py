@@ -19,11 +19,12 @@ import json
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, arguments, known, markdown, write_result
+from measure import RESULTS, arguments, known, markdown, race, turns, write_result
 from udtools import Validator
 
 from bbparse.network.ragged import batches
@@ -45,10 +46,8 @@ WAYS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def parse(parser: Parser, sentences: list[Sentence], way: str) -> tuple[list[Parse], float]:
-    started = time.process_time()
-    found = list(parser.parse_all(sentences, node_limit=200, **WAYS[way]))
-    return found, time.process_time() - started
+def parse(parser: Parser, sentences: list[Sentence], way: str) -> list[Parse]:
+    return list(parser.parse_all(sentences, node_limit=200, **WAYS[way]))
 
 
 def in_turns(
@@ -60,13 +59,12 @@ def in_turns(
     for way in WAYS:  # compiles what is not compiled, and fills tables
         parse(parser, sentences[:100], way)
     for batch in batches(sentences):
-        best = dict.fromkeys(WAYS, np.inf)
-        for turn in range(repeat):
-            for way in WAYS if turn % 2 else reversed(WAYS):
-                found, took = parse(parser, batch, way)
-                best[way] = min(best[way], took)
-                if not turn:
-                    parses[way] += found
+        best: dict[str, float] = {}
+        calls = {way: partial(parse, parser, batch, way) for way in WAYS}
+        for way, found, took in turns(calls, repeat, time.process_time):
+            if way not in best:
+                parses[way] += found
+            best[way] = min(best.get(way, np.inf), took)
         for way, took in best.items():
             seconds[way] += took
     return parses, seconds
@@ -216,7 +214,8 @@ def main() -> None:
     again = [one for one in parses if one.solution.stats.get("rounds")]
     slowest = []
     for one in again:
-        took = {v: parse(parser, [one.sentence], v)[1] for v in ("none", "ud", "none", "ud")}
+        calls = {way: partial(parse, parser, [one.sentence], way) for way in ("none", "ud")}
+        took = race(calls, 1, time.process_time)
         slowest.append(round(1000 * (took["ud"] - took["none"]), 1))
     with tempfile.TemporaryDirectory() as folder:
         before = written(plain, Path(folder) / "plain.conllu")
