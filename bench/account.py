@@ -29,6 +29,7 @@ from bbparse.learning.reading import learn_to_read
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, Tally, compare_tallies
+from bbparse.treebank.sentence import ScoredTree
 
 #: Families that were worth most beside a network (docs/notes/learning.md).
 FAMILIES = ("brackets", "parallel-conjuncts", "series")
@@ -41,26 +42,26 @@ def parsed(parser: Parser, sentences: Iterable[Sentence], **options: Any) -> lis
     return list(parser.parse_all(sentences, valid="none", **options))
 
 
-def tally_of(dev: list[Sentence], found: list[Parse]) -> Tally:
-    """Counts of right arcs of the best trees."""
+def tally_of(dev: list[Sentence], trees: Iterable[ScoredTree]) -> Tally:
+    """Counts of right arcs."""
     tally = Tally()
-    for sentence, parse in zip(dev, found):
-        tally.add(sentence, parse.trees[0].heads, parse.trees[0].labels)
+    for sentence, tree in zip(dev, trees):
+        tally.add(sentence, tree.heads, tree.labels)
     return tally
 
 
 def oracle(dev: list[Sentence], found: list[Parse]) -> dict[str, dict[str, float]]:
     """Accuracy of the best of the first k trees, by gold."""
+
+    def best(sentence: Sentence, parse: Parse, k: int) -> ScoredTree:
+        def right(tree: ScoredTree) -> int:
+            return sum(a == b for a, b in zip(tree.heads, sentence.heads))
+
+        return max(parse.trees[:k], key=right)
+
     rows = {}
     for k in KS:
-        tally = Tally()
-        for sentence, parse in zip(dev, found):
-            best = max(
-                parse.trees[:k],
-                key=lambda tree: sum(a == b for a, b in zip(tree.heads, sentence.heads)),
-            )
-            tally.add(sentence, best.heads, best.labels)
-        scores = tally.scores()
+        scores = tally_of(dev, [best(*pair, k) for pair in zip(dev, found)]).scores()
         rows[str(k)] = {name: 100 * getattr(scores, name) for name in MEASURES}
     return rows
 
@@ -97,10 +98,11 @@ def measured(given: Any, parsers: dict[str, Parser], dev: list[Sentence]) -> dic
             rules = {"depth": Depth, "balanced": Balanced}
             for name, family in rules.items():
                 found[f"whole trees, {name}"] = parsed(alone, sentences, tree_score=family)
-        tallies = {name: tally_of(dev, parses) for name, parses in found.items()}
+        best = {name: [one.trees[0] for one in parses] for name, parses in found.items()}
+        network = tally_of(dev, best["network"])
         rows: dict[str, Any] = {}
-        for name, tally in tallies.items():
-            differences = compare_tallies(tally, tallies["network"])
+        for name, trees in best.items():
+            differences = compare_tallies(tally_of(dev, trees), network)
             rows[name] = {
                 measure: {
                     "value": 100 * differences[measure].first,

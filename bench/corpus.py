@@ -17,6 +17,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -29,26 +30,21 @@ from bbparse.treebank import format_sentence
 
 
 class Corpus:
-    """Sentences in shards, in a folder of their own."""
+    """Sentences in shards, in a folder of their own; each run has a new folder beside it."""
 
     def __init__(self, folder: Path, spec: ParseSpec, texts: list[str], shards: int) -> None:
-        self.folder, self.spec = folder, spec
-        (folder / "in").mkdir(parents=True)
-        self.runs = 0
+        self.shards, self.spec = folder / "in", spec
+        self.outputs = (folder / f"out-{number}" for number in count())
+        self.shards.mkdir(parents=True)
         for i in range(shards):
             some = "".join(texts[i::shards]).encode()
-            (folder / "in" / f"{i:04}.conllu.xz").write_bytes(lzma.compress(some))
-
-    def out(self) -> Path:
-        """A new folder."""
-        self.runs += 1
-        return self.folder / f"out-{self.runs}"
+            (self.shards / f"{i:04}.conllu.xz").write_bytes(lzma.compress(some))
 
     def plain(self) -> Path:
         """Shard after shard, in this process, with nothing around it."""
-        out, parser = self.out(), self.spec.parser()
+        out, parser = next(self.outputs), self.spec.parser()
         out.mkdir()
-        for shard in sorted((self.folder / "in").iterdir()):
+        for shard in sorted(self.shards.iterdir()):
             with open_binary_output(out / shard.name) as file:
                 sentences = sentences_of(shard, parser, self.spec)
                 for found in self.spec.parse(parser, sentences):
@@ -57,8 +53,7 @@ class Corpus:
 
     def run(self, workers: int, cluster: str | None = None) -> Path:
         """What ``bbparse parse --output-dir`` does when the model is loaded."""
-        out = self.out()
-        pattern = f"{self.folder}/in/*.xz"
+        out, pattern = next(self.outputs), f"{self.shards}/*.xz"
         done = parse_corpus([pattern], out, self.spec, workers=workers, cluster=cluster)
         if done.failed or done.kept:
             raise SystemExit(f"{done}")
@@ -68,11 +63,6 @@ class Corpus:
 def clocks() -> np.ndarray:
     """Seconds, and seconds of processor of this process and those that it has waited for."""
     return np.array([time.perf_counter(), sum(os.times()[:4])])
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Of the outputs."""
-    return {path.name: path.read_bytes() for path in folder.glob("*.xz")}
 
 
 def main() -> None:
@@ -86,7 +76,7 @@ def main() -> None:
     spec = ParseSpec.of(given.model)
     with tempfile.TemporaryDirectory() as name:
         corpus = Corpus(Path(name, "corpus"), spec, texts, given.shards)
-        warm_up(spec, next((corpus.folder / "in").iterdir()))
+        warm_up(spec, next(corpus.shards.iterdir()))
         calls: dict[str, Callable[[], Path]] = {
             "no engine": corpus.plain,
             "1 process": lambda: corpus.run(1),
@@ -107,7 +97,7 @@ def main() -> None:
         outputs = []
         for name_of, out, seconds in turns(calls, given.repeat, clocks):
             times[name_of].append(seconds)
-            outputs.append(contents(out))
+            outputs.append({path.name: path.read_bytes() for path in out.glob("*.xz")})
             gc.collect()
             print(name_of, seconds, flush=True)
         if cluster is not None:

@@ -104,9 +104,7 @@ def line(seed: int, index: int, found: Report) -> str:
     )
 
 
-def totals(
-    seed: int, cases: Iterable[tuple[int, Report | None, list[str]]]
-) -> dict[str, Any]:
+def totals(seed: int, cases: Iterable[tuple[int, Report | None, list[str]]]) -> dict[str, Any]:
     """Numbers of all cases that were run, and what was wrong, which is printed at once."""
     started = time.perf_counter()
     wrong: list[str] = []
@@ -191,8 +189,7 @@ def main() -> None:
         still = run_again()
         print("\n".join([*still, f"{len(still):,} still wrong"]))
         raise SystemExit(bool(still))
-    cases = reports(given.seed, given.problems, given.processes, kinds)
-    result = totals(given.seed, cases)
+    result = totals(given.seed, reports(given.seed, given.problems, given.processes, kinds))
     if not given.no_result:
         write(result)
     print(

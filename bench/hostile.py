@@ -30,9 +30,8 @@ from serve import serving
 
 import bbparse
 from bbparse.cli.main import cli
-from bbparse.treebank import Sentence
+from bbparse.treebank import Sentence, read_conllu, write_conllu
 
-WAYS = ("Python", "text", "CoNLL-U", "spaCy")
 SCRIPTS = ("word", "слово", "λόγος", "言葉", "שלום", "كلمة", "🙂", "e\u0301", "ſt", "Ⅷ", "x" * 40)
 
 
@@ -74,11 +73,9 @@ def by_text(nlp: Any, words: list[str]) -> bool:
 def by_conllu(nlp: Any, words: list[str]) -> bool:
     with tempfile.TemporaryDirectory() as place:
         file, out = Path(place, "a.conllu"), Path(place, "b.conllu")
-        rows = (f"{i}\t{word}" + "\t_" * 8 for i, word in enumerate(words, 1))
-        file.write_text("\n".join(rows) + "\n\n", encoding="utf-8")
+        write_conllu(file, [Sentence.from_words(words)])
         ran = CliRunner().invoke(cli, ["parse", str(file), "--output", str(out)])
-        rows_out = [r for r in out.read_text(encoding="utf-8").split("\n") if r[:1].isdigit()]
-    return ran.exit_code == 0 and all(row.split("\t")[6].isdigit() for row in rows_out)
+        return ran.exit_code == 0 and all(s.has_heads for s in read_conllu(out))
 
 
 def by_spacy(nlp: Any, words: list[str]) -> bool:
@@ -86,6 +83,11 @@ def by_spacy(nlp: Any, words: list[str]) -> bool:
 
     doc = Doc(nlp.vocab, words=words)
     return next(iter(nlp.pipe([doc]))).has_annotation("DEP")
+
+
+WAYS: dict[str, Callable[[Any, list[str]], bool]] = {
+    "Python": by_python, "text": by_text, "CoNLL-U": by_conllu, "spaCy": by_spacy
+}  # fmt: skip
 
 
 def of_spacy() -> Any:
@@ -99,9 +101,7 @@ def of_spacy() -> Any:
 
 def through(way: str, model: str, count: int) -> dict[str, Any]:
     """Seconds of each sentence by one way."""
-    nlp = of_spacy() if way == "spaCy" else bbparse.load(model)
-    ways: tuple[Callable[[Any, list[str]], bool], ...] = (by_python, by_text, by_conllu, by_spacy)
-    parse = dict(zip(WAYS, ways))[way]
+    nlp, parse = of_spacy() if way == "spaCy" else bbparse.load(model), WAYS[way]
     parse(nlp, ["It", "works", "."])
     times, processor, failed = [], [], []
     for words in sentences(count):

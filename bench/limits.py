@@ -100,12 +100,12 @@ def main() -> None:
         best[name]["memory_mb"] = peak_memory_mb()
         print(name, best[name], flush=True)
 
-    def cell(row: Any, limit: float) -> str:
-        found = row.get(str(limit))
-        return "" if found is None else f"{found['seconds']:.2f} ({found['processor']:.2f})"
-
-    text = markdown("seconds (of processor) under a limit of", rows.items(), [
-        (f"{limit:g} s", lambda row, limit=limit: cell(row, limit)) for limit in LIMITS
+    shown = {
+        name: {limit: "{seconds:.2f} ({processor:.2f})".format(**at) for limit, at in row.items()}
+        for name, row in rows.items()
+    }
+    text = markdown("seconds (of processor) under a limit of", shown.items(), [
+        (f"{limit:g} s", lambda row, limit=limit: row.get(str(limit), "")) for limit in LIMITS
     ])  # fmt: skip
     text += "\n" + markdown("seconds of processor for the best", best.items(), [
         (f"{k:,}", lambda row, k=k: f"{row[str(k)]['seconds']:.4f}") for k in MANY

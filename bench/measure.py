@@ -31,11 +31,10 @@ def machine(*packages: str) -> dict[str, Any]:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = "not installed"
-    model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0].partition(":")[2].strip() if names else model
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    model = [*names, platform.processor() or platform.machine()][0]
     return {
         "processor": model, "cores": os.cpu_count(), "system": platform.system(),
         "python": platform.python_version(), "versions": found,

@@ -16,8 +16,6 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from measure import arguments, known, markdown, turns, write_result
@@ -28,22 +26,13 @@ from bbparse.adapters import supar as supar_adapter
 from bbparse.adapters.scores import DecodeOptions
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.validity.rules import Rules
+from bbparse.validity.table import RELATIONS, ArcCondition, Rule
 
 #: The three groups of labels of Stanza's repair, of each of which a word has one at most.
-GREEDY = """
-[[rule]]
-name = "one-subject"
-arc = "label=nsubj|csubj label!=nsubj:outer|csubj:outer"
-beside = "label=nsubj|csubj label!=nsubj:outer|csubj:outer"
-[[rule]]
-name = "one-outer-subject"
-arc = "label=nsubj:outer|csubj:outer"
-beside = "label=nsubj:outer|csubj:outer"
-[[rule]]
-name = "one-object"
-arc = "label=obj"
-beside = "label=obj"
-"""
+GREEDY = (
+    "label=nsubj|csubj label!=nsubj:outer|csubj:outer", "label=nsubj:outer|csubj:outer",
+    "label=obj",
+)  # fmt: skip
 Tree = tuple[tuple[int, ...], tuple[str, ...]]
 
 
@@ -115,9 +104,10 @@ def stanza_table(path: str, dev: str, count: int | None) -> dict[str, Any]:
     found, vocab = predictions(path, dev)
     gold = list(read_conllu(dev))[:count]
     rules = Rules.load("ud").binding
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "greedy.toml").write_text(GREEDY)
-        groups = Rules.load(str(Path(folder) / "greedy.toml"))
+    groups = Rules([
+        Rule(text, (condition,), "beside", (condition,))
+        for text, condition in zip(GREEDY, map(ArcCondition.parse, GREEDY))
+    ], RELATIONS)  # fmt: skip
     ways = stanza_ways(vocab, groups)
     names = vocab.unmap(range(len(vocab) - found[0][2].shape[-1], len(vocab)))
     for sentence, preds in list(zip(gold, found))[:20]:   # compiles and fills tables

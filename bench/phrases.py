@@ -196,11 +196,10 @@ def shown(result: dict[str, Any]) -> str:
     for _, title, against in ROWS:
         if against is not None:
             first[title]["against"] = f"{first[title]['p']:.4f} ({against})"
-    if "heads_alone" in result:
-        first["dependency parser alone"] = {
-            "heads": result["heads_alone"],
-            "words_per_second": result["speed"]["dependency parser"],
-        }
+    speed = result["speed"]
+    first["dependency parser alone"] = {
+        "heads": result["heads_alone"], "words_per_second": speed["dependency parser"]
+    }  # fmt: skip
     text = f"{about(result)}{markdown('', first.items(), TABLE)}"
     second = [
         (name, {**a, "words": "all" if a is rows[name]["agreement"][0] else a["words"], **{
@@ -214,9 +213,8 @@ def shown(result: dict[str, Any]) -> str:
         words {words} | sentences {sentences} | 1-3 {share 0:.1p} | 4-10 {share 1:.1p}
         | 11-20 {share 2:.1p} | 21-50 {share 3:.1p} | more {share 4:.1p}
         | at root, % {share 5:.1p} | proved, % {share 6:.1p} | nodes, most {most_nodes}""")
-    if "megabytes" in result:
-        speed = ", ".join(f"{name} {value:,.0f}" for name, value in result["speed"].items())
-        text += f"\nWords a second: {speed}. Most memory: {result['megabytes']:.0f} MB.\n"
+    told = ", ".join(f"{name} {value:,.0f}" for name, value in speed.items())
+    text += f"\nWords a second: {told}. Most memory: {result['megabytes']:.0f} MB.\n"
     limits = [(str(one["calls"]), one) for one in result.get("limits", ())]
     text += "\nAll three, without branching, by the limit of calls:\n\n"
     return text + markdown("calls", limits, "F1 {f1:.2p} | certificates, % {certificates:.1p}")

@@ -109,32 +109,27 @@ def others(problems: list[Problem], limit: float) -> dict[str, dict[str, Any]]:
     """Methods on the same problems, each after it has been compiled."""
     found = {}
     for method in ("price-and-cut", "bb", "ilp"):
-        seconds, exact, gaps, nodes = [], 0, [], []
         for _ in range(0 if method == "ilp" and problems[0].n_words > 30 else 2):
             # the first run, compiling, may have no time left for some kernels
             solve(problems[0], method=method, time_limit=0.5, explain=False)
+        rows = []
         for problem in problems:
             started = time.process_time()
             s = solve(problem, method=method, time_limit=limit, explain=False)
-            seconds.append(time.process_time() - started)
-            exact += s.status == "optimal"
-            nodes.append(s.stats.get("nodes", 0))
-            gaps.append(s.upper_bound - s.scores[0] if len(s) else np.inf)
+            seconds = time.process_time() - started
+            gap = s.upper_bound - s.scores[0] if len(s) else np.inf
+            rows.append([seconds, s.status == "optimal", gap, s.stats.get("nodes", 0)])
+        means, medians = np.mean(rows, axis=0).tolist(), np.median(rows, axis=0).tolist()
         found[method] = {
-            "problems": len(problems), "seconds": float(np.mean(seconds)),
-            "median": float(np.median(seconds)), "exact": exact / len(problems),
-            "gap": float(np.median(gaps)), "nodes": float(np.mean(nodes)),
+            "problems": len(problems), "seconds": means[0], "median": medians[0],
+            "exact": means[1], "gap": medians[2], "nodes": means[3],
         }  # fmt: skip
     return found
 
 
 def compared(groups: dict[str, dict[str, dict[str, Any]]]) -> str:
     """One line for each group of problems and method."""
-    lines = [
-        (f"{group}, {method}", row)
-        for group, found in groups.items()
-        for method, row in found.items()
-    ]
+    lines = [(f"{group}, {name}", row) for group in groups for name, row in groups[group].items()]
     return markdown("problems", lines, """
         number {problems} | seconds, mean {seconds:.4f} | median {median:.4f}
         | exact, % {exact:.0p} | gap, median {gap:.2g} | nodes {nodes:.1f}""")

@@ -52,8 +52,7 @@ class Balanced(TreeFamily):
     def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
         """Return the number of such coordinations, negated."""
         kinds: list[set[str]] = [set() for _ in heads]
-        conjunctions = [m for m in range(1, len(heads)) if view.upos[m] == "CCONJ"]
-        seconds = {int(heads[m]) for m in conjunctions} - {0}
+        seconds = {int(heads[m]) for m in range(1, len(heads)) if view.upos[m] == "CCONJ"} - {0}
         for word in range(1, len(heads)):
             if word not in seconds and view.upos[word] not in ("CCONJ", "PUNCT"):
                 kinds[heads[word]].add(view.upos[word])
@@ -62,8 +61,7 @@ class Balanced(TreeFamily):
     def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
         """Count coordinations where one side has a kind that the other cannot have."""
         conjunctions = [m for m in range(1, len(heads)) if view.upos[m] == "CCONJ"]
-        seconds = {int(heads[m]) for m in conjunctions if heads[m] > 0}
-        seconds = {word for word in seconds if heads[word] >= 0}
+        seconds = {int(heads[m]) for m in conjunctions if heads[m] > 0 and heads[heads[m]] >= 0}
         if not seconds:
             return 0.0
         perhaps = set(np.flatnonzero(allowed[:, conjunctions].any(axis=1)).tolist())

@@ -97,11 +97,15 @@ class Client:
         self.port = port
         self.streams: Any = None
 
-    async def ask(self, sent: bytes) -> tuple[int, bytes]:
-        """Status and body of the answer."""
+    async def open(self) -> Any:
+        """A reader and a writer."""
         if self.streams is None:
             self.streams = await asyncio.open_connection("127.0.0.1", self.port)
-        reader, writer = self.streams
+        return self.streams
+
+    async def ask(self, sent: bytes) -> tuple[int, bytes]:
+        """Status and body of the answer."""
+        reader, writer = await self.open()
         writer.write(sent)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
@@ -130,7 +134,7 @@ def conllu(sentences: list[Sentence]) -> str:
 
 
 class Bench:
-    """All measurements."""
+    """A service, and what this process answers."""
 
     def __init__(self, service: Service, parser: Parser, sentences: list[Sentence]) -> None:
         self.service, self.parsers = service, {"model": parser}
@@ -139,6 +143,14 @@ class Bench:
         self.words = sum(s.n_words for s in sentences)
         self.sent = [request(*PARSE, text.encode()) for text in self.single]
         self.good = [self.here(text) for text in self.single]
+
+    async def all(self, given: argparse.Namespace) -> dict[str, Any]:
+        """All measurements."""
+        result: dict[str, Any] = {"here": await self.against_here(given.repeat)}
+        for count in (1, 8, 64):
+            result[f"{count} clients"] = await self.clients(count, given.requests)
+        result["workers killed"] = await self.clients(8, given.requests, kill=5)
+        return {**result, "hostile": await self.hostile(given.hostile)}
 
     def here(self, text: str) -> bytes:
         """The answer of this process."""
@@ -229,8 +241,10 @@ class Bench:
             "leaves at once": (self.sent[0], False),
             "long sentence": (request("/v1/parse?split=lines", plain, b"a " * 5000), True),
             "k too large": (request("/v1/parse?k_best=100000", plain, b"a"), True),
+            "slow head": (self.sent[0][:30], False),
+            "slow body": (self.sent[0][:-5], False),
         }  # fmt: skip
-        names = [*kinds, "slow head", "slow body"]
+        quick = [name for name in kinds if not name.startswith("slow")]
         statuses: Counter[str] = Counter()
         memory = [self.service.memory()]
         good = 0
@@ -247,19 +261,15 @@ class Bench:
                     good += 1
                 if number % (count // 10) == count // 10 - 1:
                     memory.append(self.service.memory())
-                name = rng.choice(names if number % 50 == 0 else list(kinds))
+                name = rng.choice([*kinds] if number % 50 == 0 else quick)
+                sent, waits = kinds[name]
                 client = Client(self.service.port)
                 try:
-                    if name in kinds:
-                        sent, waits = kinds[name]
-                    else:
-                        sent, waits = self.sent[0][: 30 if name == "slow head" else -5], False
                     if waits:
                         status, _ = await asyncio.wait_for(client.ask(sent), 60)
                         statuses[f"{name}: {status}"] += 1
                         continue
-                    reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
-                    client.streams = reader, writer
+                    _, writer = await client.open()
                     writer.write(sent)
                     if name.startswith("slow"):
                         await asyncio.sleep(2.0)
@@ -277,16 +287,6 @@ class Bench:
         }  # fmt: skip
 
 
-async def measured(bench: Bench, given: argparse.Namespace) -> dict[str, Any]:
-    """All of it."""
-    result: dict[str, Any] = {"here": await bench.against_here(given.repeat)}
-    for count in (1, 8, 64):
-        result[f"{count} clients"] = await bench.clients(count, given.requests)
-    result["workers killed"] = await bench.clients(8, given.requests, kill=5)
-    result["hostile"] = await bench.hostile(given.hostile)
-    return result
-
-
 def main() -> None:
     """Measure and write the result."""
     given = arguments(
@@ -295,7 +295,7 @@ def main() -> None:
     sentences = read_sample(given.dev, given.sentences)
     with serving(given.model, "--workers", str(given.workers), "--max-size", "1") as service:
         bench = Bench(service, Parser.load(given.model), sentences)
-        result = asyncio.run(measured(bench, given))
+        result = asyncio.run(bench.all(given))
     rows = [(name, row) for name, row in result.items() if "median_ms" in row]
     table = markdown("", rows, """
         requests/s {requests_per_second:.0f} | median, ms {median_ms:.1f}

@@ -40,33 +40,23 @@ KINDS = {
 }  # fmt: skip
 
 
-def start(model: list[str], sentence: Path, folder: Path) -> subprocess.Popen[bytes]:
-    """A process that parses the sentence and prints its tree."""
-    return subprocess.Popen(
-        [model[0], "-c", COMMAND, "parse", str(sentence), "--model", model[1]],
-        cwd=folder.parent, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**INSTALLED, "NUMBA_CACHE_DIR": str(folder)},
-    )
-
-
 def timed(model: list[str], sentence: Path, folder: Path, processes: int = 1) -> dict[str, Any]:
-    """Seconds until all have answered, processor seconds of all, and what they said."""
-    before, started = os.times(), time.perf_counter()
-    running = [start(model, sentence, folder) for _ in range(processes)]
+    """Processes that parse a sentence and print its tree: seconds until all have answered,
+    processor seconds of all, and what they said."""
+    before, started = sum(os.times()[2:4]), time.perf_counter()
+    command = [model[0], "-c", COMMAND, "parse", str(sentence), "--model", model[1]]
+    options = {"cwd": folder.parent, "env": {**INSTALLED, "NUMBA_CACHE_DIR": str(folder)}}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    running = [subprocess.Popen(command, **pipes, **options) for _ in range(processes)]
     answers = [process.communicate() for process in running]
     seconds = time.perf_counter() - started
-    after = os.times()
+    used = sum(os.times()[2:4]) - before  # of processes that have ended
     for process, (_, complaints) in zip(running, answers):
         told = complaints.splitlines()
         if process.returncode or any(not line.startswith(b"bbparse: compiling") for line in told):
             raise SystemExit(f"exit code {process.returncode}: {complaints.decode()}")
     return {
-        "seconds": round(seconds, 3),
-        "processor_seconds": round(
-            after.children_user + after.children_system
-            - before.children_user - before.children_system, 3
-        ),
+        "seconds": round(seconds, 3), "processor_seconds": round(used, 3),
         "output": [out for out, _ in answers],
     }  # fmt: skip
 

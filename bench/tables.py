@@ -41,6 +41,8 @@ from bbparse.tuning.plots import plot_settings
 
 BASELINE = "baseline"
 ALL = "all"
+#: By the language that the name of a treebank begins with; "universal" is that of others.
+CONFIGURATIONS = {"en": "english", "zh": "chinese"}
 #: Differences to the baseline in points, with their p-values.
 GAIN = "+ (p) {{differences[{0}][difference]:+.2p}} ({{differences[{0}][p_value]:.3f}})"
 WORK = "words/s {words_per_second:,.0f} | DP calls {dp_calls:.2f} | full-size calls {dp_work:.2f}"
@@ -64,7 +66,8 @@ class Treebank:
         tagged = given.tags == "dev"
         self.name = self.folder + (", predicted tags on dev only" if tagged else "")
         self.given = given
-        self.config = given.config or config_of(self.folder)
+        language = self.folder.partition("_")[0]
+        self.config = given.config or CONFIGURATIONS.get(language, "universal")
         # other options make other models, which must not be taken for these
         parts = [self.folder, self.config.replace("/", "-")]
         parts += [f"e{given.epochs}"] if given.epochs else []
@@ -89,9 +92,8 @@ class Treebank:
     def _tagged_dev(self) -> Path:
         """The dev file with predicted tags."""
         dev, tagger = (self.store / name for name in ("tagged-dev.conllu", "tagger"))
-        if not tagger.exists():
+        if not dev.exists():
             run("train-tagger", self.train, "--model", tagger)
-        if not newer(dev, tagger):
             run("tag", self.gold, "--model", tagger, "--output", dev)
         return dev
 
@@ -104,19 +106,12 @@ class Treebank:
     def rows(self) -> dict[str, list[str]]:
         """Name of each row of Table 2 → its factor families."""
         families = Configuration.load(self.config).factors.families
-        known = [name for name in available() if name in families]
-        rows = {BASELINE: [], **{name: [name] for name in known}, ALL: list(families)}
-        if self.given.rows:
-            wanted = self.given.rows.split(",")
-            # others that there are have rows where they are asked for
-            more = {name: [name] for name in available() if name in wanted and name not in known}
-            rows = {BASELINE: [], **more, **rows}
-            for name in wanted:
-                if name not in rows:
-                    known = [*rows, *available()]
-                    raise SystemExit(f"no row {name!r}; there are {', '.join(known)}")
-            rows = {name: rows[name] for name in rows if name in wanted}
-        return rows
+        rows = {BASELINE: [], **{name: [name] for name in available()}, ALL: list(families)}
+        wanted = self.given.rows.split(",") if self.given.rows else [BASELINE, *families, ALL]
+        for name in wanted:
+            if name not in rows:
+                raise SystemExit(f"no row {name!r}; there are {', '.join(rows)}")
+        return {name: rows[name] for name in rows if name in wanted}
 
     def row(self, name: str, families: list[str]) -> tuple[dict[str, Any], Tally]:
         """The figures and counts of one model, made now or before."""
@@ -175,20 +170,10 @@ class Treebank:
         return settings
 
 
-def config_of(name: str) -> str:
-    """The configuration for a treebank, by the language its name begins with."""
-    return {"en": "english", "zh": "chinese"}.get(name.partition("_")[0], "universal")
-
-
 def run(*arguments: object) -> None:
     """A command of bbparse."""
     command = [sys.executable, "-m", "bbparse", *map(str, arguments)]
     subprocess.run(command, check=True)
-
-
-def newer(path: Path, than: Path) -> bool:
-    """Whether a file is there and was made after another."""
-    return path.exists() and path.stat().st_mtime >= than.stat().st_mtime
 
 
 def main() -> None:

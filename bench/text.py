@@ -104,7 +104,7 @@ TABLE = """
 def main() -> None:
     given = arguments(
         __doc__, "name", "train", "dev", model=str, seconds=float, udpipe=Path,
-        options="epochs=100", full=False, parser="", only_train=False, repeat=3,
+        options="epochs=100", full=False, parser="", repeat=3,
     )  # fmt: skip
     sentences = list(read_conllu(given.train))
     if given.udpipe is not None and not given.udpipe.exists():
@@ -115,8 +115,6 @@ def main() -> None:
         named = f"{given.options}, parser {given.parser}" if given.parser else given.options
         note = {"training_seconds": time.process_time() - started, "options": named}
         given.udpipe.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
-    if given.only_train:
-        return
     gold = list(read_conllu(given.dev, require_heads=True))
     systems: dict[str, Callable[[str], list[Sentence]]] = {}
     notes: dict[str, dict[str, Any]] = {}

@@ -153,28 +153,25 @@ def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, An
     }  # fmt: skip
 
 
-def signed(row: dict[str, Any], name: str) -> str:
-    difference, low, high, p = row["difference"][name]
-    return f"{100 * difference:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}] (p = {p:.3f})"
+#: A difference that rules make, with its interval.
+MADE = "{{difference[{0}][0]:+.2p}} [{{difference[{0}][1]:+.2p}}, {{difference[{0}][2]:+.2p}}]" \
+    " (p = {{difference[{0}][3]:.3f}})"  # fmt: skip
 
 
 def write(rows: dict[str, Any]) -> None:
     """The tables and the plot."""
     shown = {
-        name: {
-            **row, **{f"of {key}": signed(row, key) for key in ("las", "uas", "complete_labelled")},
-            "without": row["faults"][0], "with": row["faults"][1],
-            "speed": row["words"] / row["seconds"]["none"],
-            "slowest": row["longest"][0] if row["longest"] else 0,
-        }
+        name: {**row, "speed": row["words"] / row["seconds"]["none"],
+               "slowest": max(row["longest"], default=0)}
         for name, row in rows.items()
     }  # fmt: skip
-    first = markdown("treebank, tags", shown.items(), """
-        sentences {sentences:,} | faults {without} | with rules {with} | LAS {before[las]:.2p}
-        | LAS with rules {of las} | UAS with rules {of uas}
-        | complete with labels {of complete_labelled} | solved again {again}
-        | words/s {speed:,.0f} | time more, % {more:.1f} | with confidence {more_sure:.1f}
-        | longest, ms more {slowest}""")
+    first = markdown("treebank, tags", shown.items(), f"""
+        sentences {{sentences:,}} | faults {{faults[0]}} | with rules {{faults[1]}}
+        | LAS {{before[las]:.2p}} | LAS with rules {MADE.format("las")}
+        | UAS with rules {MADE.format("uas")}
+        | complete with labels {MADE.format("complete_labelled")} | solved again {{again}}
+        | words/s {{speed:,.0f}} | time more, % {{more:.1f}} | with confidence {{more_sure:.1f}}
+        | longest, ms more {{slowest}}""")
     sure = [(name, row["confidence"]) for name, row in rows.items()]
     second = markdown("confidence: treebank, tags", sure, """
         right arcs, % {right:.2p} | calibration error, % {ece:.2p}

@@ -1,4 +1,8 @@
-"""What the encodings share."""
+"""Other solvers on our problems, for bench/decode.py: one module each; and what they share.
+
+Each imports its package when it is used; each is run in a process of its own, as some of them do
+not bear one another.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +23,13 @@ class Unsupported(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """What a solver gave.
+    """What a solver gave."""
 
-    Attributes
-    ----------
-    arcs : int32[n] or None
-        The tree found.
-    proved : bool
-        Whether the solver says that no tree is better.
-    seconds : float
-        The solver's own work; putting the problem into its terms is not counted.
-    building : float
-        Seconds for that.
-    """
-
-    arcs: NDArray[np.int32] | None
-    proved: bool
+    arcs: NDArray[np.int32] | None  #: The tree found, int32[n].
+    proved: bool  #: Whether the solver says that no tree is better.
+    #: The solver's own work; putting the problem into its terms is not counted.
     seconds: float
-    building: float
+    building: float  #: Seconds for that.
 
 
 def crossing(problem: Problem) -> list[tuple[int, int]]:

@@ -19,24 +19,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rivals.common import Answer, crossing, parts_of, sides_of_siblings
 
 from bbparse.problem import Problem
 from bbparse.problem.parts import ANY, set_rows
 from bbparse.problem.tree import arcs_of
 from bbparse.treebank.trees import find_cycle
-from rivals.common import Answer, crossing, parts_of, sides_of_siblings
 
 DECIMALS = 6
 Value = tuple[int, int]
 
 
 class Network:
-    """The cost functions of a problem, added up before they are handed over.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
+    """The cost functions of a problem, added up before they are handed over."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = p = problem
@@ -53,7 +48,6 @@ class Network:
                     between = range(min(h, m) + 1, max(h, m))
                     inner += [i for i in between if h in heads[i]]
                 self.values[m] += [(h, i) for i in inner]
-        self.head_of = [np.array([h for h, _ in vs], np.int32) for vs in self.values]
         self.unary = [np.zeros(len(vs)) for vs in self.values]
         self.binary: dict[tuple[int, int], NDArray[np.float64]] = {}
         self.larger: list[tuple[tuple[int, ...], tuple[int, ...], float]] = []
@@ -68,31 +62,28 @@ class Network:
             self.binary[m, k] = np.zeros((len(self.values[m]), len(self.values[k])))
         self.binary[m, k][np.ix_(rows, columns)] += cost
 
-    def with_head(self, m: int, head: int) -> NDArray[np.int64]:
-        """Places of the values of a word that have a head."""
-        return np.flatnonzero(self.head_of[m] == head)
-
-    def places(self, m: int, value: Value) -> list[int]:
-        """The place of a value of a word, if it is one."""
-        return [place for place, one in enumerate(self.values[m]) if one == value]
+    def places(self, m: int, head: int, inner: int = ANY) -> NDArray[np.int64]:
+        """Places of the values of a word that have a head, and an inner sibling."""
+        fits = [h == head and inner in (ANY, i) for h, i in self.values[m]]
+        return np.flatnonzero(fits)
 
     def _arcs_and_parts(self) -> None:
         p = self.problem
         for h, m, s in zip(p.arc_head.tolist(), p.arc_mod.tolist(), p.arc_score.tolist()):
-            self.unary[m][self.with_head(m, h)] -= s
+            self.unary[m][self.places(m, h)] -= s
         for g, h, i, m, s in parts_of(p, "sib", "gc", "gsib"):
-            places = self.with_head(m, h) if i == ANY else self.places(m, (h, i))
+            places = self.places(m, h, i)
             if g in (ANY, -1):
                 self.unary[m][places] -= s
             else:
-                self.pair(m, h, places, self.with_head(h, g), -s)
+                self.pair(m, h, places, self.places(h, g), -s)
         for arcs, (s,) in set_rows(p, "factor"):
             mods, heads = tuple(p.arc_mod[arcs].tolist()), tuple(p.arc_head[arcs].tolist())
             if len(set(mods)) < len(mods):
                 continue  # two heads for a word: never
             if len(mods) == 2:
                 self.pair(
-                    *mods, self.with_head(mods[0], heads[0]), self.with_head(mods[1], heads[1]), -s
+                    *mods, self.places(mods[0], heads[0]), self.places(mods[1], heads[1]), -s
                 )
             else:
                 self.larger.append((mods, heads, -s))
@@ -103,29 +94,29 @@ class Network:
             m, k = int(p.arc_mod[a]), int(p.arc_mod[b])
             if m != k:
                 self.pair(
-                    m, k, self.with_head(m, int(p.arc_head[a])),
-                    self.with_head(k, int(p.arc_head[b])), math.inf,
+                    m, k, self.places(m, int(p.arc_head[a])),
+                    self.places(k, int(p.arc_head[b])), math.inf,
                 )  # fmt: skip
         if p.single_root:
-            roots = [m for m in range(1, self.n + 1) if len(self.with_head(m, 0))]
+            roots = [m for m in range(1, self.n + 1) if len(self.places(m, 0))]
             for m, k in itertools.combinations(roots, 2):
-                self.pair(m, k, self.with_head(m, 0), self.with_head(k, 0), math.inf)
+                self.pair(m, k, self.places(m, 0), self.places(k, 0), math.inf)
         for m in range(1, self.n + 1):
             for place, (h, i) in enumerate(self.values[m]):
                 near = h if i == -1 else i
                 if i != -1:
-                    others = np.flatnonzero(self.head_of[i] != h)
+                    others = np.flatnonzero([head != h for head, _ in self.values[i]])
                     if len(others):
                         self.pair(m, i, [place], others, math.inf)
                 for k in range(min(near, m) + 1, max(near, m)):
-                    if len(between := self.with_head(k, h)) and self._looks(m, h):
+                    if len(between := self.places(k, h)) and self._looks(m, h):
                         self.pair(m, k, [place], between, math.inf)
 
     def _looks(self, m: int, h: int) -> bool:
         """Whether the values of m with this head tell its inner siblings apart."""
         inner = [i for head, i in self.values[m] if head == h]
         between = range(min(h, m) + 1, max(h, m))
-        return len(inner) > 1 or not any(len(self.with_head(k, h)) for k in between)
+        return len(inner) > 1 or not any(len(self.places(k, h)) for k in between)
 
     def build(self, cycles: list[list[tuple[int, int]]]) -> Any:
         """A fresh solver with all cost functions, and the cycles forbidden."""
@@ -144,11 +135,11 @@ class Network:
             terms = [(self.n + c, k, -k) for k in range(1, len(scores))]
             for a in arcs:
                 m, h = int(self.problem.arc_mod[a]), int(self.problem.arc_head[a])
-                terms += [(m - 1, int(place), 1) for place in self.with_head(m, h)]
+                terms += [(m - 1, int(place), 1) for place in self.places(m, h)]
             network.AddGeneralizedLinearConstraint(terms, "==", 0)
         forbidden = [(tuple(m for m, _ in c), tuple(h for _, h in c), math.inf) for c in cycles]
         for mods, heads, cost in [*self.larger, *forbidden]:
-            places = [self.with_head(m, h).tolist() for m, h in zip(mods, heads)]
+            places = [self.places(m, h).tolist() for m, h in zip(mods, heads)]
             tuples = [list(t) for t in itertools.product(*places)]
             if tuples:
                 network.AddCompactFunction([m - 1 for m in mods], 0, tuples, [cost] * len(tuples))
