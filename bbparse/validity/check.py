@@ -159,25 +159,18 @@ NEVER, PERHAPS, ALWAYS = range(3)
 
 
 def relation(kind: str, arc: Arc, other: Arc) -> int:
-    """Return whether an arc and another are related as rules of a kind say.
+    """Return whether an arc and another are related as rules of a kind, inside or crossing, say.
 
     PERHAPS they cross: the other arc makes this one non-projective unless it is below its head.
     """
     (head, mod), low, high = arc, min(arc), max(arc)
-    if kind in ("inside", "crossing"):
-        is_inside = [low < word < high for word in other]
-        if kind == "inside":
-            return ALWAYS if is_inside[1] else NEVER
-        if is_inside[0] == is_inside[1] or {*arc} & {*other}:
-            return NEVER
-        outer = other[0] if is_inside[1] else other[1]
-        return ALWAYS if (outer > mod) == (mod > head) or other[0] == 0 else PERHAPS
-    is_near = {
-        "": arc == other,
-        "below": other[0] == mod and other[1] != head,
-        "beside": other[0] == head and other[1] != mod,
-    }
-    return ALWAYS if is_near[kind] else NEVER
+    is_inside = [low < word < high for word in other]
+    if kind == "inside":
+        return ALWAYS if is_inside[1] else NEVER
+    if is_inside[0] == is_inside[1] or {*arc} & {*other}:
+        return NEVER
+    outer = other[0] if is_inside[1] else other[1]
+    return ALWAYS if (outer > mod) == (mod > head) or other[0] == 0 else PERHAPS
 
 
 def ones(bits: int) -> Iterator[int]:

@@ -21,7 +21,7 @@ from bbparse.problem import Problem
 from bbparse.problem.edit import arc_index, with_sets
 from bbparse.problem.parts import SetRow, pair_keys, set_fields, set_rows
 from bbparse.problem.tree import rivals
-from bbparse.validity.check import ALWAYS, PERHAPS, Arc, Fault, RuledSentence, relation
+from bbparse.validity.check import ALWAYS, PERHAPS, Arc, RuledSentence, relation
 
 #: Scores float64[L] of the labels of an arc (head, modifier), up to a constant.
 LabelScores = Callable[[int, int], Floats]
@@ -74,23 +74,22 @@ class Candidates:
         arcs = tuple([arc for arc in arcs if self.ruled.between(*arc) & condition])
         return Group(0 if condition & self._with_any else condition, arcs)
 
-    def of_fault(self, fault: Fault, heads: Mapping[int, int]) -> Constraint:
+    def forbidding(self, e: int, arcs: Sequence[Arc]) -> Constraint:
         """Return the constraint that forbids a fault, also with other arcs and labels.
 
-        `heads` are the heads of the fault's words in the tree that has it.
+        The arcs break entry `e` together, in the order of `Fault.arcs`.
         """
-        e, (first, *others) = fault.entry, fault.arcs
-        rule = self.ruled.rules.entries[e].rule
-        arc = (heads[first], first)
+        arc, *others = arcs
+        rule, first = self.ruled.rules.entries[e].rule, arc[1]
         groups = [self._group(e, 0, self._into(first) if rule.kind in ("", "below") else [arc])]
         if rule.kind:
             second, *above = others
-            seconds = [(heads[second], second)]
+            seconds = [second]
             if rule.kind == "inside" or (rule.kind == "crossing" and not above):
-                into = self._into(second)
+                into = self._into(second[1])
                 seconds = [other for other in into if relation(rule.kind, arc, other) == ALWAYS]
             groups.append(self._group(e, 1, seconds))
-            groups += [Group(0, ((heads[word], word),)) for word in above]
+            groups += [Group(0, (other,)) for other in above]
         unless = None
         if rule.unless is not None:
             below = self.problem.arc_mod[self.problem.arc_head == first].tolist()
@@ -114,18 +113,19 @@ class Candidates:
             for other in seconds:
                 from_head.setdefault(other[0], []).append(other)
             for arc in self._group(e, 0, pairs).arcs:
-                near = {"": [arc], "below": from_head.get(arc[1]), "beside": from_head.get(arc[0])}
-                for other in near.get(kind, seconds) or ():
-                    related = relation(kind, arc, other)
-                    if related == PERHAPS:
+                if not kind:
+                    yield self.forbidding(e, [arc])
+                elif kind in ("below", "beside"):
+                    near = from_head.get(arc[1] if kind == "below" else arc[0], ())
+                    yield from (self.forbidding(e, [arc, o]) for o in near if o[1] not in arc)
+                else:
+                    related = {other: relation(kind, arc, other) for other in seconds}
+                    if PERHAPS in related.values():
                         raise ProblemError(
                             f"rule {entry.rule.name} is about crossing arcs, expected a projective"
                             " problem (parsing keeps it in all trees)"
                         )
-                    if related:
-                        words = (arc[1], other[1]) if kind else (arc[1],)
-                        heads = {other[1]: other[0], arc[1]: arc[0]}
-                        yield self.of_fault(Fault("", 0, words, e), heads)
+                    yield from (self.forbidding(e, [arc, o]) for o, how in related.items() if how)
 
     def split(
         self, constraints: Iterable[Constraint], scores: Mapping[Arc, Floats], *, valid: bool

@@ -76,9 +76,9 @@ def solve_valid(
     scores = Cache(lambda arc: label_scores(*arc))
 
     def forbid(heads: Sequence[int], faults: Sequence[Fault]) -> None:
-        by_word = dict(enumerate(heads, start=1))
         for fault in faults:
-            constraints[candidates.of_fault(fault, by_word)] = None
+            arcs = [(heads[m - 1], m) for m in fault.arcs]
+            constraints[candidates.forbidding(fault.entry, arcs)] = None
 
     for heads, faults in broken:
         forbid(heads, faults)
