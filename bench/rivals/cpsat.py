@@ -17,10 +17,10 @@ import time
 from typing import Any
 
 import numpy as np
+from rivals.common import Answer, Unsupported, crossing
 
 from bbparse.ilp.program import TreeProgram
 from bbparse.problem import Problem
-from rivals.common import Answer, Unsupported, crossing
 
 
 def solve(problem: Problem, time_limit: float) -> Answer:

@@ -7,12 +7,13 @@ from __future__ import annotations
 import time
 from statistics import median
 
+from rivals.common import Answer
+
 from bbparse.ilp import solve_ilp
 from bbparse.ilp.program import TreeProgram
 from bbparse.problem import Problem, Solution
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
 from bbparse.solving.solve import solve as branch_and_bound
-from rivals.common import Answer
 
 REPEAT = 5
 
