@@ -107,7 +107,7 @@ class LabelNetwork(SequenceNetwork):
         """
         if not values:
             return []
-        known = [self.rows(encoded) for encoded in values]
+        known = self.all_rows(values)
         batch = Ragged.of([len(rows) for rows in known])
         joined = None if vectors is None else batch.rows_of(vectors, 0.0)
         rows = batch.rows_of(known, -1)

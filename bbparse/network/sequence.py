@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from itertools import accumulate
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from bbparse.network.layers import Backward, Floats, Weights, find_rows
 from bbparse.network.packing import packed, split, total_size, unpacked
 from bbparse.network.ragged import Ragged
 from bbparse.storage.archive import INTS, TEXT, Rule
+from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int64]
 Values = NDArray[np.uint64]
@@ -217,6 +219,12 @@ class SequenceNetwork:
     def rows(self, values: Values) -> Ints:
         """Return the rows of the vectors of an encoded sentence's words, -1 if there is none."""
         return find_rows(values, self.COLUMNS, self.keys, self._buckets, 64 - _BUCKET_BITS)
+
+    def all_rows(self, values: Sequence[Values]) -> list[Ints]:
+        """Return the `rows` of each of some sentences, found in one call."""
+        found = self.rows(np.concatenate(values))
+        starts = accumulate(map(len, values), initial=0)
+        return [found[at : at + len(own) - 2 * PAD] for at, own in zip(starts, values)]
 
     def taken(self, embeddings: Embeddings | None, whose: str) -> Embeddings | None:
         """Return `embeddings` if this network uses pretrained vectors, else None.

@@ -170,7 +170,7 @@ class ArcNetwork(SequenceNetwork):
         pretrained vectors of the words of each, if the network uses any. ``likely_tags`` are those
         of each sentence, if a tagger chose its tags (`bbparse.scoring.soft_tags`).
         """
-        return self._score(values, [self.rows(own) for own in values], embeddings, likely_tags)
+        return self._score(values, self.all_rows(values), embeddings, likely_tags)
 
     def without_words(
         self,

@@ -155,7 +155,7 @@ class ProblemMaker:
             check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
             if not sentence.forms:
                 raise TreebankError(f"{sentence.place()}: there are no words, expected some")
-        values = [encode(sentence) for sentence in sentences]
+        values = encode.together(sentences)
         scores = self.scores(sentences, values)
         arcs = self._candidates(values, scores, prune, margin, in_trees=not given and prune != 0)
         for i, fixed in enumerate(given):

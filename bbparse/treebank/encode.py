@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -122,19 +123,10 @@ def row_of(values: Iterable[tuple[str, str]]) -> list[int]:
     return [attribute_hash(name, value) for name, value in values]
 
 
-def _padding() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the rows before and after a sentence.
-
-    Their values begin with a tab, so that no word has them.
-    """
-    before = [f"\tbefore-{k}" for k in range(PAD, 0, -1)]
-    after = [f"\tafter+{k}" for k in range(1, PAD + 1)]
-    rows = [row_of((name, value) for name in ATTRIBUTES) for value in before + after]
-    return np.array(rows[:PAD], np.uint64), np.array(rows[PAD:], np.uint64)
-
-
-_BEFORE, _AFTER = _padding()
-_ROOT = row_of((name, "\troot") for name in ATTRIBUTES)
+#: Keys of the rows before and after the words of a sentence. Their values begin with a tab, so that
+#: no word has them.
+_BEFORE = (*(f"\tbefore-{k}" for k in range(PAD, 0, -1)), "\troot")
+_AFTER = tuple(f"\tafter+{k}" for k in range(1, PAD + 1))
 
 
 class _Generation(Generic[D]):
@@ -198,20 +190,25 @@ class WordEncoder:
         The array is C-contiguous and writable. Row PAD is the root and row PAD + i word i. The rows
         around them are padding, with distinct values for each distance from the sentence.
         """
-        index, rows, _ = self.memory(sentence.words)
-        n_words = len(index)
-        out = np.empty((n_words + 1 + 2 * PAD, len(ATTRIBUTES)), dtype=np.uint64)
-        out[:PAD] = _BEFORE
-        out[PAD] = _ROOT
-        out[PAD + 1 + n_words :] = _AFTER
-        # Only "clip" writes into `out` without a buffer; no index is out of range.
-        rows.take(index, axis=0, out=out[PAD + 1 : PAD + 1 + n_words], mode="clip")
-        return out
+        return self.together([sentence])[0]
+
+    def together(self, sentences: Iterable[Sentence]) -> list[NDArray[np.uint64]]:
+        """Return each sentence of a batch as a part of one array."""
+        keys: list[Word | str] = []
+        ends = [0]
+        for sentence in sentences:
+            keys += [*_BEFORE, *sentence.words, *_AFTER]
+            ends.append(len(keys))
+        index, rows, _ = self.memory(keys)
+        encoded = rows.take(index, axis=0)
+        return [encoded[a:b] for a, b in pairwise(ends)]
 
 
-def _row(word: Word) -> list[int]:
-    return row_of(attribute_values(*word).items())
+def _row(key: Word | str) -> list[int]:
+    if isinstance(key, str):  # padding
+        return row_of((name, key) for name in ATTRIBUTES)
+    return row_of(attribute_values(*key).items())
 
 
 #: Encode a sentence with a cache that the whole process shares; see `WordEncoder.__call__`.
-encode: Callable[[Sentence], NDArray[np.uint64]] = WordEncoder()
+encode = WordEncoder()

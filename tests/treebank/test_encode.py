@@ -155,7 +155,7 @@ def test_unpaired_surrogates_have_a_hash() -> None:
 )
 def test_forgetting_changes_nothing(sentences: list[list[str]], most: int) -> None:
     forgetful = WordEncoder(max_words=most)
-    longest = max((len(set(forms)) for forms in sentences), default=0)
+    longest = 2 * PAD + 1 + max((len(set(forms)) for forms in sentences), default=0)
     for forms in sentences:
         sentence = Sentence.from_words(forms)
         assert np.array_equal(forgetful(sentence), encode(sentence))
