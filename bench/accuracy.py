@@ -46,15 +46,17 @@ def main() -> None:
     """Measure, and write results/accuracy.json and accuracy.md."""
     given = arguments(__doc__, "treebanks+", model=DEFAULT_MODEL)
     path = MODELS.path(given.model)
+    names = [treebank.partition("=")[::2] for treebank in given.treebanks]
+    # First, because a process begins with the memory of the one that starts it.
+    files = {name: parsed(path, dev) for name, dev in names}
     model = load_model(path)
     rows: dict[str, dict[str, Any]] = {}
-    for treebank in given.treebanks:
-        name, _, dev = treebank.partition("=")
+    for name, dev in names:
         gold = list(read_conllu(dev, require_heads=True))
         found = results(model, gold)
         for title, key in GIVEN.items():
             rows[f"{name}, {title}"] = {measure: found[key][measure] for measure in MEASURES}
-        rows[f"{name}, gold tags"] |= parsed(path, dev)
+        rows[f"{name}, gold tags"] |= files[name]
     table = markdown("dev, what is given", rows.items(), """
         sentences {sentences:.2f} | words {words:.2f} | UPOS {upos:.2f} | FEATS {ufeats:.2f}
         | UAS {uas:.2f} | LAS {las:.2f} | MLAS {mlas:.2f} | LAS, full labels {las_full:.2f}
