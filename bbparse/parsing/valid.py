@@ -170,10 +170,15 @@ def kept_parse(
         k_best=wanted.options.k_best, deadline=wanted.deadline,
         broken=[(heads, broken) for (heads, _), broken in zip(rows, faults)],
     )  # fmt: skip
-    if len(kept.solution) < len(rows) and kept.solution.status != "optimal":
+    if len(kept.solution) < len(rows) and kept.solution.status not in ("optimal", "gap"):
         # A limit was reached before the search found as many trees.
         proved = found.solution.proved & ~np.logical_or.accumulate([bool(own) for own in faults])
         solution = replace(found.solution, proved=proved, status=kept.solution.status)
         return found._replace(solution=solution, faults=faults)
-    kept.solution.stats["rounds"] = kept.rounds
-    return Parse(scored.sentence, kept.solution, kept.labels, kept.faults)
+    solution = kept.solution
+    if wanted.trees and kept.faults[0] and solution.proved[0]:
+        # The families may give a tree with fewer faults less than these faults cost.
+        unproved = np.zeros(1, np.bool_)
+        solution = replace(solution, proved=unproved, upper_bounds=np.full(1, np.inf), status="gap")
+    solution.stats["rounds"] = kept.rounds
+    return Parse(scored.sentence, solution, kept.labels, kept.faults)

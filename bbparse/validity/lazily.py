@@ -11,7 +11,8 @@ way contains all valid trees, with all labels that a best one may have, and its 
 If no tree is valid, each fault has a constraint that costs more than trees can differ by, and the
 best tree is one of those with the fewest faults. Where that cost is so large that it hides scores,
 as beside masks of -1e12, a tree with the fewest faults is found first, and then the best one at a
-cost that outweighs only what trees score more than that one.
+cost that outweighs only what trees score more than that one. Scores that `solve` itself adds to
+whole trees may outweigh the cost, and hide a tree with fewer faults: callers then drop the proof.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ def solve_valid(
         forbid(heads, faults)
     possible, rounds = True, 0  # True as long as some tree may keep all rules
     enough, hidden = np.inf, False  # a penalty; True if it is too large to tell scores apart
+    least, fewest = 0.0, np.inf  # a penalty; faults of the tree with the fewest that was seen
     while True:
         split = candidates.split(constraints, scores, valid=possible)
         penalty = np.inf if possible else min(enough, _more_than_all(split.problem))
@@ -106,12 +108,15 @@ def solve_valid(
             faults_of.append(ruled.faults(heads, labels[-1]))
             forbid(heads, faults_of[-1])
         result = result.first(len(labels))
+        fewest = min([fewest, *map(len, faults_of)])
         if result.status != "optimal":
             break  # at a limit, no proof will follow
-        if len(constraints) == n_known:
+        if not possible and len(faults_of[0]) > fewest and penalty == enough:
+            least = enough = 10.0 * penalty  # scores of whole trees have outweighed it
+        elif len(constraints) == n_known:
             if not possible:
                 hidden = _hides(penalty * len(faults_of[0]), split.problem, result.arcs[0])
-                enough = _enough(split.problem, result.arcs[0])
+                enough = max(least, _enough(split.problem, result.arcs[0]))
             if not hidden or enough > penalty / 2.0:
                 break
     # At a limit, rules may be broken that the problem did not have: no proof holds under these.

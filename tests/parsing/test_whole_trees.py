@@ -17,6 +17,8 @@ from bbparse.factors.view import ROOT
 from bbparse.learning.train import train
 from bbparse.model.file import model_bytes, model_of_bytes
 from bbparse.parsing.parser import Parser
+from bbparse.validity.rules import Rule, Rules
+from bbparse.validity.table import ArcCondition
 from tests import toy
 from tests.parsing.test_given_heads import with_heads
 from tests.parsing.test_valid import RULES
@@ -140,6 +142,15 @@ def test_validity_rules_hold_too(family: type[Depth]) -> None:
         trees = parser.parse(sentence, valid=RULES, tree_score=family, k_best=2, time_limit=60.0)
         assert trees and all(tree.proved and not tree.broken for tree in trees)
         assert trees[0].score <= parser.parse(sentence, valid=RULES)[0].score + Depth.at_most
+
+
+def test_trees_are_not_proved_to_have_the_fewest_faults() -> None:
+    rules = Rules([Rule("no-arcs", (ArcCondition(()),))])
+    sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
+    (parse,) = toy.parser().parse_all([sentence], tree_score=Depth, valid=rules, time_limit=60.0)
+    (tree,) = parse.trees
+    assert parse.solution.status == "gap" and tree.broken
+    assert not tree.proved and tree.upper_bound == math.inf
 
 
 def test_given_heads_are_kept() -> None:

@@ -85,3 +85,15 @@ def test_a_reward_that_no_tree_with_the_fewest_faults_has_leaves_no_proof() -> N
     chain = Rules([Rule("chain", (ArcCondition.parse("head.upos!=ROOT"),), "below", (ALL,))])
     tree = _decoded(arcs, chain + NO_ARCS)
     assert (len(tree.broken), tree.proved, tree.upper_bound) == (3, False, np.inf)
+
+
+def test_scores_of_whole_trees_do_not_outweigh_faults_where_scores_are_small() -> None:
+    arcs = np.array([[0.0, 0.001, 0.001], [0.0, 0.0, 0.002], [0.0, 0.0015, 0.0]])
+    problem = Problem.from_arc_scores(arcs, single_root=False)
+    sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
+    rules = NO_ARCS + Rules([Rule("left", (ArcCondition.parse("side=left"),))])
+    found = solve_valid(
+        problem, RuledSentence(rules, sentence), ["dep"], lambda head, mod: np.zeros(1),
+        lambda p, k: solve(p, k_best=k, tree_score=lambda heads, _: -float(heads[1] != 2)),
+    )  # fmt: skip
+    assert found.solution.heads.tolist() == [[-1, 0, 1]] and len(found.faults[0]) == 2
