@@ -125,7 +125,7 @@ class Wanted:
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
 
     def __post_init__(self) -> None:
-        """Check what is no option."""
+        """Check the deadline for all sentences; `ParseOptions` checks the options."""
         check_type("until", self.until, Deadline, "a Deadline", ProblemError)
 
     def begun(self, spent: float = 0.0) -> Wanted:

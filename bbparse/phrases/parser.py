@@ -128,8 +128,8 @@ class PhraseParser:
             Heads that trees must have, 0 for the root, if there is such a tree; with `use` none or
             tags.
         time_limit, node_limit : optional
-            Limits of `bbparse.agree`, for a sentence that is parsed in parts in each of them. The
-            time limit is for all that is done with the sentence, though charts are made whole.
+            Limits of `bbparse.agree`. The time limit is for the whole sentence, though no chart is
+            cut short; the node limit is for each call, and a sentence parsed in parts has several.
 
         Returns
         -------

@@ -253,7 +253,7 @@ class ProblemArrays:
         return problem
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # arrays come back writable, and kernels take read-only ones
+        # Copied arrays are writable, and kernels take read-only ones.
         self._fill({name: state[name] for name in FIELDS})
 
     def _fill(self, values: dict[str, Any]) -> None:

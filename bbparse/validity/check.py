@@ -159,7 +159,7 @@ NEVER, PERHAPS, ALWAYS = range(3)
 
 
 def relation(kind: str, arc: Arc, other: Arc) -> int:
-    """Return whether an arc and another are related as rules of a kind, inside or crossing, say.
+    """Return whether an arc and another are what rules of a kind, inside or crossing, forbid.
 
     PERHAPS they cross: the other arc makes this one non-projective unless it is below its head.
     """

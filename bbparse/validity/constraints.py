@@ -42,7 +42,8 @@ class Constraint(NamedTuple):
 
     groups: tuple[Group, ...]
     unless: Group | None
-    entry: int  #: Of the rule; entries may forbid the same, and a tree then has a fault for each.
+    #: Index of the rule's entry. If several forbid the same, a tree has a fault for each of them.
+    entry: int
 
 
 class SplitArcs(NamedTuple):
@@ -210,10 +211,10 @@ class Candidates:
         score, state = p.arc_score.copy(), p.arc_state.copy()
         factors: list[SetRow] = []
         counts: list[SetRow] = []
-        times = Counter((c.groups, c.unless) for c in dict.fromkeys(constraints))
-        for (of_groups, unless), number in times.items():
-            groups = [members(group) for group in of_groups]
-            cost = number * penalty
+        n_entries = Counter((c.groups, c.unless) for c in dict.fromkeys(constraints))
+        for (forbidden, unless), count in n_entries.items():
+            groups = [members(group) for group in forbidden]
+            cost = count * penalty
             if not all(groups):
                 continue
             union = sorted(set().union(*groups))
