@@ -154,7 +154,7 @@ def requests() -> list[tuple[str, dict[str, Any]]]:
 
 def over_http(model: str) -> dict[str, Any]:
     """Status and seconds of each request; workers that died of them."""
-    with serving(model) as service:
+    with serving(model, "--workers", "1") as service:
         url = f"http://127.0.0.1:{service.port}"
         rows = {}
         for name, body in requests():

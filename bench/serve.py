@@ -81,7 +81,8 @@ def serving(model: str, *options: str) -> Iterator[Service]:
     finally:
         service.process.terminate()
         status = service.process.wait()
-    assert status == 0
+    if status:
+        raise SystemExit(f"the service ended with {status}")
 
 
 def request(path: str, kind: str, body: bytes) -> bytes:

@@ -86,12 +86,11 @@ def measured(
     rows: dict[str, dict[str, Any]] = {}
     calls = {name: partial(system, text) for name, system in systems.items()}
     for name, found, took in turns(calls, repeat + 1, time.process_time):
-        if name in rows:
-            seconds[name].append(took)
-        else:
+        seconds[name].append(took)
+        if name not in rows:
             rows[name] = scores(gold, found)
     for name, row in rows.items():
-        row["words_per_second"] = words / median(seconds[name])
+        row["words_per_second"] = words / median(seconds[name][1:] or seconds[name])
     return rows
 
 
