@@ -19,15 +19,8 @@ from bbparse.network.ragged import batches
 from bbparse.options import check_options, check_type
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
 from bbparse.parsing.loaded import LoadedModel
-from bbparse.parsing.parse import (
-    USUAL,
-    AnyTreeFamily,
-    Parse,
-    ParseOptions,
-    Wanted,
-    with_options,
-)
-from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
+from bbparse.parsing.parse import USUAL, AnyTreeFamily, Parse, ParseOptions, Wanted, with_options
+from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for, suspected
 from bbparse.parsing.whole_trees import Solve, check_found, tree_families, with_tree_scores
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
@@ -351,8 +344,12 @@ class Parser(LoadedModel):
         known: Sequence[Labels | None] = [None] * len(batch)
         if self.labeller is not None and all(len(solution) == 1 for solution in solutions):
             known = label_together(self.labeller, batch_of, solutions)
+        suspects = suspected(self.labeller, batch_of, solutions, known, wanted)
         parses = []
-        for scored, solution, labels in zip(batch_of, solutions, known):
+        for scored, solution, labels, suspect in zip(batch_of, solutions, known, suspects):
+            if labels is not None and not suspect:
+                parses.append(Parse(scored.sentence, solution, [labels.names]))
+                continue
             begun = wanted.begun(solution.stats.get("seconds", 0.0))
             if begun.more_than(solution):
                 scored, solution = self._widened(scored.sentence, begun)

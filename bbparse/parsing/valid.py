@@ -5,7 +5,7 @@ Sentences whose trees break rules are solved again under these rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bbparse.errors import ModelError, TreebankError
 from bbparse.parsing.parse import Parse, Wanted
 from bbparse.problem import Problem, Solution
-from bbparse.scoring.labeller import Labelling
+from bbparse.scoring.labeller import Labelling, Labels
 from bbparse.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.solving.trees import work_of
 from bbparse.treebank import Sentence
@@ -24,6 +24,7 @@ from bbparse.validity.check import RuledSentence
 from bbparse.validity.constraints import LabelScores
 from bbparse.validity.lazily import solve_valid
 from bbparse.validity.rules import Rules, speaks_of_ud
+from bbparse.validity.screen import screen_of
 
 #: A constraint on the trees of a sentence besides its heads: maps a problem to a restricted one.
 Restriction = Callable[[Problem], Problem]
@@ -97,6 +98,26 @@ def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | 
     if valid not in (None, "ud"):
         rules += Rules.load(str(valid))
     return rules.binding if len(rules) else None
+
+
+def suspected(
+    labeller: Labelling | None, scored: Sequence[Scored], found: Sequence[Solution],
+    labels: Sequence[Labels | None], wanted: Wanted,
+) -> list[bool]:  # fmt: skip
+    """Return which sentences of a batch need more than the labels of their only tree.
+
+    They are those whose trees may break rules; all of them if more is asked for than a tree.
+    """
+    names = [own.names for own in labels if own is not None]
+    if len(names) < len(scored) or wanted.options.k_best > 1 or wanted.calibration is not None:
+        return [True] * len(scored)
+    if labeller is None or wanted.rules is None:
+        return [False] * len(scored)
+    screen = screen_of(wanted.rules, labeller.labels)
+    return screen(
+        [one.sentence for one in scored], [one.heads[0] for one in found], names,
+        scored[0].problem.projective,
+    ).tolist()  # fmt: skip
 
 
 def label_scores_around(

@@ -7,7 +7,7 @@ all of which have to hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, product, repeat
@@ -215,7 +215,7 @@ class RuleTable:
         self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
         self._items = Cache(self._items_of)
         self._of_label = Cache(self._bits_of_label)
-        self._of_word = Cache(self._bits_of_word)
+        self._of_word = Cache(self.bits_of_key)
         #: Conditions that can hold for modifiers to the left and to the right.
         self.left = self._bits_of({"side": ("left",)})
         self.right = self._bits_of({"side": ("right",)})
@@ -249,13 +249,19 @@ class RuleTable:
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
         """Return the conditions that each word may fulfil, the root first."""
+        miscs = self._miscs_of(sentence) if self._misc else repeat("")
+        return [*map(self._of_word.__getitem__, self.keys_of(sentence, miscs))]
+
+    def keys_of(
+        self, sentence: Sentence, miscs: Iterable[str | None] = repeat(None)
+    ) -> Iterator[tuple[str | None, ...]]:
+        """Yield what conditions name of each word, the root first; a MISC of None is unknown."""
         columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
         keys = zip(
             *(column if is_read else repeat("") for column, is_read in zip(columns, self._is_read)),
-            self._miscs_of(sentence) if self._misc else repeat(""),
+            miscs,
         )
-        words = map(self._of_word.__getitem__, islice(keys, sentence.n_words))
-        return [self._of_word[ROOT], *words]
+        return chain([ROOT], islice(keys, sentence.n_words))
 
     def _miscs_of(self, sentence: Sentence) -> list[str]:
         """Return the items of MISC that conditions name, by word."""
@@ -269,14 +275,17 @@ class RuleTable:
         """
         return "|".join([item for item in misc.rstrip("\r").split("|") if item in self._misc])
 
-    def _bits_of_word(self, word: tuple[str, ...]) -> WordBits:
+    def bits_of_key(self, word: tuple[Any, ...]) -> WordBits:
+        """Return the conditions that a word of `keys_of` may fulfil."""
         upos, xpos, form, lemma, feats, misc = word
         external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
         pos = external[0].partition("=")[2] if external else upos
         columns: dict[str, Sequence[str]] = dict(
             upos=[upos], pos=[pos], xpos=[xpos], form=[form], lemma=[lemma],
-            feats=feats.split("|"), misc=misc.split("|"),
+            feats=feats.split("|"),
         )  # fmt: skip
+        if misc is not None:
+            columns["misc"] = misc.split("|")
         return WordBits(*(
             self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
             for role in ("head", "mod")
