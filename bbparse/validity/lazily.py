@@ -17,28 +17,22 @@ whole trees may outweigh the cost, and hide a tree with fewer faults: callers th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.arrays import Floats, Ints
-from bbparse.bounding.state import RELATIVE_SLACK
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.problem import Problem, Solution
 from bbparse.problem.edit import with_sets
-from bbparse.problem.tree import tree_terms
-from bbparse.solving.proportion import grain_of
 from bbparse.validity.check import Fault, RuledSentence
 from bbparse.validity.constraints import Candidates, Constraint, LabelScores, SplitArcs
+from bbparse.validity.penalty import Penalty
 from bbparse.validity.table import Cache
 
 #: Finds the k best trees of a problem.
 Solve = Callable[[Problem, int], Solution]
-#: Ratio of penalties paid to scores beyond which they may hide scores.
-_COARSE = 1000.0
 
 
 class ValidTrees(NamedTuple):
@@ -84,12 +78,11 @@ def solve_valid(
     for heads, faults in broken:
         forbid(heads, faults)
     possible, rounds = True, 0  # True as long as some tree may keep all rules
-    enough, hidden = np.inf, False  # a penalty; True if it is too large to tell scores apart
-    least, fewest = 0.0, np.inf  # a penalty; faults of the tree with the fewest that was seen
+    penalty = Penalty()
     while True:
         split = candidates.split(constraints, scores, valid=possible)
-        penalty = np.inf if possible else min(enough, _more_than_all(split.problem))
-        restricted = candidates.constrained(split.problem, split.labels, constraints, penalty)
+        cost = np.inf if possible else penalty.of(split.problem)
+        restricted = candidates.constrained(split.problem, split.labels, constraints, cost)
         result = _distinct(restricted, split, k_best, solve)
         rounds += 1
         if result.status == "infeasible" and possible and constraints:
@@ -108,17 +101,12 @@ def solve_valid(
             faults_of.append(ruled.faults(heads, labels[-1]))
             forbid(heads, faults_of[-1])
         result = result.first(len(labels))
-        fewest = min([fewest, *map(len, faults_of)])
+        penalty.see(faults_of)
         if result.status != "optimal":
             break  # at a limit, no proof will follow
-        if not possible and len(faults_of[0]) > fewest and penalty == enough:
-            least = enough = 10.0 * penalty  # scores of whole trees have outweighed it
-        elif len(constraints) == n_known:
-            if not possible:
-                hidden = _hides(penalty * len(faults_of[0]), split.problem, result.arcs[0])
-                enough = max(least, _enough(split.problem, result.arcs[0]))
-            if not hidden or enough > penalty / 2.0:
-                break
+        all_known = len(constraints) == n_known
+        if all_known if possible else penalty.settles(split.problem, result.arcs[0], all_known):
+            break
     # At a limit, rules may be broken that the problem did not have: no proof holds under these.
     unruled = [bool(faults) for faults in faults_of] if possible else [len(constraints) > n_known]
     proved = result.proved & ~np.logical_or.accumulate(np.array(unruled, np.bool_))
@@ -127,7 +115,7 @@ def solve_valid(
         # without the penalties, but with what scores whole trees
         of_tree = result.scores[0] - restricted.score(result.arcs[0])
         values = np.array([split.problem.score(result.arcs[0]) + of_tree])
-        if status == "optimal" and hidden:
+        if status == "optimal" and penalty.hides:
             proved, status = np.zeros(1, np.bool_), "gap"
         bounds = np.where(proved, values, np.inf)
     solution = Solution.trusted(
@@ -172,51 +160,3 @@ def _distinct(problem: Problem, split: SplitArcs, k_best: int, solve: Solve) -> 
     heads, arcs, scores, bounds, proved = (np.concatenate(column) for column in zip(*parts))
     status = "optimal" if result.status == "infeasible" else result.status  # no more trees exist
     return Solution.trusted(heads, arcs, scores, bounds, proved, status, result.stats)
-
-
-def _more_than_all(problem: Problem) -> float:
-    """Return a multiple of the quantum by which the scores of no two trees can differ."""
-    p = problem
-    smallest = np.full(p.n_words + 1, np.inf)
-    np.minimum.at(smallest, p.arc_mod, p.arc_score)
-    spread = float((_largest(p) - smallest[1:]).sum())
-    for scores in (*(part.score for part in p.parts), p.factor_score):
-        spread += float(np.abs(scores[np.isfinite(scores)]).sum())
-    for finite in _finite_tables(p):
-        spread += float(np.ptp(finite)) if len(finite) else 0.0
-    quantum = p.quantum or 1.0
-    # by more than a search can be wrong, also beside scores that all trees have
-    margin = 1e-6 * (spread + float(np.abs(_largest(p)).sum())) + 1.0
-    return float(np.ceil((spread + margin) / quantum) + 1.0) * quantum
-
-
-def _enough(problem: Problem, arcs: Ints) -> float:
-    """Return a penalty that outweighs what any tree scores more than the tree of these arcs."""
-    p = problem
-    terms = tree_terms(p, arcs)
-    most = [*_largest(p).tolist(), *(-term for term in terms)]
-    for scores in (*(part.score for part in p.parts), p.factor_score):
-        most.append(float(np.maximum(scores, 0.0).sum()))
-    most += [float(finite.max()) for finite in _finite_tables(p) if len(finite)]
-    return 2.0 * max(math.fsum(most), 0.0) + math.fsum(map(abs, terms)) or 1.0
-
-
-def _hides(paid: float, problem: Problem, arcs: Ints) -> bool:
-    """Return True if a search may be wrong about the score of a tree that pays penalties."""
-    p = problem
-    if p.quantum or paid <= _COARSE * math.fsum(map(abs, tree_terms(p, arcs))):
-        return False
-    return paid * RELATIVE_SLACK >= grain_of(p)
-
-
-def _largest(problem: Problem) -> Floats:
-    """Return the largest score of an arc into each word, float64[n]."""
-    largest = np.full(problem.n_words + 1, -np.inf)
-    np.maximum.at(largest, problem.arc_mod, problem.arc_score)
-    return largest[1:]
-
-
-def _finite_tables(problem: Problem) -> list[Floats]:
-    """Return the finite scores of each count factor."""
-    tables = np.split(problem.count_score, problem.count_score_ptr[1:-1])
-    return [table[np.isfinite(table)] for table in tables]
