@@ -49,6 +49,15 @@ def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) ->
     assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
 
 
+def test_earlier_files_have_weights_of_16_bits() -> None:
+    network, _ = network_of()
+    arrays = network.to_arrays()
+    stored = arrays["arcs_weights"]
+    earlier = {**arrays, "arcs_weights": unpacked(stored)}
+    assert earlier["arcs_weights"].dtype == np.float16
+    assert (ArcNetwork.from_arrays(earlier).to_arrays()["arcs_weights"] == stored).all()
+
+
 @pytest.mark.parametrize("count", [2, 16])
 def test_files_hold_all_members(count: int) -> None:
     rng = np.random.default_rng(count)
