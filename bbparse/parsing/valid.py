@@ -26,6 +26,9 @@ from bbparse.validity.lazily import solve_valid
 from bbparse.validity.rules import Rules, speaks_of_ud
 from bbparse.validity.screen import screen_of
 
+#: Trees of a smaller batch are faster looked through one by one.
+_FEW = 8
+
 #: A constraint on the trees of a sentence besides its heads: maps a problem to a restricted one.
 Restriction = Callable[[Problem], Problem]
 
@@ -109,7 +112,8 @@ def suspected(
     They are those whose trees may break rules; all of them if more is asked for than a tree.
     """
     names = [own.names for own in labels if own is not None]
-    if len(names) < len(scored) or wanted.options.k_best > 1 or wanted.calibration is not None:
+    more = wanted.options.k_best > 1 or wanted.calibration is not None
+    if more or len(names) < len(scored) or len(scored) < _FEW:
         return [True] * len(scored)
     if labeller is None or wanted.rules is None:
         return [False] * len(scored)
