@@ -18,6 +18,7 @@ whole trees may outweigh the cost, and hide a tree with fewer faults: callers th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,19 +111,24 @@ def solve_valid(
     # At a limit, rules may be broken that the problem did not have: no proof holds under these.
     unruled = [bool(faults) for faults in faults_of] if possible else [len(constraints) > n_known]
     proved = result.proved & ~np.logical_or.accumulate(np.array(unruled, np.bool_))
-    values, bounds, status = result.scores, result.upper_bounds, result.status
+    result = replace(result, proved=proved)
     if not possible and len(result):
-        # without the penalties, but with what scores whole trees
-        of_tree = result.scores[0] - restricted.score(result.arcs[0])
-        values = np.array([split.problem.score(result.arcs[0]) + of_tree])
-        if status == "optimal" and penalty.hides:
-            proved, status = np.zeros(1, np.bool_), "gap"
-        bounds = np.where(proved, values, np.inf)
-    solution = Solution.trusted(
-        result.heads, split.base[result.arcs].astype(np.int32), values, bounds, proved, status,
-        result.stats,
-    )  # fmt: skip
+        result = _without_penalty(result, restricted, split.problem, penalty)
+    solution = replace(result, arcs=split.base[result.arcs].astype(np.int32))
     return ValidTrees(solution, labels, faults_of, rounds)
+
+
+def _without_penalty(
+    result: Solution, restricted: Problem, problem: Problem, penalty: Penalty
+) -> Solution:
+    """Return a tree without what its faults cost, but with what scores whole trees."""
+    of_tree = result.scores[0] - restricted.score(result.arcs[0])
+    values = np.array([problem.score(result.arcs[0]) + of_tree])
+    proved, status = result.proved, result.status
+    if status == "optimal" and penalty.hides:
+        proved, status = np.zeros(1, np.bool_), "gap"
+    bounds = np.where(proved, values, np.inf)
+    return replace(result, scores=values, upper_bounds=bounds, proved=proved, status=status)
 
 
 def _distinct(problem: Problem, split: SplitArcs, k_best: int, solve: Solve) -> Solution:
