@@ -78,8 +78,7 @@ def solve_valid(
 
     for heads, faults in broken:
         forbid(heads, faults)
-    possible, rounds = True, 0  # True as long as some tree may keep all rules
-    penalty = Penalty()
+    possible, rounds, penalty = True, 0, Penalty()  # possible: some tree may keep all rules
     while True:
         split = candidates.split(constraints, scores, valid=possible)
         cost = np.inf if possible else penalty.of(split.problem)
@@ -105,17 +104,17 @@ def solve_valid(
         penalty.see(faults_of)
         if result.status != "optimal":
             break  # at a limit, no proof will follow
-        all_known = len(constraints) == n_known
-        if all_known if possible else penalty.settles(split.problem, result.arcs[0], all_known):
+        known = len(constraints) == n_known
+        if known if possible else penalty.settles(split.problem, result.arcs[0], known):
             break
     # At a limit, rules may be broken that the problem did not have: no proof holds under these.
     unruled = [bool(faults) for faults in faults_of] if possible else [len(constraints) > n_known]
-    proved = result.proved & ~np.logical_or.accumulate(np.array(unruled, np.bool_))
-    result = replace(result, proved=proved)
+    unproved = np.logical_or.accumulate(np.array(unruled, np.bool_))
+    result = replace(result, proved=result.proved & ~unproved)
     if not possible and len(result):
         result = _without_penalty(result, restricted, split.problem, penalty)
-    solution = replace(result, arcs=split.base[result.arcs].astype(np.int32))
-    return ValidTrees(solution, labels, faults_of, rounds)
+    result = replace(result, arcs=split.base[result.arcs].astype(np.int32))
+    return ValidTrees(result, labels, faults_of, rounds)
 
 
 def _without_penalty(
