@@ -14,15 +14,19 @@ from bbparse.network.layers import Floats
 _BITS = 6
 
 
+def in_16_bits(array: Floats) -> Floats:
+    """Return weights as files hold them; those that are too large become infinite."""
+    with np.errstate(over="ignore"):
+        return array.astype(np.float16).astype(np.float32)
+
+
 def rounded(parameters: Mapping[str, Floats]) -> dict[str, Floats]:
     """Round to 16 bits, and matrices further, to multiples of a power of two in each column.
 
-    Files are then small. Numbers too large for 16 bits become infinite.
+    Files are then small.
     """
-    out = {}
+    out = {name: in_16_bits(array) for name, array in parameters.items()}
     for name, array in parameters.items():
-        with np.errstate(over="ignore"):
-            out[name] = array.astype(np.float16).astype(np.float32)
         if array.ndim == 2:
             exponents = np.frexp(np.abs(out[name]).max(axis=0, initial=0.0))[1] - _BITS
             out[name] = np.ldexp(np.rint(np.ldexp(out[name], -exponents)), exponents)

@@ -22,7 +22,7 @@ from bbparse.errors import ModelError
 from bbparse.network import layers
 from bbparse.network.lanes import LANES
 from bbparse.network.layers import Backward, Floats, Weights, find_rows
-from bbparse.network.packing import packed, split, total_size, unpacked
+from bbparse.network.packing import in_16_bits, packed, split, total_size, unpacked
 from bbparse.network.ragged import Ragged
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.treebank.encode import PAD
@@ -156,11 +156,7 @@ class SequenceNetwork:
                     " float32"
                 )
         # Files hold 16 bits of each weight, which is all that a network needs.
-        with np.errstate(over="ignore"):
-            rounded = {
-                name: array.astype(np.float16).astype(np.float32)
-                for name, array in parameters.items()
-            }
+        rounded = {name: in_16_bits(array) for name, array in parameters.items()}
         for name, array in rounded.items():
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
