@@ -13,7 +13,8 @@ number of threads and in any batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from bbparse.arrays import Hashes
 from bbparse.jit import inlined, kernel
 from bbparse.network.dense import dense
+from bbparse.network.eight_bits import ZERO, ByteMatrix
 from bbparse.network.lanes import lane_sum
 from bbparse.network.ragged import Ragged
 from bbparse.treebank.encode import PAD
@@ -35,10 +37,25 @@ _POWER = np.float32(1.0 / 64.0)
 
 
 class Weights(NamedTuple):
-    """Weights of layers by name, and their gradients, of the same shapes."""
+    """Weights of layers by name, and their gradients, of the same shapes.
+
+    ``matrices`` are those of a trained network whose products are of 8-bit numbers.
+    """
 
     values: Mapping[str, Floats]
     gradients: Mapping[str, Floats]
+    matrices: Mapping[str, ByteMatrix] = MappingProxyType({})
+
+    def product(self, name: str, x: NDArray[Any]) -> Floats:
+        """Return ``x @ NAME_w + NAME_b``; ``x`` are bytes if the matrix has those."""
+        bias = self.values[f"{name}_b"]
+        if f"{name}_w" in self.matrices:
+            return self.matrices[f"{name}_w"].product(x, bias)
+        return product(x, self.values[f"{name}_w"], bias)
+
+    def input(self, name: str, x: Floats) -> NDArray[Any]:
+        """Return the input of `product`."""
+        return self.matrices[f"{name}_w"].input(x) if f"{name}_w" in self.matrices else x
 
 
 def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
@@ -66,11 +83,13 @@ def linear(w: Weights, name: str, x: Floats) -> tuple[Floats, Backward]:
         w.gradients[f"{name}_b"][...] += d_out.sum(axis=0)
         return product(d_out, weights.T)
 
-    return product(x, weights, w.values[f"{name}_b"]), backward
+    return w.product(name, w.input(name, x)), backward
 
 
 @kernel
-def _windows(x: Floats, first: Ints, size: Ints, reach: int, out: Floats) -> None:
+def _windows(
+    x: NDArray[Any], first: Ints, size: Ints, reach: int, zero: Any, out: NDArray[Any]
+) -> None:
     """Write the ``2 * reach + 1`` rows around each word side by side, zeros beyond its sentence.
 
     Rows of ``out`` that belong to no word are zero.
@@ -81,7 +100,7 @@ def _windows(x: Floats, first: Ints, size: Ints, reach: int, out: Floats) -> Non
         begin = first[s] if s < first.shape[0] else out.shape[0]
         for r in range(end, begin):
             for j in range(np.uint64(out.shape[1])):
-                out[r, j] = np.float32(0.0)
+                out[r, j] = zero
         if s == first.shape[0]:
             break
         end = begin + size[s]
@@ -91,7 +110,7 @@ def _windows(x: Floats, first: Ints, size: Ints, reach: int, out: Floats) -> Non
                 there = begin <= row < end
                 source = np.uint64(row if there else r)
                 for j in range(np.uint64(width)):
-                    out[r, at + j] = x[source, j] if there else np.float32(0.0)
+                    out[r, at + j] = x[source, j] if there else zero
 
 
 def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
@@ -99,13 +118,15 @@ def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats
     weights, width = w.values[f"{name}_w"], x.shape[1]
     taps = weights.shape[0] // width
 
-    def around(rows: Floats) -> Floats:
-        windows = np.empty((len(rows), taps * rows.shape[1]), np.float32)
-        _windows(np.ascontiguousarray(rows), batch.first, batch.size, taps // 2, windows)
+    def around(rows: NDArray[Any]) -> NDArray[Any]:
+        windows = np.empty((len(rows), taps * rows.shape[1]), rows.dtype)
+        zero = windows.dtype.type(ZERO if windows.dtype == np.uint8 else 0)
+        rows = np.ascontiguousarray(rows)
+        _windows(rows, batch.first, batch.size, taps // 2, zero, windows)
         return windows
 
-    windows = around(x)
-    out = product(windows, weights, w.values[f"{name}_b"])
+    windows = around(w.input(name, x))
+    out = w.product(name, windows)
     rectify(out, batch.mask)
     active = out > 0.0  # the output may be overwritten
 

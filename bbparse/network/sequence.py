@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
 from bbparse.network import layers
+from bbparse.network.eight_bits import STEPS, ByteMatrix
 from bbparse.network.lanes import LANES
 from bbparse.network.layers import Backward, Floats, Weights, find_rows
 from bbparse.network.packing import in_16_bits, packed, split, total_size, unpacked
@@ -160,7 +161,7 @@ class SequenceNetwork:
         for name, array in rounded.items():
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
-        self.weights = Weights(rounded, {})
+        self.weights = Weights(rounded, {}, _byte_matrices(rounded))
         self._others: tuple[Self, ...] = ()
 
     @property
@@ -368,6 +369,14 @@ def sums_of_words(
     if embeddings is not None:
         words += layers.product(embeddings, w.values["embeddings_w"])
     return words
+
+
+def _byte_matrices(weights: Mapping[str, Floats]) -> dict[str, ByteMatrix]:
+    """Lay out the matrices between layers that are rounded so."""
+    between = [name for name in weights if name.endswith("_w") and name != "embeddings_w"]
+    steps = {"c0_w": round(1 / QUANTUM)}  # its input are sums of vectors
+    matrices = {name: ByteMatrix.of(weights[name], steps.get(name, STEPS)) for name in between}
+    return {name: matrix for name, matrix in matrices.items() if matrix is not None}
 
 
 def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:

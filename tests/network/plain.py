@@ -43,12 +43,15 @@ def normalisation(p: Arrays, name: str, x: np.ndarray) -> np.ndarray:
     return (x - mean) / np.sqrt(variance + 1e-5) * p[f"{name}_gain"] + p[f"{name}_shift"]
 
 
-def in_sentence(p: Arrays, kinds: str, words: np.ndarray) -> np.ndarray:
-    """Vectors of words in their sentence, made of their sums."""
-    state = normalisation(p, "n0", convolution(p, "c0", words))
+def in_sentence(
+    p: Arrays, kinds: str, words: np.ndarray,
+    rounded: Callable[[np.ndarray], np.ndarray] = np.asarray,
+) -> np.ndarray:  # fmt: skip
+    """Vectors of words in their sentence, made of their sums; layers see ``rounded`` numbers."""
+    state = normalisation(p, "n0", convolution(p, "c0", rounded(words)))
     for i, kind in enumerate(kinds, start=1):
         layer = recurrence if kind == "r" else convolution
-        state = normalisation(p, f"n{i}", state + layer(p, f"{kind}{i}", state))
+        state = normalisation(p, f"n{i}", state + layer(p, f"{kind}{i}", rounded(state)))
     return state
 
 

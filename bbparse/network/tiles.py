@@ -1,0 +1,172 @@
+"""Tiles: four rows and two vectors of columns of a matrix product, whose sums stay in registers.
+
+Compilers do not find that in a loop over arrays, so the code of tiles is built by hand. Vectors are
+as wide as the processor's: 16 numbers with AVX-512, else 8. A tile multiplies 32-bit floats, or
+whole numbers of 8 bits, four of them in each 32-bit number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import config, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+#: Rows of a tile.
+ROWS = 4
+
+
+def _features() -> frozenset[str]:
+    """Return the features of the processor that numba compiles for, such as ``avx2``."""
+    if config.CPU_NAME or config.CPU_FEATURES:
+        features = str(config.CPU_FEATURES or "")
+    else:
+        features = binding.get_host_cpu_features().flatten()
+    return frozenset(one[1:] for one in features.split(",") if one.startswith("+"))
+
+
+#: Features of the processor.
+FEATURES = _features()
+#: Numbers in a vector.
+WIDTH = 16 if "avx512f" in FEATURES else 8
+
+
+def _fused(builder: Any, width: int) -> Any:
+    """Return the emitter of ``factor * weight + total`` of 32-bit floats, rounded once."""
+    vector = ir.VectorType(ir.FloatType(), width)
+    kind = ir.FunctionType(vector, [vector] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{width}f32")
+    return lambda factor, weight, total: builder.call(function, [factor, weight, total])
+
+
+def _dots(builder: Any, width: int, features: frozenset[str]) -> Any:
+    """Return the emitter of ``total + Σ factor[j] * weight[j]`` of the four bytes of each number.
+
+    Bytes of factors are from 0 to 255, bytes of weights from -64 to 64: the sum of two products
+    then has 16 bits, which is all that the instructions of older processors provide for.
+    """
+    vector = ir.VectorType(ir.IntType(32), width)
+    bytes_, pairs = (ir.VectorType(ir.IntType(b), 32 // b * width) for b in (8, 16))
+
+    def function(name: str, returns: Any, *arguments: Any) -> Any:
+        kind = ir.FunctionType(returns, arguments)
+        return cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.{name}")
+
+    def at_once(factor: Any, weight: Any, total: Any) -> Any:
+        name = f"avx512.vpdpbusd.{32 * width}"
+        return builder.call(function(name, vector, *[vector] * 3), [total, factor, weight])
+
+    def by_pairs(factor: Any, weight: Any, total: Any) -> Any:
+        names = ("avx512.pmaddubs.w.512", "avx512.pmaddw.d.512")
+        if width == 8:
+            names = ("avx2.pmadd.ub.sw", "avx2.pmadd.wd")
+        add_two = function(names[0], pairs, bytes_, bytes_)
+        add_four = function(names[1], vector, pairs, pairs)
+        two = builder.call(add_two, [builder.bitcast(v, bytes_) for v in (factor, weight)])
+        ones = ir.Constant(pairs, [1] * (2 * width))
+        return builder.add(total, builder.call(add_four, [two, ones]))
+
+    def one_by_one(factor: Any, weight: Any, total: Any) -> Any:
+        factor, weight = builder.bitcast(factor, bytes_), builder.bitcast(weight, bytes_)
+        nothing = ir.Constant(bytes_, ir.Undefined)
+        for j in range(4):
+            lanes = ir.Constant(vector, [4 * lane + j for lane in range(width)])
+            first, second = (builder.shuffle_vector(v, nothing, lanes) for v in (factor, weight))
+            product = builder.mul(builder.zext(first, vector), builder.sext(second, vector))
+            total = builder.add(total, product)
+        return total
+
+    wide = width == 16
+    if features >= ({"avx512vnni"} if wide else {"avx512vnni", "avx512vl"}):
+        return at_once
+    if not wide and "avxvnni" in features:
+        return at_once
+    return by_pairs if ("avx512bw" if wide else "avx2") in features else one_by_one
+
+
+def tile_of(width: int, features: frozenset[str] = FEATURES) -> Any:
+    """Return the function of a tile with two vectors of this width."""
+
+    @intrinsic
+    def tile(  # noqa: PLR0913 – an intrinsic takes arrays and offsets apart
+        typing_context: Any, x: Any, at: Any, stride: Any, inputs: Any, panel: Any, start: Any,
+        out: Any, row: Any, column: Any,
+    ) -> Any:  # fmt: skip
+        """Emit code of a tile: rows `row + r` and columns `column + c` of a matrix product.
+
+        ``out[row + r, column + c] = start[column + c] + Σ x[at + r * stride + i] * panel[i, c]``,
+        where the product of two 32-bit whole numbers is the sum of those of their four bytes.
+        """
+        signature = types.void(x, *[types.intp] * 3, panel, start, out, *[types.intp] * 2)
+
+        def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            arrays = [
+                context.make_array(kind)(context, builder, value)
+                for kind, value in zip(signature.args, values)
+                if isinstance(kind, types.Array)
+            ]
+            x, panel, start, out = arrays
+            at, stride, inputs, row, column = (values[i] for i in (1, 2, 3, 7, 8))
+            whole = signature.args[0].dtype == types.int32
+            vector = ir.VectorType(ir.IntType(32) if whole else ir.FloatType(), width)
+            added = _dots(builder, width, features) if whole else _fused(builder, width)
+            number = ir.IntType(64)
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
+            nothing = ir.Constant(vector, ir.Undefined)
+
+            def place(array: Any, where: Any) -> Any:
+                return builder.bitcast(builder.gep(array.data, [where]), vector.as_pointer())
+
+            def pair_at(array: Any, first: Any) -> list[Any]:
+                addresses = [place(array, builder.add(first, number(v * width))) for v in range(2)]
+                return [builder.load(address, align=4) for address in addresses]
+
+            sums = [[cgutils.alloca_once(builder, vector) for _ in range(2)] for _ in range(ROWS)]
+            first_sums = pair_at(start, column)
+            for pair in sums:
+                for total, value in zip(pair, first_sums):
+                    builder.store(value, total)
+            rows = [builder.add(at, builder.mul(stride, number(r))) for r in range(ROWS)]
+            with cgutils.for_range(builder, inputs) as loop:
+                weights = pair_at(panel, builder.mul(loop.index, number(2 * width)))
+                for pair, first in zip(sums, rows):
+                    one = builder.load(builder.gep(x.data, [builder.add(first, loop.index)]))
+                    one = builder.insert_element(nothing, one, ir.IntType(32)(0))
+                    factor = builder.shuffle_vector(one, nothing, zeros)
+                    for total, weight in zip(pair, weights):
+                        builder.store(added(factor, weight, builder.load(total)), total)
+            columns = builder.extract_value(out.shape, 1)
+            for r, pair in enumerate(sums):
+                first = builder.add(builder.mul(builder.add(row, number(r)), columns), column)
+                for v, total in enumerate(pair):
+                    to = place(out, builder.add(first, number(v * width)))
+                    builder.store(builder.load(total), to, align=4)
+            return context.get_dummy_value()
+
+        return signature, code
+
+    return tile
+
+
+def _plain_tile(x, at, stride, inputs, panel, start, out, row, column):  # type: ignore[no-untyped-def]  # noqa: PLR0913 – as above
+    columns = slice(column, column + panel.shape[1])
+    for r in range(ROWS):
+        total = start[columns]
+        for i in range(inputs):
+            one = x[at + r * stride + i : at + r * stride + i + 1]
+            if x.dtype == np.int32:
+                factors = one.view(np.uint8).astype(np.int32)
+                total = total + panel[i].view(np.int8).reshape(-1, 4).astype(np.int32) @ factors
+            else:
+                product = np.float64(one[0]) * panel[i].astype(np.float64)
+                total = (product + total).astype(np.float32)
+        out[row + r, columns] = total
+
+
+#: Tiles of `2 * WIDTH` columns, and of 16.
+tile, narrow_tile = tile_of(WIDTH), tile_of(8)
+if config.DISABLE_JIT:  # equal except for the rarest of roundings
+    tile = narrow_tile = _plain_tile

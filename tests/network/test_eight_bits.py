@@ -1,0 +1,137 @@
+"""Products of 8-bit numbers against whole numbers of numpy, by all instructions there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import config, njit
+
+from bbparse.network import tiles
+from bbparse.network.eight_bits import STEPS, ZERO, ByteMatrix
+from bbparse.network.layers import Weights
+from bbparse.network.packing import rounded
+from bbparse.network.ragged import Ragged
+from bbparse.network.sequence import SequenceNetwork, in_sentence
+from tests.network import plain
+
+
+def matrix_of(rng: np.random.Generator, inputs: int, columns: int) -> np.ndarray:
+    """Weights as trained networks have them, in columns of very different sizes."""
+    sizes = 10.0 ** rng.integers(-3, 3, columns)
+    weights = (rng.standard_normal((inputs, columns)) * sizes).astype(np.float32)
+    out: np.ndarray = rounded({"w": weights})["w"]
+    return out
+
+
+def in_steps(x: np.ndarray, steps: int = STEPS) -> np.ndarray:
+    """The nearest numbers that bytes can have, halves to even."""
+    return np.clip(np.rint(x * np.float32(steps)), -127, 127) / steps
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 70), st.integers(1, 9), st.integers(1, 70))
+def test_products_are_exact(seed: int, rows: int, fours: int, columns: int) -> None:
+    rng = np.random.default_rng(seed)
+    steps = int(2 ** rng.integers(2, 7))
+    weights = matrix_of(rng, 4 * fours, columns)
+    matrix = ByteMatrix.of(weights, steps)
+    assert matrix is not None
+    x = (rng.standard_normal((rows, 4 * fours)) * 10.0 ** rng.integers(-2, 3)).astype(np.float32)
+    bias = rng.standard_normal(columns).astype(np.float32)
+    exact = in_steps(x, steps) @ weights.astype(float)
+    found = matrix.product(matrix.input(x), bias)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, exact.astype(np.float32) + bias)
+
+
+def test_halves_and_what_is_out_of_range() -> None:
+    matrix = ByteMatrix.of(np.ones((4, 1), np.float32), 2)
+    assert matrix is not None
+    x = [[0.25, 0.75, -0.25, 1.25], [63.5, 63.6, 1e30, np.inf], [-63.5, -64, -np.inf, np.nan]]
+    steps = matrix.input(np.array(x, np.float32)).astype(int) - ZERO
+    assert steps.tolist() == [[0, 2, 0, 2], [127] * 4, [-127] * 4]
+
+
+def test_the_largest_numbers_do_not_overflow() -> None:
+    for sign in (1.0, -1.0):
+        weights = np.full((576, 16), sign, np.float32)  # 64 steps each
+        matrix = ByteMatrix.of(weights)
+        assert matrix is not None and np.abs(matrix.panels.view(np.int8)).max() == 64
+        for x in (100.0, -100.0):
+            found = matrix.product(
+                matrix.input(np.full((5, 576), x, np.float32)), np.zeros(16, np.float32)
+            )
+            assert (found == 576 * sign * np.sign(x) * 127 / STEPS).all()
+
+
+def test_weights_that_are_not_rounded_stay_floats() -> None:
+    weights = np.ones((8, 3), np.float32)
+    weights[:2, 1] = 1.0, 65 / 64
+    assert ByteMatrix.of(weights) is None
+    weights[1, 1] = 63 / 64
+    assert ByteMatrix.of(weights) is not None
+    assert ByteMatrix.of(np.zeros((8, 3), np.float32)) is not None
+
+
+INSTRUCTIONS = {
+    "at once, 16": (16, {"avx512vnni"}),
+    "by pairs, 16": (16, {"avx512bw"}),
+    "one by one, 16": (16, set()),
+    "at once, 8": (8, {"avx512vnni", "avx512vl"}),
+    "at once, 8, without AVX-512": (8, {"avxvnni"}),
+    "by pairs, 8": (8, {"avx2"}),
+    "one by one, 8": (8, set()),
+}
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="instructions are those of compiled code")
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_all_instructions_have_the_same_sums(name: str) -> None:
+    width, features = INSTRUCTIONS[name]
+    if not features <= tiles.FEATURES:
+        pytest.skip("this processor does not have the instructions")
+    tile = tiles.tile_of(width, frozenset(features))
+
+    @njit  # type: ignore[untyped-decorator]
+    def multiply(x, panel, start, out):  # type: ignore[no-untyped-def]
+        tile(x, 0, panel.shape[0], panel.shape[0], panel, start, out, 0, 0)
+
+    rng = np.random.default_rng(5)
+    for largest in (0, 1):
+        x = rng.integers(0, 256, (4, 24)).astype(np.uint8)
+        weights = rng.integers(-64, 65, (24, 2 * width)).astype(np.int8)
+        if largest:
+            x[:], weights[:] = 255, np.where(weights > 0, 64, -64)
+        panel = np.ascontiguousarray(weights.reshape(6, 4, -1).transpose(0, 2, 1))
+        start = rng.integers(-1000, 1000, 2 * width).astype(np.int32)
+        out = np.zeros((4, 2 * width), np.int32)
+        multiply(x.reshape(-1).view(np.int32), panel.view(np.int32)[..., 0], start, out)
+        assert np.array_equal(out, start + x.astype(int) @ weights.astype(int))
+
+
+@pytest.mark.parametrize("kinds", ["", "rc", "crr"])
+def test_layers_after_each_other(kinds: str) -> None:
+    rng = np.random.default_rng(3)
+    shapes = SequenceNetwork.shapes(kinds, {"word": 16, "width": 32, "embeddings": 0}, 0)
+    random = {
+        name: rng.normal(0.0, shape[0] ** -0.5, shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    values = rounded(random)
+    matrices = {name: ByteMatrix.of(values[name]) for name in values if name.endswith("_w")}
+    assert None not in matrices.values()
+    batch = Ragged.of([4, 1, 7])
+    parts = [rng.normal(size=(n, 16)).astype(np.float32) for n in (4, 1, 7)]
+    words = batch.rows_of(parts, 0.0)
+    state, _ = in_sentence(Weights(values, {}, matrices), kinds, batch, words)  # type: ignore[arg-type]
+    assert not state[batch.mask == 0.0].any()
+    exact = {name: array.astype(float) for name, array in values.items()}
+    for first, part in zip(batch.first, parts):
+        found = state[first : first + len(part)]
+        assert np.allclose(found, plain.in_sentence(exact, kinds, part), atol=0.2)
+        rough = plain.in_sentence(exact, kinds, part, in_steps)  # a step may be another one
+        assert np.abs(found - rough).mean() < 0.005
+        one = Ragged.of([len(part)])
+        alone, _ = in_sentence(Weights(values, {}, matrices), kinds, one, one.rows_of([part], 0.0))  # type: ignore[arg-type]
+        assert np.array_equal(alone[: len(part)], found)
