@@ -35,6 +35,19 @@ _BLOCK = 64
 _COLUMNS = 2 * WIDTH
 
 
+def in_steps(weights: Floats) -> tuple[NDArray[np.int8], NDArray[np.int8]] | None:
+    """Return a matrix as multiples of a power of two in each column, and the powers' exponents.
+
+    None if it has not been rounded to such (`bbparse.network.packing.rounded`).
+    """
+    fractions, exponents = np.frexp(np.abs(weights).max(axis=0, initial=0.0))
+    exponents = exponents - WEIGHT_BITS - (fractions == 0.5)  # the largest may be rounded up to 64
+    steps = np.ldexp(weights, -exponents)
+    if not np.array_equal(steps, np.rint(steps)):
+        return None
+    return steps.astype(np.int8), exponents.astype(np.int8)
+
+
 @kernel
 def _to_bytes(x: Floats, steps: np.float32, out: Bytes) -> None:
     for r in range(np.uint64(x.shape[0])):
@@ -84,19 +97,17 @@ class ByteMatrix:
     def of(cls, weights: Floats, steps: int = STEPS) -> ByteMatrix | None:
         """Lay out float32[inputs, columns], inputs by fours; None if weights are not rounded."""
         inputs, columns = weights.shape
-        # The largest weight may have been rounded up to 64 steps.
-        fractions, exponents = np.frexp(np.abs(weights).max(axis=0, initial=0.0))
-        exponents = exponents - WEIGHT_BITS - (fractions == 0.5)
-        whole = np.ldexp(weights, -exponents)
-        if not np.array_equal(whole, np.rint(whole)):
+        stepped = in_steps(weights)
+        if stepped is None:
             return None
+        whole, exponents = stepped
         padded = np.zeros((inputs, columns + -columns % _COLUMNS), np.int8)
         padded[:, :columns] = whole
         panels = padded.reshape(inputs // 4, 4, -1, _COLUMNS).transpose(2, 0, 3, 1)
         return cls(
             np.ascontiguousarray(panels).view(np.int32)[..., 0],
             -ZERO * padded.sum(axis=0, dtype=np.int32),
-            np.ldexp(np.float32(1.0 / steps), exponents).astype(np.float32),
+            np.ldexp(np.float32(1.0 / steps), exponents.astype(np.int32)),
             np.float32(steps),
         )
 

@@ -1,13 +1,13 @@
-"""Weights of networks as flat arrays; in files with 16 bits each, most of which are zeros."""
+"""Weights of networks as flat arrays; in files, those of matrices have 8 bits each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.network.eight_bits import WEIGHT_BITS, Floats
+from bbparse.network.eight_bits import WEIGHT_BITS, Floats, in_steps
 
 
 def in_16_bits(array: Floats) -> Floats:
@@ -29,15 +29,47 @@ def rounded(parameters: Mapping[str, Floats]) -> dict[str, Floats]:
     return out
 
 
-def packed(weights: Floats) -> NDArray[np.uint8]:
-    """Return weights as 16-bit floats, their lower bytes first, which compresses well."""
-    return weights.astype("<f2").view(np.uint8).reshape(-1, 2).T.reshape(-1)
+def packed(members: Sequence[Mapping[str, Floats]]) -> NDArray[np.int8] | NDArray[np.float16]:
+    """Return the weights of some networks as one array.
+
+    Of `rounded` ones these are matrices in steps, each followed by its exponents, and the bytes of
+    16-bit floats; of others, which come from an earlier version, all are 16-bit floats.
+    """
+    parts: list[NDArray[np.int8]] = []
+    for array in (array for parameters in members for array in parameters.values()):
+        stepped = (array.astype("<f2").view(np.int8),) if array.ndim == 1 else in_steps(array)
+        if stepped is None:
+            flat = [array.reshape(-1) for parameters in members for array in parameters.values()]
+            return np.concatenate(flat).astype("<f2")
+        parts += [part.reshape(-1) for part in stepped]
+    return np.concatenate(parts)
 
 
-def unpacked(stored: NDArray[np.uint8]) -> NDArray[np.float16]:
-    """Return the weights of `packed`."""
-    pairs = np.ascontiguousarray(stored.reshape(2, -1).T)
-    return pairs.view("<f2").reshape(-1).astype(np.float16)
+def unpacked(stored: NDArray[np.int8], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
+    """Return the weights of one network, given their shapes."""
+    parameters = {}
+    at = 0
+
+    def following(size: int) -> NDArray[np.int8]:
+        nonlocal at
+        at += size
+        return stored[at - size : at]
+
+    for name, shape in shapes.items():
+        if len(shape) == 2:
+            steps, exponents = following(int(np.prod(shape))), following(shape[1])
+            whole = steps.reshape(shape).astype(np.float32)
+            with np.errstate(over="ignore"):  # infinite weights are refused with a better message
+                parameters[name] = np.ldexp(whole, exponents.astype(np.int32))
+        else:
+            parameters[name] = following(2 * shape[0]).view("<f2").astype(np.float32)
+    return parameters
+
+
+def packed_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Return the number of elements of a packed network."""
+    columns = sum(shape[1] if len(shape) == 2 else shape[0] for shape in shapes.values())
+    return total_size(shapes) + columns
 
 
 def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:

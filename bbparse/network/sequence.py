@@ -23,7 +23,14 @@ from bbparse.network import layers
 from bbparse.network.eight_bits import STEPS, ByteMatrix
 from bbparse.network.lanes import LANES
 from bbparse.network.layers import Backward, Floats, Weights, find_rows
-from bbparse.network.packing import in_16_bits, packed, split, total_size, unpacked
+from bbparse.network.packing import (
+    in_16_bits,
+    packed,
+    packed_size,
+    split,
+    total_size,
+    unpacked,
+)
 from bbparse.network.ragged import Ragged
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.treebank.encode import PAD
@@ -66,7 +73,7 @@ def network_rules(name: str) -> dict[str, Rule]:
         f"{name}_sizes": (INTS, 1, None),
         f"{name}_keys": ("u", 1, None),
         f"{name}_vectors": ("i", 2, f"{name}_keys"),
-        f"{name}_weights": ("uf", 1, None),
+        f"{name}_weights": ("if", 1, None),
     }
 
 
@@ -250,19 +257,18 @@ class SequenceNetwork:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of `network_rules`, with vectors and weights of all members joined."""
-        vectors, weights = [], []
-        for member in self.members:
-            vectors.append(np.rint(member.vectors / np.float32(QUANTUM)).astype(np.int8))
-            values = member.weights.values
-            shapes = member.shapes(member.kinds, member.sizes, len(member.labels))
-            weights += [values[name].reshape(-1) for name in shapes]
+        vectors = [
+            np.rint(member.vectors / np.float32(QUANTUM)).astype(np.int8) for member in self.members
+        ]
+        shapes = self.shapes(self.kinds, self.sizes, len(self.labels))
+        weights = [{name: one.weights.values[name] for name in shapes} for one in self.members]
         return {
             f"{self.NAME}_labels": np.array(self.labels, np.str_),
             f"{self.NAME}_layers": np.array(self.kinds),
             f"{self.NAME}_sizes": np.array([self.sizes[name] for name in self.SIZES], np.int32),
             f"{self.NAME}_keys": self.keys,
             f"{self.NAME}_vectors": np.concatenate(vectors, axis=1),
-            f"{self.NAME}_weights": packed(np.concatenate(weights)),
+            f"{self.NAME}_weights": packed(weights),
         }
 
     @classmethod
@@ -275,8 +281,6 @@ class SequenceNetwork:
             if field not in arrays:
                 raise ModelError(f"{where}: array {field} is missing")
         names, kinds, sizes, keys, vectors, weights = (arrays[f] for f in network_rules(cls.NAME))
-        if weights.dtype == np.uint8 and len(weights) % 2 == 0:
-            weights = unpacked(weights)
         columns, word = vectors.shape[1], int(sizes[:1].max(initial=1))
         count = columns // word
         if not 1 <= count <= MOST_MEMBERS or columns % count or len(weights) % count:
@@ -309,16 +313,17 @@ class SequenceNetwork:
         if len(letters) > MOST_LAYERS:
             raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
         shapes = cls.shapes(letters, by_name, len(names))
-        total = total_size(shapes)
-        if flat.dtype != np.float16 or len(flat) != total:
+        sizes_of = {"int8": packed_size(shapes), "float16": total_size(shapes)}
+        if sizes_of.get(str(flat.dtype)) != len(flat):
+            expected = " or ".join(f"{size} of {dtype}" for dtype, size in sizes_of.items())
             raise ModelError(
-                f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype},"
-                f" expected {total} of float16, or twice as many of uint8"
+                f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype}, expected"
+                f" {expected}"
             )
+        old = flat.dtype == np.float16
+        parameters = split(flat.astype(np.float32), shapes) if old else unpacked(flat, shapes)
         whole = vectors.astype(np.float32) * np.float32(QUANTUM)
-        return cls(
-            names.tolist(), letters, by_name, keys, whole, split(flat.astype(np.float32), shapes)
-        )
+        return cls(names.tolist(), letters, by_name, keys, whole, parameters)
 
 
 def in_sentence(

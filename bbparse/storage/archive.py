@@ -11,6 +11,7 @@ import io
 import math
 import os
 import zipfile
+import zlib
 from collections.abc import Set
 from typing import IO, Any
 
@@ -72,6 +73,11 @@ def _write(
     with zipfile.ZipFile(file, "w", method, compresslevel=level) as archive:
         for field, array in {**labels, **arrays}.items():
             with archive.open(f"{field}.npy", "w", force_zip64=True) as member:
+                if array.dtype.itemsize == 1 and level is None and hasattr(member, "_compressor"):
+                    # Numbers repeat no sequences; to look for some makes their codes longer.
+                    member._compressor = zlib.compressobj(
+                        zlib.Z_BEST_COMPRESSION, zlib.DEFLATED, -15, 9, zlib.Z_HUFFMAN_ONLY
+                    )
                 npy.write_array(member, np.asarray(array), allow_pickle=False)
 
 

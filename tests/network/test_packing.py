@@ -6,7 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.network.packing import packed, rounded, unpacked
+from bbparse.network.packing import (
+    in_16_bits,
+    packed,
+    packed_size,
+    rounded,
+    split,
+    total_size,
+    unpacked,
+)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 5), st.integers(1, 4))
@@ -29,9 +37,33 @@ def test_too_large_numbers_are_infinite() -> None:
     assert np.isposinf(out["b"] * -1).all() and not np.isfinite(out["w"]).any()
 
 
-@given(st.lists(st.floats(width=16, allow_nan=False)))
-def test_packed_weights_come_back(values: list[float]) -> None:
-    weights = np.array(values, np.float32)
-    stored = packed(weights)
-    assert stored.dtype == np.uint8 and len(stored) == 2 * len(weights)
-    assert unpacked(stored).tolist() == values
+SHAPES = {"c0_w": (8, 3), "c0_b": (3,), "n0_gain": (5,), "end_w": (4, 20)}
+
+
+def weights_of(seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {
+        name: (rng.standard_normal(shape) * 10.0 ** rng.integers(-4, 4, shape[-1])).astype(
+            np.float32
+        )
+        for name, shape in SHAPES.items()
+    }
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+def test_packed_weights_come_back(seed: int, count: int) -> None:
+    members = [rounded(weights_of(seed + i)) for i in range(count)]
+    stored = packed(members)
+    assert stored.dtype == np.int8 and len(stored) == count * packed_size(SHAPES)
+    for own, part in zip(members, np.split(stored, count)):
+        found = unpacked(part, SHAPES)
+        assert list(found) == list(own)
+        assert all(np.array_equal(found[name], own[name]) for name in SHAPES)
+
+
+def test_weights_that_are_not_rounded_have_sixteen_bits() -> None:
+    members = [rounded(weights_of(1)), weights_of(2)]
+    stored = packed(members)
+    assert stored.dtype == np.float16 and len(stored) == 2 * total_size(SHAPES)
+    second = split(stored[total_size(SHAPES) :].astype(np.float32), SHAPES)
+    assert all(np.array_equal(second[k], in_16_bits(v)) for k, v in members[1].items())

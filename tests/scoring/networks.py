@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bbparse.network.packing import rounded
 from bbparse.network.sequence import QUANTUM
 from bbparse.scoring.arc_network import ArcNetwork
 from bbparse.treebank import Sentence
@@ -37,8 +38,9 @@ def random_network(
     labels: tuple[str, ...] = LABELS,
     embeddings: int = 0,
     root: int = -1,
+    trained: bool = False,
 ) -> ArcNetwork:
-    """A network that knows half of what the words of some sentences are."""
+    """A network that knows half of the words of some sentences; trained ones are rounded."""
     seen = np.unique([v for s in sentences for v in encode(s)[PAD:-PAD, ArcNetwork.COLUMNS].flat])
     keys = np.sort(rng.choice(seen, len(seen) // 2, replace=False))
     sizes = {**SIZES, "embeddings": embeddings}
@@ -47,6 +49,8 @@ def random_network(
         name: rng.normal(0.0, 0.3, shape).astype(np.float32)
         for name, shape in ArcNetwork.shapes(kinds, sizes, len(labels)).items()
     }
+    if trained:
+        parameters = rounded(parameters)
     return ArcNetwork(labels, kinds, sizes, keys, vectors.astype(np.float32), parameters, root)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ModelError
-from bbparse.network.packing import packed, unpacked
 from bbparse.scoring.arc_network import ARC_ARRAYS, ArcNetwork
 from bbparse.storage.archive import read_archive, write_archive
 from tests.scoring.networks import LABELS, random_network, random_sentence
@@ -33,8 +32,11 @@ def network_of(**options: Any) -> tuple[ArcNetwork, list[Any]]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"kinds": ""}, {"kinds": "rcrcrcrc", "root": 3}, {"labels": ()}, {"embeddings": 12}],
-)
+    [
+        {}, {"kinds": ""}, {"kinds": "rcrcrcrc", "root": 3}, {"labels": ()}, {"embeddings": 12},
+        {"trained": True}, {"trained": True, "embeddings": 12, "root": 3},
+    ],
+)  # fmt: skip
 def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) -> None:
     network, sentences = network_of(**options)
     paths = tmp_path / "one", tmp_path / "two"
@@ -49,13 +51,18 @@ def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) ->
     assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
 
 
-def test_earlier_files_have_weights_of_16_bits() -> None:
-    network, _ = network_of()
+@pytest.mark.parametrize("trained", [False, True])
+def test_files_have_8_bits_of_each_weight_if_that_is_all(trained: bool) -> None:
+    network, sentences = network_of(trained=trained)
+    assert len(network.weights.matrices) == (5 if trained else 0)
     arrays = network.to_arrays()
-    stored = arrays["arcs_weights"]
-    earlier = {**arrays, "arcs_weights": unpacked(stored)}
-    assert earlier["arcs_weights"].dtype == np.float16
-    assert (ArcNetwork.from_arrays(earlier).to_arrays()["arcs_weights"] == stored).all()
+    assert arrays["arcs_weights"].dtype == (np.int8 if trained else np.float16)
+    # 16 bits, as in earlier files, are the same network
+    flat = [a.reshape(-1) for a in network.weights.values.values()]
+    arrays["arcs_weights"] = np.concatenate(flat).astype(np.float16)
+    again = ArcNetwork.from_arrays(arrays)
+    one, other = (scores_of(each, sentences) for each in (network, again))
+    assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
 
 
 @pytest.mark.parametrize("count", [2, 16])
@@ -84,12 +91,6 @@ def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
     return change
 
 
-def with_weight(place: int, value: float) -> Any:
-    """Return a function that changes a packed weight."""
-    change = with_value(place, value)
-    return lambda stored: packed(change(unpacked(stored)))
-
-
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -115,9 +116,10 @@ def with_weight(place: int, value: float) -> Any:
         ("weights", lambda a: a[:-1], "arcs_weights has"),
         ("weights", lambda a: a.astype(np.float64), "of dtype float64, expected"),
         ("weights", lambda a: a.astype(np.float32), "of dtype float32, expected"),
-        ("weights", lambda a: a[:-2], "of float16, or twice as many of uint8"),
-        ("weights", with_weight(77, np.nan), "has elements that are no finite numbers"),
-        ("weights", with_weight(-1, np.inf), "label_b has elements that are no finite numbers"),
+        ("weights", lambda a: a[:-2], "of int8 or"),
+        ("weights", lambda a: a.view(np.int8), "elements of dtype int8, expected"),
+        ("weights", with_value(77, np.nan), "has elements that are no finite numbers"),
+        ("weights", with_value(-1, np.inf), "label_b has elements that are no finite numbers"),
         ("root", lambda a: a + 1, "arcs_root is 4, expected the number of a label or -1"),
         ("root", lambda a: a - 5, "arcs_root is -2, expected the number of a label or -1"),
     ],

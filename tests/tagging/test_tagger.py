@@ -151,7 +151,7 @@ def replaced(old: str, new: str) -> Callable[[Any], Any]:
         (damage("tags_keys", lambda a: a.astype(np.uint32)), "dtype uint32"),
         (damage("tags_vectors", lambda a: a[:, 1:]), "vectors have shape"),
         (damage("tags_weights", lambda a: a[1:]), "expected .* of float16"),
-        (damage("tags_weights", lambda a: np.full_like(a, 255)), "no finite numbers"),
+        (damage("tags_weights", lambda a: np.full_like(a, 127)), "no finite numbers"),
         (damage("tagger_header", replaced('"rules": {"":', '"rules": {"x":')), "has no rules for"),
         (damage("tagger_header", replaced('"rules": {', '"rules": {"x": [9999], ')),
          "expected numbers of rules"),
