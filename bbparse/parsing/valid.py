@@ -33,7 +33,7 @@ _FEW = 8
 Restriction = Callable[[Problem], Problem]
 
 # Most arcs that a message names.
-_FEW = 6
+_NAMED = 6
 
 
 def fill_in(
@@ -54,8 +54,8 @@ def fill_in(
     where = f"{sentence.source or 'input'}, {sentence.name}: no"
     crossing = sorted(crossing_words(sentence.heads)) if maker.config.projective else []
     if crossing:
-        arcs = ", ".join(f"{sentence.heads[m - 1]} → {m}" for m in crossing[:_FEW])
-        more = f" and {len(crossing) - _FEW} more" if len(crossing) > _FEW else ""
+        arcs = ", ".join(f"{sentence.heads[m - 1]} → {m}" for m in crossing[:_NAMED])
+        more = f" and {len(crossing) - _NAMED} more" if len(crossing) > _NAMED else ""
         raise TreebankError(
             f"{where} projective tree has all heads that are given: the arcs {arcs}{more} cross; a"
             " model trained with --projective no keeps them, unless --projective yes is given"
