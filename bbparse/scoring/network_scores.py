@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bbparse.arrays import Ints, Longs
 from bbparse.errors import ModelError
-from bbparse.network.layers import Floats, Weights, product
+from bbparse.network.layers import Floats, Weights
 from bbparse.network.sequence import mean_of
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.batch_kernels import candidate_arcs, part_words
@@ -283,4 +283,4 @@ def label_scores(
     """
     hidden = ends[head, begin : begin + size] + ends[mod, begin + size : begin + 2 * size]
     np.maximum(hidden, np.float32(0.0), out=hidden)
-    return product(hidden, w.values["label_w"], w.values["label_b"]), hidden
+    return w.product("label", w.input("label", hidden)), hidden
