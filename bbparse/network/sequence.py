@@ -19,18 +19,10 @@ from numpy.typing import NDArray
 
 from bbparse.embeddings import Embeddings
 from bbparse.errors import ModelError
-from bbparse.network import layers
+from bbparse.network import layers, packing
 from bbparse.network.eight_bits import STEPS, ByteMatrix
 from bbparse.network.lanes import LANES
 from bbparse.network.layers import Backward, Floats, Weights, find_rows
-from bbparse.network.packing import (
-    in_16_bits,
-    packed,
-    packed_size,
-    split,
-    total_size,
-    unpacked,
-)
 from bbparse.network.ragged import Ragged
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.treebank.encode import PAD
@@ -98,7 +90,6 @@ class Dropout:
             noise = self._noise[start : start + size]
         return (noise >= np.float32(rate)).reshape(shape)
 
-
     def hide(
         self, rows: Ints, vectors: Floats | None, attribute_rate: float, word_rate: float,
         n_lexical: int,
@@ -164,7 +155,7 @@ class SequenceNetwork:
                     " float32"
                 )
         # Files hold 16 bits of each weight, which is all that a network needs.
-        rounded = {name: in_16_bits(array) for name, array in parameters.items()}
+        rounded = {name: packing.in_16_bits(array) for name, array in parameters.items()}
         for name, array in rounded.items():
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
@@ -268,7 +259,7 @@ class SequenceNetwork:
             f"{self.NAME}_sizes": np.array([self.sizes[name] for name in self.SIZES], np.int32),
             f"{self.NAME}_keys": self.keys,
             f"{self.NAME}_vectors": np.concatenate(vectors, axis=1),
-            f"{self.NAME}_weights": packed(weights),
+            f"{self.NAME}_weights": packing.packed(weights),
         }
 
     @classmethod
@@ -313,15 +304,17 @@ class SequenceNetwork:
         if len(letters) > MOST_LAYERS:
             raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
         shapes = cls.shapes(letters, by_name, len(names))
-        sizes_of = {"int8": packed_size(shapes), "float16": total_size(shapes)}
+        sizes_of = {"int8": packing.packed_size(shapes), "float16": packing.total_size(shapes)}
         if sizes_of.get(str(flat.dtype)) != len(flat):
             expected = " or ".join(f"{size} of {dtype}" for dtype, size in sizes_of.items())
             raise ModelError(
                 f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype}, expected"
                 f" {expected}"
             )
-        old = flat.dtype == np.float16
-        parameters = split(flat.astype(np.float32), shapes) if old else unpacked(flat, shapes)
+        if flat.dtype == np.int8:
+            parameters = packing.unpacked(flat, shapes)
+        else:
+            parameters = packing.split(flat.astype(np.float32), shapes)
         whole = vectors.astype(np.float32) * np.float32(QUANTUM)
         return cls(names.tolist(), letters, by_name, keys, whole, parameters)
 
