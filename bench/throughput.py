@@ -1,14 +1,14 @@
 """Words a second of the whole parser, and where the time goes.
 
     python bench/throughput.py DEV --model MODEL [--model MODEL…] [--prune 3,5,10,20]
-        [--threads 1,2] [--sentences N] [--repeat N]
+        [--threads 1,2] [--sentences N] [--times N] [--repeat N]
 
 For each model (one for each factor family, say) under its own pruning, and for the first model
 under several numbers of candidate heads: the rate of ``bbparse parse --threads`` from file to file,
 and reading, scoring, solving, labelling and writing one after the other. All of them take turns;
-medians. Loading the model and the compiled code is not counted (bench/startup.py does), starting
-the processes that share the work is. Beside it stands how good the trees are, with the tags of DEV.
-Writes bench/results/throughput.json, .md and .svg.
+medians. The file is DEV several times over. Loading the model and the compiled code is not counted
+(bench/startup.py does), starting the processes that share the work is. Beside it stands how good
+the trees are, with the tags of DEV. Writes bench/results/throughput.json, .md and .svg.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class Run:
         phases = (lambda: list(read_conllu(self.path)), self.score, self.solve, self.label)
         found: dict[str, Callable[[], object]] = dict(zip(PHASES, (*phases, self.write)))
         for t in threads:
-            found[f"threads {t}"] = partial(parse_file, self.parser, self.path, self.prune, t)
+            whole = self.path.with_name("whole.conllu")
+            found[f"threads {t}"] = partial(parse_file, self.parser, whole, self.prune, t)
         return found
 
     def quality(self) -> dict[str, float]:
@@ -123,8 +124,9 @@ def draw(rows: dict[str, dict[str, Any]]) -> None:
 def main() -> None:
     """Time every model and every pruning."""
     given = arguments(
-        __doc__, "dev", model=[], prune="3,5,10,20", threads="1,2", sentences=int, repeat=5
-    )
+        __doc__, "dev", model=[], prune="3,5,10,20", threads="1,2", sentences=int, times=4,
+        repeat=5,
+    )  # fmt: skip
     collect_less_garbage()  # as the command does
     threads = [int(t) for t in given.threads.split(",")]
     sentences = read_sample(given.dev, given.sentences)
@@ -140,12 +142,15 @@ def main() -> None:
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name, "input.conllu")
     path.write_text(text_of(sentences), encoding="utf-8")
+    path.with_name("whole.conllu").write_text(given.times * text_of(sentences), encoding="utf-8")
     for name, (model, prune) in settings.items():
         run = Run(parsers[model], prune, path)
         times = race(run.calls(threads), given.repeat)
         outputs = {path.with_name(f"parsed-{t}.conllu").read_bytes() for t in threads}
         rows[name] = {
-            "words_per_second": {t: words / times[f"threads {t}"] for t in threads},
+            "words_per_second": {
+                t: given.times * words / times[f"threads {t}"] for t in threads
+            },
             "speed_up": times[f"threads {threads[0]}"] / times[f"threads {threads[-1]}"],
             "same_output": len(outputs) == 1,
             **run.quality(),

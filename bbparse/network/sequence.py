@@ -370,10 +370,12 @@ def sums_of_words(
 
 
 def _byte_matrices(weights: Mapping[str, Floats]) -> dict[str, ByteMatrix]:
-    """Lay out the matrices between layers that are rounded so."""
-    between = [name for name in weights if name.endswith("_w") and name != "embeddings_w"]
-    steps = {"c0_w": round(1 / QUANTUM)}  # its input are sums of vectors
-    matrices = {name: ByteMatrix.of(weights[name], steps.get(name, STEPS)) for name in between}
+    """Lay out those matrices for bytes that are rounded and have inputs of a known size."""
+    steps = {name: STEPS for name in weights if name.endswith("_w")}
+    steps["c0_w"] = round(1 / QUANTUM)  # sums of vectors
+    if steps.pop("embeddings_w", None):
+        del steps["c0_w"]  # vectors of others may be of any size
+    matrices = {name: ByteMatrix.of(weights[name], own) for name, own in steps.items()}
     return {name: matrix for name, matrix in matrices.items() if matrix is not None}
 
 
