@@ -93,7 +93,7 @@ def known() -> Results:
     found = Results()
     accuracy, exactness = found["accuracy"]["rows"], found["exactness"]
     beside, english = found["beside_udpipe"]["rows"], found["throughput"]["rows"]["english"]
-    ours = [row["tags"] for name, row in beside.items() if name.startswith("bbparse")]
+    ours = sorted(row["tags"] for name, row in beside.items() if name.startswith("bbparse"))
     return Results(
         ewt=accuracy["en_ewt, gold tags"], english=english,
         microseconds=sum(english["microseconds_a_word"].values()),

@@ -8,8 +8,10 @@ labelled arc is an integer of three parts, each of which outweighs all that foll
 3. the model's score of the arc; without a model minus the length of the arc if its head is new.
 
 So the best valid tree (`bbparse.validity.lazily`) keeps most; among these it changes the fewest
-words; and so on. Sums of integers are exact, and so is the proof. The choice among trees that are
-still equal is arbitrary, but always the same (`bbparse.problem.order`).
+words; and so on. A search is exact up to 1e-12 of the largest sum. The first two parts are always
+larger than that; in sentences of more than some 40 words with fine weights the third may not be.
+The choice among trees that are still equal is arbitrary, but always the same
+(`bbparse.problem.order`).
 """
 
 from __future__ import annotations
