@@ -243,13 +243,18 @@ def _described(values: Any, names: frozenset[str]) -> tuple[str, list[FunctionTy
         elif isinstance(value, tuple | list):
             text.append(f"{type(value).__qualname__} of {len(value)}")
             waiting += value
-        elif isinstance(function := getattr(value, "py_func", value), FunctionType):
+        elif isinstance(function := _python_of(value), FunctionType):
             text.append(f"{function.__module__}:{function.__qualname__}{_options(value)}")
             if not _is_foreign(function.__module__):
                 functions.append(function)
         else:
             text.append(type(value).__qualname__)
     return sha256("\n".join(text).encode()).hexdigest(), functions
+
+
+def _python_of(value: Any) -> Any:
+    """Return the Python function of a jitted function, or of an intrinsic."""
+    return getattr(value, "py_func", getattr(value, "_defn", value))
 
 
 def _options(compiled: Any) -> str:

@@ -20,13 +20,11 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.network.tiles import ROWS, WIDTH, narrow_tile, tile
+from bbparse.network.tiles import BLOCK, ROWS, n_columns, narrow_tile, tile
 
 Floats = NDArray[np.float32]
 
-#: Number of rows whose tiles of all columns are computed before those of the next rows.
-_BLOCK = 64
-_COLUMNS, _NARROW = 2 * WIDTH, 16
+_NARROW = 16
 
 
 @intrinsic
@@ -56,23 +54,23 @@ def dense(
     Rows of ``x`` may overlap, so a window over words needs no copy. The number of rows of ``out``
     must be a multiple of `ROWS`.
     """
-    columns = out.shape[1]
-    whole, most = columns - columns % _COLUMNS, columns - columns % _NARROW
-    panels = np.empty((whole // _COLUMNS, inputs, _COLUMNS), np.float32)
+    columns, together = out.shape[1], n_columns()
+    whole, most = columns - columns % together, columns - columns % _NARROW
+    panels = np.empty((whole // together, inputs, together), np.float32)
     narrow = np.empty((inputs, _NARROW), np.float32)
     for i in range(np.uint64(inputs)):
         for p in range(np.uint64(panels.shape[0])):
-            for c in range(np.uint64(_COLUMNS)):
-                panels[p, i, c] = weights[i, p * np.uint64(_COLUMNS) + c]
+            for c in range(np.uint64(together)):
+                panels[p, i, c] = weights[i, p * np.uint64(together) + c]
         for c in range(np.uint64(most - whole)):  # what is left is one narrow tile at most
             narrow[i, c] = weights[i, np.uint64(whole) + c]
-    for block in range(0, out.shape[0], _BLOCK):
-        end = min(block + _BLOCK, out.shape[0])
+    for block in range(0, out.shape[0], BLOCK):
+        end = min(block + BLOCK, out.shape[0])
         for p in range(panels.shape[0]):
             for row in range(block, end, ROWS):
                 tile(
                     x, begin + row * stride, stride, inputs, panels[p], bias, out, row,
-                    p * _COLUMNS,
+                    p * together,
                 )  # fmt: skip
         if most > whole:
             for row in range(block, end, ROWS):

@@ -5,15 +5,15 @@ word of a batch (`bbparse.network.ragged`). It returns the output matrix, with z
 and a backward function. That function maps the gradient of the output to the gradient of the input,
 and adds the gradients of the weights to the existing ones.
 
-The code fixes the order of all sums (`bbparse.network.dense`), and the gates of the recurrence use
-only multiplications and divisions. So a network has the same scores on every machine, with any
-number of threads and in any batch.
+Matrix products are of floats in training, and of bytes in a trained network
+(`bbparse.network.eight_bits`). The code fixes the order of all sums of floats
+(`bbparse.network.dense`), and the gates of the recurrence use only multiplications and divisions.
+So a network has the same scores on every machine, with any number of threads and in any batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +44,7 @@ class Weights(NamedTuple):
 
     values: Mapping[str, Floats]
     gradients: Mapping[str, Floats]
-    matrices: Mapping[str, ByteMatrix] = MappingProxyType({})
+    matrices: Mapping[str, ByteMatrix] = {}
 
     def product(self, name: str, x: NDArray[Any]) -> Floats:
         """Return ``x @ NAME_w + NAME_b``; ``x`` are bytes if the matrix has those."""
@@ -54,7 +54,7 @@ class Weights(NamedTuple):
         return product(x, self.values[f"{name}_w"], bias)
 
     def input(self, name: str, x: Floats) -> NDArray[Any]:
-        """Return the input of `product`."""
+        """Return what `product` takes for ``x``: the same, or rounded to bytes."""
         return self.matrices[f"{name}_w"].input(x) if f"{name}_w" in self.matrices else x
 
 

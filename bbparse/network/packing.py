@@ -35,12 +35,12 @@ def packed(members: Sequence[Mapping[str, Floats]]) -> NDArray[np.int8] | NDArra
     Of `rounded` ones these are matrices in steps, each followed by its exponents, and the bytes of
     16-bit floats; of others, which come from an earlier version, all are 16-bit floats.
     """
+    arrays = [array for parameters in members for array in parameters.values()]
     parts: list[NDArray[np.int8]] = []
-    for array in (array for parameters in members for array in parameters.values()):
+    for array in arrays:
         stepped = (array.astype("<f2").view(np.int8),) if array.ndim == 1 else in_steps(array)
         if stepped is None:
-            flat = [array.reshape(-1) for parameters in members for array in parameters.values()]
-            return np.concatenate(flat).astype("<f2")
+            return np.concatenate([array.reshape(-1) for array in arrays]).astype("<f2")
         parts += [part.reshape(-1) for part in stepped]
     return np.concatenate(parts)
 

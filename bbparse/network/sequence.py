@@ -1,4 +1,4 @@
-"""`SequenceNetwork`: word vectors in their sentence, in 32-bit floats.
+"""`SequenceNetwork`: word vectors in their sentence.
 
 A word is the sum of the vectors of its attributes and, with pretrained embeddings
 (`bbparse.embeddings`), of a linear function of its own. The first layer is a convolution over five
@@ -65,7 +65,7 @@ def network_rules(name: str) -> dict[str, Rule]:
         f"{name}_sizes": (INTS, 1, None),
         f"{name}_keys": ("u", 1, None),
         f"{name}_vectors": ("i", 2, f"{name}_keys"),
-        f"{name}_weights": ("if", 1, None),
+        f"{name}_weights": ("iuf", 1, None),
     }
 
 
@@ -154,7 +154,7 @@ class SequenceNetwork:
                     f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
                     " float32"
                 )
-        # Files hold 16 bits of each weight, which is all that a network needs.
+        # Files hold at most 16 bits of each weight, which is all that a network needs.
         rounded = {name: packing.in_16_bits(array) for name, array in parameters.items()}
         for name, array in rounded.items():
             if not np.isfinite(array).all():
@@ -309,7 +309,7 @@ class SequenceNetwork:
             expected = " or ".join(f"{size} of {dtype}" for dtype, size in sizes_of.items())
             raise ModelError(
                 f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype}, expected"
-                f" {expected}"
+                f" {expected}; other files are to be trained anew"
             )
         if flat.dtype == np.int8:
             parameters = packing.unpacked(flat, shapes)
@@ -371,11 +371,11 @@ def sums_of_words(
 
 def _byte_matrices(weights: Mapping[str, Floats]) -> dict[str, ByteMatrix]:
     """Lay out those matrices for bytes that are rounded and have inputs of a known size."""
-    steps = {name: STEPS for name in weights if name.endswith("_w")}
-    steps["c0_w"] = round(1 / QUANTUM)  # sums of vectors
-    if steps.pop("embeddings_w", None):
-        del steps["c0_w"]  # vectors of others may be of any size
-    matrices = {name: ByteMatrix.of(weights[name], own) for name, own in steps.items()}
+    names = {name for name in weights if name.endswith("_w")}
+    if "embeddings_w" in names:
+        names -= {"embeddings_w", "c0_w"}  # pretrained vectors may be of any size
+    steps = {"c0_w": round(1 / QUANTUM)}  # its inputs are sums of vectors
+    matrices = {name: ByteMatrix.of(weights[name], steps.get(name, STEPS)) for name in names}
     return {name: matrix for name, matrix in matrices.items() if matrix is not None}
 
 

@@ -7,31 +7,35 @@ whole numbers of 8 bits, four of them in each 32-bit number.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 #: Rows of a tile.
 ROWS = 4
+#: Number of rows whose tiles of all columns are computed before those of the next rows.
+BLOCK = 64
 
 
-def _features() -> frozenset[str]:
+# Kernels call these while they are compiled. As constants they would be part of what the cache of
+# compiled code takes for source, and machines with one folder would discard each other's code.
+@cache
+def processor_features() -> frozenset[str]:
     """Return the features of the processor that numba compiles for, such as ``avx2``."""
-    if config.CPU_NAME or config.CPU_FEATURES:
-        features = str(config.CPU_FEATURES or "")
-    else:
-        features = binding.get_host_cpu_features().flatten()
+    given = config.CPU_FEATURES
+    features = str(get_host_cpu_features() if given is None else given)
     return frozenset(one[1:] for one in features.split(",") if one.startswith("+"))
 
 
-#: Features of the processor.
-FEATURES = _features()
-#: Numbers in a vector.
-WIDTH = 16 if "avx512f" in FEATURES else 8
+def columns_of_tile() -> int:
+    """Return the number of columns of a `tile`."""
+    return 32 if "avx512f" in processor_features() else 16
 
 
 def _fused(builder: Any, width: int) -> Any:
@@ -87,8 +91,8 @@ def _dots(builder: Any, width: int, features: frozenset[str]) -> Any:
     return by_pairs if ("avx512bw" if wide else "avx2") in features else one_by_one
 
 
-def tile_of(width: int, features: frozenset[str] = FEATURES) -> Any:
-    """Return the function of a tile with two vectors of this width."""
+def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
+    """Return the function of a tile with two vectors of this width, 0: the processor's."""
 
     @intrinsic
     def tile(  # noqa: PLR0913 – an intrinsic takes arrays and offsets apart
@@ -110,18 +114,20 @@ def tile_of(width: int, features: frozenset[str] = FEATURES) -> Any:
             ]
             x, panel, start, out = arrays
             at, stride, inputs, row, column = (values[i] for i in (1, 2, 3, 7, 8))
+            lanes = width or columns_of_tile() // 2
+            known = processor_features() if features is None else features
             whole = signature.args[0].dtype == types.int32
-            vector = ir.VectorType(ir.IntType(32) if whole else ir.FloatType(), width)
-            added = _dots(builder, width, features) if whole else _fused(builder, width)
+            vector = ir.VectorType(ir.IntType(32) if whole else ir.FloatType(), lanes)
+            added = _dots(builder, lanes, known) if whole else _fused(builder, lanes)
             number = ir.IntType(64)
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
             nothing = ir.Constant(vector, ir.Undefined)
 
             def place(array: Any, where: Any) -> Any:
                 return builder.bitcast(builder.gep(array.data, [where]), vector.as_pointer())
 
             def pair_at(array: Any, first: Any) -> list[Any]:
-                addresses = [place(array, builder.add(first, number(v * width))) for v in range(2)]
+                addresses = [place(array, builder.add(first, number(v * lanes))) for v in range(2)]
                 return [builder.load(address, align=4) for address in addresses]
 
             sums = [[cgutils.alloca_once(builder, vector) for _ in range(2)] for _ in range(ROWS)]
@@ -131,7 +137,7 @@ def tile_of(width: int, features: frozenset[str] = FEATURES) -> Any:
                     builder.store(value, total)
             rows = [builder.add(at, builder.mul(stride, number(r))) for r in range(ROWS)]
             with cgutils.for_range(builder, inputs) as loop:
-                weights = pair_at(panel, builder.mul(loop.index, number(2 * width)))
+                weights = pair_at(panel, builder.mul(loop.index, number(2 * lanes)))
                 for pair, first in zip(sums, rows):
                     one = builder.load(builder.gep(x.data, [builder.add(first, loop.index)]))
                     one = builder.insert_element(nothing, one, ir.IntType(32)(0))
@@ -142,7 +148,7 @@ def tile_of(width: int, features: frozenset[str] = FEATURES) -> Any:
             for r, pair in enumerate(sums):
                 first = builder.add(builder.mul(builder.add(row, number(r)), columns), column)
                 for v, total in enumerate(pair):
-                    to = place(out, builder.add(first, number(v * width)))
+                    to = place(out, builder.add(first, number(v * lanes)))
                     builder.store(builder.load(total), to, align=4)
             return context.get_dummy_value()
 
@@ -166,7 +172,18 @@ def _plain_tile(x, at, stride, inputs, panel, start, out, row, column):  # type:
         out[row + r, columns] = total
 
 
-#: Tiles of `2 * WIDTH` columns, and of 16.
-tile, narrow_tile = tile_of(WIDTH), tile_of(8)
+@intrinsic
+def n_columns(typing_context: Any) -> Any:
+    """Emit code of `columns_of_tile`."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return context.get_constant(types.intp, columns_of_tile())
+
+    return types.intp(), code
+
+
+#: Tiles of `n_columns` columns, and of 16.
+tile, narrow_tile = tile_of(), tile_of(8)
 if config.DISABLE_JIT:  # equal except for the rarest of roundings
     tile = narrow_tile = _plain_tile
+    n_columns = columns_of_tile

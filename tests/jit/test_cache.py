@@ -8,8 +8,14 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import pytest
+from numba import types
+from numba.extending import intrinsic
+
+from bbparse.jit.cache import fingerprint
 
 FILES = {
     "start.py": """
@@ -221,3 +227,21 @@ def test_what_was_cut_off_is_compiled_anew(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:20])
     assert run(tmp_path)[0] == ["16.0", "1"]
     assert run(tmp_path)[0] == ["16.0", "0"]
+
+
+def test_an_intrinsic_is_part_of_the_code_that_names_it() -> None:
+    def emitting(value: int) -> Any:
+        @intrinsic
+        def number(typing_context: Any) -> Any:
+            return types.intp(), lambda context, *_: context.get_constant(types.intp, value)
+
+        return number
+
+    def calling(named: Any) -> FunctionType:
+        def call() -> Any:
+            return number()  # type: ignore[name-defined]  # noqa: F821
+
+        return FunctionType(call.__code__, {"number": named})
+
+    one, same, other = (fingerprint(calling(emitting(value))) for value in (1, 1, 2))
+    assert one == same != other
