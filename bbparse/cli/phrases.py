@@ -51,9 +51,10 @@ def phrases(
     """Parse running text, CoNLL-U or bracketed trees (.ptb, .mrg) into phrase structure.
 
     The parser reads the words of bracketed trees, and the words of CoNLL-U with XPOS if all have
-    one. The tree is proved to be the best by the sum of scores of the grammar and the models of
-    --with. If the grammar has no tree for a sentence, the parser splits it and joins the parts by a
-    phrase X; JSON output has "fallback": true.
+    one. The tree is the best of the chart by the sum of scores of the grammar and the models of
+    --with; JSON output has "complete": false if a limit came before the proof. If the chart has no
+    tree for a sentence, the parser splits it and joins the parts by a phrase X; JSON output has
+    "fallback": true.
 
     \b
     Examples:

@@ -31,6 +31,18 @@ def mix(key, value):
 
 
 @kernel
+def event(context, outcome):
+    """Return the key of an outcome in a context, which no context has."""
+    return mix(context ^ np.uint64(0xA24BAED4963EE407), outcome)
+
+
+@kernel
+def kind_of_context(number):
+    """Return the key that contexts of one kind start with, far from those of others."""
+    return np.uint64(number) * np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@kernel
 def _find(slots, key):
     mask = np.uint64(slots.shape[0] - 1)
     at = (key * np.uint64(0xD6E8FEB86659FD93)) >> np.uint64(20) & mask
@@ -48,7 +60,7 @@ def backed_off(table, contexts, outcome, floor):
     slots, values = table
     remaining = 1.0
     for level in range(contexts.shape[0]):
-        at = _find(slots, mix(contexts[level], outcome))
+        at = _find(slots, event(contexts[level], outcome))
         if slots[at] != 0:
             return np.log(remaining * values[at])
         at = _find(slots, contexts[level])
@@ -78,14 +90,14 @@ def estimate(
 ) -> tuple[Hashes, NDArray[np.float32]]:
     """Compute the keys and values of a table from observed events.
 
-    ``contexts`` uint64[E, L] and ``outcomes`` uint64[E, L], ``mix(context, outcome)`` of each, are
-    those of E events on L levels. ``factor`` is the factor f above; for ``floor`` see `backed_off`.
+    ``contexts`` uint64[E, L] and ``outcomes`` uint64[E, L], `event` of each, are those of
+    E events on L levels. ``factor`` is the factor f above; for ``floor`` see `backed_off`.
     Keys uint64[K] are sorted, without duplicates; values are float32[K].
     """
     next_level = np.full(len(contexts), floor)
     keys, values = [], []
     for level in reversed(range(contexts.shape[1])):
-        events, first, event, count = np.unique(
+        events, first, number, count = np.unique(
             outcomes[:, level], return_index=True, return_inverse=True, return_counts=True
         )
         groups, group, total = np.unique(
@@ -98,7 +110,7 @@ def estimate(
             weight[context_of] * count / total[context_of]
             + (1 - weight[context_of]) * next_level[first]
         )
-        next_level = value[event]
+        next_level = value[number]
         keys += [events, groups]
         values += [value, 1 - weight]
     unique_keys, positions = np.unique(np.concatenate(keys), return_index=True)

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from bbparse.arrays import Ints
 from bbparse.jit import kernel
-from bbparse.phrases.counts import Table, backed_off, estimate, mix, open_table
+from bbparse.phrases.counts import (
+    Table,
+    backed_off,
+    estimate,
+    event,
+    kind_of_context,
+    mix,
+    open_table,
+)
 from bbparse.phrases.trees import JOIN, SPLIT, Phrase
 
 Floats = NDArray[np.float32]
@@ -95,9 +103,9 @@ def next_state(state, kind):
 @kernel
 def head_contexts(parent, tag, word, forms, out):
     """Write the context levels of a head child into uint64[4]."""
-    out[3] = mix(np.uint64(1), parent)
+    out[3] = mix(kind_of_context(1), parent)
     out[2] = mix(mix(out[3], 7), tag)
-    out[1] = mix(mix(mix(np.uint64(5), forms.plain[parent]), tag), word)
+    out[1] = mix(mix(mix(kind_of_context(5), forms.plain[parent]), tag), word)
     out[0] = mix(out[2], word)
 
 
@@ -106,10 +114,10 @@ def label_contexts(child, forms, out):
     """Write the context levels of a modifier's category and tag into uint64[7]."""
     side, parent, head, state, tag, word = child
     state = 0 if state == STATES - 1 else state
-    out[6] = mix(mix(np.uint64(2), side), forms.base[parent])
-    key = mix(mix(mix(np.uint64(3), side), forms.plain[parent]), forms.plain[head])
+    out[6] = mix(mix(kind_of_context(2), side), forms.base[parent])
+    key = mix(mix(mix(kind_of_context(3), side), forms.plain[parent]), forms.plain[head])
     out[5] = mix(key, state)
-    key = mix(mix(mix(np.uint64(4), side), parent), head)
+    key = mix(mix(mix(kind_of_context(4), side), parent), head)
     out[4] = mix(key, state)
     out[3] = mix(out[5], tag)
     out[2] = mix(out[4], tag)
@@ -122,7 +130,7 @@ def word_contexts(child, modifier, forms, out):
     """Write the context levels of a modifier's word into uint64[5]."""
     side, parent, head, state, tag, word = child
     label = forms.plain[modifier.label]
-    out[4] = mix(np.uint64(6), modifier.tag)
+    out[4] = mix(kind_of_context(6), modifier.tag)
     out[3] = mix(mix(out[4], 7), label)
     out[2] = mix(mix(mix(mix(out[3], 9), side), forms.base[parent]), tag)
     out[1] = mix(out[2], word)
@@ -156,7 +164,7 @@ def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
         out = head_keys[0, i]
         head_contexts(parent, tag, word, forms, out)
         for level in range(out.shape[0]):
-            head_keys[1, i, level] = mix(out[level], head)
+            head_keys[1, i, level] = event(out[level], head)
     at = 0
     for i in range(modifiers.shape[0]):
         side, parent, head, state, tag, word, label, mod_tag, mod_word = modifiers[i]
@@ -164,12 +172,12 @@ def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
         out = label_keys[0, i]
         label_contexts(child, forms, out)
         for level in range(out.shape[0]):
-            label_keys[1, i, level] = mix(out[level], (label + 1) * 256 + mod_tag)
+            label_keys[1, i, level] = event(out[level], (label + 1) * 256 + mod_tag)
         if label >= 0:
             out = word_keys[0, at]
             word_contexts(child, Modifier(label, mod_tag, mod_word), forms, out)
             for level in range(out.shape[0]):
-                word_keys[1, at, level] = mix(out[level], mod_word)
+                word_keys[1, at, level] = event(out[level], mod_word)
             at += 1
 
 

@@ -24,7 +24,9 @@ from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
 KIND = "bbparse.Phrases"
-VERSION = 3
+VERSION = 4
+#: Keys of the table, in the header: earlier ones stood for several events.
+_KEYS = "apart"
 _ANEW = "it is of an earlier version: train the model anew with 'bbparse train-phrases'"
 LEVELS = ("kinds", "plain", "split")
 
@@ -60,6 +62,7 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
         "n_tags": parser.grammar.n_tags,
         "settings": asdict(parser.settings),
         "margin": parser.tagger.margin,
+        "keys": _KEYS,
     }
     arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header))}
     for name, grammar in zip(LEVELS, parser.grammars):
@@ -83,6 +86,8 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
     where = os.fspath(path)
     try:
         header = json.loads(str(arrays["header"].item()))
+        if header.get("keys") != _KEYS:
+            raise ModelError(f"{where}: {_ANEW}")
         vocabulary = Vocabulary(header["entries"])
         n_tags = int(header["n_tags"])
         grammars = [

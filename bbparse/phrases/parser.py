@@ -60,10 +60,12 @@ class PhraseParse:
     """The trees of a sentence, and how they were found."""
 
     trees: list[PhraseTree]  #: Best first.
-    scores: list[float]
-    #: True if the grammar has no tree for the sentence, which was parsed in parts.
+    scores: list[float]  #: Those of the grammar, with those of tags where these count.
+    #: True if the charts have no tree of the sentence, or none was found within the limits: it was
+    #: parsed in parts.
     fallback: bool
-    #: True if there are k trees, or all of the chart: no fallback, and no limit was hit.
+    #: True if there are k trees, or all that have the tags and arcs of the best one: no fallback,
+    #: and no limit was hit.
     complete: bool
     #: Agreement of grammar and dependency parser, if they had to agree and could.
     agreement: Agreement | None
@@ -81,7 +83,8 @@ class PhraseParser:
         From the coarsest to the finest: over kinds of categories, over plain ones, over split ones.
     tagger : PhraseTagger
     dependencies : Parser, optional
-        Dependency parser, for `arcs` and `both`.
+        Dependency parser of projective trees, for `arcs` and `both`. Scores of arcs, siblings and
+        grandchildren count, those of factors do not.
     settings : PhraseSettings, optional
     tokenizer : Tokenizer, optional
         Tokenizer, for running text.
@@ -125,8 +128,8 @@ class PhraseParser:
             Number of different trees. All but the first are ranked by the score of the grammar
             alone, with the tags and arcs of the best one.
         heads : sequence of int, optional
-            Heads that trees must have, 0 for the root, if there is such a tree; with `use` none or
-            tags.
+            Heads that trees must have, 0 for the root, if the charts have such a tree (see
+            `PhraseParse.heads`); a sentence parsed in parts drops them. With `use` none or tags.
         time_limit, node_limit : optional
             Limits of `bbparse.agree`. The time limit is for the whole sentence, though no chart is
             cut short; the node limit is for each call, and a sentence parsed in parts has several.
@@ -189,7 +192,8 @@ class _Sentence:
         if len(self.words) > MAX_WORDS:
             return self._in_parts(deadline, node_limit)
         problem = self._problem()
-        attempts = [(1.0, heads)] * (heads is not None) + [(1.0, None), (2.0, None)]
+        wanted = [None] if heads is None else [heads, None]
+        attempts = [(wider, fixed) for fixed in wanted for wider in (1.0, 2.0)]
         for wider, fixed in attempts:
             chart_of_words = self._chart(problem, fixed, wider)
             if chart_of_words is None:
@@ -220,7 +224,8 @@ class _Sentence:
             return PhraseParse(
                 [from_phrase(phrase, self.words) for phrase in phrases],
                 [score for score, _ in best], False,
-                len(best) == k or not deadline.is_over(), agreement, phrases[0].heads(),
+                (agreement is None or agreement.proved)
+                and (len(best) == k or not deadline.is_over()), agreement, phrases[0].heads(),
             )  # fmt: skip
         return self._in_parts(deadline, node_limit)
 
@@ -281,7 +286,8 @@ class _Sentence:
             part_parse = part.parse(1, None, deadline, node_limit)
             tree = part_parse.trees[0]
             inner = tree.children[0]
-            parts += inner.children if part_parse.fallback and inner.label == "X" else tree.children
+            was_joined = part_parse.fallback and inner.label == "X" and inner.children  # no tag X
+            parts += inner.children if was_joined else tree.children
             top = heads.index(0) + 1 if heads else 0
             heads += [h + start if h else top for h in part_parse.heads]
         joined = PhraseTree(ROOT, (PhraseTree("X", tuple(parts)),))

@@ -24,6 +24,7 @@ from bbparse.phrases.trees import clean, read_trees, read_trees_text
 from bbparse.storage.archive import write_archive
 from bbparse.treebank import Sentence, write_conllu
 from tests.phrases import toy
+from tests.toy import TAGGER
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +104,19 @@ def test_parts_have_the_limits_of_the_sentence(monkeypatch: pytest.MonkeyPatch) 
     assert limits and set(limits) == {(0.0, 3)}
 
 
+def test_files_whose_keys_stood_for_several_events_are_refused(model: Path, tmp_path: Path) -> None:
+    with np.load(model) as stored:
+        arrays = dict(stored)
+    version = int(arrays.pop("version"))
+    del arrays["kind"]
+    header = json.loads(str(arrays["header"]))
+    del header["keys"]
+    arrays["header"] = np.array(json.dumps(header))
+    write_archive(tmp_path / "old", KIND, version, arrays)
+    with pytest.raises(ModelError, match="earlier version: train the model anew"):
+        load_phrases(tmp_path / "old")
+
+
 def test_heads_that_are_given_are_kept() -> None:
     words = "Kim saw Ada with it .".split()
     alone = toy.parser().parse(words, use="none")
@@ -118,6 +132,20 @@ def test_heads_that_are_given_are_kept() -> None:
     assert alone.heads[3] in seen and len(seen) == 2
     with pytest.raises(ConfigError, match="heads"):
         toy.parser().parse(words, use="none", heads=[0])
+
+
+def test_no_word_is_lost_whatever_its_tag_is_called() -> None:
+    text = """
+    (ROOT (S (NP (X ki) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN fly)))))
+    (ROOT (S (NP (DT the) (NN dog)) (VP (VBZ walks))))
+    """
+    trees = [clean(tree) for _, tree in read_trees_text(3 * text)]
+    parser = train_phrases(
+        [tree for tree in trees if tree is not None], config=None, tagger_settings=TAGGER
+    )
+    for words, tags in ((["the", "the", "ki"], ["DT", "DT", "X"]), (["ki", "ki"], ["X", "X"])):
+        found = parser.parse(words, tags, use="none")
+        assert found.fallback and found.trees[0].words == words and len(found.heads) == len(words)
 
 
 def test_the_k_best_trees_of_a_parse_are_different() -> None:
