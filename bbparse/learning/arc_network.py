@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from bbparse.configuration import Configuration
 from bbparse.learning.chart_kernels import gold_parts, log_sum, tree_chart
 from bbparse.learning.data import TrainingData
-from bbparse.network.layers import Floats, add_to_rows, linear, product
+from bbparse.network.layers import Floats, add_to_rows, linear
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
 from bbparse.network.packing import rounded
-from bbparse.network.ragged import PADDING, Ragged
+from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import in_sentence, known_rows, sums_of_words
 from bbparse.oracle.projective.recurrences import GRANDSIB
 from bbparse.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
@@ -115,7 +115,7 @@ class ArcLearner:
         settings, learner, w = self.settings, self.learner, self.learner.weights
         noise = learner.noise if dropout else None
         examples = [self.examples[i] for i in chosen]
-        batch = Ragged.of([len(example.heads) for example in examples], PADDING)
+        batch = Ragged.of([len(example.heads) for example in examples])
         rows = batch.rows_of([example.rows for example in examples], -1)
         before = batch.rows_of([example.before for example in examples], 0)
         heads = batch.rows_of([example.heads[:, np.newaxis] for example in examples], -1)[:, 0]
@@ -202,13 +202,11 @@ class ArcLearner:
             return 0.0
         head = np.repeat(batch.first, batch.size)[np.cumsum(batch.mask)[mod].astype(np.int64) - 1]
         head = head + heads[mod]
-        scores, hidden = label_scores(w, ends, head, mod, begin, size)
+        scores, back = label_scores(w, ends, head, mod, begin, size)
         loss = label_loss(scores[:, : len(self.labels)], labels[mod])
         scores[:, len(self.labels) :] = 0.0
         scores *= np.float32(unit)
-        w.gradients["label_w"][...] += product(hidden.T, scores)
-        w.gradients["label_b"][...] += scores.sum(axis=0)
-        d_hidden = product(scores, w.values["label_w"].T) * (hidden > 0.0)
+        d_hidden = back(scores)
         d_heads = np.zeros((len(ends), size), np.float32)
         add_to_rows(head[:, np.newaxis], d_hidden, d_heads)
         d_ends[:, begin : begin + size] += d_heads

@@ -19,7 +19,7 @@ from bbparse.errors import ModelError
 from bbparse.network.layers import Backward, Floats, Weights, linear
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
 from bbparse.network.packing import rounded
-from bbparse.network.ragged import PADDING, Ragged
+from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import (
     Dropout,
     SequenceNetwork,
@@ -187,7 +187,7 @@ class LabelLearner:
         """
         settings, learner = self.settings, self.learner
         w, noise = learner.weights, learner.noise if dropout else None
-        batch = Ragged.of([len(self.rows[i]) for i in chosen], PADDING)
+        batch = Ragged.of([len(self.rows[i]) for i in chosen])
         rows = batch.rows_of([self.rows[i] for i in chosen], -1)
         gold = batch.rows_of([self.gold[i] for i in chosen], -1)
         joined = None if vectors is None else batch.rows_of(vectors, 0.0)

@@ -5,8 +5,8 @@ word of a batch (`bbparse.network.ragged`). It returns the output matrix, with z
 and a backward function. That function maps the gradient of the output to the gradient of the input,
 and adds the gradients of the weights to the existing ones.
 
-Matrix products are of floats in training, and of bytes in a trained network
-(`bbparse.network.eight_bits`). The code fixes the order of all sums of floats
+Matrix products are of bytes where there are matrices of bytes (`bbparse.network.eight_bits`), else
+of floats. The code fixes the order of all sums of floats
 (`bbparse.network.dense`), and the gates of the recurrence use only multiplications and divisions.
 So a network has the same scores on every machine, with any number of threads and in any batch.
 """
@@ -39,7 +39,7 @@ _POWER = np.float32(1.0 / 64.0)
 class Weights(NamedTuple):
     """Weights of layers by name, and their gradients, of the same shapes.
 
-    ``matrices`` are those of a trained network whose products are of 8-bit numbers.
+    ``matrices`` are those whose products are of 8-bit numbers.
     """
 
     values: Mapping[str, Floats]
@@ -56,6 +56,15 @@ class Weights(NamedTuple):
     def input(self, name: str, x: Floats) -> NDArray[Any]:
         """Return what `product` takes for ``x``: the same, or rounded to bytes."""
         return self.matrices[f"{name}_w"].input(x) if f"{name}_w" in self.matrices else x
+
+    def back(self, name: str, x: NDArray[Any], d_out: Floats) -> Floats:
+        """Return the gradient of the `input` of a product, and add those of its weights."""
+        self.gradients[f"{name}_b"][...] += d_out.sum(axis=0)
+        gradient = self.gradients[f"{name}_w"]
+        if f"{name}_w" in self.matrices:
+            return self.matrices[f"{name}_w"].back(x, d_out, gradient)
+        gradient += product(x.T, d_out)
+        return product(d_out, self.values[f"{name}_w"].T)
 
 
 def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
@@ -76,14 +85,8 @@ def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
 
 def linear(w: Weights, name: str, x: Floats) -> tuple[Floats, Backward]:
     """Return ``x @ NAME_w + NAME_b`` and its backward function; padding does not stay zero."""
-    weights = w.values[f"{name}_w"]
-
-    def backward(d_out: Floats) -> Floats:
-        w.gradients[f"{name}_w"][...] += product(x.T, d_out)
-        w.gradients[f"{name}_b"][...] += d_out.sum(axis=0)
-        return product(d_out, weights.T)
-
-    return w.product(name, w.input(name, x)), backward
+    x = w.input(name, x)
+    return w.product(name, x), lambda d_out: w.back(name, x, d_out)
 
 
 @kernel
@@ -113,30 +116,38 @@ def _windows(
                     out[r, at + j] = x[source, j] if there else zero
 
 
+@kernel
+def _windows_back(d_windows: Floats, first: Ints, size: Ints, reach: int, d_x: Floats) -> None:
+    """Add the gradients of `_windows` to those of the rows it was given."""
+    width = d_x.shape[1]
+    for s in range(first.shape[0]):
+        begin, end = first[s], first[s] + size[s]
+        for r in range(begin, end):
+            for tap in range(2 * reach + 1):
+                row, at = r + tap - reach, np.uint64(tap * width)
+                if begin <= row < end:
+                    to = np.uint64(row)
+                    for j in range(np.uint64(width)):
+                        d_x[to, j] += d_windows[r, at + j]
+
+
 def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
     """Convolve the words around each word, as many as the weights cover, with max(0, ·) on top."""
-    weights, width = w.values[f"{name}_w"], x.shape[1]
-    taps = weights.shape[0] // width
-
-    def around(rows: NDArray[Any]) -> NDArray[Any]:
-        windows = np.empty((len(rows), taps * rows.shape[1]), rows.dtype)
-        zero = windows.dtype.type(ZERO if windows.dtype == np.uint8 else 0)
-        rows = np.ascontiguousarray(rows)
-        _windows(rows, batch.first, batch.size, taps // 2, zero, windows)
-        return windows
-
-    windows = around(w.input(name, x))
+    width = x.shape[1]
+    taps = w.values[f"{name}_w"].shape[0] // width
+    rows = np.ascontiguousarray(w.input(name, x))
+    windows = np.empty((len(x), taps * width), rows.dtype)
+    zero = windows.dtype.type(ZERO if windows.dtype == np.uint8 else 0)
+    _windows(rows, batch.first, batch.size, taps // 2, zero, windows)
     out = w.product(name, windows)
     rectify(out, batch.mask)
     active = out > 0.0  # the output may be overwritten
 
     def backward(d_out: Floats) -> Floats:
-        d_out = d_out * active
-        w.gradients[f"{name}_w"][...] += product(windows.T, d_out)
-        w.gradients[f"{name}_b"][...] += d_out.sum(axis=0)
-        # The gradient of a row is a convolution of those of the rows around it, with taps reversed.
-        flipped = weights.reshape(taps, width, -1)[::-1].transpose(0, 2, 1)
-        return product(around(d_out), np.ascontiguousarray(flipped).reshape(-1, width))
+        d_x = np.zeros((len(x), width), np.float32)
+        d_windows = w.back(name, windows, d_out * active)
+        _windows_back(d_windows, batch.first, batch.size, taps // 2, d_x)
+        return d_x
 
     return out, backward
 

@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.network.eight_bits import ByteMatrix
 from bbparse.network.layers import Floats, Weights, add_to_rows, product
 from bbparse.network.packing import split, total_size
-from bbparse.network.sequence import QUANTUM, Dropout, SequenceNetwork, keep_freed_memory
+from bbparse.network.sequence import (
+    QUANTUM,
+    Dropout,
+    SequenceNetwork,
+    byte_matrices,
+    keep_freed_memory,
+)
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
 
@@ -87,8 +94,11 @@ class NetworkLearner:
         self.shapes = network.shapes(kinds, sizes, n_labels)
         # All weights except the vectors of values, as one row.
         self._dense = Learned.of(np.zeros((1, total_size(self.shapes)), np.float32))
+        self._matrices: dict[str, ByteMatrix] = {}
         self.weights = Weights(
-            split(self._dense.weights[0], self.shapes), split(self._dense.gradient[0], self.shapes)
+            split(self._dense.weights[0], self.shapes),
+            split(self._dense.gradient[0], self.shapes),
+            self._matrices,
         )
         network.start(self.shapes, self.weights.values, random)
         vectors = _START * random.standard_normal((n_values, sizes["word"]))
@@ -139,6 +149,7 @@ class NetworkLearner:
             chunks = list(_batches(random.permutation(len(sizes)), sizes, batch))
             for chosen in watched(chunks, name):
                 done = min(1.0, self._clock / steps)
+                self._matrices.update(byte_matrices(self.weights.values, ByteMatrix.nearest))
                 touched = learn_from(chosen, done)
                 fall = _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + np.cos(np.pi * done))
                 self._step(rate * fall * min(1.0, (self._clock + 1) / warm_up), touched)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.network.eight_bits import WEIGHT_BITS, Floats, in_steps
+from bbparse.network.eight_bits import Floats, in_steps, steps_of
 
 
 def in_16_bits(array: Floats) -> Floats:
@@ -24,8 +24,8 @@ def rounded(parameters: Mapping[str, Floats]) -> dict[str, Floats]:
     out = {name: in_16_bits(array) for name, array in parameters.items()}
     for name, array in parameters.items():
         if array.ndim == 2:
-            exponents = np.frexp(np.abs(out[name]).max(axis=0, initial=0.0))[1] - WEIGHT_BITS
-            out[name] = np.ldexp(np.rint(np.ldexp(out[name], -exponents)), exponents)
+            steps, exponents = steps_of(out[name])
+            out[name] = np.ldexp(np.rint(steps), exponents)
     return out
 
 

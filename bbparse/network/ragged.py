@@ -13,9 +13,6 @@ from bbparse.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.sections import SECTION_WORDS
 
-#: Rows of padding around sentences in training: dropout draws numbers for them, too, so that a
-#: model that was trained with them can be made again, byte for byte.
-PADDING = 2
 #: Rows that a matrix product takes at once.
 _ROWS = 4
 
@@ -24,8 +21,7 @@ _ROWS = 4
 class Ragged:
     """Positions of the words of a batch of sentences among the rows of a matrix.
 
-    The number of rows is a multiple of four: there may be rows of padding after the last sentence,
-    and around each.
+    The number of rows is a multiple of four: there may be rows of padding after the last sentence.
     """
 
     #: int64[S]: row of the first word of each sentence, and its number of words.
@@ -35,15 +31,13 @@ class Ragged:
     mask: NDArray[np.float32]
 
     @classmethod
-    def of(cls, sizes: Sequence[int], padding: int = 0) -> Ragged:
-        """Lay out sentences with these numbers of words, and rows of padding around each."""
+    def of(cls, sizes: Sequence[int]) -> Ragged:
+        """Lay out sentences with these numbers of words."""
         size = np.array(sizes, np.int64)
-        first = np.cumsum(size + padding) - size
-        end = int(first[-1] + size[-1]) + padding if len(size) else padding
+        end = int(size.sum())
         mask = np.zeros(end + -end % _ROWS, np.float32)
-        for start, n in zip(first.tolist(), sizes):
-            mask[start : start + n] = 1.0
-        return cls(first, size, mask)
+        mask[:end] = 1.0
+        return cls(np.cumsum(size) - size, size, mask)
 
     @property
     def n_rows(self) -> int:

@@ -9,7 +9,7 @@ their task (arcs, tags, tokens).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from itertools import accumulate
 from typing import Any, ClassVar, Self, TypeVar
@@ -159,7 +159,7 @@ class SequenceNetwork:
         for name, array in rounded.items():
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
-        self.weights = Weights(rounded, {}, _byte_matrices(rounded))
+        self.weights = Weights(rounded, {}, byte_matrices(rounded, ByteMatrix.of))
         self._others: tuple[Self, ...] = ()
 
     @property
@@ -369,13 +369,15 @@ def sums_of_words(
     return words
 
 
-def _byte_matrices(weights: Mapping[str, Floats]) -> dict[str, ByteMatrix]:
-    """Lay out those matrices for bytes that are rounded and have inputs of a known size."""
+def byte_matrices(
+    weights: Mapping[str, Floats], laid_out: Callable[[Floats, int], ByteMatrix | None]
+) -> dict[str, ByteMatrix]:
+    """Lay out those matrices for bytes that have inputs of a known size."""
     names = {name for name in weights if name.endswith("_w")}
     if "embeddings_w" in names:
         names -= {"embeddings_w", "c0_w"}  # pretrained vectors may be of any size
     steps = {"c0_w": round(1 / QUANTUM)}  # its inputs are sums of vectors
-    matrices = {name: ByteMatrix.of(weights[name], steps.get(name, STEPS)) for name in names}
+    matrices = {name: laid_out(weights[name], steps.get(name, STEPS)) for name in names}
     return {name: matrix for name, matrix in matrices.items() if matrix is not None}
 
 

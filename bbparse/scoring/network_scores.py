@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bbparse.arrays import Ints, Longs
 from bbparse.errors import ModelError
-from bbparse.network.layers import Floats, Weights
+from bbparse.network.layers import Backward, Floats, Weights, linear
 from bbparse.network.sequence import mean_of
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.batch_kernels import candidate_arcs, part_words
@@ -276,11 +276,13 @@ def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:
 
 def label_scores(
     w: Weights, ends: Floats, head: Longs, mod: Longs, begin: int, size: int
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Backward]:
     """Score the labels of arcs between rows of the endpoint vectors.
 
-    Returns the scores, float32[A, L or more], and the hidden layer they are products of.
+    Returns the scores, float32[A, L or more], and the function from their gradient to that of the
+    sums of endpoint vectors.
     """
     hidden = ends[head, begin : begin + size] + ends[mod, begin + size : begin + 2 * size]
     np.maximum(hidden, np.float32(0.0), out=hidden)
-    return w.product("label", w.input("label", hidden)), hidden
+    scores, back = linear(w, "label", hidden)
+    return scores, lambda d_scores: back(d_scores) * (hidden > 0.0)

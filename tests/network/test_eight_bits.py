@@ -61,12 +61,54 @@ def test_the_largest_numbers_do_not_overflow() -> None:
     for sign in (1.0, -1.0):
         weights = np.full((576, 16), sign, np.float32)  # 64 steps each
         matrix = ByteMatrix.of(weights)
-        assert matrix is not None and np.abs(matrix.panels.view(np.int8)).max() == 64
+        assert matrix is not None and np.abs(matrix.panels.numbers.view(np.int8)).max() == 64
         for x in (100.0, -100.0):
             found = matrix.product(
                 matrix.input(np.full((5, 576), x, np.float32)), np.zeros(16, np.float32)
             )
             assert (found == 576 * sign * np.sign(x) * 127 / STEPS).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 70), st.integers(1, 9), st.integers(1, 18))
+def test_gradients_are_those_of_rounded_numbers(
+    seed: int, rows: int, in_fours: int, out_fours: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_normal((4 * in_fours, 4 * out_fours)) * 10.0 ** rng.integers(-2, 3)
+    matrix = ByteMatrix.nearest(weights.astype(np.float32))
+    units = (matrix.scale * matrix.steps).astype(float)
+    largest = np.abs(weights).max(axis=0)
+    assert (largest <= 64.01 * units).all() and (largest > 31.99 * units).all()
+    near = np.rint(weights.astype(np.float32) / units) * units
+    x = rng.standard_normal((rows, 4 * in_fours)).astype(np.float32)
+    # Rows and columns have gradients of very different sizes, and some have none.
+    d = rng.standard_normal((rows, 4 * out_fours)) * 10.0 ** rng.integers(-9, 3, (rows, 1))
+    d *= 10.0 ** rng.integers(-9, 3, 4 * out_fours) * (rng.random(4 * out_fours) < 0.8)
+    d[rng.random(rows) < 0.2] = 0.0
+    d = d.astype(np.float32)
+    before = rng.standard_normal(weights.shape).astype(np.float32)
+    gradient = before.copy()
+    d_x = matrix.back(matrix.input(x), d, gradient)
+    large = np.abs(before) + np.abs(gradient)
+    assert d_x.dtype == np.float32 and d_x.shape == x.shape
+
+    # No gradient is further from the exact one than its rounding allows.
+    half = 0.501
+    sums = np.abs(in_steps(x)).astype(float).T @ np.ones(d.shape)
+    error = np.abs(gradient - before - in_steps(x).astype(float).T @ d)
+    assert (error <= sums * half * np.abs(d).max(axis=0, initial=0.0) / 2**13 + 1e-5 * large).all()
+    by_row = np.abs(d * units).max(axis=1, initial=0.0)[:, np.newaxis] / 127
+    error = np.abs(d_x - d.astype(float) @ near.T)
+    assert (error <= half * by_row * np.abs(near / units).sum(axis=1) + 1e-6 * np.abs(d_x)).all()
+
+
+def test_gradients_without_end_are_seen() -> None:
+    matrix = ByteMatrix.nearest(np.ones((4, 4), np.float32))
+    for value in (np.inf, -np.inf, np.nan):
+        d = np.ones((3, 4), np.float32)
+        d[1, 2] = value
+        d_x = matrix.back(matrix.input(np.ones_like(d)), d, np.zeros((4, 4), np.float32))
+        assert not np.isfinite(d_x[1]).any() and np.isfinite(d_x[[0, 2]]).all()
 
 
 def test_weights_that_are_not_rounded_stay_floats() -> None:

@@ -17,7 +17,7 @@ from bbparse.network.dense import dense
 from bbparse.network.lanes import lane_sum
 from bbparse.network.layers import Weights
 from bbparse.network.learner import Learned, NetworkLearner, adam
-from bbparse.network.ragged import PADDING, Ragged
+from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import QUANTUM, SequenceNetwork, in_sentence
 from tests.network import plain
 
@@ -49,10 +49,9 @@ def random_weights(
 
 
 def random_batch(
-    rng: np.random.Generator, sizes: Sequence[int], width: int, scale: float = 1.0,
-    padding: int = 0,
+    rng: np.random.Generator, sizes: Sequence[int], width: int, scale: float = 1.0
 ) -> tuple[Ragged, np.ndarray, list[np.ndarray]]:
-    batch = Ragged.of(sizes, padding)
+    batch = Ragged.of(sizes)
     parts = [(scale * rng.normal(size=(n, width))).astype(np.float32) for n in sizes]
     return batch, batch.rows_of(parts, 0.0), [part.astype(float) for part in parts]
 
@@ -61,18 +60,17 @@ def words_of(batch: Ragged, x: np.ndarray) -> list[np.ndarray]:
     return [x[a : a + n] for a, n in zip(batch.first.tolist(), batch.size.tolist())]
 
 
-@pytest.mark.parametrize("padding", [0, PADDING])
-def test_sentences_lie_apart_and_the_rows_are_fours(padding: int) -> None:
+def test_sentences_lie_apart_and_the_rows_are_fours() -> None:
     for sizes in SIZES:
-        batch = Ragged.of(sizes, padding)
+        batch = Ragged.of(sizes)
         assert batch.n_rows % 4 == 0 and batch.n_rows == len(batch.mask)
         parts = [np.full((n, 2), k + 1.0, np.float32) for k, n in enumerate(sizes)]
         rows = batch.rows_of(parts, 0.0)
         assert np.array_equal(rows[:, 0] > 0.0, batch.mask == 1.0)
         assert rows[batch.mask > 0.0].tolist() == np.concatenate(parts).tolist()
         ends = np.append(0, (batch.first + batch.size)), np.append(batch.first, batch.n_rows)
-        assert (ends[1] - ends[0] >= padding).all()
-    assert Ragged.of([]).n_rows == 0 and Ragged.of([], PADDING).n_rows == 4
+        assert (ends[1] >= ends[0]).all()
+    assert Ragged.of([]).n_rows == 0
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -103,9 +101,9 @@ def test_layers_give_what_plain_ones_give(name: str, sizes: list[int]) -> None:
 def test_gradients_are_slopes(name: str, sizes: list[int]) -> None:
     layer, reference, shapes = LAYERS[name]
     rng = np.random.default_rng(7 + len(sizes))
-    for scale, padding in ((1.0, 0), (1.0, PADDING), (30.0, PADDING)):
+    for scale in (1.0, 30.0):
         w, p = random_weights(rng, shapes)
-        batch, x, parts = random_batch(rng, sizes, 32, scale, padding)
+        batch, x, parts = random_batch(rng, sizes, 32, scale)
         out, backward = layer(w, "l", x.copy(), batch)
         wanted = rng.normal(size=out.shape).astype(np.float32) * batch.mask[:, np.newaxis]
         d_x = backward(wanted)
