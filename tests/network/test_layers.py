@@ -236,6 +236,11 @@ def test_every_example_is_there_once_in_each_pass(batch: int) -> None:
     def learn(chosen: list[int], done: float) -> np.ndarray:
         if seen:
             weights.append(learner.vectors.weights.copy())
+        for name, matrix in learner.weights.matrices.items():  # they follow the weights
+            x = np.eye(learner.shapes[name][0], dtype=np.float32)
+            rounded = matrix.product(matrix.input(x), np.zeros(len(matrix.scale), np.float32))
+            exact = learner.weights.values[name]
+            assert (np.abs(rounded - exact) <= np.abs(exact).max(axis=0) / 60).all()
         seen.append(chosen)
         shares.append(done)
         rows = np.arange(20)
@@ -247,6 +252,7 @@ def test_every_example_is_there_once_in_each_pass(batch: int) -> None:
     assert all(sorted(order[k : k + 7]) == list(range(7)) for k in range(0, 63, 7))
     assert order[:7] != order[7:14] or batch == 1000
     assert all(sizes[chosen[:-1]].sum() < batch for chosen in seen)
+    assert learner.weights.matrices.keys() == {"c0_w", "r1_in_w"}
     assert shares[0] == 0.0 and shares == sorted(shares) and shares[-1] < 1.0
     # the mean of the weights after the last steps, each eighth, in whole quanta
     after = [*weights, learner.vectors.weights]
