@@ -40,6 +40,7 @@ WEIGHT_BITS = 6
 _LARGEST = np.float32(127.0)
 _ONE = np.ones(1, np.float32)
 _SMALLEST = np.float32(2.0**-120)  # the inverses of smaller numbers are not, or nearly not, finite
+_MOST_ROWS = 2**16  # sums over more of them could have more than 32 bits
 _ROUNDING = np.float32(1.5 * 2.0**23)  # adding it leaves no digits after the point
 
 
@@ -270,6 +271,15 @@ class ByteMatrix:
         """Return the gradient of the floats that ``x`` was; add that of the weights."""
         assert self.transposed is not None
         d_out = np.ascontiguousarray(d_out)
+        for first in range(0, len(x), _MOST_ROWS):
+            here = slice(first, first + _MOST_ROWS)
+            self._weights_back(x[here], d_out[here], gradient)
+        rows, units = np.empty(d_out.shape, np.uint8), np.empty(len(x), np.float32)
+        _rows_to_bytes(d_out, self.scale * self.steps, rows, units)
+        none, ones = np.zeros((1, x.shape[1]), np.float32), np.ones(x.shape[1], np.float32)
+        return self.transposed.multiply(rows, ones, units, none)
+
+    def _weights_back(self, x: Bytes, d_out: Floats, gradient: Floats) -> None:
         halves = np.zeros((2, len(x) + -len(x) % 4, d_out.shape[1]), np.int8)
         scale = np.empty(d_out.shape[1], np.float32)
         _columns_to_bytes(d_out, scale, *halves)
@@ -278,10 +288,6 @@ class ByteMatrix:
         for half, weight in zip(halves, (128.0, 1.0)):
             unit = scale * np.float32(weight / self.steps)
             gradient[...] = Panels.of(half).multiply(turned, unit, _ONE, gradient)
-        rows, units = np.empty(d_out.shape, np.uint8), np.empty(len(x), np.float32)
-        _rows_to_bytes(d_out, self.scale * self.steps, rows, units)
-        none, ones = np.zeros((1, x.shape[1]), np.float32), np.ones(x.shape[1], np.float32)
-        return self.transposed.multiply(rows, ones, units, none)
 
 
 def _scale(exponents: NDArray[np.integer[Any]], steps: int) -> Floats:

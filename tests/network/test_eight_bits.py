@@ -102,6 +102,15 @@ def test_gradients_are_those_of_rounded_numbers(
     assert (error <= half * by_row * np.abs(near / units).sum(axis=1) + 1e-6 * np.abs(d_x)).all()
 
 
+def test_gradients_of_many_rows_do_not_overflow() -> None:
+    matrix = ByteMatrix.nearest(np.ones((4, 4), np.float32))
+    gradient = np.zeros((4, 4), np.float32)
+    x, d = np.full((300_000, 4), -8.0, np.float32), np.ones((300_000, 4), np.float32)
+    d_x = matrix.back(matrix.input(x), d, gradient)
+    assert np.allclose(gradient, -127 / STEPS * 300_000)
+    assert np.allclose(d_x, 4.0)
+
+
 def test_gradients_without_end_are_seen() -> None:
     matrix = ByteMatrix.nearest(np.ones((4, 4), np.float32))
     for value in (np.inf, -np.inf, np.nan):
