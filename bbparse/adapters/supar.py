@@ -8,7 +8,7 @@ siblings included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from bbparse.adapters.scores import (
@@ -26,7 +26,7 @@ from bbparse.validity.rules import Rules
 
 __all__ = ["TRIED", "install", "scores", "uninstall"]
 
-#: Versions that bbparse was tried with.
+#: Versions that bbparse was tried with; the main branch of its repository calls itself 1.1.4, too.
 TRIED = ("1.1.4",)
 
 #: Models that can be switched over: names of their classes.
@@ -61,20 +61,31 @@ def scores(
     return from_batch(arcs, lengths, labels=s_rel, names=names, siblings=s_sib)
 
 
-class _Watched:
-    """A loader that remembers the batch it has given last."""
+class _Loader:
+    """A loader that notes the sentences of the batch it has given last."""
 
-    def __init__(self, loader: Any) -> None:
-        self.loader = loader
-        self.sentences: list[Any] = []
+    def __init__(self, loader: Any, seen: list[Any]) -> None:
+        self.loader, self.seen = loader, seen
 
     def __len__(self) -> int:
         return len(self.loader)
 
     def __iter__(self) -> Iterator[Any]:
         for batch in self.loader:
-            self.sentences = batch.sentences
-            yield batch
+            yield _noted(batch, self.seen)
+
+
+def _noted(batch: Any, seen: list[Any]) -> Any:
+    """Return the batch; note its sentences."""
+    seen[0] = batch.sentences
+    return batch
+
+
+#: Methods that decode, and how what they take is watched: 1.1.4 has the former, which take the
+#: loader, and the main branch after it (bebdd35) the latter, which take a batch.
+_METHODS: tuple[tuple[tuple[str, str], Callable[[Any, list[Any]], Any]], ...] = (
+    (("_predict", "_evaluate"), _Loader), (("pred_step", "eval_step"), _noted),
+)  # fmt: skip
 
 
 def install(
@@ -114,11 +125,17 @@ def install(
     model: Any = getattr(parser, "model", None)
     if type(model).__name__ not in MODELS:
         raise ProblemError(f"model is a {type(model).__name__}, expected {', '.join(MODELS)}")
+    known = [found for found in _METHODS if all(hasattr(parser, name) for name in found[0])]
+    if not known:
+        raise ProblemError(
+            f"{type(parser).__name__} has no methods"
+            f" {' or '.join(' and '.join(names) for names, _ in _METHODS)}: another SuPar?"
+        )
     options = DecodeOptions(
         k_best=k_best, valid=valid, joint=joint, time_limit=time_limit
     ).checked()
     outputs: list[Any] = [()]
-    watched: list[Any] = [None]
+    seen: list[Any] = [None]
 
     def decode(s_arc: Any, *others: Any, **named: Any) -> Any:
         """Decode what the model has just given: ``s_arc`` may be marginals by now."""
@@ -130,7 +147,7 @@ def install(
         wanted = options._replace(projective=proj if projective is None else projective)
         heads = mask.new_zeros(mask.shape).long()
         labels = heads.clone()
-        batch = watched[0].sentences if watched[0] is not None else [None] * len(mask)
+        batch = seen[0] if seen[0] is not None else [None] * len(mask)
         found = scores(raw, s_rel, mask, parser.REL.vocab, *siblings)
         for i, (one, sentence) in enumerate(zip(found, batch)):
             words = None if wanted.valid is None else sentence_of(f"{sentence}\n")
@@ -148,19 +165,21 @@ def install(
     handle = model.register_forward_hook(lambda *step: outputs.__setitem__(0, step[-1]))
     switch.callback(handle.remove)
     switch.replace(model, "decode", decode)
-    for name in ("_predict", "_evaluate"):
-        switch.replace(parser, name, _watching(getattr(parser, name), watched))
+    names, watched = known[0]
+    for name in names:
+        switch.replace(parser, name, _watching(getattr(parser, name), watched, seen))
     return switch
 
 
-def _watching(method: Any, watched: list[Any]) -> Any:
-    """Return the method, which notes the loader whose batches it takes."""
+def _watching(
+    method: Any, watched: Callable[[Any, list[Any]], Any], seen: list[Any]
+) -> Callable[[Any], Any]:
+    """Return the method, with the sentences noted that it decodes."""
 
-    def watch(loader: Any) -> Any:
-        watched[0] = _Watched(loader)
+    def watch(given: Any) -> Any:
         try:
-            return method(watched[0])
+            return method(watched(given, seen))
         finally:
-            watched[0] = None
+            seen[0] = None
 
     return watch

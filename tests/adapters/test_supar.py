@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,112 @@ def test_bad_masks_get_a_line() -> None:
             adapter.scores(arcs, labels, mask, vocab)
 
 
+# ---- a parser in the shape of SuPar's ------------------------------------------------------------
+
+
+class Tensor(np.ndarray):
+    """What the adapter asks of a tensor."""
+
+    def new_zeros(self, shape: Any) -> Any:
+        return np.zeros(shape, self.dtype).view(Tensor)
+
+    def new_tensor(self, values: Any) -> Any:
+        return np.asarray(values).view(Tensor)
+
+    def long(self) -> Any:
+        return self.astype(np.int64)
+
+    def clone(self) -> Any:
+        return self.copy()
+
+
+class BiaffineDependencyModel:
+    """A model whose hooks see what it gives."""
+
+    training = False
+
+    def __init__(self) -> None:
+        self.hooks: dict[int, Any] = {}
+
+    def register_forward_hook(self, hook: Any) -> Any:
+        self.hooks[0] = hook
+        return SimpleNamespace(remove=self.hooks.clear)
+
+    def __call__(self, output: Any) -> Any:
+        for hook in self.hooks.values():
+            hook(self, (), output)
+        return output
+
+    def decode(self, s_arc: Any, s_rel: Any, mask: Any, tree: bool, proj: bool) -> Any:
+        return s_arc.argmax(-1), None
+
+
+class AnyParser:
+    def __init__(self) -> None:
+        self.model, self.REL = BiaffineDependencyModel(), SimpleNamespace(vocab=Vocab)
+
+    def decoded(self, batch: Any) -> Any:
+        s_arc, s_rel = self.model(batch.output)
+        batch.arcs, batch.rels = self.model.decode(s_arc, s_rel, batch.mask, False, True)
+        return batch
+
+
+class ParserOfBatches(AnyParser):
+    """As on the main branch of SuPar."""
+
+    pred_step = eval_step = AnyParser.decoded
+
+
+class ParserOfLoaders(AnyParser):
+    """As in SuPar 1.1.4."""
+
+    def _predict(self, loader: Any) -> Any:
+        return [self.decoded(batch) for batch in loader][-1]
+
+    _evaluate = _predict
+
+
+@pytest.mark.parametrize("kind", [ParserOfBatches, ParserOfLoaders])
+@pytest.mark.parametrize("is_for_prediction", [True, False])
+def test_parsers_that_take_batches_or_loaders_are_switched_over(
+    kind: Any, is_for_prediction: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "check_version", lambda *_: "")
+    arcs, labels, mask, _ = recorded()
+    batch = SimpleNamespace(
+        output=(arcs, labels), mask=mask.view(Tensor),
+        sentences=[SimpleNamespace(), SimpleNamespace()],
+    )  # fmt: skip
+    parser = kind()
+
+    def run() -> Any:
+        if kind is ParserOfBatches:
+            return (parser.pred_step if is_for_prediction else parser.eval_step)(batch)
+        return (parser._predict if is_for_prediction else parser._evaluate)([batch])
+
+    own = run().arcs
+    with adapter.install(parser, k_best=2):
+        found = run()
+        for i, sentence in enumerate(batch.sentences):
+            first, second = sentence.bbparse_trees
+            expected = decode(adapter.scores(arcs, labels, mask, LABELS)[i], joint=False)[0]
+            assert (first.heads, first.labels) == (expected.heads, expected.labels)
+            assert first.score > second.score
+            assert found.arcs[i][mask[i]].tolist() == [*first.heads]
+            assert [LABELS[r] for r in found.rels[i][mask[i]]] == [*first.labels]
+    assert (run().arcs == own).all() and not parser.model.hooks
+
+
+def test_what_is_another_supar_gets_a_line_and_stays_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adapter, "check_version", lambda *_: "")
+    parser = SimpleNamespace(model=BiaffineDependencyModel())
+    with pytest.raises(ProblemError, match="SimpleNamespace has no methods _predict and _evaluate"):
+        adapter.install(parser)
+    assert not parser.model.hooks and [*vars(parser)] == ["model"]
+
+
 # ---- the real SuPar ------------------------------------------------------------------------------
 
 
@@ -132,7 +239,7 @@ def parsed(parser: Any, proj: bool = True) -> Any:
 @pytest.mark.parametrize("proj", [True, False])
 def test_it_decodes_in_the_parser_and_back(parser: Any, proj: bool) -> None:
     before = parsed(parser, proj)
-    own = [list(heads) for heads in before.arcs]
+    own = [list(sentence.arcs) for sentence in before.sentences]
     outputs: list[Any] = []
     handle = parser.model.register_forward_hook(lambda *step: outputs.append(step[-1]))
     with adapter.install(parser, k_best=2):
@@ -153,7 +260,7 @@ def test_it_decodes_in_the_parser_and_back(parser: Any, proj: bool) -> None:
             better += first.score > theirs + 1e-3
     # Eisner's algorithm is exact; the argmax of arcs is not, where siblings have scores
     assert not better or parser.NAME == "crf2o-dependency"
-    assert [list(heads) for heads in parsed(parser, proj).arcs] == own
+    assert [list(sentence.arcs) for sentence in parsed(parser, proj).sentences] == own
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
