@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import ModelError
+from bbparse.errors import ConfigError, ModelError
 from bbparse.model.file import model_bytes, model_of_bytes
 from bbparse.options import check_type
 from bbparse.parsing.parser import Parser
@@ -101,7 +101,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         margins = tuple(map(float, header["settings"].pop("margins")))
         header["settings"].pop("lexical", None)  # of earlier versions
         settings = PhraseSettings(margins, **header["settings"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise ModelError(f"{where}: the header is damaged: {error}") from None
     dependencies = None
     if "dependencies" in arrays:
@@ -114,7 +114,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         tokenizer = Tokenizer.from_arrays(arrays, where)
     try:
         return PhraseParser(vocabulary, grammars, tagger, dependencies, settings, tokenizer)
-    except KeyError as error:
+    except (KeyError, ConfigError) as error:
         raise ModelError(f"{where}: its grammars do not fit each other: {error}") from None
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbparse.agreement import Agreement, agree
 from bbparse.deadline import Deadline
 from bbparse.errors import ConfigError, ModelError
-from bbparse.options import check_options
+from bbparse.options import Range, check_number, check_options
 from bbparse.oracle.protocol import Oracle
 from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.parsing.parser import Parser
@@ -40,6 +40,8 @@ from bbparse.text.tokenizer import Tokenizer
 WITH = ("none", "tags", "arcs", "both")
 #: Maximum number of words of a sentence that is not parsed in parts.
 MAX_WORDS = 150
+#: Maximum magnitude of the weight of arcs.
+MAX_WEIGHT = 10**100
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class PhraseSettings:
     step: float = 0.5
     root_calls: int = 50
     node_calls: int = 20
+
+    def __post_init__(self) -> None:
+        """Raise `ConfigError` if a margin or the weight of arcs is impossible."""
+        for margin in self.margins:
+            check_number("a margin", margin, Range(0, whole=False))
+        check_number("arcs", self.arcs, Range(-MAX_WEIGHT, whole=False, most=MAX_WEIGHT))
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,11 @@ class PhraseParser:
         self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
         self.tagger, self.dependencies, self.tokenizer = tagger, dependencies, tokenizer
         self.settings = settings or PhraseSettings()
+        if len(self.settings.margins) != len(self.grammars):
+            raise ConfigError(
+                f"margins: {len(self.settings.margins)}, expected {len(self.grammars)}, one for"
+                " each grammar"
+            )
         self.rules = possible_rules(self.grammar.pairs)
         self.divisions = [
             divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
@@ -157,7 +170,9 @@ class PhraseParser:
             raise ConfigError(f"tags: {len(tags)}, expected {len(words)}, one for each word")
         if heads is not None and (
             use in ("arcs", "both") or len(heads) != len(words)
-            or not all(0 <= head <= len(words) for head in heads)
+            or not all(
+                isinstance(head, int | np.integer) and 0 <= head <= len(words) for head in heads
+            )
         ):  # fmt: skip
             raise ConfigError(
                 f"heads: {len(heads)} with {use!r}, expected {len(words)} words from 0 to"

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from bbparse.arrays import Ints
+from bbparse.errors import ModelError
+from bbparse.options import Range, check_number
 from bbparse.phrases.chart import Leaves
 from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.trees import join_label
@@ -36,27 +38,34 @@ class PhraseTagger:
     def __init__(
         self, tagger: Tagger, grammar: Grammar, vocabulary: Vocabulary, margin: float = 4.0
     ) -> None:
+        check_number("margin", margin, Range(0, whole=False))
         self.tagger, self.vocabulary, self.margin = tagger, vocabulary, margin
         xpos = [label.partition("\t")[2] for label in tagger.tags]
         self._tag = np.array([grammar.tag_number.get(tag, -1) for tag in xpos], np.int32)
+        if not (self._tag >= 0).any():
+            raise ModelError("the tagger knows no tag of the grammar: another model's tagger?")
         self.joins = _numbers(grammar, tagger.feats)
 
     def leaves(self, words: Sequence[str]) -> Leaves:
-        """Return the words with their possible tags, the best first, and their joins."""
+        """Return the words with their possible tags, the best first, and their joins.
+
+        `ModelError` if a word has no best tag, as its scores are no numbers.
+        """
         scores = self.tagger.scores([words])[0]
-        every = scores[TAGS].astype(np.float64)
+        every = np.where(self._tag >= 0, scores[TAGS].astype(np.float64), -np.inf)
         labels = np.argsort(-every, axis=1, kind="stable")[:, :MAX_TAGS]
         best = np.take_along_axis(every, labels, axis=1)
-        keep = best >= best[:, :1] - self.margin
-        in_grammar = self._tag[labels] >= 0
-        keep = np.where((keep & in_grammar).any(1, keepdims=True), keep & in_grammar, keep)
-        word, _ = np.nonzero(keep)
         joins = scores[FEATS].astype(np.float64)
-        joins -= np.logaddexp.reduce(joins, axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            joins -= np.logaddexp.reduce(joins, axis=1, keepdims=True)
+        if not np.isfinite(best[:, 0]).all() or np.isnan(joins).any():
+            raise ModelError("the tagger's scores of a word are no finite numbers")
+        keep = best >= best[:, :1] - self.margin
+        word, _ = np.nonzero(keep)
         unseen = np.full((len(joins), 1), LEAST)
         return Leaves(
             np.searchsorted(word, np.arange(len(words) + 1)).astype(np.int32),
-            word.astype(np.int32), np.maximum(self._tag[labels[keep]], 0),
+            word.astype(np.int32), self._tag[labels[keep]],
             np.array(self.vocabulary.numbers(words), np.int32)[word], best[keep],
             JOINS * np.hstack((np.maximum(joins, LEAST), unseen)),
         )  # fmt: skip

@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from bbparse.cli.main import cli
 from bbparse.errors import BBParseError, ConfigError, ModelError
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.model import KIND, load_phrases, save_phrases
-from bbparse.phrases.parser import MAX_WORDS
+from bbparse.phrases.parser import MAX_WORDS, PhraseParser, PhraseSettings
+from bbparse.phrases.tagger import PhraseTagger
 from bbparse.phrases.training import train_phrases
 from bbparse.phrases.trees import clean, read_trees, read_trees_text
 from bbparse.storage.archive import write_archive
@@ -130,8 +132,9 @@ def test_heads_that_are_given_are_kept() -> None:
         else:  # no tree has them
             assert found.heads == alone.heads
     assert alone.heads[3] in seen and len(seen) == 2
-    with pytest.raises(ConfigError, match="heads"):
-        toy.parser().parse(words, use="none", heads=[0])
+    for wrong in ([0], [2.5, 0, 2, 2, 4, 2], ["2", 0, 2, 2, 4, 2]):
+        with pytest.raises(ConfigError, match="heads"):
+            toy.parser().parse(words, use="none", heads=wrong)  # type: ignore[arg-type]
 
 
 def test_no_word_is_lost_whatever_its_tag_is_called() -> None:
@@ -256,3 +259,89 @@ def test_commands_refuse_what_is_wrong(model: Path, tmp_path: Path) -> None:
     ):  # fmt: skip
         result = _run(*arguments, "-o", str(out))
         assert isinstance(result.exception, ModelError) and not out.exists()
+
+
+class Scores:
+    """A tagger with the scores of another one, changed."""
+
+    def __init__(self, tagger: Any, change: Any, tags: tuple[str, ...] = ()) -> None:
+        self.tagger, self.change = tagger, change
+        self.tags, self.feats = (*tags, *tagger.tags), tagger.feats
+
+    def scores(self, sentences: Any) -> Any:
+        return [self.change(*rows) for rows in self.tagger.scores(sentences)]
+
+
+def with_scores(change: Any, tags: tuple[str, ...] = ()) -> PhraseParser:
+    """The toy parser, whose tagger has other scores, and more tags."""
+    own = toy.parser()
+    scores: Any = Scores(own.tagger.tagger, change, tags)
+    tagger = PhraseTagger(scores, own.grammar, own.vocabulary, own.tagger.margin)
+    return PhraseParser(own.vocabulary, own.grammars, tagger)
+
+
+def of_one_tag(tags: Any, joins: Any, rules: Any) -> Any:
+    return np.where(tags == tags.max(axis=1, keepdims=True), 0, -np.inf), joins, rules
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_no_numbers_get_a_line(number: float) -> None:
+    words = "Kim saw Ada .".split()
+    for parser in (
+        with_scores(lambda tags, joins, rules: (np.full_like(tags, number), joins, rules)),
+        with_scores(lambda tags, joins, rules: (tags, np.full_like(joins, number), rules)),
+    ):
+        with pytest.raises(ModelError, match="scores of a word are no finite numbers"):
+            parser.parse(words, use="tags")
+
+
+def test_certain_tags_are_those_that_are_given() -> None:
+    for words in ("Kim saw Ada .".split(), "the dog saw the saw with it .".split()):
+        certain = with_scores(of_one_tag).parse(words, use="tags", k=3)
+        given = toy.parser().parse(words, use="none", k=3)
+        assert certain.complete and not certain.fallback
+        assert [*map(str, certain.trees)] == [*map(str, given.trees)]
+        assert certain.scores == pytest.approx(given.scores)
+
+
+def test_words_have_the_best_tags_that_the_grammar_knows() -> None:
+    def preferring_others(tags: Any, joins: Any, rules: Any) -> Any:
+        return np.hstack((np.full((len(tags), 4), 1e3), tags)), joins, rules
+
+    others = ("A\tA", "B\tB", "C\tC", "D\tD")
+    parser = with_scores(preferring_others, others)
+    for words in ("Kim saw Ada .".split(), "the dog walks .".split()):
+        for use in ("none", "tags"):
+            found, expected = parser.parse(words, use=use), toy.parser().parse(words, use=use)
+            assert not found.fallback and str(found.trees[0]) == str(expected.trees[0])
+            assert found.scores == expected.scores
+    own = toy.parser()
+    strange: Any = SimpleNamespace(tags=others, feats=())
+    with pytest.raises(ModelError, match="knows no tag of the grammar"):
+        PhraseTagger(strange, own.grammar, own.vocabulary)
+
+
+def test_settings_that_fit_no_grammar_are_refused(model: Path, tmp_path: Path) -> None:
+    own = toy.parser()
+    for settings, message in (
+        ({"margins": (9.0, float("nan"), 6.0)}, "a margin is nan, expected at least 0"),
+        ({"margins": (9.0, -1.0, 6.0)}, "a margin is -1.0, expected at least 0"),
+        ({"arcs": float("nan")}, "arcs is nan"),
+        ({"arcs": float("inf")}, "arcs is inf, expected at most"),
+        ({"margins": (9.0,)}, "margins: 1, expected 3, one for each grammar"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            PhraseParser(
+                own.vocabulary, own.grammars, own.tagger,
+                settings=PhraseSettings(**settings),  # type: ignore[arg-type]
+            )  # fmt: skip
+    with pytest.raises(ConfigError, match="margin is nan"):
+        PhraseTagger(own.tagger.tagger, own.grammar, own.vocabulary, float("nan"))
+    with np.load(model) as stored:
+        arrays = {name: stored[name] for name in stored.files if name not in ("kind", "version")}
+    for changes in ({"margin": None}, {"margin": float("nan")}, {"settings": {"margins": [9.0]}}):
+        header = {**json.loads(str(arrays["header"])), **changes}
+        changed = {**arrays, "header": np.array(json.dumps(header))}
+        write_archive(tmp_path / "other", KIND, 3, changed)
+        with pytest.raises(ModelError, match=r"header is damaged|margins: 1, expected 3"):
+            load_phrases(tmp_path / "other")
