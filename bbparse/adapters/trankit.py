@@ -16,6 +16,9 @@ from bbparse.solving.matrix import as_array
 #: Versions whose source the shapes are from.
 TRIED = ("1.1.2",)
 
+#: Label of words without one: the first of each vocabulary.
+_NONE = "_"
+
 
 def scores(
     dep_preds: Sequence[Any], lengths: Sequence[int], vocab: Mapping[str, int]
@@ -29,7 +32,8 @@ def scores(
     lengths : sequence of b int
         Number of words of each sentence.
     vocab : mapping
-        ``classifier.vocabs["deprel"]``: number of each label.
+        ``classifier.vocabs["deprel"]``: number of each label. ``_``, which stands for none, counts
+        as a label only in a sentence in which some arc has it.
     """
     check_type("dep_preds", dep_preds, (list, tuple), "a list of arrays", ProblemError)
     if len(dep_preds) != 2:
@@ -44,4 +48,14 @@ def scores(
         found = best[~np.isin(best, np.arange(len(names)))][0]
         raise ProblemError(f"dep_preds[1] has label {found}, expected 0..{len(names) - 1}")
     labels = np.where(best[..., None] == np.arange(len(names)), 0.0, -np.inf)
-    return from_batch(dep_preds[0], lengths, labels=labels, names=names)
+    return [*map(_labelled, from_batch(dep_preds[0], lengths, labels=labels, names=names))]
+
+
+def _labelled(one: SentenceScores) -> SentenceScores:
+    """Return the scores without the label for none, if no arc has it: no rules know it."""
+    assert one.labels is not None
+    names = ["" if name == _NONE else name for name in one.names]
+    missing = [i for i, name in enumerate(one.names) if name == _NONE]
+    if (one.labels[one.arcs > -np.inf][:, missing] > -np.inf).any():
+        return one
+    return SentenceScores(one.arcs, one.labels, names)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse import best_tree
+from bbparse import Sentence, best_tree
 from bbparse.adapters import (
     SentenceScores,
     decode,
@@ -54,6 +54,27 @@ def test_trankit_has_one_label_an_arc() -> None:
     ):
         with pytest.raises(ProblemError, match=message):
             trankit.scores(preds, [4, 2], names)
+
+
+def test_trankits_label_for_none_is_none_of_the_rules() -> None:
+    arcs, labels = random(2, 4, 4), np.full((2, 4, 4), 2)
+    arcs[:, range(4), range(4)] = -np.inf
+    labels[:, range(4), range(4)] = labels[:, 0] = 0
+    labels[1, :, 3] = labels[1, 3] = 0      # padding of the second sentence
+    labels[:, 1:, 0] = 1
+    vocab = {"_": 0, "root": 1, "dep": 2}
+    words = Sentence.from_words(["see", "saws", "now"], upos=["VERB", "NOUN", "ADV"])
+    long, short = trankit.scores((arcs, labels), [3, 2], vocab)
+    assert [*long.names] == [*short.names] == ["", "root", "dep"]
+    (tree,) = decode(long, words, valid="ud")
+    assert tree.proved and set(tree.labels) == {"root", "dep"}
+    labels[0, 1, 2] = 0                     # Trankit would write _
+    long, short = trankit.scores((arcs, labels), [3, 2], vocab)
+    assert [*long.names] == [*vocab] and "_" not in short.names
+    arcs[0, 1, 2] = 99.0
+    assert decode(trankit.scores((arcs, labels), [3, 2], vocab)[0])[0].labels[0] == "_"
+    with pytest.raises(ProblemError, match="label '_' is none that the rules know"):
+        decode(long, words, valid="ud")
 
 
 def test_udpipe_has_no_row_for_the_root() -> None:
