@@ -41,7 +41,6 @@ MOST_LAYERS = 8
 #: Most networks of an ensemble.
 MOST_MEMBERS = 16
 
-
 _BUCKET_BITS = 16
 _KEPT = (1 << 25) - (1 << 13)  # glibc takes blocks of up to 32 MiB, with their header, into account
 
