@@ -168,8 +168,9 @@ def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weig
                 for j in range(shared):
                     known[j] = both[head, c_at + j] + both[mod, d_at + j]
                 for k in range(1 + N_KINDS):
+                    row = rows[k]
                     for j in range(shared):
-                        known[j] += table[rows[k], j]
+                        known[j] += table[row, j]
                 for j in range(shared):
                     r = known[j]
                     there = r > zero
@@ -179,8 +180,9 @@ def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weig
                     d_both[head, c_at + j] += slope[j]
                     d_both[mod, d_at + j] += slope[j]
                 for k in range(1 + N_KINDS):
+                    row = rows[k]
                     for j in range(shared):
-                        d_table[rows[k], j] += slope[j]
+                        d_table[row, j] += slope[j]
         at += n * n
 
 
