@@ -14,25 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.learning.chart_kernels import gold_parts, log_sum, tree_chart
+from bbparse.learning.chart_kernels import trees_loss
 from bbparse.learning.data import TrainingData
 from bbparse.network.layers import Floats, add_to_rows, linear
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
 from bbparse.network.packing import rounded
 from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import in_sentence, known_rows, sums_of_words
-from bbparse.oracle.projective.recurrences import GRANDSIB
 from bbparse.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
-from bbparse.scoring.candidates import LONG, prune_arcs
+from bbparse.scoring.candidates import LONG
 from bbparse.scoring.network_scores import label_scores
 from bbparse.scoring.pair_kernels import counts_before, head_losses, pair_scores, pair_scores_back
-from bbparse.scoring.part_kernels import part_scores, part_scores_back
 from bbparse.treebank import is_projective
 
 Ints = NDArray[np.int64]
 
-# Candidates of the trees in the second part of the loss: heads per word, and score margin.
-_K, _MARGIN = 8, 6.0
 # Weight of the first part of the loss once the second counts, too, and the fraction of the run
 # after which it counts.
 _SINGLE_HEADS, _BEFORE_TREES = 0.5, 0.15
@@ -140,7 +136,12 @@ class ArcLearner:
         share = _SINGLE_HEADS if trees else 1.0
         loss = head_losses(scores, layout, heads, np.float32(share / n_words), d_scores) * share
         if trees:
-            loss += self._trees_loss(examples, batch, ends, scores, d_scores, d_ends, 1.0 / n_words)
+            counts = [one.projective and len(one.heads) - 1 <= LONG for one in examples]
+            weights, slopes = map(ArcNetwork.part_weights_of, (w.values, w.gradients))
+            loss += trees_loss(
+                (*layout, np.array(counts)), heads, self.single_root, 1.0 / n_words,
+                (scores, ends, self._part_columns, weights), (d_scores, d_ends, slopes),
+            )  # fmt: skip
         pair_scores_back(
             ends, sizes, layout, before, arcs, d_scores, d_ends,
             (w.gradients["arc_table"], w.gradients["arc_out"]),
@@ -151,45 +152,6 @@ class ArcLearner:
         d_words = back_state(d_state if kept is None else d_state * kept)
         learner.add_words(rows, d_words, vectors)
         return rows, loss / n_words
-
-    def _trees_loss(
-        self, examples: Sequence[_Example], batch: Ragged, ends: Floats, scores: Floats,
-        d_scores: Floats, d_ends: Floats, unit: float,
-    ) -> float:  # fmt: skip
-        """Return the loss of the projective trees; add its gradients times ``unit``."""
-        w, loss, at = self.learner.weights, 0.0, 0
-        for example, first in zip(examples, batch.first.tolist()):
-            size = len(example.heads)
-            square = scores[at : at + size * size].reshape(size, size)
-            slope = d_scores[at : at + size * size].reshape(size, size)
-            at += size * size
-            if not example.projective or size - 1 > LONG:
-                continue
-            head, mod = prune_arcs(square.astype(np.float64), _K, _MARGIN, example.heads)
-            chart = tree_chart(size - 1, head, mod, GRANDSIB.mode, self.single_root)
-            gold = gold_parts(np.maximum(example.heads, 0), head, mod, chart[7], chart[8])
-            scores_of_parts, triples = [square[head, mod].astype(np.float64)], []
-            for (kind, order), words, column in zip(
-                ArcNetwork.KINDS.items(), (chart[7], chart[8]), self._part_columns
-            ):
-                names = f"{kind}_out", f"{kind}_table", "none"
-                triple = tuple([words[i] for i in order])
-                weights = tuple(w.values[name] for name in names)
-                gradients = tuple(w.gradients[name] for name in names)
-                triples.append((triple, column, weights, gradients))
-                scores_of_parts.append(part_scores(*triple, ends, first, column, weights))
-            slopes = [np.zeros_like(part) for part in scores_of_parts]
-            loss += log_sum(tuple(chart), *scores_of_parts, *slopes)
-            for part, right, d_part in zip(scores_of_parts, gold, slopes):
-                loss -= float(part[right].sum())
-                d_part[right] -= 1.0
-            slope[head, mod] += (slopes[0] * unit).astype(np.float32)
-            for (triple, column, weights, gradients), d_part in zip(triples, slopes[1:]):
-                slope_of_part = d_part * unit
-                part_scores_back(
-                    triple, ends, first, column, weights, slope_of_part, d_ends, gradients
-                )
-        return loss
 
     def _labels_loss(
         self, batch: Ragged, ends: Floats, heads: NDArray[np.int32], labels: Ints, d_ends: Floats,

@@ -14,11 +14,17 @@ import numpy as np
 from bbparse.arrays import Ints
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import build_chart
+from bbparse.oracle.projective.recurrences import GRANDSIB
 from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.problem.parts import Part, Parts
+from bbparse.scoring.candidates import prune_arcs
+from bbparse.scoring.part_kernels import part_scores, part_scores_back
 from bbparse.solving.rescore import tree_parts
 
 _LEAST = -25.0  # log of the fraction of a sum below which terms are left out
+_GRANDSIB = GRANDSIB.mode
+# Candidates of the trees in the loss: heads per word, and score margin.
+_K, _MARGIN = 8, 6.0
 
 
 class TreeChart(NamedTuple):
@@ -114,29 +120,33 @@ def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):  # noqa: C901 – one recu
     Scores are float64; those of arcs follow the chart's groups. The gradients `d_arc`, `d_sib` and
     `d_gc` must be zeros. Terms below e^-25 of a sum are left out.
     """
-    item_ptr, item_group, left, right, slot, of_sib, of_gc = chart[:7]
+    item_ptr, item_group, left, right, slot, of_sib, of_gc, _, _ = chart
     n_items = item_group.shape[0]
     inside = np.empty(n_items)
     inside[0] = 0.0
-    value = np.empty(left.shape[0])
+    # of each hyperedge: the log of its term of a sum, then its fraction of the sum
+    share = np.empty(left.shape[0])
     for i in range(1, n_items):
         top = -np.inf
         for e in range(item_ptr[i], item_ptr[i + 1]):
-            value[e] = inside[left[e]] + inside[right[e]]
+            value = inside[left[e]] + inside[right[e]]
             if slot[e] >= 0:
-                value[e] += sib[of_sib[slot[e]]]
+                value += sib[of_sib[slot[e]]]
                 if of_gc[slot[e]] >= 0:
-                    value[e] += gc[of_gc[slot[e]]]
-            top = max(top, value[e])
+                    value += gc[of_gc[slot[e]]]
+            top = max(top, value)
+            share[e] = value
         total = 0.0
         for e in range(item_ptr[i], item_ptr[i + 1]):
-            value[e] -= top
-            if value[e] > _LEAST:
-                total += np.exp(value[e])
-        total = np.log(total)
-        for e in range(item_ptr[i], item_ptr[i + 1]):
-            value[e] -= total
-        inside[i] = top + total
+            value = share[e] - top
+            # most items have one term that stands out, or no other
+            share[e] = 1.0 if value == 0.0 else np.exp(value) if value > _LEAST else 0.0
+            total += share[e]
+        inside[i] = top
+        if total > 1.0:
+            inside[i] += np.log(total)
+            for e in range(item_ptr[i], item_ptr[i + 1]):
+                share[e] /= total
         if item_group[i] >= 0:
             inside[i] += arc[item_group[i]]
     marginal = np.zeros(n_items)
@@ -147,9 +157,9 @@ def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):  # noqa: C901 – one recu
         if item_group[i] >= 0:
             d_arc[item_group[i]] += marginal[i]
         for e in range(item_ptr[i], item_ptr[i + 1]):
-            if value[e] <= _LEAST:
+            if share[e] == 0.0:
                 continue
-            probability = marginal[i] * np.exp(value[e])
+            probability = marginal[i] * share[e]
             marginal[left[e]] += probability
             marginal[right[e]] += probability
             if slot[e] >= 0:
@@ -157,3 +167,63 @@ def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):  # noqa: C901 – one recu
                 if of_gc[slot[e]] >= 0:
                     d_gc[of_gc[slot[e]]] += probability
     return inside[n_items - 1]
+
+
+@kernel
+def _minus_gold(part, gold, d_part, unit):
+    """Return the score of the gold parts; make marginals the gradient of the loss times `unit`."""
+    score = 0.0
+    for i in range(part.shape[0]):
+        if gold[i]:
+            score += part[i]
+            d_part[i] -= 1.0
+        d_part[i] *= unit
+    return score
+
+
+@kernel
+def trees_loss(layout, heads, single_root, unit, values, gradients):
+    """Return the log-loss of gold trees among all projective trees over the candidate arcs.
+
+    ``layout`` has the first row of each sentence, its number of words, root included, and whether
+    its tree counts. ``heads`` int32[R] are the gold heads. ``values`` are the scores of all arcs
+    (`bbparse.scoring.pair_kernels.pair_scores`), the vectors of endpoints, and for siblings and for
+    grandchildren the first column and the weights (`bbparse.scoring.part_kernels.part_scores`).
+    The gradients times ``unit`` are added to ``gradients``, alike but without the columns.
+    """
+    (scores, ends, columns, weights), (d_scores, d_ends, d_weights) = values, gradients
+    first, size, counts = layout
+    loss, at = 0.0, 0
+    for s in range(first.shape[0]):
+        n, begin = size[s], first[s]
+        square = scores[at : at + n * n].reshape((n, n))
+        slope = d_scores[at : at + n * n].reshape((n, n))
+        at += n * n
+        if not counts[s]:
+            continue
+        tree = heads[begin : begin + n]
+        head, mod = prune_arcs(square, _K, _MARGIN, tree)
+        chart = tree_chart(n - 1, head, mod, _GRANDSIB, single_root)
+        sib, gc = chart.sib, chart.gc
+        words = (sib[0], sib[1], sib[2]), (gc[1], gc[0], gc[2])  # head, third word, modifier
+        arc_score = np.empty(head.shape[0])
+        for b in range(head.shape[0]):
+            arc_score[b] = square[head[b], mod[b]]
+        sib_score = part_scores(words[0], ends, begin, columns[0], weights[0])
+        gc_score = part_scores(words[1], ends, begin, columns[1], weights[1])
+        d_arc, d_sib, d_gc = (
+            np.zeros(arc_score.shape[0]), np.zeros(sib.shape[1]), np.zeros(gc.shape[1])
+        )  # fmt: skip
+        loss += log_sum(chart, arc_score, sib_score, gc_score, d_arc, d_sib, d_gc)
+        gold = gold_parts(tree, head, mod, sib, gc)
+        loss -= _minus_gold(arc_score, gold[0], d_arc, unit)
+        loss -= _minus_gold(sib_score, gold[1], d_sib, unit)
+        loss -= _minus_gold(gc_score, gold[2], d_gc, unit)
+        for b in range(head.shape[0]):
+            slope[head[b], mod[b]] += np.float32(d_arc[b])
+        for kind, d_part in enumerate((d_sib, d_gc)):
+            part_scores_back(
+                words[kind], ends, begin, columns[kind], weights[kind], d_part, d_ends,
+                d_weights[kind],
+            )  # fmt: skip
+    return loss

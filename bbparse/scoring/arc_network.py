@@ -90,7 +90,7 @@ class ArcNetwork(SequenceNetwork):
         p = self.weights.values
         #: Weights for `pair_scores` and `part_scores`.
         self.pair_weights = p["arc_table"], p["arc_out"]
-        self.part_weights = [(p[f"{k}_out"], p[f"{k}_table"], p["none"]) for k in self.KINDS]
+        self.part_weights = self.part_weights_of(p)
         self.columns = self.columns_of(self.sizes)
         self._tag_vectors: tuple[TagNames, tuple[Floats, Floats]] | None = None
 
@@ -107,6 +107,16 @@ class ArcNetwork(SequenceNetwork):
             raise ModelError(f"{where}: arcs_root is {root}, expected the number of a label or -1")
         network.root = root
         return network
+
+    @classmethod
+    def part_weights_of(
+        cls, weights: Mapping[str, Floats]
+    ) -> tuple[tuple[Floats, Floats, Floats], ...]:
+        """Return the weights of siblings and those of grandchildren for `part_scores`."""
+        return tuple(
+            (weights[f"{kind}_out"], weights[f"{kind}_table"], weights["none"])
+            for kind in cls.KINDS
+        )
 
     @classmethod
     def columns_of(cls, sizes: Mapping[str, int]) -> tuple[int, int, int, int]:

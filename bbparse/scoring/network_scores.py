@@ -38,7 +38,7 @@ class Network(Protocol):
     columns: tuple[int, int, int, int]
     weights: Weights
     pair_weights: tuple[Floats, Floats]
-    part_weights: list[tuple[Floats, Floats, Floats]]
+    part_weights: tuple[tuple[Floats, Floats, Floats], ...]
 
     @property
     def members(self) -> Sequence[Network]: ...
@@ -138,10 +138,9 @@ class BatchScores:
         for i, ((kind, order), (part_ptr, words, rows)) in enumerate(
             zip(network.KINDS.items(), found)
         ):
+            triples = tuple([rows[role] for role in order])
             scores = mean_of([
-                part_scores(
-                    *(rows[role] for role in order), ends, 0, network.columns[i], m.part_weights[i]
-                )
+                part_scores(triples, ends, 0, network.columns[i], m.part_weights[i])
                 for m, ends in members
             ])  # fmt: skip
             names = PART_NAMES[kind]

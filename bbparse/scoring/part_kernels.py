@@ -43,13 +43,15 @@ def _columns(at: int, size: int) -> tuple[np.uint64, np.uint64, np.uint64]:
 
 @kernel
 def part_scores(
-    head: Ints, third: Ints, mod: Ints, both: Floats, begin: int, at: int, weights: tuple[Any, ...]
+    words: tuple[Ints, Ints, Ints], both: Floats, begin: int, at: int, weights: tuple[Any, ...]
 ) -> NDArray[np.float64]:
     """Score triples, float64[T]; those of one arc follow each other.
 
-    Word i has the row ``begin + i`` of ``both``, with the six vectors p, q, r, c, d, e side by side
-    from column ``at``. The weights are v, the table of t, and r and e of a missing word.
+    ``words`` are heads, third words (-1: none) and modifiers. Word i has the row ``begin + i`` of
+    ``both``, with the six vectors p, q, r, c, d, e side by side from column ``at``. The weights are
+    v, the table of t, and r and e of a missing word.
     """
+    head, third, mod = words
     out_w, table, none = weights
     size = out_w.shape[0]
     length = np.uint64(size)
@@ -86,47 +88,56 @@ def part_scores_back(
     words: tuple[Ints, Ints, Ints], both: Floats, begin: int, at: int, weights: tuple[Any, ...],
     d_out: NDArray[np.float64], d_both: Floats, d_weights: tuple[Any, ...],
 ) -> None:  # fmt: skip
-    """Add the gradients of `part_scores` from those of the scores.
-
-    ``words`` are the first three arguments of `part_scores`.
-    """
+    """Add the gradients of `part_scores` from those of the scores."""
     head, third, mod = words
     out_w, table, none = weights
     d_out_w, d_table, d_none = d_weights
     size = out_w.shape[0]
     length = np.uint64(size)
     (p, q, r), (c, d, e) = _columns(at, size), _columns(at + 3 * size, size)
-    third_r = np.empty(size, np.float32)
-    third_e = np.empty(size, np.float32)
-    d_r = np.empty(size, np.float32)
-    d_e = np.empty(size, np.float32)
-    for i in range(mod.shape[0]):
-        slope = np.float32(d_out[i])
-        if slope == 0.0:
-            continue
-        h, m = np.uint64(begin + head[i]), np.uint64(begin + mod[i])
-        row = np.uint64(part_row(np.int64(head[i]), np.int64(third[i]), np.int64(mod[i])))
-        x = np.uint64(begin + max(third[i], 0))
-        there = third[i] >= 0
+    product, rest, slopes, d_product, d_rest = np.empty((5, size), np.float32)
+    zero = np.float32(0.0)
+    end = 0
+    while end < mod.shape[0]:
+        start = end
+        while end < mod.shape[0] and head[end] == head[start] and mod[end] == mod[start]:
+            end += 1
+        h, m = np.uint64(begin + head[start]), np.uint64(begin + mod[start])
         for j in range(length):
-            third_r[j] = both[x, r + j] if there else none[j]
-            third_e[j] = both[x, e + j] if there else none[length + j]
-        for j in range(length):
-            d_r[j] = slope * both[h, p + j] * both[m, q + j]
-            d_both[h, p + j] += slope * both[m, q + j] * third_r[j]
-            d_both[m, q + j] += slope * both[h, p + j] * third_r[j]
-            sum_ = both[h, c + j] + both[m, d + j] + third_e[j] + table[row, j]
-            d_e[j] = np.float32(0.0)
-            if sum_ > 0.0:
-                d_out_w[j] += slope * sum_
-                d_e[j] = slope * out_w[j]
-            d_both[h, c + j] += d_e[j]
-            d_both[m, d + j] += d_e[j]
-            d_table[row, j] += d_e[j]
-        for j in range(length):
-            if there:
-                d_both[x, r + j] += d_r[j]
-                d_both[x, e + j] += d_e[j]
+            product[j] = both[h, p + j] * both[m, q + j]
+            rest[j] = both[h, c + j] + both[m, d + j]
+            d_product[j] = d_rest[j] = zero
+        for i in range(start, end):
+            slope = np.float32(d_out[i])
+            if slope == zero:
+                continue
+            row = np.uint64(part_row(np.int64(head[i]), np.int64(third[i]), np.int64(mod[i])))
+            x = np.uint64(begin + third[i])
+            if third[i] >= 0:
+                for j in range(length):
+                    d_product[j] += slope * both[x, r + j]
+                    slopes[j] = rest[j] + both[x, e + j] + table[row, j]
             else:
-                d_none[j] += d_r[j]
-                d_none[length + j] += d_e[j]
+                for j in range(length):
+                    d_product[j] += slope * none[j]
+                    slopes[j] = rest[j] + none[length + j] + table[row, j]
+            for j in range(length):
+                sum_ = slopes[j]
+                d_out_w[j] += slope * max(zero, sum_)
+                slopes[j] = slope * out_w[j] if sum_ > zero else zero
+            for j in range(length):
+                d_rest[j] += slopes[j]
+                d_table[row, j] += slopes[j]
+            if third[i] >= 0:
+                for j in range(length):
+                    d_both[x, r + j] += slope * product[j]
+                    d_both[x, e + j] += slopes[j]
+            else:
+                for j in range(length):
+                    d_none[j] += slope * product[j]
+                    d_none[length + j] += slopes[j]
+        for j in range(length):
+            d_both[h, p + j] += d_product[j] * both[m, q + j]
+            d_both[m, q + j] += d_product[j] * both[h, p + j]
+            d_both[h, c + j] += d_rest[j]
+            d_both[m, d + j] += d_rest[j]

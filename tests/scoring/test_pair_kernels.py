@@ -151,7 +151,7 @@ def test_scores_of_triples_and_their_gradients(at: int) -> None:
     arrays = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     both = np.concatenate([np.full((begin, at + 6 * size), np.nan, np.float32), arrays["both"]])
     weights = arrays["out"], arrays["table"], arrays["none"]
-    given = (*map(np.ascontiguousarray, triples), both, begin, at)
+    given = tuple(map(np.ascontiguousarray, triples)), both, begin, at
     found = part_scores(*given, weights)
     p = in_double(arrays)
 
@@ -164,7 +164,7 @@ def test_scores_of_triples_and_their_gradients(at: int) -> None:
     d_both = np.ones_like(both)
     gradients = {name: np.ones_like(array) for name, array in arrays.items()}
     d_weights = tuple(gradients[k] for k in ("out", "table", "none"))
-    part_scores_back(given[:3], *given[3:], weights, slopes, d_both, d_weights)
+    part_scores_back(*given, weights, slopes, d_both, d_weights)
     gradients["both"] = d_both[begin:]
     assert (d_both[:begin] == 1.0).all()
     some = [(tuple(map(int, t)), s) for t, s in zip(triples.T, slopes.tolist()) if s]
