@@ -42,6 +42,32 @@ def _columns(at: int, size: int) -> tuple[np.uint64, np.uint64, np.uint64]:
 
 
 @kernel
+def _pair(both: Floats, h: np.uint64, m: np.uint64, at: int, product: Floats, rest: Floats) -> None:
+    """Write p(h) ∘ q(m) and c(h) + d(m) of the words of two rows."""
+    size = product.shape[0]
+    (p, q, _), (c, d, _) = _columns(at, size), _columns(at + 3 * size, size)
+    for j in range(np.uint64(size)):
+        product[j] = both[h, p + j] * both[m, q + j]
+        rest[j] = both[h, c + j] + both[m, d + j]
+
+
+@kernel
+def _pair_back(
+    both: Floats, h: np.uint64, m: np.uint64, at: int, d_product: Floats, d_rest: Floats,
+    d_both: Floats,
+) -> None:  # fmt: skip
+    """Add the gradients of `_pair` from those of its results."""
+    size = d_product.shape[0]
+    (p, q, _), (c, d, _) = _columns(at, size), _columns(at + 3 * size, size)
+    for j in range(np.uint64(size)):
+        d_both[h, p + j] += d_product[j] * both[m, q + j]
+        d_both[m, q + j] += d_product[j] * both[h, p + j]
+    for j in range(np.uint64(size)):
+        d_both[h, c + j] += d_rest[j]
+        d_both[m, d + j] += d_rest[j]
+
+
+@kernel
 def part_scores(
     words: tuple[Ints, Ints, Ints], both: Floats, begin: int, at: int, weights: tuple[Any, ...]
 ) -> NDArray[np.float64]:
@@ -55,7 +81,7 @@ def part_scores(
     out_w, table, none = weights
     size = out_w.shape[0]
     length = np.uint64(size)
-    (p, q, r), (c, d, e) = _columns(at, size), _columns(at + 3 * size, size)
+    r, e = np.uint64(at + 2 * size), np.uint64(at + 5 * size)
     product = np.empty(size, np.float32)
     rest = np.empty(size, np.float32)
     lanes = np.empty(size, np.float32)
@@ -66,9 +92,7 @@ def part_scores(
         if head[i] != last_h or mod[i] != last_m:
             last_h, last_m = np.int64(head[i]), np.int64(mod[i])
             h, m = np.uint64(begin + last_h), np.uint64(begin + last_m)
-            for j in range(length):
-                product[j] = both[h, p + j] * both[m, q + j]
-                rest[j] = both[h, c + j] + both[m, d + j]
+            _pair(both, h, m, at, product, rest)
         row = np.uint64(part_row(last_h, np.int64(third[i]), last_m))
         if third[i] >= 0:
             x = np.uint64(begin + third[i])
@@ -94,7 +118,7 @@ def part_scores_back(
     d_out_w, d_table, d_none = d_weights
     size = out_w.shape[0]
     length = np.uint64(size)
-    (p, q, r), (c, d, e) = _columns(at, size), _columns(at + 3 * size, size)
+    r, e = np.uint64(at + 2 * size), np.uint64(at + 5 * size)
     product, rest, slopes, d_product, d_rest = np.empty((5, size), np.float32)
     zero = np.float32(0.0)
     end = 0
@@ -103,9 +127,8 @@ def part_scores_back(
         while end < mod.shape[0] and head[end] == head[start] and mod[end] == mod[start]:
             end += 1
         h, m = np.uint64(begin + head[start]), np.uint64(begin + mod[start])
+        _pair(both, h, m, at, product, rest)
         for j in range(length):
-            product[j] = both[h, p + j] * both[m, q + j]
-            rest[j] = both[h, c + j] + both[m, d + j]
             d_product[j] = d_rest[j] = zero
         for i in range(start, end):
             slope = np.float32(d_out[i])
@@ -136,8 +159,4 @@ def part_scores_back(
                 for j in range(length):
                     d_none[j] += slope * product[j]
                     d_none[length + j] += slopes[j]
-        for j in range(length):
-            d_both[h, p + j] += d_product[j] * both[m, q + j]
-            d_both[m, q + j] += d_product[j] * both[h, p + j]
-            d_both[h, c + j] += d_rest[j]
-            d_both[m, d + j] += d_rest[j]
+        _pair_back(both, h, m, at, d_product, d_rest, d_both)
