@@ -121,6 +121,9 @@ def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):  # noqa: C901 – one recu
     `d_gc` must be zeros. Terms below e^-25 of a sum are left out.
     """
     item_ptr, item_group, left, right, slot, of_sib, of_gc, _, _ = chart
+    # without a sign, indices need no check whether they count from the end
+    item_ptr = item_ptr.astype(np.uint64)
+    left, right = left.view(np.uint32), right.view(np.uint32)
     n_items = item_group.shape[0]
     inside = np.empty(n_items)
     inside[0] = 0.0
