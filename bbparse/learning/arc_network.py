@@ -24,7 +24,13 @@ from bbparse.network.sequence import in_sentence, known_rows, sums_of_words
 from bbparse.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.network_scores import label_scores
-from bbparse.scoring.pair_kernels import counts_before, head_losses, pair_scores, pair_scores_back
+from bbparse.scoring.pair_kernels import (
+    counts_before,
+    head_losses,
+    pair_scores,
+    pair_scores_back,
+    row_sums,
+)
 from bbparse.treebank import is_projective
 
 Ints = NDArray[np.int64]
@@ -131,7 +137,7 @@ class ArcLearner:
         n_words = float(sum(len(example.heads) - 1 for example in examples))
         layout, sizes = (batch.first, batch.size), (settings.pairs, settings.shared)
         arcs = w.values["arc_table"], w.values["arc_out"]
-        scores = pair_scores(ends, sizes, layout, before, *arcs)
+        scores = pair_scores(ends, sizes, layout, before, row_sums(arcs[0]), arcs[1])
         d_scores, d_ends = np.zeros_like(scores), np.zeros_like(ends)
         share = _SINGLE_HEADS if trees else 1.0
         loss = head_losses(scores, layout, heads, np.float32(share / n_words), d_scores) * share

@@ -31,7 +31,7 @@ from bbparse.network.sequence import (
 )
 from bbparse.scoring.labeller import Scored, Solved, by_root, checked_labels
 from bbparse.scoring.network_scores import Batch, BatchScores, SentenceScores
-from bbparse.scoring.pair_kernels import ARC_VALUES, counts_before, pair_scores
+from bbparse.scoring.pair_kernels import ARC_VALUES, counts_before, pair_scores, row_sums
 from bbparse.scoring.part_kernels import PART_VALUES
 from bbparse.scoring.soft_tags import SOFT, SoftTags, vectors_of_tags
 from bbparse.storage.archive import INTS, Rule
@@ -89,7 +89,7 @@ class ArcNetwork(SequenceNetwork):
         super().__init__(labels, kinds, sizes, keys, vectors, parameters)
         p = self.weights.values
         #: Weights for `pair_scores` and `part_scores`.
-        self.pair_weights = p["arc_table"], p["arc_out"]
+        self.pair_weights = row_sums(p["arc_table"]), p["arc_out"]
         self.part_weights = self.part_weights_of(p)
         self.columns = self.columns_of(self.sizes)
         self._tag_vectors: tuple[TagNames, tuple[Floats, Floats]] | None = None

@@ -56,48 +56,63 @@ def counts_before(values):
     return out
 
 
+@kernel
+def row_sums(table):
+    """Return the sum of the table's rows for each `_row` that an arc can have."""
+    width = np.uint64(table.shape[1])
+    out = np.empty((2 * _DISTANCES * _COUNTS**N_KINDS, table.shape[1]), np.float32)
+    for row in range(out.shape[0]):
+        left, rest = row % 2, row // 2
+        step = rest // _COUNTS**N_KINDS
+        for j in range(width):
+            out[row, j] = table[2 * step + left, j]
+        for k in range(N_KINDS):
+            count = rest // _COUNTS**k % _COUNTS
+            own = np.uint64(2 * (_DISTANCES + k * _COUNTS + count) + left)
+            for j in range(width):
+                out[row, j] += table[own, j]
+    return out
+
+
 @inlined
-def _table_sum(h, m, first, before, table, steps, out):
-    """Write the sum of the table's rows for an arc between two words of a sentence to ``out``."""
+def _row(h, m, first, before, steps):
+    """Return the number of an arc's direction, distance and counts of words between."""
     low, high, left = (h, m, 0) if h < m else (m, h, 1)
-    row = np.uint64(2 * steps[min(high - low, 31)] + left)
-    for j in range(np.uint64(out.shape[0])):
-        out[j] = table[row, j]
+    row, unit = steps[min(high - low, 31)] * _COUNTS**N_KINDS, 1
     for k in range(N_KINDS):
-        count = min(before[first + high, k] - before[first + low + 1, k], _COUNTS - 1)
-        row = np.uint64(2 * (_DISTANCES + k * _COUNTS + count) + left)
-        for j in range(np.uint64(out.shape[0])):
-            out[j] += table[row, j]
+        count = before[first + high, k] - before[first + low + 1, k]
+        row += min(count, _COUNTS - 1) * unit
+        unit *= _COUNTS
+    return np.uint64(2 * row + left)
 
 
 @inlined
-def _pair(head, mod, both, sizes, known, out_w, terms):
-    """Score an arc between two rows of endpoint vectors, given the sum of the table's rows."""
+def _pair(head, mod, both, sizes, known, row, out_w, terms):
+    """Score an arc between two rows of endpoint vectors, with the given row of `row_sums`."""
     pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])
     c_at, zero = np.uint64(2) * pairs, np.float32(0.0)
     for j in range(pairs):
         terms[j] = both[head, j] * both[mod, pairs + j]
     for j in range(shared):
-        r = both[head, c_at + j] + both[mod, c_at + shared + j] + known[j]
+        r = both[head, c_at + j] + both[mod, c_at + shared + j] + known[row, j]
         terms[pairs + j] = max(r, zero) * out_w[j]
     return lane_sum(terms, 0, pairs + shared)
 
 
 @kernel
-def pair_scores(both, sizes, layout, before, table, out_w):
+def pair_scores(both, sizes, layout, before, known, out_w):
     """Score all arcs of all sentences, float32[Σ (n + 1)²].
 
     ``both`` (float32[R, columns]) has a, b, c, d of each word side by side. ``sizes`` are the
     lengths of a and c. ``layout`` has the first rows of the sentences and their numbers of words,
-    root included. Sentences of more than `LONG` words have no arcs longer than `REACH`, except
-    from the root: see `far_scores`.
+    root included. ``known`` are the `row_sums`. Sentences of more than `LONG` words have no arcs
+    longer than `REACH`, except from the root: see `far_scores`.
     """
     first, size = layout
     total = 0
     for s in range(first.shape[0]):
         total += size[s] * size[s]
     out = np.full(total, np.float32(-np.inf), np.float32)
-    known = np.empty(sizes[1], np.float32)
     terms = np.empty(sizes[0] + sizes[1], np.float32)
     at = 0
     for s in range(first.shape[0]):
@@ -107,27 +122,26 @@ def pair_scores(both, sizes, layout, before, table, out_w):
             for m in range(1, n):
                 if m == h or (n - 1 > LONG and h > 0 and abs(h - m) > REACH):
                     continue
-                _table_sum(h, m, first[s], before, table, _STEPS, known)
+                row = _row(h, m, first[s], before, _STEPS)
                 mod = np.uint64(first[s] + m)
-                out[at + h * n + m] = _pair(head, mod, both, sizes, known, out_w, terms)
+                out[at + h * n + m] = _pair(head, mod, both, sizes, known, row, out_w, terms)
         at += n * n
     return out
 
 
 @kernel
-def far_scores(both, sizes, first, before, table, out_w, head, mod):
+def far_scores(both, sizes, first, before, known, out_w, head, mod):
     """Score some arcs of a sentence, float32[A], of any length.
 
     ``first`` is the row of the sentence's root; the other parameters are those of `pair_scores`.
     """
     scores = np.empty(head.shape[0], np.float32)
-    known = np.empty(sizes[1], np.float32)
     terms = np.empty(sizes[0] + sizes[1], np.float32)
     for arc in range(head.shape[0]):
         h, m = np.int64(head[arc]), np.int64(mod[arc])
-        _table_sum(h, m, first, before, table, _STEPS, known)
+        row = _row(h, m, first, before, _STEPS)
         rows = np.uint64(first + h), np.uint64(first + m)
-        scores[arc] = _pair(rows[0], rows[1], both, sizes, known, out_w, terms)
+        scores[arc] = _pair(rows[0], rows[1], both, sizes, known, row, out_w, terms)
     return scores
 
 
@@ -135,7 +149,7 @@ def far_scores(both, sizes, first, before, table, out_w, head, mod):
 def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weights):
     """Add the gradients of `pair_scores` from those of the scores, which are 0 without an arc.
 
-    ``weights`` are the last two arguments of `pair_scores`, ``d_weights`` their gradients.
+    ``weights`` are the table and the last argument of `pair_scores`, ``d_weights`` their gradients.
     """
     (table, out_w), (d_table, d_out_w) = weights, d_weights
     first, size = layout
