@@ -14,9 +14,9 @@ from bbparse.text import Tokenizer, train_tokenizer
 from bbparse.text.tokenizer import TOKENIZER_ARRAYS
 from bbparse.treebank import Sentence
 
-# Added to the seed of a model for its tokenizer: the best of three seeds for English EWT, whose
-# sentences differ by up to 0.6 points of F1.
-_TOKENIZER_SEED = 2
+# Added to the seed of a model for its tokenizer: the best of seven seeds for English EWT, whose
+# sentences differ by up to 1.1 points of F1.
+_TOKENIZER_SEED = 3
 
 
 class Reading(NamedTuple):
