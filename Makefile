@@ -24,6 +24,7 @@ test: $(VENV)/installed-dev
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W -q -b html docs build/docs

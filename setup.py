@@ -12,6 +12,6 @@ families = find_packages(include=["features*"])
 installed = [name.replace("features", "bbparse_families", 1) for name in families]
 
 setup(
-    packages=[*code, *installed, "bbparse.configs", "bbparse.models"],
+    packages=[*code, *installed, "bbparse.configs"],
     package_dir={"bbparse.configs": "configs", "bbparse_families": "features"},
 )

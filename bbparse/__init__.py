@@ -10,9 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bbparse.agreement import Agreement, agree
-    from bbparse.corpus.spec import mapper
-    from bbparse.errors import (
+    from bbparse.apps.corpus.spec import mapper
+    from bbparse.core import Problem, Solution, expand_count_factors
+    from bbparse.inference.agreement import Agreement, agree
+    from bbparse.inference.conflict import explain_infeasible
+    from bbparse.inference.matrix import best_tree, best_trees
+    from bbparse.inference.proof.verify import verify
+    from bbparse.inference.solve import solve, solve_batch
+    from bbparse.parser.document import Document, ParsedSentence, Tree, Word
+    from bbparse.parser.parser import Parser, ScoredTree
+    from bbparse.parser.pipeline import Pipeline, load
+    from bbparse.runtime.errors import (
         BBParseError,
         ConfigError,
         FactorError,
@@ -22,31 +30,23 @@ if TYPE_CHECKING:
         TreebankError,
         VerificationError,
     )
-    from bbparse.parsing.document import Document, ParsedSentence, Tree, Word
-    from bbparse.parsing.parser import Parser, ScoredTree
-    from bbparse.parsing.pipeline import Pipeline, load
-    from bbparse.problem import Problem, Solution, expand_count_factors
-    from bbparse.proof.verify import verify
-    from bbparse.solving.conflict import explain_infeasible
-    from bbparse.solving.matrix import best_tree, best_trees
-    from bbparse.solving.solve import solve, solve_batch
     from bbparse.treebank import Sentence, read_conllu
 
 __version__ = "0.1.0"
 
 _OF_MODULE = {
-    "agreement": "Agreement agree",
-    "corpus.spec": "mapper",
-    "errors": "BBParseError ConfigError FactorError ModelError OutputError ProblemError"
+    "inference.agreement": "Agreement agree",
+    "apps.corpus.spec": "mapper",
+    "runtime.errors": "BBParseError ConfigError FactorError ModelError OutputError ProblemError"
     " TreebankError VerificationError",
-    "parsing.document": "Document ParsedSentence Tree Word",
-    "parsing.parser": "Parser ScoredTree",
-    "parsing.pipeline": "Pipeline load",
-    "problem": "Problem Solution expand_count_factors",
-    "proof.verify": "verify",
-    "solving.conflict": "explain_infeasible",
-    "solving.matrix": "best_tree best_trees",
-    "solving.solve": "solve solve_batch",
+    "parser.document": "Document ParsedSentence Tree Word",
+    "parser.parser": "Parser ScoredTree",
+    "parser.pipeline": "Pipeline load",
+    "core": "Problem Solution expand_count_factors",
+    "inference.proof.verify": "verify",
+    "inference.conflict": "explain_infeasible",
+    "inference.matrix": "best_tree best_trees",
+    "inference.solve": "solve solve_batch",
     "treebank": "Sentence read_conllu",
 }
 _HOME = {name: module for module, names in _OF_MODULE.items() for name in names.split()}

@@ -1,6 +1,6 @@
 """``python -m bbparse``: the command line, where no script was installed."""
 
-from bbparse.cli.console import console
+from bbparse.apps.cli.console import console
 
 if __name__ == "__main__":
     console()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbparse.renamed import renamed_members
+from bbparse.runtime.renamed import renamed_members
 
 __getattr__ = renamed_members(
     __name__,

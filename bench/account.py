@@ -24,10 +24,10 @@ from measure import arguments, known, markdown, read_sample, write_result
 from one_backbone import OneBackbone
 from rules import Balanced, Depth
 
-from bbparse.configuration import Configuration
-from bbparse.learning.reading import learn_to_read
-from bbparse.parsing.parse import Parse
-from bbparse.parsing.parser import Parser
+from bbparse.models.configuration import Configuration
+from bbparse.models.learning.reading import learn_to_read
+from bbparse.parser.parse import Parse
+from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, Tally, compare_tallies
 from bbparse.treebank.sentence import ScoredTree
 

@@ -19,12 +19,12 @@ from typing import Any
 
 from measure import arguments, markdown, write_result
 
-from bbparse.cli.results import results
-from bbparse.model import DEFAULT_MODEL, MODELS
-from bbparse.model.file import load_model
+from bbparse.apps.cli.results import results
+from bbparse.models import DEFAULT_MODEL, MODELS
+from bbparse.models.model_file import load_model
 from bbparse.treebank import evaluate, read_conllu
 
-#: What is given → the key of `bbparse.cli.results.results`.
+#: What is given → the key of `bbparse.apps.cli.results.results`.
 GIVEN = {"gold tags": "its words and tags", "gold words": "its words", "text": "its text"}
 MEASURES = ("sentences", "words", "upos", "ufeats", "uas", "las", "mlas")
 

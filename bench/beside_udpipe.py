@@ -27,8 +27,8 @@ from typing import Any
 from measure import arguments, markdown, race, read_sample, train_udpipe, udpipe, write_result
 from throughput import Run, parse_file, text_of
 
-from bbparse.cli.console import collect_less_garbage
-from bbparse.parsing.parser import Parser
+from bbparse.apps.cli.console import collect_less_garbage
+from bbparse.parser.parser import Parser
 from bbparse.text.raw import plain_text
 from bbparse.treebank import Sentence, is_projective, read_conllu
 

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 from measure import arguments, markdown, read_sample, turns, write_result
 
-from bbparse.corpus import ParseSpec, parse_corpus
-from bbparse.corpus.work import sentences_of, warm_up
-from bbparse.storage.output import open_binary_output
+from bbparse.apps.corpus import ParseSpec, parse_corpus
+from bbparse.apps.corpus.work import sentences_of, warm_up
+from bbparse.runtime.output import open_binary_output
 from bbparse.treebank import format_sentence
 
 

@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 from measure import RESULTS, arguments, markdown, prune_of, read_sample, write_result
 
-from bbparse.parsing.parser import Parser
-from bbparse.problem import Problem
-from bbparse.tuning import plots
-from bbparse.workers.processes import ProcessPool
+from bbparse.apps.tuning import plots
+from bbparse.core import Problem
+from bbparse.parser.parser import Parser
+from bbparse.runtime.processes import ProcessPool
 
 # name → (title, module and function, package)
 SOLVERS = {

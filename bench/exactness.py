@@ -29,7 +29,7 @@ from typing import Any
 from measure import arguments, markdown, write_result
 from measure import result as stored
 
-from bbparse.workers.processes import ProcessPool
+from bbparse.runtime.processes import ProcessPool
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 

@@ -29,7 +29,7 @@ from measure import arguments, markdown, peak_memory_mb, write_result
 from serve import serving
 
 import bbparse
-from bbparse.cli.main import cli
+from bbparse.apps.cli.main import cli
 from bbparse.treebank import Sentence, read_conllu, write_conllu
 
 SCRIPTS = ("word", "слово", "λόγος", "言葉", "שלום", "كلمة", "🙂", "e\u0301", "ſt", "Ⅷ", "x" * 40)

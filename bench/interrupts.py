@@ -26,7 +26,7 @@ from measure import arguments, markdown, write_result
 
 from bbparse import Problem
 
-COMMAND = [sys.executable, "-c", "from bbparse.cli.console import console; console()"]
+COMMAND = [sys.executable, "-c", "from bbparse.apps.cli.console import console; console()"]
 PIPED = subprocess.DEVNULL
 PIPE = """
 import sys, bbparse

@@ -17,7 +17,7 @@ from measure import arguments, markdown, peak_memory_mb, write_result
 
 import bbparse
 from bbparse import Problem, solve
-from bbparse.parsing.parser import Parser
+from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
 
 LIMITS = (0.001, 0.01, 0.1, 0.5, 1.0, 5.0)

@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from bbparse.configuration import Configuration
+from bbparse.core import Problem
 from bbparse.factors import load_families, specification
-from bbparse.learning.checkpoint import Checkpoint
-from bbparse.learning.data import prepare
-from bbparse.learning.network import held_out_problems, learn_with_network
-from bbparse.learning.run import Run, learn_factors
-from bbparse.parsing.parser import Parser
-from bbparse.problem import Problem
+from bbparse.models.configuration import Configuration
+from bbparse.models.learning.checkpoint import Checkpoint
+from bbparse.models.learning.data import prepare
+from bbparse.models.learning.network import held_out_problems, learn_with_network
+from bbparse.models.learning.run import Run, learn_factors
+from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
 
 

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from measure import arguments, markdown, peak_memory_mb, write_result
 
-from bbparse.oracle.trees import ProjectiveTrees
-from bbparse.phrases.evaluation import BracketScores, compare_trees, paired_p
-from bbparse.phrases.model import load_phrases
-from bbparse.phrases.parser import PhraseParse, PhraseParser
-from bbparse.phrases.prune import prune
-from bbparse.phrases.training import read_treebank
-from bbparse.phrases.trees import PhraseTree, default_rules, sentence_of, to_phrase
+from bbparse.grammar.evaluation import BracketScores, compare_trees, paired_p
+from bbparse.grammar.model import load_phrases
+from bbparse.grammar.parser import PhraseParse, PhraseParser
+from bbparse.grammar.prune import prune
+from bbparse.grammar.training import read_treebank
+from bbparse.grammar.trees import PhraseTree, default_rules, sentence_of, to_phrase
+from bbparse.inference.oracles.trees import ProjectiveTrees
 
 CALLS = (3, 10, 20, 50)
 LENGTHS = (10, 20, 30, 40, 60, 1000)

@@ -31,11 +31,12 @@ from typing import Any
 import numpy as np
 from measure import arguments, known, markdown, read_sample, turns, write_result
 
-from bbparse.parsing.parser import Parser
-from bbparse.pricing import PricingSettings, price_and_cut
-from bbparse.problem import Problem, Solution
-from bbparse.scoring.delayed import DelayedScorer
-from bbparse.solving.solve import solve
+from bbparse.core import Problem, Solution
+from bbparse.inference.programs.master import PricingSettings
+from bbparse.inference.programs.price_and_cut import price_and_cut
+from bbparse.inference.solve import solve
+from bbparse.models.scoring.delayed import DelayedScorer
+from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 

@@ -29,8 +29,8 @@ from typing import Any
 
 from measure import arguments, markdown, read_sample, write_result
 
-from bbparse.parsing.parser import Parser
-from bbparse.serve.work import Job, pieces
+from bbparse.apps.serve.work import Job, pieces
+from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, format_sentence
 
 PARSE = ("/v1/parse?format=conllu", "text/x-conllu")

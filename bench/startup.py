@@ -32,7 +32,7 @@ from measure import arguments, markdown, write_result
 
 # An installation has its bytecode compiled already, or may compile it.
 INSTALLED = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-COMMAND = "from bbparse.cli.console import console; console()"
+COMMAND = "from bbparse.apps.cli.console import console; console()"
 #: What the table tells, and how.
 KINDS = {
     "cold": "first, everything is compiled", "second": "next, of 40 sentences", "warm": "later",

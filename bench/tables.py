@@ -32,12 +32,12 @@ from typing import Any
 from measure import RESULTS, arguments, known, markdown, prune_of, read_sample, write_result
 from one_backbone import OneBackbone
 
-from bbparse.configuration import Configuration
+from bbparse.apps.tuning import Setting, measure_settings, suggest
+from bbparse.apps.tuning.plots import plot_settings
 from bbparse.factors import available
-from bbparse.parsing.parser import Parser
+from bbparse.models.configuration import Configuration
+from bbparse.parser.parser import Parser
 from bbparse.treebank import Tally, compare_tallies, read_conllu, write_conllu
-from bbparse.tuning import Setting, measure_settings, suggest
-from bbparse.tuning.plots import plot_settings
 
 BASELINE = "baseline"
 ALL = "all"

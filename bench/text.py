@@ -28,7 +28,7 @@ from typing import Any
 
 from measure import arguments, known, markdown, train_udpipe, turns, udpipe, write_result
 
-from bbparse.parsing.parser import Parser
+from bbparse.parser.parser import Parser
 from bbparse.text import sentences_of_text, train_tokenizer
 from bbparse.text.raw import is_spaced, plain_text, with_guessed_blanks
 from bbparse.treebank import Sentence, format_sentence, read_conllu

@@ -22,16 +22,16 @@ from typing import Any
 
 from measure import RESULTS, arguments, markdown, prune_of, race, read_sample, write_result
 
-from bbparse.cli.console import collect_less_garbage
-from bbparse.cli.parse import parse_files
-from bbparse.network.ragged import batches
-from bbparse.parsing.parse import FileOptions
-from bbparse.parsing.parser import Parser
-from bbparse.problem import Solution
-from bbparse.scoring.labeller import best_labels
-from bbparse.scoring.problem_maker import Scored
+from bbparse.apps.cli.console import collect_less_garbage
+from bbparse.apps.cli.parse import parse_files
+from bbparse.apps.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
+from bbparse.core import Solution
+from bbparse.models.scoring.labeller import best_labels
+from bbparse.models.scoring.problem_maker import Scored
+from bbparse.neural.ragged import batches
+from bbparse.parser.parse import FileOptions
+from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, Tally, format_sentence, read_conllu
-from bbparse.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 
 NODE_LIMIT = 200
 PHASES = ("reading", "scoring", "solving", "labelling", "writing")

@@ -27,15 +27,15 @@ import numpy as np
 from measure import RESULTS, arguments, known, markdown, race, turns, write_result
 from udtools import Validator
 
-from bbparse.network.ragged import batches
-from bbparse.parsing.confidence import NOTE, STEPS, Calibration
-from bbparse.parsing.parse import Parse
-from bbparse.parsing.parser import Parser
+from bbparse.apps.tuning.plots import label, legend_below, new_figure, save_figure
+from bbparse.neural.ragged import batches
+from bbparse.parser.confidence import NOTE, STEPS, Calibration
+from bbparse.parser.parse import Parse
+from bbparse.parser.parser import Parser
+from bbparse.parser.validity.rules import Rules
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.evaluation import evaluate
 from bbparse.treebank.significance import compare
-from bbparse.tuning.plots import label, legend_below, new_figure, save_figure
-from bbparse.validity.rules import Rules
 
 UD = Rules.load("ud")
 

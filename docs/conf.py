@@ -18,9 +18,9 @@ from typing import Any
 import click
 
 import bbparse
-from bbparse.cli.main import COMMANDS, cli
-from bbparse.configuration import records
-from bbparse.search.settings import SearchSettings
+from bbparse.apps.cli.main import COMMANDS, cli
+from bbparse.inference.search.settings import SearchSettings
+from bbparse.models import records
 
 project = "bbparse"
 author = "The bbparse authors"

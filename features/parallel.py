@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorView, TemplateFamily
-from bbparse.factors.view import MOST_LABELS
+from bbparse.models.factors.view import MOST_LABELS
 
 _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
 

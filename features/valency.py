@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
-from bbparse.factors.table import mix_all, salt
+from bbparse.models.factors.table import mix_all, salt
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 #: Numbers from here on are one.

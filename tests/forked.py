@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _warm_up(folder: Path) -> None:
-    from bbparse.cli.main import COMMANDS, cli
+    from bbparse.apps.cli.main import COMMANDS, cli
 
     for name in COMMANDS:
         cli.get_command(click.Context(cli), name)
@@ -80,8 +80,8 @@ def _train_small_networks() -> None:
 
     These networks, and what is trained on the other parts, take most of the time.
     """
-    from bbparse.configuration import Configuration
-    from bbparse.tagging import TaggerSettings
+    from bbparse.models.configuration import Configuration
+    from bbparse.text import TaggerSettings
     from tests import toy
 
     load = Configuration.load
@@ -134,7 +134,7 @@ def _answer(connection: socket.socket) -> None:
 
 
 def _exit_status(name: str, arguments: list[str]) -> int:
-    from bbparse.cli.main import main as bbparse
+    from bbparse.apps.cli.main import main as bbparse
 
     try:
         if name == "bbparse":

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.problem import Problem
+from bbparse.core import Problem
 from tests.strategies import COLUMNS, shuffled_factors
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bbparse.network.learner import NetworkLearner
+from bbparse.neural.learner import NetworkLearner
 
 
 def assert_gradients(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.problem import FIELDS, Problem, Solution
+from bbparse.core import FIELDS, Problem, Solution
 
 
 def spread(p: Problem) -> float:

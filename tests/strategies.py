@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.problem import Problem
+from bbparse.core import Problem
 
 PARTS = ("sib", "gc", "ogc", "gsib")
 COLUMNS = {

@@ -26,8 +26,8 @@ from tempfile import TemporaryDirectory
 import click
 import pytest
 
-from bbparse.cli.main import COMMANDS, cli
-from bbparse.configuration import Configuration
+from bbparse.apps.cli.main import COMMANDS, cli
+from bbparse.models.configuration import Configuration
 from tests.forked import FULL_SIZE
 
 ROOT = Path(__file__).parent.parent

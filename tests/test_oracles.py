@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from bbparse.problem import Problem
+from bbparse.core import Problem
 from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree, trees
 from tests.oracles.forest import MOST, TooMany, forest, forest_of
 from tests.strategies import random_problem, random_tree

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import bbparse
-from bbparse.configuration import CONFIGURATIONS, Configuration
-from bbparse.errors import ConfigError
+from bbparse.models.configuration import CONFIGURATIONS, Configuration
+from bbparse.runtime.errors import ConfigError
 
 
 def test_public_names_exist() -> None:

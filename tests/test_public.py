@@ -28,7 +28,7 @@ from bbparse import (
     solve_batch,
     verify,
 )
-from bbparse.validity.rules import Rules
+from bbparse.parser.validity.rules import Rules
 from tests import toy
 
 PROBLEM = Problem.from_arc_scores(np.ones((4, 4)))

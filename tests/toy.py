@@ -8,14 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bbparse.configuration import Configuration
-from bbparse.model import DEFAULT_MODEL, MODELS
-from bbparse.model.file import load_tagger
-from bbparse.model.model import Model
-from bbparse.network.labelling import LabelSettings
-from bbparse.parsing.parser import Parser
-from bbparse.tagging import Tagger, TaggerSettings, train_tagger
-from bbparse.text import Tokenizer
+from bbparse.models import DEFAULT_MODEL, MODELS
+from bbparse.models.configuration import Configuration
+from bbparse.models.model import Model
+from bbparse.models.model_file import load_tagger
+from bbparse.neural.labelling import LabelSettings
+from bbparse.parser.parser import Parser
+from bbparse.text import Tagger, TaggerSettings, Tokenizer, train_tagger
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.writing import with_columns
 

@@ -17,18 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.deadline import Deadline
-from bbparse.errors import ProblemError
-from bbparse.options import check_options, check_type
-from bbparse.problem import Problem, Solution
-from bbparse.problem.check import MAX_SCORE, as_flag
-from bbparse.solving.matrix import as_array, check_arcs, cut
-from bbparse.solving.solve import solve
+from bbparse.core import Problem, Solution
+from bbparse.core.check import MAX_SCORE, as_flag
+from bbparse.inference.matrix import as_array, check_arcs, cut
+from bbparse.inference.solve import solve
+from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.lazily import ValidTrees, solve_valid
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.deadline import Deadline
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
-from bbparse.validity.check import RuledSentence
-from bbparse.validity.lazily import ValidTrees, solve_valid
-from bbparse.validity.rules import Rules
 
 _LABELS = "rows are dependents, columns are heads, the last axis is the label"
 _SIBLINGS = "axes are dependent, head and the sibling between them"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bbparse.adapters.scores import SentenceScores, naming_sentence
-from bbparse.errors import ProblemError
-from bbparse.solving.matrix import as_array, as_lengths
+from bbparse.inference.matrix import as_array, as_lengths
+from bbparse.runtime.errors import ProblemError
 
 #: Versions that bbparse was tried with.
 TRIED = ("0.6.4",)

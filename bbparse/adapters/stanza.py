@@ -21,10 +21,10 @@ from bbparse.adapters.scores import (
     label_names,
 )  # fmt: skip
 from bbparse.adapters.switch import TREES, Switch, sentence_of, uninstall
-from bbparse.errors import ProblemError
-from bbparse.options import check_type
-from bbparse.solving.matrix import as_array, as_lengths
-from bbparse.validity.rules import Rules
+from bbparse.inference.matrix import as_array, as_lengths
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_type
 
 __all__ = ["TRIED", "install", "scores", "uninstall"]
 

@@ -20,9 +20,9 @@ from bbparse.adapters.scores import (
 )  # fmt: skip
 from bbparse.adapters.scores import decode as decode_sentence
 from bbparse.adapters.switch import TREES, Switch, sentence_of, uninstall
-from bbparse.errors import ProblemError
-from bbparse.solving.matrix import as_array
-from bbparse.validity.rules import Rules
+from bbparse.inference.matrix import as_array
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.errors import ProblemError
 
 __all__ = ["TRIED", "install", "scores", "uninstall"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from bbparse.errors import ProblemError
+from bbparse.runtime.errors import ProblemError
 from bbparse.treebank import Sentence, read_conllu
 
 #: Attribute of a parser that is switched over.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from bbparse.adapters.scores import SentenceScores, from_batch, label_names
-from bbparse.errors import ProblemError
-from bbparse.options import check_type
-from bbparse.problem.check import MAX_WORDS, as_count
-from bbparse.solving.matrix import as_array
+from bbparse.core.check import MAX_WORDS, as_count
+from bbparse.inference.matrix import as_array
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_type
 
 #: Versions whose source the shapes are from.
 TRIED = ("1.1.2",)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bbparse.adapters.scores import SentenceScores, from_batch
-from bbparse.errors import ProblemError
-from bbparse.solving.matrix import as_array
+from bbparse.inference.matrix import as_array
+from bbparse.runtime.errors import ProblemError
 
 #: Where the shapes are from: it has no releases.
 TRIED = ("udpipe2.py, branch udpipe-2",)

@@ -1,10 +1,17 @@
-"""Running text as sentences of words: tokenization and sentence segmentation."""
+"""Running text as sentences of words, and their tags: tokenization, segmentation, tagging."""
 
-from bbparse.renamed import renamed_members
+from __future__ import annotations
+
+from bbparse.runtime.renamed import renamed_members
 from bbparse.text.segmentation import read_text, sentences_of_text
+from bbparse.text.tagger import TagColumns, Tagger, accuracy
+from bbparse.text.tagger_training import TaggerSettings, train_tagger
 from bbparse.text.tokenizer import Tokenizer
-from bbparse.text.training import train_tokenizer
+from bbparse.text.tokenizer_training import train_tokenizer
 
-__all__ = ["Tokenizer", "read_text", "sentences_of_text", "train_tokenizer"]
+__all__ = [
+    "TagColumns", "Tagger", "TaggerSettings", "Tokenizer", "accuracy", "read_text",
+    "sentences_of_text", "train_tagger", "train_tokenizer",
+]  # fmt: skip
 
 __getattr__ = renamed_members(__name__, {"Cutter": "Tokenizer", "train_cutter": "train_tokenizer"})

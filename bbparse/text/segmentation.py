@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import tee
 from typing import IO, Literal
 
-from bbparse.errors import TreebankError
-from bbparse.renamed import renamed_arguments
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.renamed import renamed_arguments
 from bbparse.text.tokenizer import LanguageCheck, Token, Tokenizer
 from bbparse.treebank.reading import open_source, raw_lines
 from bbparse.treebank.sections import arriving_lines

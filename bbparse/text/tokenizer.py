@@ -1,6 +1,6 @@
 """`Tokenizer`: splits text into sentences of tokens and words, as a treebank does.
 
-A network over characters (`bbparse.network.labelling`) decides whether a character is the last of
+A network over characters (`bbparse.neural.labelling`) decides whether a character is the last of
 a word or token, and whether it is the last of a sentence. A multiword token whose words are no
 substrings of it is looked up in a dictionary.
 """
@@ -17,11 +17,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import ModelError
-from bbparse.network.labelling import LabelNetwork
-from bbparse.network.layers import Floats
-from bbparse.storage.archive import TEXT, Rule
-from bbparse.storage.header import reading_header
+from bbparse.neural.labelling import LabelNetwork
+from bbparse.neural.layers import Floats
+from bbparse.runtime.archive import TEXT, Rule
+from bbparse.runtime.errors import ModelError
+from bbparse.runtime.header import reading_header
 from bbparse.text.characters import BLANK, CHARACTER_COLUMNS, JOINED, encode_characters, kinds_of
 from bbparse.treebank.encode import PAD
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bbparse.errors import ProblemError
-from bbparse.problem import Problem
-from bbparse.problem.check import is_score
-from bbparse.problem.parts import PART_NAMES
+from bbparse.core import Problem
+from bbparse.core.check import is_score
+from bbparse.core.parts import PART_NAMES
+from bbparse.runtime.errors import ProblemError
 from bbparse.torch.sentence import ScoredSentence
 
 _FLOATS = (torch.float32, torch.float64)

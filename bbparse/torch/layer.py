@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bbparse.errors import ProblemError
-from bbparse.options import check_options
-from bbparse.problem.check import as_flag
+from bbparse.core.check import as_flag
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_options
+from bbparse.runtime.pool import map_in_threads
 from bbparse.torch.inputs import Parts, padded_arcs, sentences_of
 from bbparse.torch.sentence import Floats, ScoredSentence
 from bbparse.torch.sparse_map import sparse_map
-from bbparse.workers.pool import map_in_threads
 
 _STEP = 1e-4  # of the central difference that is the gradient of marginals
 

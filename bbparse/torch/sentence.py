@@ -7,14 +7,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.arrays import Floats
-from bbparse.errors import ProblemError
-from bbparse.learning.chart_kernels import TreeChart, log_sum, tree_chart
-from bbparse.learning.matrix_tree import matrix_tree
-from bbparse.oracle.projective.recurrences import parts_of, recurrence_for
-from bbparse.problem import Problem, Solution
-from bbparse.problem.tree import arcs_of, broken_constraint, fired_factors, fired_parts, heads_of
-from bbparse.solving.solve import solve
+from bbparse.core import Problem, Solution
+from bbparse.core.tree import arcs_of, broken_constraint, fired_factors, fired_parts, heads_of
+from bbparse.inference.oracles.projective.recurrences import parts_of, recurrence_for
+from bbparse.inference.solve import solve
+from bbparse.models.learning.chart_kernels import TreeChart, log_sum, tree_chart
+from bbparse.models.learning.matrix_tree import matrix_tree
+from bbparse.runtime.arrays import Floats
+from bbparse.runtime.errors import ProblemError
 
 Ints = NDArray[np.int64]
 

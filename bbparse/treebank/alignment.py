@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from bbparse.errors import TreebankError
+from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.evaluation import WordColumns
 from bbparse.treebank.sentence import Sentence, pieces
 

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bbparse.errors import TreebankError
+from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.sentence import Sentence
 from bbparse.treebank.trees import crossing_words
 

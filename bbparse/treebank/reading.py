@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from sys import intern
 from typing import IO, Any, NamedTuple
 
-from bbparse.errors import TreebankError
+from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.sentence import NO_HEAD, Sentence, check_tree, word_ids
 
 N_COLUMNS = 10

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bbparse.errors import BBParseError
+from bbparse.runtime.errors import BBParseError
 from bbparse.treebank.reading import Block, Source, blocks_of, no_sentence, open_source, raw_lines
 from bbparse.treebank.sentence import Sentence
 

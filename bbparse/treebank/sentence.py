@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bbparse.errors import TreebankError
+from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.likely import LikelyTags
 from bbparse.treebank.trees import find_cycle
 

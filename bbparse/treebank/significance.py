@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bbparse.errors import ConfigError, TreebankError
+from bbparse.runtime.errors import ConfigError, TreebankError
 from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, tallied
 from bbparse.treebank.sentence import Sentence
 

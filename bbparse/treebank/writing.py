@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from itertools import chain, pairwise
 from typing import IO, Any
 
-from bbparse.storage.output import open_output
+from bbparse.runtime.output import open_output
 from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, word_ids
 
 _COLUMNS = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}

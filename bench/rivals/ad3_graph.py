@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from rivals.common import Answer, crossing, parts_of, sides_of_siblings
 
-from bbparse.problem import Problem
-from bbparse.problem.parts import ANY, set_rows
-from bbparse.solving.solve import solve as branch_and_bound
+from bbparse.core import Problem
+from bbparse.core.parts import ANY, set_rows
+from bbparse.inference.solve import solve as branch_and_bound
 
 # the package's default
 ITERATIONS = 1000

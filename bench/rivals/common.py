@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.problem import Problem
-from bbparse.problem.parts import rows_of
+from bbparse.core import Problem
+from bbparse.core.parts import rows_of
 
 
 class Unsupported(Exception):
@@ -49,7 +49,7 @@ def crossing(problem: Problem) -> list[tuple[int, int]]:
 
 
 def parts_of(problem: Problem, *kinds: str) -> Iterator[tuple[Any, ...]]:
-    """Grand, head, inner, mod and score of the parts of some kinds, as in `bbparse.problem.parts`.
+    """Grand, head, inner, mod and score of the parts of some kinds, as in `bbparse.core.parts`.
 
     Labels, and parts of other kinds, are refused.
     """

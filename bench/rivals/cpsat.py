@@ -5,7 +5,7 @@ depth of each word, larger than its head's (so that there is no cycle); at most 
 cross; on each side of each head a path of Booleans through its modifiers, for adjacent siblings;
 a Boolean for each grand-sibling and factor, tied to those it is the product of.
 
-``solve_derivations``: the rows and columns of `bbparse.ilp.program`, all columns Boolean.
+``solve_derivations``: the rows and columns of `programs.integer_program`, all columns Boolean.
 
 Scores are whole numbers: multiples of the problem's quantum, or of a millionth of the largest.
 """
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from rivals.common import Answer, Unsupported, crossing
 
-from bbparse.ilp.program import TreeProgram
-from bbparse.problem import Problem
+from bbparse.core import Problem
+from bbparse.inference.programs.integer_program import TreeProgram
 
 
 def solve(problem: Problem, time_limit: float) -> Answer:

@@ -1,6 +1,6 @@
 """The branch and bound itself, by default and with the choices of Qian & Liu 2013; and HiGHS on the
-integer program of `bbparse.ilp`: trees as derivations of Eisner's algorithm with adjacent siblings,
-a column for each part and factor that fires, three kinds of rows for each."""
+integer program of `inference.programs`: trees as derivations of Eisner's algorithm with adjacent
+siblings, a column for each part and factor that fires, three kinds of rows for each."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from statistics import median
 
 from rivals.common import Answer
 
-from bbparse.ilp import solve_ilp
-from bbparse.ilp.program import TreeProgram
-from bbparse.problem import Problem, Solution
-from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
-from bbparse.solving.solve import solve as branch_and_bound
+from bbparse.core import Problem, Solution
+from bbparse.inference.programs.ilp import solve_ilp
+from bbparse.inference.programs.integer_program import TreeProgram
+from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
+from bbparse.inference.solve import solve as branch_and_bound
 
 REPEAT = 5
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rivals.common import Answer, crossing, parts_of, sides_of_siblings
 
-from bbparse.problem import Problem
-from bbparse.problem.parts import ANY, set_rows
-from bbparse.problem.tree import arcs_of
+from bbparse.core import Problem
+from bbparse.core.parts import ANY, set_rows
+from bbparse.core.tree import arcs_of
 from bbparse.treebank.trees import find_cycle
 
 DECIMALS = 6

@@ -22,7 +22,7 @@ from bbparse.adapters import (
     trankit,
     udpipe2,
 )
-from bbparse.errors import ProblemError
+from bbparse.runtime.errors import ProblemError
 
 TREEBANK = str(Path(__file__).parents[1] / "data" / "small-dev.conllu")
 

@@ -12,8 +12,8 @@ import pytest
 from bbparse import Sentence, solve
 from bbparse.adapters import SentenceScores, decode, from_batch
 from bbparse.adapters.scores import check_version
-from bbparse.errors import BBParseError, ProblemError
-from bbparse.validity.rules import Rules
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.errors import BBParseError, ProblemError
 from tests.oracles.enumerate import is_projective, is_tree
 from tests.oracles.rules import broken
 

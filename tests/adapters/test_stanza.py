@@ -12,8 +12,8 @@ from bbparse import best_tree
 from bbparse.adapters import decode
 from bbparse.adapters import stanza as adapter
 from bbparse.adapters.switch import sentence_of
-from bbparse.errors import BBParseError, ProblemError
-from bbparse.validity.rules import Rules
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.errors import BBParseError, ProblemError
 
 DATA = Path(__file__).parents[1] / "data"
 PREFIX = ["<PAD>", "<UNK>", "<EMPTY>", "<ROOT>"]

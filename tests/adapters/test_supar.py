@@ -12,7 +12,7 @@ import pytest
 
 from bbparse.adapters import decode, diaparser, hanlp
 from bbparse.adapters import supar as adapter
-from bbparse.errors import ProblemError
+from bbparse.runtime.errors import ProblemError
 from tests.oracles.enumerate import is_projective, is_tree
 
 DATA = Path(__file__).parents[1] / "data"

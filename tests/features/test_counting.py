@@ -8,17 +8,23 @@ import numpy as np
 import pytest
 
 from bbparse.factors import FactorCounter, FactorView, check_family, feature_key, tree_batches
-from bbparse.factors.family import describe
-from bbparse.factors.table import mix, salt
+from bbparse.models.factors.family import describe
+from bbparse.models.factors.table import mix, salt
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash, attribute_values
 from bbparse_families.combs import BAG, ENDS, MAX_LENGTH, MIN_LENGTH, SEQUENCE, TEMPLATES, Combs
 from bbparse_families.handcrafted import RatherThan
 from bbparse_families.valency import CLASSES, MOST, ModifiersOfKind, Valency
 from tests import toy
-from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
 from tests.features import plain
 from tests.features.test_dense import factors_of, word_text
+from tests.models.factors.helpers import (
+    all_arcs,
+    random_arcs,
+    random_sentence,
+    random_tree,
+    view_of,
+)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 1.0])

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bbparse.errors import FactorError
 from bbparse.factors import (
     FactorBatch,
     FactorCounter,
@@ -19,19 +18,20 @@ from bbparse.factors import (
     check_family,
     load_families,
 )
+from bbparse.runtime.errors import FactorError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_values
 from bbparse_families.grandchildren import AllGrandchildren, GreatGrandchildren
 from bbparse_families.nephews import Nephews
 from bbparse_families.siblings import AllSiblings, SiblingLabels, TriSiblings
-from tests.factors.helpers import (
+from tests.features import plain
+from tests.models.factors.helpers import (
     all_arcs,
     random_arcs,
     random_sentence,
     random_tree,
     view_of,
 )
-from tests.features import plain
 
 Arc = tuple[int, int]
 Factor = tuple[Arc, ...]

@@ -28,7 +28,13 @@ from bbparse_families.english.punctuation import (
 from bbparse_families.english.words import feature
 from bbparse_families.parallel import ParallelLabels
 from tests import toy
-from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
+from tests.models.factors.helpers import (
+    all_arcs,
+    random_arcs,
+    random_sentence,
+    random_tree,
+    view_of,
+)
 
 FAMILIES: tuple[type[FactorFamily], ...] = (
     Conjuncts, ParallelConjuncts, Series, Correlatives, PrepositionalPhrases, SamePreposition,

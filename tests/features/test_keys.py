@@ -17,7 +17,7 @@ import pytest
 from bbparse.factors import FactorTable, FactorView, alive_factors, available, load_families
 from bbparse.treebank import Sentence
 from tests import toy
-from tests.factors.helpers import all_arcs, scored
+from tests.models.factors.helpers import all_arcs, scored
 
 WORDS = (
     "in/ADP", "in/ADP", "with/ADP", "and/CCONJ", "and/CCONJ", "or/CCONJ", ",/PUNCT", ",/PUNCT",

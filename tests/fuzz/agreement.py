@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.agreement import Agreement, agree
-from bbparse.oracle.trees import Arborescences, ProjectiveTrees
-from tests.agreement.listed import Listed, random_oracle
+from bbparse.inference.agreement import Agreement, agree
+from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
 from tests.fuzz.checks import TOLERANCE, exact_sum
 from tests.fuzz.draw import proportioned
+from tests.inference.listed import Listed, random_oracle
 from tests.oracles.forest import forest
 from tests.strategies import random_problem
 

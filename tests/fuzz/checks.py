@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.problem import Problem, Solution
+from bbparse.core import Problem, Solution
 from tests.oracles.forest import Forest
 
 TOLERANCE = 1e-9

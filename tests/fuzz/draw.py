@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.errors import ProblemError
-from bbparse.pricing.master import CONNECTIVITY, CONSTRAINTS, PricingSettings
-from bbparse.problem import Problem
-from bbparse.problem.parts import KINDS
-from bbparse.search.settings import AS_PUBLISHED, METHODS, ORDERS, SearchSettings
+from bbparse.core import Problem
+from bbparse.core.parts import KINDS
+from bbparse.inference.programs.master import CONNECTIVITY, CONSTRAINTS, PricingSettings
+from bbparse.inference.search.settings import AS_PUBLISHED, METHODS, ORDERS, SearchSettings
+from bbparse.runtime.errors import ProblemError
 from tests.strategies import random_problem
 
 #: What is asked, and how often in a hundred.

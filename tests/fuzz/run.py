@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.errors import VerificationError
-from bbparse.pricing import price_and_cut
-from bbparse.problem import Problem, Solution
-from bbparse.problem.order import in_order, in_rank
-from bbparse.problem.parts import FIELDS
-from bbparse.problem.proof import Proof
-from bbparse.proof.verify import verify
-from bbparse.solving.solve import solve, solve_batch
+from bbparse.core import Problem, Solution
+from bbparse.core.order import in_order, in_rank
+from bbparse.core.parts import FIELDS
+from bbparse.core.proof import Proof
+from bbparse.inference.programs.price_and_cut import price_and_cut
+from bbparse.inference.proof.verify import verify
+from bbparse.inference.solve import solve, solve_batch
+from bbparse.runtime.errors import VerificationError
 from tests.fuzz.agreement import check_agreement
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw_settings
@@ -228,7 +228,7 @@ def lies(rng: np.random.Generator, p: Problem, s: Solution, trees: Forest) -> An
 
 def check_rules(case: Case) -> str:
     """The best valid trees under random rules: see the tests of validity."""
-    from tests.validity.test_random import check_one
+    from tests.parser.validity.test_random import check_one
 
     try:
         check_one(case.seed[0] * 10_000_000 + case.seed[1])

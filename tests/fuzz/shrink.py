@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.errors import BBParseError
-from bbparse.problem import Problem
-from bbparse.problem.parts import FIELDS, KINDS, PART_NAMES, rows_of, set_fields, set_rows
+from bbparse.core import Problem
+from bbparse.core.parts import FIELDS, KINDS, PART_NAMES, rows_of, set_fields, set_rows
+from bbparse.runtime.errors import BBParseError
 from tests.fuzz.draw import Case
 from tests.fuzz.run import Notes, run
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.problem import Problem, Solution
-from bbparse.problem.parts import FIELDS
-from bbparse.solving.solve import solve
+from bbparse.core import Problem, Solution
+from bbparse.core.parts import FIELDS
+from bbparse.inference.solve import solve
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw
 from tests.fuzz.run import Notes
 from tests.fuzz.shrink import code, shrink, verdict
+from tests.inference.search.helpers import SETTINGS
 from tests.oracles.forest import forest, forest_of
-from tests.search.helpers import SETTINGS
 
 #: No other run has this one.
 SEED = 400

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.cli.sources import read_sentences
-from bbparse.errors import TreebankError
+from bbparse.apps.cli.sources import read_sentences
+from bbparse.runtime.errors import TreebankError
 from bbparse.text import read_text, sentences_of_text
 from bbparse.text.segmentation import Split
 from bbparse.treebank import Sentence, format_sentence, read_conllu

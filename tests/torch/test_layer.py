@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from bbparse.errors import ProblemError
-from bbparse.problem import Problem
+from bbparse.core import Problem
+from bbparse.runtime.errors import ProblemError
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import all_parts, random_tree
 

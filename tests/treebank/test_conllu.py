@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.errors import TreebankError
+from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, format_sentence, read_conllu, write_conllu
 
 DATA = Path(__file__).parent.parent / "data"

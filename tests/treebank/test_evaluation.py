@@ -12,7 +12,7 @@ from udtools import udeval
 from udtools.udeval import evaluate as official_evaluate
 from udtools.udeval import load_conllu
 
-from bbparse.errors import TreebankError
+from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
     Breakdown,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.errors import TreebankError
+from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, read_conllu, sections
 from bbparse.treebank.sections import arriving_lines, cut_conllu, cut_sentences
 from tests.treebank.test_conllu import DATA, SMALL, row

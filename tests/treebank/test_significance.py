@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.errors import ConfigError, TreebankError
+from bbparse.runtime.errors import ConfigError, TreebankError
 from bbparse.treebank import Sentence, Tally, compare, compare_tallies
 from bbparse.treebank.writing import with_columns
 

@@ -1,0 +1,1 @@
+"""Programs for users: command line, service, annotation, corpora, explanations, tuning."""

@@ -1,0 +1,170 @@
+"""Best trees around the marks of a person, with probabilities, and the rules that they break."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.apps.annotate.marks import Marks
+from bbparse.core import Problem
+from bbparse.models.scoring.problem_maker import Scored
+from bbparse.parser.confidence import Calibration, evidence_of
+from bbparse.parser.parser import Parser
+from bbparse.parser.valid import rules_for
+from bbparse.parser.validity.check import NO_ENTRY, tree_faults
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.errors import BBParseError, TreebankError
+from bbparse.treebank.sentence import NO_HEAD, Sentence
+from bbparse.treebank.trees import crossing_words
+
+#: A head or a label that a word may have, and its probability.
+Likely = tuple[int | str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree of a sentence, and what is known about it."""
+
+    heads: tuple[int, ...]
+    labels: tuple[str, ...]
+    sure: tuple[float, ...]  #: Probability of each arc, with its label, of being right.
+    sure_of_all: float  #: Probability of the whole tree of being right.
+    score: float = math.nan
+    proved: bool = True
+    complaint: str = ""  #: Why no tree is shown, if none exists: open words then have no head.
+
+
+class BrokenRule(NamedTuple):
+    """A validity rule that a tree breaks, in words."""
+
+    name: str
+    says: str
+    where: str
+    word: int
+    arcs: tuple[int, ...]
+
+
+class Completer:
+    """A parser that completes trees around marks; `ModelError` if it is not calibrated."""
+
+    def __init__(self, parser: Parser, valid: str | None = None) -> None:
+        self.calibration = Calibration.of(parser.model)
+        self.parser = parser
+        rules = rules_for(valid, parser.labeller)
+        self.rules = Rules(()) if rules is None else rules
+        self.labels = () if parser.labeller is None else parser.labeller.labels
+        self._crossing = parser
+        if parser.config.projective:
+            # The network scores crossing arcs as all others, and a person may want one.
+            self._crossing = Parser(parser.model.with_crossing())
+
+    def best(self, sentence: Sentence, marks: Marks, k: int = 1) -> list[Tree]:
+        """Return the k best trees around marks, or fewer if no more exist.
+
+        Arcs may cross only if fixed ones do, or if there is no other tree. Raises `BBParseError`
+        if there is none at all, and names the reason.
+        """
+        n = sentence.n_words
+        heads, labels = [NO_HEAD] * n, ["_"] * n
+        for m, (head, label) in marks.fixed.items():
+            heads[m - 1], labels[m - 1] = head, label or "_"
+        around = replace(sentence, heads=heads, deprels=labels)
+        for fault in tree_faults(heads, single_root=self.parser.config.model.single_root):
+            names = ["the root", *sentence.forms]
+            arcs = [f"{names[m]} ← {names[heads[m - 1]]}" for m in fault.arcs]
+            raise TreebankError(f"no tree has all arcs that are fixed: {', '.join(arcs)}")
+        if self.parser.config.projective and not crossing_words(heads):
+            try:
+                return self._best(self.parser, around, marks, k)
+            except BBParseError:
+                pass  # the reason is told by the parser that may cross arcs
+        return self._best(self._crossing, around, marks, k)
+
+    def _best(self, parser: Parser, around: Sentence, marks: Marks, k: int) -> list[Tree]:
+        def restrict(problem: Problem) -> Problem:
+            return problem.without_arcs(sorted(marks.forbidden))
+
+        (parse,) = parser.parse_around(
+            [around], restrict=restrict if marks.forbidden else None, k_best=k, valid=self.rules,
+            confidence=True, reasons=parser is self._crossing,
+        )  # fmt: skip
+        trees = []
+        for tree in parse.trees:
+            sure = [
+                1.0 if marks.fixed.get(m) == (head, label) else probability
+                for m, (head, label, probability) in enumerate(
+                    zip(tree.heads, tree.labels, tree.confidences), start=1
+                )
+            ]
+            of_all = self.calibration.of_tree(np.array(sure))
+            trees.append(
+                Tree(tree.heads, tree.labels, tuple(sure), of_all, tree.score, tree.proved)
+            )
+        return trees
+
+    def draft(self, sentence: Sentence) -> Tree:
+        """Return the tree of a complete sentence with its probabilities by an open choice."""
+        heads, labels = tuple(sentence.heads), tuple(sentence.deprels)
+        complaint = "; ".join(fault.name for fault in tree_faults(heads, single_root=True))
+        if complaint:
+            return Tree(heads, labels, (0.0,) * len(heads), 0.0, complaint=complaint)
+        scored = self._scored(sentence, heads)
+        size, p = len(heads) + 1, scored.problem  # its arcs are sorted by head and modifier
+        wanted = np.array(heads) * size + np.arange(1, size)
+        arcs = np.searchsorted(p.arc_head.astype(np.int64) * size + p.arc_mod, wanted)
+        evidence = evidence_of(self.parser.model, scored, arcs.astype(np.int32), list(labels))
+        sure = self.calibration(evidence)
+        return Tree(heads, labels, sure.arcs, sure.tree)
+
+    def _scored(self, sentence: Sentence, heads: Sequence[int]) -> Scored:
+        """Return the problem of a sentence, with the arcs of a tree among its candidates."""
+        parser = self._crossing if crossing_words(heads) else self.parser
+        return parser.maker([sentence], None, None, [dict(enumerate(heads, start=1))])[0]
+
+    def options(
+        self, sentence: Sentence, heads: Sequence[int], word: int
+    ) -> tuple[list[Likely], list[Likely]]:
+        """Return the likely heads of a word, and all labels of its arc in a tree, likely first."""
+        scored = self._scored(sentence, heads)
+        p, labeller = scored.problem, self.parser.labeller
+        candidates = np.flatnonzero(p.arc_mod == word)
+        if scored.scores is not None:
+            odds = scored.scores.log_odds(p.arc_head[candidates], p.arc_mod[candidates])
+        else:
+            odds = p.arc_score[candidates]
+            odds = odds - np.logaddexp.reduce(odds)
+        likely = _likely_first(p.arc_head[candidates].tolist(), odds)
+        if labeller is None:
+            return likely, []
+        row = labeller.tree_scores(scored, np.array([0, *heads], np.int32))[word - 1]
+        return likely, _likely_first(labeller.labels, row - np.logaddexp.reduce(row))
+
+    def broken(self, sentence: Sentence, tree: Tree) -> list[BrokenRule]:
+        """Return the rules that a tree breaks."""
+        heads, labels, rules = list(tree.heads), list(tree.labels), self.rules
+        broken = []
+        for fault in rules.faults(replace(sentence, heads=heads, deprels=labels)):
+            has_rule = fault.entry != NO_ENTRY
+            says = rules.entries[fault.entry].rule.says if has_rule else _SAYS[fault.name]
+            where = fault.text(sentence, heads, labels).partition(": ")[2]
+            broken.append(BrokenRule(fault.name, says, where, fault.word, fault.arcs))
+        return broken
+
+
+def _likely_first(values: Sequence[int | str], odds: NDArray[np.float64]) -> list[Likely]:
+    order = np.argsort(-odds, kind="stable").tolist()
+    return [(values[i], float(np.exp(odds[i]))) for i in order]
+
+
+#: Faults of trees themselves, in words.
+_SAYS = {
+    "head-self-loop": "A word is not its own head.",
+    "non-tree": "Heads form no cycle.",
+    "multiple-roots": "One word only depends on nothing.",
+    "unknown-deprel": "The relation is one that the rules know.",
+}

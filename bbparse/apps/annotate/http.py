@@ -1,0 +1,146 @@
+"""The page over HTTP: its paths, who may use them, and the server."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Literal
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+
+from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
+from bbparse.apps.annotate.view import options_view, rows, search, sentence_view
+from bbparse.apps.serve import http
+from bbparse.apps.serve.http import SAFE_HEADERS, add_files, refusal
+from bbparse.apps.serve.pool import Metrics
+from bbparse.apps.serve.settings import Refused, Settings
+from bbparse.runtime.errors import OutputError
+
+_SAFE = {
+    **SAFE_HEADERS, "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+}  # fmt: skip
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+
+def check_request(request: Request, port: int, token: str) -> None:
+    """Raise `Refused` for a request from another page or for another host.
+
+    On the loopback address, Host has to name it: a page of another origin whose name was bound to
+    this address (DNS rebinding) is refused. Elsewhere paths begin with a secret token.
+    """
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    local = {f"{name}:{port}" for name in _LOCAL} | (set(_LOCAL) if port == 80 else set())
+    if not token and host not in local:
+        raise Refused(403, f"Host is {host!r}, expected the address of this machine")
+    site = request.headers.get("sec-fetch-site", "none")
+    if site not in ("none", "same-origin") or (origin and origin.partition("://")[2] != host):
+        raise Refused(403, "the request comes from another page")
+    first = request.url.path.split("/")[1]
+    if token and not secrets.compare_digest(first.encode(), token.encode()):
+        raise Refused(403, "the address lacks its token: use the one that was printed")
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    if request.method == "POST" and kind != "application/json":
+        raise Refused(415, f"the body is of type {kind!r}, expected application/json")
+
+
+def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
+    """Make the application; with a token all its paths begin with ``/TOKEN``."""
+    app = FastAPI(title="bbparse annotate", docs_url=None, redoc_url=None, openapi_url=None)
+    prefix = f"/{token}" if token else ""
+
+    for raised in (Refused, RequestValidationError):
+        app.add_exception_handler(raised, refusal)
+
+    @app.middleware("http")
+    async def guarded(
+        request: Request, answer: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        try:
+            check_request(request, port, token)
+        except Refused as error:
+            return await refusal(request, error)
+        response = await answer(request)
+        response.headers.update(_SAFE)
+        return response
+
+    def checked(index: int) -> int:
+        if not 0 <= index < len(treebank.entries):
+            raise Refused(404, f"no sentence {index + 1}: there are {len(treebank.entries)}")
+        return index
+
+    @app.get(f"{prefix}/api/sentences")
+    def changed(since: int = -1) -> Response:
+        """List the sentences that changed after a value of ``changes``; -1: all."""
+        with treebank.lock:
+            found = {"rows": rows(treebank, since), "changes": treebank.changes}
+        status = {"saved": treebank.is_saved, "trouble": treebank.trouble}
+        return JSONResponse({**found, **status, "file": treebank.target.name})
+
+    @app.get(f"{prefix}/api/sentences/{{index}}")
+    def show(index: int, tree: int = 0) -> Response:
+        """Return a sentence with one of its trees."""
+        return JSONResponse(sentence_view(treebank, checked(index), max(0, min(tree, 99))))
+
+    @app.post(f"{prefix}/api/sentences/{{index}}")
+    def act(index: int, body: Act) -> Response:
+        """Do one act; 409 with the sentence as it is now if somebody else has changed it."""
+        try:
+            treebank.act(checked(index), body)
+        except Conflict:
+            view = sentence_view(treebank, index)
+            return JSONResponse({"error": "changed in another window", "now": view}, 409)
+        except (Impossible, OutputError) as error:
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse(sentence_view(treebank, index))
+
+    @app.get(f"{prefix}/api/sentences/{{index}}/words/{{word}}")
+    def options(index: int, word: int, tree: int = 0) -> Response:
+        """Return the likely heads of a word and the labels of its arc."""
+        return JSONResponse(options_view(treebank, checked(index), word, max(0, min(tree, 99))))
+
+    @app.get(f"{prefix}/api/search")
+    def find(text: str, by: Literal["form", "relation"] = "form") -> Response:
+        """Return the indices of the sentences with a form or a relation."""
+        return JSONResponse(search(treebank, by, text))
+
+    page = (files("bbparse.apps.annotate") / "page").iterdir()
+    add_files(app, [*page, files("bbparse.treebank.drawing") / "arcs.css"], prefix)
+    return app
+
+
+class Server(http.Server):
+    """Server that Ctrl-C and SIGTERM end in peace; a token is the secret in its addresses."""
+
+    def __init__(
+        self, treebank: Treebank, listener: socket.socket, token: str, ready: Callable[[], object]
+    ) -> None:
+        app = application(treebank, listener.getsockname()[1], token)
+        super().__init__(app, Settings(), Metrics(), ready, timeout_graceful_shutdown=2)
+        self._treebank, self._listener = treebank, listener
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals without raising them again at the end."""
+        is_main = threading.current_thread() is threading.main_thread()
+        numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def serve_all(self) -> None:
+        """Answer requests until a signal comes; then save and close the treebank."""
+        self._treebank.start()
+        try:
+            self.run([self._listener])
+        finally:
+            self._treebank.close()

@@ -1,0 +1,352 @@
+"""A treebank under annotation: its sentences, their steps, and the file they are saved in."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from bbparse.apps.annotate.completion import BrokenRule, Completer, Tree
+from bbparse.apps.annotate.journal import History, Journal, Step, digest
+from bbparse.apps.annotate.marks import COLUMNS, Marks, checked_text, written
+from bbparse.runtime.errors import BBParseError, OutputError, one_line
+from bbparse.runtime.output import check_output, open_output
+from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
+
+#: Seconds between sentences that are parsed ahead, in which others get the lock.
+_PAUSE = 0.001
+
+
+class Conflict(Exception):
+    """A step on a sentence that has changed since the client has seen it."""
+
+
+class Impossible(Exception):
+    """A step that no tree allows, or that cannot be read; its text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One act of a person on a sentence."""
+
+    kind: Literal["fix", "forbid", "release", "accept", "cell", "undo", "redo"]
+    revision: int  #: Of the sentence that was shown.
+    word: int = 0
+    head: int = 0
+    label: str = ""
+    column: str = ""
+    value: str = ""
+    tree: int = 0  #: Number of the tree that was shown.
+
+
+@dataclass(slots=True)
+class Entry:
+    """A sentence of the treebank and its steps."""
+
+    base: Sentence
+    base_text: str
+    steps: list[Step]
+    is_done: bool  #: True if all arcs were fixed in the file.
+    text: str  #: The text that is saved.
+    at: int = 0
+    revision: int = 0
+    changed: int = 0  #: Value of the treebank's counter when it changed last.
+    tree: Tree | None = None  #: Of the step that counts, once it is known.
+    broken: Sequence[BrokenRule] = ()  #: By this tree.
+    tagged: Sentence | None = None  #: With the tags of the tagger, if it has none.
+
+    @property
+    def step(self) -> Step:
+        """The step that counts."""
+        return self.steps[self.at]
+
+    @property
+    def is_fixed(self) -> bool:
+        """True if all arcs are fixed."""
+        return len(self.step.marks.fixed) == self.base.n_words
+
+
+class Treebank:
+    """Sentences of a CoNLL file under annotation; threads may share it.
+
+    They are saved in `output`, if given. With `suggest_only`, arcs of the file are fixed and only
+    fixed arcs are saved; with `mark_fixed`, words whose arc is fixed get ``Fixed=Yes`` in MISC.
+
+    `TreebankError` or `ModelError` if the file or its journal cannot be read, or its words have no
+    tags and need some; `OutputError` if it cannot be written, or another process annotates it.
+    """
+
+    def __init__(
+        self, source: Path, completer: Completer, output: Path | None = None, *,
+        suggest_only: bool = False, mark_fixed: bool = False,
+    ) -> None:  # fmt: skip
+        self.completer, self.suggest_only, self.mark_fixed = completer, suggest_only, mark_fixed
+        self.target = source if output is None else output
+        self.lock = threading.RLock()
+        self.changes = 0
+        self.trouble = ""  #: Why nothing is saved any more, if so.
+        self.messages: list[str] = []  #: Lines for the person who starts the program.
+        self.entries = [self._entry(sentence) for sentence in read_conllu(source)]
+        if completer.parser.tagger is None:  # words without tags may be an error
+            for entry in self.entries:
+                completer.parser.tagged(entry.base)
+        check_output(self.target)
+        self._journal = Journal(Path(f"{self.target}.journal"))
+        if output is not None and output.exists() and not self._journal.exists:
+            self._journal.close()
+            raise OutputError(f"{output}: exists and has no journal: remove it, or annotate it")
+        self._seen = _signature(self.target)
+        self._dirty = threading.Event()
+        self._stop = threading.Event()
+        self._unsaved = False
+        self._threads: list[threading.Thread] = []
+        for index, history in self._journal.histories().items():
+            self._restore(index, history)
+
+    def _entry(self, sentence: Sentence) -> Entry:
+        marks = Marks.of_file(sentence, self.suggest_only)
+        text = format_sentence(sentence)
+        step = Step(marks, tuple(sentence.heads), tuple(sentence.deprels))
+        n_marked = len(Marks.of_file(sentence, False).fixed)
+        is_done = sentence.has_heads and n_marked == sentence.n_words
+        return Entry(sentence, text, [step], is_done, text)
+
+    def _restore(self, index: int, history: History) -> None:
+        """Restore the steps of a sentence, unless its text was changed elsewhere."""
+        entry = self.entries[index] if index < len(self.entries) else None
+        if entry is None or digest(entry.base_text) not in history.digests:
+            self.messages.append(
+                f"sentence {index + 1} was changed elsewhere: its steps are left out"
+            )
+            return
+        base = replace(history.base, number=index + 1, source=entry.base.source)
+        restored = self._entry(base)
+        restored.steps += history.steps
+        restored.at = history.at
+        restored.text = self._text(restored, restored.step)
+        self.entries[index] = restored
+        if restored.text != entry.base_text:
+            self._unsaved = True
+            self._dirty.set()
+
+    # ---- what is shown ----
+
+    def state(self, entry: Entry) -> str:
+        """Return untouched, work or done."""
+        if not entry.at:
+            return "done" if entry.is_done else "untouched"
+        return "done" if entry.is_fixed else "work"
+
+    def _tags(self, entry: Entry) -> Sentence:
+        """Return the sentence of the file with tags, if it has none."""
+        if entry.tagged is None:
+            entry.tagged = self.completer.parser.tagged(entry.base)
+        return entry.tagged
+
+    def tagged(self, entry: Entry) -> Sentence:
+        """Return a sentence with the tags that the parser sees."""
+        return entry.step.marks.rewritten(self._tags(entry))
+
+    def trees(self, index: int, k: int) -> list[Tree]:
+        """Return the current tree of a sentence and its alternatives, up to k trees.
+
+        If all arcs are fixed, or the tree is the file's, the alternatives are the best trees of an
+        open choice.
+        """
+        with self.lock:
+            entry = self.entries[index]
+            current = self._look_at(entry)
+            if k == 1 or current.complaint:
+                return [current]
+            is_free = entry.is_fixed or (not entry.at and entry.base.has_heads)
+            around = replace(entry.step.marks, fixed={}) if is_free else entry.step.marks
+            trees = self.completer.best(self.tagged(entry), around, k)
+            now = current.heads, current.labels
+            return [current, *(tree for tree in trees if (tree.heads, tree.labels) != now)][:k]
+
+    def _look_at(self, entry: Entry, tree: Tree | None = None) -> Tree:
+        """Return the tree of the step that counts, which may be known, and remember it."""
+        if tree is not None or entry.tree is None:
+            sentence = self.tagged(entry)
+            entry.tree = tree or self._completed(entry, sentence)
+            entry.broken = self.completer.broken(sentence, entry.tree)
+            self.changes += 1
+            entry.changed = self.changes
+        return entry.tree
+
+    def _completed(self, entry: Entry, sentence: Sentence) -> Tree:
+        """Return the tree of the step that counts, with probabilities."""
+        step, n = entry.step, entry.base.n_words
+        try:
+            if not entry.at and entry.base.has_heads:
+                return self.completer.draft(sentence)
+            if entry.at and entry.is_fixed:
+                return Tree(step.heads, step.labels, (1.0,) * n, 1.0)
+            best = self.completer.best(sentence, step.marks)[0]
+            if not entry.at or (best.heads, best.labels) == (step.heads, step.labels):
+                return best
+            # Another model or other rules have completed it.
+            given = replace(sentence, heads=list(step.heads), deprels=list(step.labels))
+            return self.completer.draft(given)
+        except BBParseError as error:
+            heads, labels = zip(*step.marks.arcs(n))
+            return Tree(heads, labels, (0.0,) * n, 0.0, complaint=one_line(error))
+
+    # ---- what a person does ----
+
+    def act(self, index: int, act: Act) -> None:
+        """Do one act on a sentence: it is in the journal when this returns.
+
+        `Conflict` if the sentence has another revision, `Impossible` if no tree allows the act or
+        it cannot be understood, `OutputError` if the journal cannot be written, and nothing
+        changes.
+        """
+        with self.lock:
+            entry = self.entries[index]
+            if act.revision != entry.revision:
+                raise Conflict
+            tree = None
+            if act.kind in ("undo", "redo"):
+                at = entry.at + (1 if act.kind == "redo" else -1)
+                if not 0 <= at < len(entry.steps):
+                    raise Impossible(f"nothing to {act.kind}")
+                self._journal.move(index, at)
+            else:
+                at = entry.at + 1
+                step, tree = self._step(index, act)
+                base = entry.base_text if len(entry.steps) == 1 else None
+                self._journal.step(index, at, step, self._text(entry, step), base)
+                entry.steps[at:] = [step]
+            entry.at, entry.tree = at, None
+            entry.text = self._text(entry, entry.step)
+            entry.revision += 1
+            self._look_at(entry, tree)
+            self._unsaved = True
+            self._dirty.set()
+
+    def _step(self, index: int, act: Act) -> tuple[Step, Tree | None]:
+        """Return the step that an act leads to, and its tree if it is known."""
+        entry = self.entries[index]
+        marks = self._marks(index, act)
+        if marks == entry.step.marks and (act.kind != "accept" or self.state(entry) == "done"):
+            raise Impossible("nothing changes")
+        if act.kind == "accept":
+            heads, labels = zip(*marks.arcs(entry.base.n_words))
+            return Step(marks, heads, labels), None
+        try:
+            best = self.completer.best(marks.rewritten(self._tags(entry)), marks)[0]
+        except BBParseError as error:
+            if self._look_at(entry).complaint and act.kind != "fix":  # on the way out of trouble
+                return replace(entry.step, marks=marks), None
+            raise Impossible(one_line(error)) from None
+        return Step(marks, best.heads, best.labels), best
+
+    def _marks(self, index: int, act: Act) -> Marks:
+        entry = self.entries[index]
+        marks, n = entry.step.marks, entry.base.n_words
+        least = 0 if act.kind in ("accept", "release") else 1
+        if not least <= act.word <= n or not 0 <= act.head <= n:
+            raise Impossible(f"found word {act.word} and head {act.head}, expected 1 to {n}")
+        if act.kind in ("fix", "forbid") and act.head == act.word:
+            raise Impossible("a word is not its own head")
+        try:
+            checked_text("label", act.label)
+            checked_text("value", act.value)
+        except ValueError as error:
+            raise Impossible(str(error)) from None
+        if act.kind == "fix":
+            return marks.with_fixed({act.word: (act.head, act.label)})
+        if act.kind == "forbid":
+            return marks.with_forbidden(act.head, act.word)
+        if act.kind == "release":
+            return marks.released(act.word)
+        if act.kind == "cell" and act.column in COLUMNS:
+            return marks.with_cell(act.column, act.word, act.value or "_")
+        if act.kind == "accept":
+            trees = self.trees(index, act.tree + 1)
+            if len(trees) <= act.tree or NO_HEAD in trees[act.tree].heads:
+                raise Impossible("there is no such tree")
+            arcs = zip(trees[act.tree].heads, trees[act.tree].labels)
+            return marks.with_fixed(dict(enumerate(arcs, start=1)))
+        raise Impossible(f"found {act.kind!r} {act.column!r}, expected another act")
+
+    def _text(self, entry: Entry, step: Step) -> str:
+        """Return the text of a sentence after a step, as it is saved."""
+        if step is entry.steps[0]:
+            return entry.base_text
+        heads, labels = step.heads, step.labels
+        if self.suggest_only:
+            heads, labels = zip(*step.marks.arcs(entry.base.n_words))
+        # Tags of the tagger are suggestions, too.
+        suggests = self.suggest_only and NO_HEAD in heads
+        tagged = entry.base if suggests else self._tags(entry)
+        return written(entry.base, tagged, step.marks, heads, labels, self.mark_fixed)
+
+    # ---- saving ----
+
+    @property
+    def is_saved(self) -> bool:
+        """True if the file has all steps."""
+        return not self._unsaved
+
+    def start(self) -> None:
+        """Begin to save, and to parse the sentences ahead, in threads."""
+        for target in (self._keep_saving, self._look_ahead):
+            self._threads.append(threading.Thread(target=target, daemon=True))
+            self._threads[-1].start()
+
+    def _look_ahead(self) -> None:
+        for index in range(len(self.entries)):
+            with self.lock:
+                if not self._stop.is_set():
+                    self._look_at(self.entries[index])
+            if self._stop.wait(_PAUSE):
+                return
+
+    def _keep_saving(self) -> None:
+        while not self._stop.is_set():
+            self._dirty.wait()
+            self.save()
+
+    def save(self) -> None:
+        """Write the file, if a step is not in it and no other program has changed it."""
+        with self.lock:
+            self._dirty.clear()
+            if not self._unsaved or self.trouble:
+                return
+            texts = [entry.text for entry in self.entries]
+            self._unsaved = False
+        try:
+            if _signature(self.target) != self._seen:
+                raise OutputError(
+                    f"{self.target}: another program has changed it, and nothing is saved in it any"
+                    " more: the journal has all steps; start bbparse annotate anew"
+                )
+            self._journal.sync()
+            with open_output(self.target) as stream:
+                stream.write("".join(texts))
+            self._seen = _signature(self.target)
+        except (BBParseError, OSError, ValueError) as error:  # ValueError: text that has no bytes
+            with self.lock:
+                self.trouble, self._unsaved = str(error), True
+
+    def close(self) -> None:
+        """Save, end the threads and close the journal."""
+        self._stop.set()
+        self._dirty.set()
+        for thread in self._threads:
+            thread.join()
+        self.save()
+        self._journal.close()
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes when another program writes a file; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,158 @@
+"""Records that the page draws: a sentence with one of its trees."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Sequence
+from typing import Any
+
+from bbparse.apps.annotate.completion import BrokenRule, Tree
+from bbparse.apps.annotate.treebank import Entry, Treebank
+from bbparse.treebank import NO_HEAD, Sentence
+from bbparse.treebank.drawing.layout import printable, runs_to_the_left
+from bbparse.treebank.drawing.svg import compared_arcs, describe_tree, draw_arcs, tree_arcs
+
+#: Longest form and label that are drawn in full; the panel shows all of them.
+_LONGEST = 24
+#: Probabilities from which an arc has the next colour.
+_GRADES = (0.5, 0.8, 0.95)
+
+
+def row(treebank: Treebank, index: int) -> dict[str, Any]:
+    """Return the row of a sentence in the list; what is not known yet is None."""
+    entry = treebank.entries[index]
+    tree, broken = entry.tree, [rule.name for rule in entry.broken]
+    if tree and tree.complaint and not broken:
+        broken = ["no-tree"]
+    return {
+        "index": index, "name": entry.base.name, "text": entry.base.written[:160],
+        "words": entry.base.n_words, "state": treebank.state(entry), "revision": entry.revision,
+        "sure": tree and round(tree.sure_of_all, 4), "least": tree and round(min(tree.sure), 4),
+        "broken": tree and broken,
+    }  # fmt: skip
+
+
+def rows(treebank: Treebank, since: int) -> list[dict[str, Any]]:
+    """Return the rows of the sentences that changed after a value of ``changes``; -1: of all."""
+    with treebank.lock:
+        changed = (i for i, entry in enumerate(treebank.entries) if entry.changed > since)
+        return [row(treebank, i) for i in changed]
+
+
+def search(treebank: Treebank, by: str, text: str) -> list[int]:
+    """Return the indices of sentences with a form (or part of one) or with a relation."""
+    text = text.casefold()
+
+    def is_found(entry: Entry) -> bool:
+        if by == "form":
+            return any(text in form.casefold() for form in entry.base.forms)
+        labels = entry.tree.labels if entry.tree else entry.base.deprels
+        return any(text in (label, label.partition(":")[0]) for label in labels)
+
+    with treebank.lock:
+        return [i for i, entry in enumerate(treebank.entries) if is_found(entry)]
+
+
+def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, Any]:
+    """Return the record of a sentence with its tree of a number, from 0, the current one.
+
+    If no tree has the number, the last one is shown.
+    """
+    with treebank.lock:
+        entry = treebank.entries[index]
+        trees = treebank.trees(index, number + 1)
+        number = min(number, len(trees) - 1)
+        tree, sentence, marks = trees[number], treebank.tagged(entry), entry.step.marks
+        broken = treebank.completer.broken(sentence, tree) if number else entry.broken
+        cells = []
+        columns = zip(
+            sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats,
+            tree.heads, tree.labels, tree.sure,
+        )  # fmt: skip
+        for m, (form, lemma, upos, xpos, feats, head, label, sure) in enumerate(columns, start=1):
+            fixed_head, fixed_label = marks.fixed.get(m, (NO_HEAD, ""))
+            is_fixed = head == fixed_head >= 0 and fixed_label in ("", label)
+            cells.append(
+                {
+                    "form": printable(form), "lemmas": lemma, "upos": upos, "xpos": xpos,
+                    "feats": feats, "head": head, "label": label, "sure": round(sure, 4),
+                    "fixed": is_fixed, "named": is_fixed and fixed_label == label,
+                }
+            )  # fmt: skip
+        against = trees[0] if number else None
+        return {
+            **row(treebank, index), "svg": _drawing(sentence, cells, broken, against),
+            "proved": tree.proved, "complaint": tree.complaint, "cells": cells, "tree": number,
+            "sure": round(tree.sure_of_all, 4),
+            "rtl": runs_to_the_left(sentence.forms), "written": sentence.written,
+            "forbidden": sorted(map(list, marks.forbidden)),
+            "faults": [rule._asdict() for rule in broken],
+            "undo": entry.at, "redo": len(entry.steps) - 1 - entry.at,
+            "saved": treebank.is_saved, "trouble": treebank.trouble, **_others(entry),
+        }  # fmt: skip
+
+
+def _drawing(
+    sentence: Sentence, cells: list[dict[str, Any]], broken: Sequence[BrokenRule],
+    against: Tree | None,
+) -> str:  # fmt: skip
+    """Draw a tree; arcs that only another tree has lie below the words."""
+    heads, labels = [cell["head"] for cell in cells], [cell["label"] for cell in cells]
+    arcs = tree_arcs(heads, labels)
+    if against is not None:
+        arcs = compared_arcs(arcs, tree_arcs(against.heads, against.labels))
+    faulty = {m for rule in broken for m in rule.arcs}
+    for arc in arcs:
+        cell = cells[arc.mod - 1]
+        arc.near, arc.label = True, arc.label[:_LONGEST]
+        if arc.below:
+            continue
+        classes = [arc.classes, f"c{bisect(_GRADES, cell['sure'])}"]
+        certainty = f"{100 * cell['sure']:.0f} % sure"
+        if cell["fixed"]:
+            classes.append("fixed")
+            certainty = "fixed" if cell["named"] else f"head fixed, {certainty}"
+        if arc.mod in faulty:
+            classes.append("broken")
+            arc.label = f"! {arc.label}"
+        arc.classes, arc.tip = " ".join(filter(None, classes)), certainty
+    return draw_arcs(
+        [_short(form) for form in sentence.forms],
+        [arc for arc in arcs if arc.head >= 0 and arc.head != arc.mod], sentence.upos,
+        title="The tree", interactive=True,
+        description="" if NO_HEAD in heads else describe_tree(sentence.forms, heads, labels),
+    )  # fmt: skip
+
+
+def _short(form: str) -> str:
+    form = printable(form)
+    return form if len(form) <= _LONGEST else f"{form[: _LONGEST - 1]}…"
+
+
+def _others(entry: Entry) -> dict[str, Any]:
+    """Return the lines of a sentence that are no words: they are shown and never changed."""
+    words = set(entry.base.word_lines)
+    lines = [
+        line.rstrip("\r") for i, line in enumerate(entry.base.lines) if i not in words
+    ]  # fmt: skip
+    rows = [line.split("\t")[:2] for line in lines if not line.startswith("#")]
+    return {
+        "comments": [line for line in lines if line.startswith("#")],
+        "tokens": [
+            [*map(int, name.rpartition("_")[2].split("-")), form] for name, form in rows
+            if "-" in name
+        ],
+        "empty": [[int(name.partition(".")[0]), form] for name, form in rows if "." in name],
+    }  # fmt: skip
+
+
+def options_view(treebank: Treebank, index: int, word: int, number: int) -> dict[str, Any]:
+    """Return the likely heads of a word and the labels of its arc, with probabilities."""
+    with treebank.lock:
+        trees = treebank.trees(index, number + 1)
+        tree = trees[min(number, len(trees) - 1)]
+        if tree.complaint or not 1 <= word <= len(tree.heads):
+            return {"heads": [], "labels": []}
+        sentence = treebank.tagged(treebank.entries[index])
+        heads, labels = treebank.completer.options(sentence, tree.heads, word)
+        return {"heads": heads[:9], "labels": labels}

@@ -1,0 +1,75 @@
+"""``bbparse annotate``: annotate a treebank in the browser."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, flag, needing_serve, option, tell
+from bbparse.models import MODELS
+from bbparse.runtime.errors import BBParseError, TreebankError
+from bbparse.runtime.interrupts import in_main_thread
+
+
+@click.command()
+@click.argument("treebank", type=FILE)
+@options.model
+@options.factors
+@options.valid
+@option("--output -o", "Save in this file; TREEBANK is unchanged.", FILE)
+@flag(
+    "--suggest-only", "Take the arcs of TREEBANK as fixed, and save only arcs that are fixed or"
+    " accepted.",
+)  # fmt: skip
+@flag("--mark-fixed", "Write Fixed=Yes into MISC of words whose arc is fixed.")
+@options.host
+@options.port(8081)
+def annotate(
+    treebank: str, model: str, valid: str | None, output: str | None, suggest_only: bool,
+    mark_fixed: bool, host: str, port: int,
+) -> None:  # fmt: skip
+    """Annotate TREEBANK on a page in the browser, until Ctrl-C.
+
+    Fix an arc, and everything else becomes the best tree around it. Each step is saved at once, and
+    is in a journal beside the file, which also keeps what is fixed until the next time. Words that
+    have no head in TREEBANK get one; heads of incomplete sentences are fixed, while complete trees
+    are drafts. An address other than this machine's own has a secret token in it.
+
+    \b
+    Examples:
+      bbparse annotate treebank.conllu
+      bbparse annotate treebank.conllu --model hungarian.model --output done.conllu
+      bbparse annotate gold.conllu --suggest-only --mark-fixed
+    """
+    with needing_serve():
+        from bbparse.apps.annotate.http import Server
+        from bbparse.apps.serve.service import listening, url_of
+    from bbparse.apps.annotate.completion import Completer
+    from bbparse.apps.annotate.marks import Marks
+    from bbparse.apps.annotate.treebank import Treebank
+    from bbparse.parser.parser import Parser
+    from bbparse.treebank import Sentence
+
+    if "-" in (treebank, output):
+        raise TreebankError("standard input and output: cannot be annotated: name a file")
+    with listening(host, port) as listener:
+        address = listener.getsockname()[0].partition("%")[0]
+        token = "" if ipaddress.ip_address(address).is_loopback else secrets.token_urlsafe(16)
+        parser = Parser.load(MODELS.path(model), options.given_factors())
+        completer = Completer(parser, valid)
+        with suppress(BBParseError):  # what is wrong is told for the sentences of the treebank
+            completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile beforehand
+        sentences = Treebank(
+            Path(treebank), completer, Path(output) if output else None,
+            suggest_only=suggest_only, mark_fixed=mark_fixed,
+        )  # fmt: skip
+        for line in sentences.messages:
+            tell(line)
+        url = f"{url_of(listener, host)}/{token and token + '/'}"
+        server = Server(sentences, listener, token, lambda: tell(f"on {url}"))
+        in_main_thread(server.serve_all)

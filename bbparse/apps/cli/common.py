@@ -1,0 +1,106 @@
+"""Parameters and output of commands: options, files whose names shells complete, tables.
+
+Readers and writers of files report errors themselves, in our own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from bbparse.runtime.errors import ServiceError
+from bbparse.runtime.shipped import Shipped
+
+FILE = click.Path(readable=False, allow_dash=True)
+
+
+class RealRange(click.FloatRange):
+    """A number within a range; nan, which is in no range, is refused."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
+
+class FileOrName(click.Path):
+    """A file, or the name of something that comes with the package."""
+
+    def __init__(self, names: Callable[[], list[str]]) -> None:
+        super().__init__(readable=False)
+        self.names = names
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return matching names, or let the shell complete files if there are none."""
+        matches = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
+        # Shells complete files themselves, and then show nothing else.
+        return matches if matches and incomplete else super().shell_complete(ctx, param, incomplete)
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+#: Metavariables of types, for options that name none.
+_METAVARS: dict[type, str] = {click.Path: "FILE", FileOrName: "NAME|FILE", click.IntRange: "N"}
+
+
+def option(names: str, text: str, kind: Any = None, default: Any = None, **more: Any) -> Decorator:
+    """Return an option with some names; a default is shown.
+
+    The kind is a type, a list of choices, or files that come with the package.
+    """
+    if isinstance(kind, Shipped):
+        kind = FileOrName(kind.names)
+    elif isinstance(kind, list | tuple):
+        kind = click.Choice(kind)
+    given = {"metavar": _METAVARS.get(type(kind)), "show_default": default is not None, **more}
+    if default is not None:
+        given["default"] = default
+    return click.option(*names.split(), type=kind, help=text, **given)
+
+
+def flag(names: str, text: str) -> Decorator:
+    """Return a flag with some names."""
+    return click.option(*names.split(), is_flag=True, help=text)
+
+
+def say(line: str) -> None:
+    """Write a line about the work to standard error."""
+    click.echo(line, err=True)
+
+
+def tell(line: str) -> None:
+    """Write a line to standard error that says where it comes from."""
+    say(f"bbparse: {line}")
+
+
+@contextmanager
+def needing_serve() -> Iterator[None]:
+    """Import what the service needs; `ServiceError` if a package is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").startswith("bbparse"):
+            raise
+        raise ServiceError(f"{error.name} is not installed: pip install 'bbparse[serve]'") from None
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> str:
+    """Align the cells of rows in columns, to the right except for the columns `left`."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    )

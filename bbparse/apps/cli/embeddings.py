@@ -1,0 +1,81 @@
+"""Options for pretrained input of networks: word vectors, or an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bbparse.apps.cli.common import FILE, option, say
+from bbparse.neural.embeddings import Embeddings, WordVectors, fit_encoder, read_vectors
+from bbparse.neural.embeddings.vectors import FIRST_WORDS
+from bbparse.treebank import Sentence
+
+_OPTIONS = (
+    option(
+        "--vectors", "Pretrained word vectors: word2vec's text format, fastText's .vec or GloVe's,"
+        " compressed with .gz or .xz or not.", FILE,
+    ),
+    option(
+        "--first-words", "Keep the first N vectors of --vectors and those of the treebank's words."
+        f"  [default: {FIRST_WORDS}]", click.IntRange(0),
+    ),
+    option(
+        "--encoder", "Contextual encoder of Hugging Face transformers, which parsing needs, too.",
+        metavar="NAME|FOLDER",
+    ),
+    option(
+        "--states", "Cache for the states of --encoder, to share between runs. Default: beside the"
+        " model, until training is done.", FILE, metavar="FOLDER",
+    ),
+    option(
+        "--vectors-license", "Licence of the vectors or the encoder, for the card.", metavar="TEXT"
+    ),
+)  # fmt: skip
+
+
+def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add all options of this module to a command."""
+    for add in reversed(_OPTIONS):
+        command = add(command)
+    return command
+
+
+def embeddings_of_options(
+    given: dict[str, Any], passing: Path
+) -> Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None:
+    """Return the argument `embeddings` of `bbparse.models.learning.train.train`.
+
+    The options of this module are removed from `given`. States of an encoder are stored in
+    ``passing`` until training is done. Raises `UsageError` if both kinds are given, or settings of
+    a kind that is not.
+    """
+    names = ("vectors", "first_words", "encoder", "states", "vectors_license")
+    vectors, first, encoder, states, license = (given.pop(name) for name in names)
+    if vectors is not None and encoder is not None:
+        raise click.UsageError("--vectors and --encoder exclude each other")
+    for name, value, needed in (
+        ("--first-words is for --vectors", first, vectors),
+        ("--states is for --encoder", states, encoder),
+        ("--vectors-license is for --vectors and --encoder", license, vectors or encoder),
+    ):
+        if value is not None and needed is None:
+            raise click.UsageError(name)
+    if encoder is not None:
+        return partial(fit_encoder, encoder, folder=states or passing, license=license)
+    if vectors is None:
+        return None
+    kept = FIRST_WORDS if first is None else first
+
+    def read(sentences: Sequence[Sentence], dev: Sequence[Sentence]) -> WordVectors:
+        word_vectors = read_vectors(vectors, sentences, dev, first=kept, license=license)
+        say(
+            f"{word_vectors.note['words']} of {word_vectors.note['of']} vectors kept, which"
+            f" {100 * word_vectors.coverage(sentences):.1f} % of the training words have"
+        )
+        return word_vectors
+
+    return read

@@ -1,0 +1,268 @@
+"""``bbparse evaluate``: attachment scores of a parsed file, alone or against another."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from bbparse.apps.cli.common import FILE, RealRange, aligned, flag, option
+from bbparse.runtime.errors import TreebankError
+from bbparse.treebank import (
+    BREAKDOWNS,
+    Breakdown,
+    Difference,
+    Sentence,
+    compare_tallies,
+    read_conllu,
+)
+from bbparse.treebank.alignment import MatchCounts, evaluate_text
+from bbparse.treebank.evaluation import tallied
+
+#: Measures and their titles; values without punctuation stand in a column beside them.
+_TITLES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "las_universal": "LAS, universal labels",
+    "clas": "CLAS",
+    "mlas": "MLAS",
+    "blex": "BLEX",
+    "complete": "complete trees",
+    "complete_labelled": "complete labelled trees",
+    "root": "roots",
+    "crossing_precision": "crossing arcs, precision",
+    "crossing_recall": "crossing arcs, recall",
+    "crossing_f1": "crossing arcs, F1",
+}
+_TAGS = {
+    "upos": "UPOS",
+    "xpos": "XPOS",
+    "feats": "FEATS",
+    "ufeats": "FEATS, universal",
+    "all_tags": "all tags",
+    "lemmas": "lemmas",
+}
+
+
+@click.command()
+@click.argument("gold", type=FILE, metavar="GOLD")
+@click.argument("predicted", type=FILE, metavar="PREDICTED")
+@option("--by", "Break the accuracy down; may be repeated.", BREAKDOWNS, multiple=True)
+@option(
+    "--against", "Trees of another parser: test the difference for significance.", FILE,
+    metavar="OTHER",
+)  # fmt: skip
+@option("--resamples", "Bootstrap samples for --against.", click.IntRange(1), 10_000)
+@option("--seed", "Random seed of the bootstrap.", click.IntRange(0), 1, metavar="S")
+@option(
+    "--confidence", "Confidence level of the interval of --against.",
+    RealRange(0.0, 1.0, min_open=True, max_open=True), 0.95, metavar="LEVEL",
+)  # fmt: skip
+@flag("--json as_json", "Print one JSON object, with fractions from 0 to 1.")
+def evaluate(
+    gold: str, predicted: str, by: tuple[str, ...], against: str | None, as_json: bool,
+    **bootstrap: Any,
+) -> None:  # fmt: skip
+    """Compare the trees of PREDICTED with those of GOLD.
+
+    Both are CoNLL-U or CoNLL-X files of the same text, compressed with .gz or .xz or not; one may
+    be - for standard input. If their words or sentences differ, words are aligned as the official
+    scorer of Universal Dependencies does it, and all measures are F1.
+
+    UAS, LAS with universal labels, CLAS, MLAS, BLEX, UPOS, XPOS, universal FEATS and lemmas are
+    those of the official scorer. Words whose gold UPOS is PUNCT are punctuation. Tags and lemmas
+    are compared if both files have them.
+
+    Bracketed trees (GOLD is named .ptb or .mrg) are compared as EVALB does: labelled brackets,
+    exact trees and tags, without punctuation.
+
+    --by length: sentences of 1-10, 11-20, … words. --by distance: recall and precision of arcs
+    from the root, and of arcs between words 1, 2, 3-6, … apart. --by relation: recall and precision
+    of head and label together for each label, and the fraction of correct heads (UAS).
+
+    --against compares by paired bootstrap: it draws sentences with replacement, prints a confidence
+    interval of the difference, and p, the probability that equally good parsers differ as much.
+
+    \b
+    Examples:
+      bbparse evaluate gold.conllu parsed.conllu
+      bbparse evaluate gold.conllu parsed.conllu --by length --by relation
+      bbparse evaluate gold.conllu new.conllu --against old.conllu
+      bbparse parse in.conllu --model en.model | bbparse evaluate in.conllu - --json
+    """
+    others = [predicted] if against is None else [predicted, against]
+    if [gold, *others].count("-") > 1:
+        raise TreebankError("standard input: can be only one of the files")
+    if gold.endswith((".ptb", ".mrg")):
+        _evaluate_phrases(gold, others, as_json)
+        return
+    gold_sentences = list(read_conllu(gold, require_heads=True))
+    files = [_read(path) for path in others]
+    if not all(_same_words(gold_sentences, sentences) for sentences in files):
+        if by or against is not None:
+            raise TreebankError(
+                f"{predicted}: its words are not those of {gold}, so that --by and --against have"
+                " nothing to compare"
+            )
+        _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
+        return
+    tallies = [tallied(gold_sentences, file) for file in files]
+    broken_down = [
+        [_broken_down(name, gold_sentences, file) for name in dict.fromkeys(by)] for file in files
+    ]
+    shares: list[dict[str, Any]] = [tally.scores().as_dict() for tally in tallies]
+    for values, breakdowns in zip(shares, broken_down):
+        if breakdowns:
+            values["by"] = {breakdown.by: breakdown.rows() for breakdown in breakdowns}
+    report = shares[0]
+    differences = None
+    if against is not None:
+        differences = compare_tallies(*tallies, **bootstrap)
+        report["against"] = shares[1]
+        report["differences"] = {
+            name: {key: value for key, value in asdict(row).items() if key != "measure"}
+            for name, row in differences.items()
+        }
+        names = ("resamples", "seed", "confidence")
+        report["bootstrap"] = {name: bootstrap[name] for name in names}
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+        return
+    scores = tallies[0].scores()
+    click.echo(
+        f"{scores.sentences} sentences, {scores.words} words, "
+        f"{scores.words_no_punct} without punctuation"
+    )
+    if differences is None:
+        click.echo(f"\n{_table(scores.as_dict())}")
+    else:
+        click.echo(f"A: {predicted}\nB: {against}\n")
+        click.echo(_comparison(differences, bootstrap["confidence"]))
+        drawn = f"{bootstrap['resamples']} draws, seed {bootstrap['seed']}"
+        click.echo(f"\npaired bootstrap over sentences, {drawn}")
+    for name, breakdowns in zip("AB", broken_down):
+        for breakdown in breakdowns:
+            title = f"{name}, by {breakdown.by}" if len(files) > 1 else f"by {breakdown.by}"
+            click.echo(f"\n{title}\n{_rows_of(breakdown)}")
+
+
+def _read(path: str) -> list[Sentence]:
+    sentences = read_conllu(path, require_heads=True)
+    silent = not sys.stderr.isatty()
+    return list(tqdm(sentences, desc=path, unit=" sentences", delay=2, disable=silent))
+
+
+def _same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> bool:
+    return len(gold) == len(predicted) and all(
+        sentence.forms == other.forms for sentence, other in zip(gold, predicted)
+    )
+
+
+def _broken_down(by: str, gold: list[Sentence], sentences: list[Sentence]) -> Breakdown:
+    breakdown = Breakdown(by)
+    for right, sentence in zip(gold, sentences):
+        breakdown.add(right, sentence.heads, sentence.deprels)
+    return breakdown
+
+
+def _print_text_scores(scores: dict[str, MatchCounts], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({name: share.f1 for name, share in scores.items()}, indent=2))
+        return
+    titles = {**_TITLES, **_TAGS, "las": _TITLES["las_universal"]}
+    rows = [["%", "F1", "precision", "recall"]]
+    for name, share in scores.items():
+        right, gold, predicted = share
+        shares = (share.f1, right / max(1, predicted), right / max(1, gold))
+        rows.append([titles.get(name, name), *map(_percent, shares)])
+    click.echo(aligned(rows, left=[0]))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}"
+
+
+def _table(values: dict[str, float]) -> str:
+    titles, rest = _titles(values)
+    rows = [["%", "all", "no punct"]]
+    for name, title in titles.items():
+        if name in values:
+            twin = values.get(f"{name}_no_punct")
+            rows.append([title, _percent(values[name]), "" if twin is None else _percent(twin)])
+    return aligned(rows, left=[0]) + rest
+
+
+def _titles(*shares: dict[str, float]) -> tuple[dict[str, str], str]:
+    """Return the measures of a table, and a note below it: copied tags are not a result."""
+    tags = [name for name in _TAGS if name in shares[0]]
+    if tags and all(values[name] == 1.0 for values in shares for name in tags):
+        return _TITLES, "\n\ntags and lemmas: as in GOLD"
+    return _TITLES | _TAGS, ""
+
+
+def _comparison(differences: dict[str, Difference], confidence: float) -> str:
+    titles, rest = _titles(
+        {name: row.first for name, row in differences.items()},
+        {name: row.second for name, row in differences.items()},
+    )
+    rows = [["%", "A", "B", "A - B", f"{100 * confidence:g} % interval", "p"]]
+    for measure, title in titles.items():
+        for name, shown in ((measure, title), (f"{measure}_no_punct", f"{title}, no punct")):
+            if row := differences.get(name):
+                between = f"{100 * row.low:+.2f} to {100 * row.high:+.2f}"
+                rows.append([
+                    shown, _percent(row.first), _percent(row.second),
+                    f"{100 * row.difference:+.2f}", between, f"{row.p_value:.4f}",
+                ])  # fmt: skip
+    return aligned(rows, left=[0]) + rest
+
+
+def _rows_of(breakdown: Breakdown) -> str:
+    """Format a breakdown as a table, with fractions in percent."""
+    rows = breakdown.rows()
+    if not rows:
+        return "nothing"
+    shown = [[name.upper() if name in ("uas", "las") else name for name in rows[0]]]
+    shown += [
+        [_percent(x) if isinstance(x, float) else str(x) for x in row.values()] for row in rows
+    ]
+    return aligned(shown, left=[0])
+
+
+def _evaluate_phrases(gold: str, others: list[str], as_json: bool) -> None:
+    # Imported here: these need numpy, which the scores of dependencies do without.
+    from bbparse.grammar.evaluation import compare_trees, paired_p
+    from bbparse.grammar.trees import read_trees
+
+    trees = list(read_trees(gold))
+    report = {}
+    tallies = []
+    for path in others:
+        predicted = list(read_trees(path))
+        if len(predicted) != len(trees):
+            raise TreebankError(f"{path}: {len(predicted)} trees, expected {len(trees)} as {gold}")
+        scores = compare_trees(
+            [(right, other) for (_, right), (_, other) in zip(trees, predicted)],
+            [f"{path}:{line}" for line, _ in predicted],
+        )
+        tallies.append(scores)
+        report[path] = {
+            "precision": scores.precision, "recall": scores.recall, "f1": scores.f1,
+            "exact": scores.exact / max(1, scores.sentences),
+            "tags": scores.tags / max(1, scores.words), "sentences": scores.sentences,
+        }  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(report[others[0]] if len(others) == 1 else report))
+        return
+    for path, shares in report.items():
+        shown = "  ".join(
+            f"{name} {100 * share:.2f}" for name, share in shares.items() if name != "sentences"
+        )
+        click.echo(f"{path}: {shares['sentences']} sentences  {shown}")
+    if len(tallies) == 2:
+        click.echo(f"difference in F1 by chance: p = {paired_p(tallies[0], tallies[1]):.4f}")

@@ -1,0 +1,99 @@
+"""``bbparse explain``: a page that explains why a tree is the best one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, option
+from bbparse.apps.cli.sources import load_parser, read_sentences
+from bbparse.apps.explain import explain as explain_sentence
+from bbparse.apps.explain import page
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.output import open_output
+from bbparse.text.segmentation import Split, sentences_of_text
+from bbparse.treebank import Sentence
+
+
+@click.command()
+@click.argument("source", type=FILE, metavar="[INPUT|TEXT|-]", default="-")
+@options.model
+@options.factors
+@options.text
+@option("-o --output", "The page; - is standard output.", metavar="PAGE.html", required=True)
+@option(
+    "--sentence wanted", "Number of the sentence, from 1, or its sent_id. Default: the first.",
+    metavar="N|ID",
+)  # fmt: skip
+@options.number("k_best", "Show the K best trees.", 3)
+@options.valid
+@options.prune
+@options.number(
+    "time_limit", "For each search: one for the trees, one for the record, one for each arc."
+)
+@options.number("node_limit", "Search nodes of each search.", options.NODE_LIMIT)
+def explain(
+    source: str,
+    model: str,
+    split: Split | None,
+    output: str,
+    wanted: str | None,
+    **limits: Any,
+) -> None:
+    """Explain on one HTML page why the best tree of a sentence is the best.
+
+    The input is CoNLL-U, CoNLL-X or running text, as for 'bbparse parse', or the sentence itself.
+    The page works offline. It shows the k best trees and where they differ; what the best tree
+    would lose without each of its arcs; the arcs, parts and factors that make up its score, with
+    the words that matter to the network; the bounds of the search; and which arcs were eliminated
+    when. If the best tree breaks validity rules, the page says what keeping each of them costs, and
+    shows the best tree that keeps them all.
+
+    \b
+    Examples:
+      bbparse explain "Time flies like an arrow." -o page.html
+      bbparse explain in.conllu --model en.model -o page.html
+      bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
+      bbparse explain in.conllu --model en.model --valid my-rules.toml -o page.html
+    """
+    loaded = load_parser(model)
+    sentences, place = _read(source, loaded, split)
+    sentence = loaded.tagged(_choose(sentences, wanted, place))
+    watch = partial(tqdm, unit=" arcs", delay=2, disable=not sys.stderr.isatty())
+    explanation = explain_sentence(loaded, sentence, watch=watch, **limits)
+    written = page(explanation, model=os.path.basename(model))
+    with open_output(output) as stream:
+        stream.write(written)
+
+
+def _read(source: str, parser: Parser, split: Split | None) -> tuple[Iterable[Sentence], str]:
+    """Return the sentences, and a name of their source for messages."""
+    spoken = not source or any(c.isspace() for c in source)
+    if not spoken or source == "-" or os.path.exists(source):
+        place = "standard input" if source == "-" else source
+        return read_sentences(source, parser, split), place
+    tokenizer = parser.needed_tokenizer()
+    return sentences_of_text(source, tokenizer, split=split or "text"), "the text"
+
+
+def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Sentence:
+    """Return the sentence with a number or an id; reading stops there."""
+    number = int(wanted) if wanted is not None and wanted.isdecimal() else None
+    count = 0
+    for sentence in sentences:
+        count += 1
+        if wanted is None or sentence.number == number or sentence.name == wanted:
+            return sentence
+    if not count:
+        raise TreebankError(f"{place}: there are no words in it")
+    if number is not None:
+        raise TreebankError(f"{place}: has {count} sentences, so no sentence {wanted}")
+    raise TreebankError(f"{place}: none of its {count} sentences has the sent_id {wanted!r}")

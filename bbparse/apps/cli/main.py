@@ -1,0 +1,220 @@
+"""The command ``bbparse``: a table of commands, and the handling of errors.
+
+Commands are imported when they are run, so ``bbparse --help`` does not wait for numba.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from functools import cache
+
+import click
+from click.shell_completion import CompletionItem, shell_complete
+
+from bbparse import __version__
+from bbparse.runtime.errors import BBParseError, one_line
+from bbparse.runtime.interrupts import wait_if_ending
+
+#: Names, and lines of --help. A command is in the file of its name, or the one in `FILES`.
+COMMANDS = {
+    "parse": "Parse treebanks or running text.",
+    "explain": "Explain on an HTML page why a tree is the best.",
+    "evaluate": "Compare predicted trees with gold trees.",
+    "check": "Check the trees of a file against validity rules.",
+    "repair": "Make trees valid and keep most of them.",
+    "rules": "List validity rules, each with an example.",
+    "tune": "Choose how much to prune: accuracy against speed.",
+    "train": "Train a model on a treebank.",
+    "train-tagger": "Train a tagger on a treebank.",
+    "train-phrases": "Train a phrase-structure parser on bracketed trees.",
+    "phrases": "Parse into phrase structure.",
+    "tag": "Predict tags, features and lemmas.",
+    "bundle": "Package a tagger into a parser's model.",
+    "calibrate": "Calibrate a model's confidence on gold trees.",
+    "model": "Show a model's card: data, settings, accuracy.",
+    "factors": "List the installed factor families.",
+    "serve": "Run a parsing service over HTTP.",
+    "annotate": "Annotate a treebank in the browser.",
+    "solve": "Solve a decoding problem in a file.",
+    "verify": "Check the proof of a solution.",
+}
+
+FILES = {
+    "rules": "check", "bundle": "model", "calibrate": "model", "train_phrases": "phrases",
+    "train_tagger": "tag",
+}  # fmt: skip
+
+EXIT_USER_ERROR = 2
+EXIT_INTERNAL_ERROR = 70
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+#: Variable that a shell sets to ask for completions; see docs/reference/command-line.md.
+COMPLETE = "_BBPARSE_COMPLETE"
+
+_EXIT_STATUS = (
+    "Exit status: 0 success; 1 no proof (solve --proof, verify) or invalid trees (check,"
+    " repair); 2 error in the command line or a file; 70 internal error; 130 interrupted; 141 the"
+    " reader closed the output; 129, 143 ended by SIGHUP, SIGTERM."
+)
+
+# Disk full, over quota, file too large: errors of the system or the user, not of the program.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"bbparse.apps.cli.{FILES.get(name, name)}")
+        command: click.Command = getattr(module, name)
+        if "numba" in sys.modules:
+            _tell_of_compiling()
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = not args or args[0].startswith("-") or args[0] in COMMANDS
+        if not known and not ctx.resilient_parsing:
+            ctx.fail(f"no command {args[0]!r}; there are: {', '.join(COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # The method of click.Group would import every command.
+        commands = [
+            CompletionItem(name, help=line)
+            for name, line in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EXIT_STATUS
+)  # fmt: skip
+@click.version_option(__version__, "--version", prog_name="bbparse")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """Exact dependency parsing: scores in, provably best trees out.
+
+    \b
+    Examples:
+      echo "Time flies like an arrow." | bbparse parse --text --format tree
+      bbparse explain "Time flies like an arrow." -o why.html
+      bbparse parse in.conllu --output out.conllu
+      bbparse train train.conllu --dev dev.conllu --model my.model
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line of the arguments, or of the process, and exit with its status."""
+    sys.exit(status(arguments))
+
+
+def status(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    instruction = os.environ.get(COMPLETE)
+    if instruction:
+        return shell_complete(cli, {}, "bbparse", COMPLETE, instruction)
+    return _run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _run(arguments: list[str]) -> int:
+    # Removed by hand: it may stand anywhere, and an error may come before click reads it.
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in options
+    arguments = [option for option in options if option != "--debug"] + arguments[len(options) :]
+    try:
+        # cli.main would turn errors into exit statuses of its own.
+        with cli.make_context("bbparse", arguments) as context:
+            cli.invoke(context)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        where = getattr(error, "ctx", None)
+        hint = f" (see {where.command_path} --help)" if where else ""
+        _complain(f"error: {one_line(error.format_message())}{hint}")
+        return error.exit_code
+    except BBParseError as error:
+        if debug:
+            traceback.print_exc()
+        _complain(f"error: {one_line(error)}")
+        return EXIT_USER_ERROR
+    except BrokenPipeError:
+        # The reader (`head`, a pager) is gone. Python would complain once more on closing.
+        _silence_stdout()
+        return EXIT_BROKEN_PIPE
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _complain(f"error: the output cannot be written: {error.strerror}")
+            _silence_stdout()
+            return EXIT_USER_ERROR
+        if debug:
+            traceback.print_exc()
+        hint = "" if debug else " (use --debug to see where)"
+        _complain(f"internal error: {type(error).__name__}: {one_line(error)}{hint}")
+        return EXIT_INTERNAL_ERROR
+
+
+@cache
+def _tell_of_compiling() -> None:
+    """Make the first run report that it compiles, and its progress every ten seconds."""
+    from bbparse.treebank.progress import watch_compiling
+
+    reported = 0.0
+
+    def tell(done: int, seconds: float) -> None:
+        nonlocal reported
+        if not done:
+            _complain("compiling for this machine, once, which takes ten seconds or more")
+        elif seconds - reported >= 10.0:
+            reported = seconds
+            _complain(f"compiling: {done} functions in {seconds:.0f} s")
+
+    watch_compiling(tell)
+
+
+def _complain(message: str) -> None:
+    """Print an error, unless the end of the process has caused it."""
+    wait_if_ending()
+    try:
+        click.echo(f"bbparse: {message}", err=True)
+    except OSError:
+        pass
+
+
+def _silence_stdout() -> None:
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""``bbparse model``: the training data, settings and accuracy of a model.
+
+``bbparse bundle`` and ``bbparse calibrate`` make new models from existing ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, FileOrName, aligned, flag, option, say
+from bbparse.apps.cli.results import table
+from bbparse.apps.cli.sources import load_parser, tell_unused
+from bbparse.models import DEFAULT_MODEL, MODELS
+from bbparse.models.model import card
+from bbparse.models.model_file import load_model, load_tagger, save_model
+from bbparse.parser.confidence import FEWEST
+from bbparse.runtime.errors import ModelError
+from bbparse.treebank import read_conllu
+
+
+@click.command()
+@click.argument("name", type=FileOrName(MODELS.names), metavar="[NAME|FILE]", default=DEFAULT_MODEL)
+@options.factors
+@flag("--json as_json", "Print the whole card as one JSON object.")
+def model(name: str, as_json: bool) -> None:
+    """Show the card of a model: languages, treebank, licence, sizes, settings, accuracy.
+
+    \b
+    Examples:
+      bbparse model
+      bbparse model hu.model --json
+    """
+    entries = card(load_model(name, options.given_factors()))
+    if as_json:
+        click.echo(json.dumps(entries, indent=2, ensure_ascii=False))
+        return
+    click.echo(aligned([[title, value] for title, value in _rows(entries)], left=[0, 1]))
+    if entries.get("results"):
+        click.echo(f"\n{table(entries['results'])}")
+
+
+def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
+    def size(part: str) -> str:
+        counts = entries.get(part) or {}
+        return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "-"
+
+    config = entries["configuration"]
+    more = entries.get("embeddings")
+    embeddings = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
+    return [
+        ("treebank", entries.get("name") or "-"),
+        ("language", entries.get("language") or "-"),
+        ("scripts", ", ".join(entries.get("scripts", ())) or "-"),
+        ("licence", entries.get("license") or "-"),
+        ("trained on", size("train")),
+        ("dev", size("dev")),
+        ("takes", ", ".join(entries["takes"])),
+        ("trees", "projective" if entries["projective"] else "crossing arcs allowed"),
+        ("labels", str(len(entries["labels"]))),
+        ("tags", str(entries["tags"])),
+        *embeddings,
+        ("factors", ", ".join(entries["factors"]) or "none"),
+        ("candidate heads", str(config["pruner"]["k"])),
+        ("seed", str(entries["seed"])),
+        ("bbparse", entries.get("bbparse") or "-"),
+    ]
+
+
+def _source(note: dict[str, Any]) -> Iterator[str]:
+    """Yield the known facts about pretrained vectors or an encoder."""
+    yield note["name"]
+    if note.get("revision"):
+        yield f"revision {note['revision']}"
+    if "words" in note:
+        yield f"{note['words']:,} of {note['of']:,} words"
+    yield f"{note['dimension']} dimensions"
+    yield note["license"] or "licence not given"
+    yield f"hash {note['hash']}"
+
+
+@click.command()
+@click.argument("parser", type=FILE, metavar="PARSER")
+@click.argument("tagger", type=FILE, metavar="TAGGER")
+@options.new_model
+@options.factors
+def bundle(parser: str, tagger: str, output: str) -> None:
+    """Package TAGGER into the model PARSER, so that it parses running text.
+
+    TAGGER is a tagger or another model. Its tagger and tokenizer replace those of PARSER.
+
+    \b
+    Example:
+      bbparse bundle en.model en.tagger --output en-text.model
+    """
+    loaded = load_model(parser, options.given_factors())
+    tell_unused(loaded.maker.families)
+    loaded.tagger, tokenizer = load_tagger(tagger)
+    loaded.tokenizer = tokenizer or loaded.tokenizer
+    save_model(loaded, output)
+    say(f"wrote {output}")
+
+
+@click.command()
+@click.argument("treebank", type=FILE, metavar="DEV")
+@options.model
+@options.new_model
+@option(
+    "--tags", "Parse with the tags of DEV, or with those of the model's tagger.", ["given", "own"],
+    "given",
+)  # fmt: skip
+def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
+    """Calibrate a model's confidence on DEV, gold trees that it was not trained on.
+
+    'bbparse parse --confidence' needs a calibrated model; 'bbparse train --dev' calibrates it. The
+    probabilities hold for input with tags of the same quality. Trees do not change.
+
+    \b
+    Example:
+      bbparse calibrate dev.conllu --model en.model --output en-sure.model
+    """
+    parser = load_parser(model)
+    gold = read_conllu(treebank, require_heads=True)
+    if tags == "own":
+        if parser.tagger is None:
+            raise ModelError("the model has no tagger, expected one for --tags own")
+        gold = parser.tagger.tag(gold)
+    right = parser.calibrate(gold)
+    parser.save(output)
+    say(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right")
+    if len(right) < FEWEST:
+        say(f"warning: {len(right):,} arcs are few to calibrate on, expected {FEWEST:,} or more")

@@ -1,0 +1,123 @@
+"""Options that several commands share: the model, pruning, limits.
+
+Each is a decorator, as in click.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from typing import Any
+
+import click
+
+from bbparse.apps.cli.common import FILE, Decorator, RealRange, flag, option
+from bbparse.models import DEFAULT_MODEL, MODELS
+from bbparse.runtime.options import OPTIONS
+from bbparse.text.segmentation import SPLITS, Split
+
+#: Default limit of search nodes for one sentence.
+NODE_LIMIT = 200
+
+def prune_number(text: str) -> int:
+    """Return a number of candidate heads; 0 for ``none``."""
+    with suppress(ValueError):
+        if text == "none" or int(text) >= 1:
+            return 0 if text == "none" else int(text)
+    raise click.BadParameter(f"{text!r} is neither 'none' nor a whole number of at least 1")
+
+
+model = option(
+    "--model", "Model: a file, or the name of one that comes with bbparse.", MODELS, DEFAULT_MODEL
+)
+
+_FACTORS = "bbparse.factors"
+
+
+def _note_factors(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    context.meta[_FACTORS] = [name for name in (value or "").split(",") if name]
+
+
+def text(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--text`` and ``--split``, passed as `split`: None if neither is given."""
+
+    @wraps(command)
+    def with_split(*, text: bool, split: Split | None, **given: Any) -> Any:
+        return command(split=split or ("text" if text else None), **given)
+
+    is_text = flag("--text", "INPUT is running text. Files named .txt are read as text anyway.")
+    how = option(
+        "--split", "Segmentation of running text: text: the model finds sentences and words; lines:"
+        " one sentence per line; words: the same, with words separated by blanks.  [default: text]",
+        SPLITS,
+    )  # fmt: skip
+    return is_text(how(with_split))
+
+
+factors = option(
+    "--factors", "Factor families of the model that no installed package offers: allows their code"
+    " to run.", metavar="MODULE:CLASS,…", callback=_note_factors, expose_value=False,
+)  # fmt: skip
+
+
+def given_factors() -> list[str]:
+    """Return the names of ``--factors``: code that the user allows to run to load a model."""
+    return list(click.get_current_context().meta.get(_FACTORS, ()))
+
+
+prune = option(
+    "--prune", "Candidate heads per word. Default: the model's number.", prune_number,
+    metavar="K|none",
+)  # fmt: skip
+
+valid = option(
+    "--valid", "Validity rules for the trees: none, ud (Universal Dependencies), or ud and those of"
+    " a plug-in or TOML file. Default: ud if the model was trained on UD relations.",
+    metavar="none|ud|NAME|FILE",
+)  # fmt: skip
+
+rules = option(
+    "--valid", "Rules of Universal Dependencies, of a plug-in, or of a TOML file.", default="ud",
+    metavar="ud|NAME|FILE",
+)  # fmt: skip
+
+output = option(
+    "--output -o", "Output file. Default: standard output.", FILE, "-", show_default=False
+)
+
+new_model = option("--output -o", "Where to write the model.", FILE, required=True)
+
+host = option("--host", "Address to listen on.", default="127.0.0.1")
+
+epochs = option("--epochs", "Passes over TRAIN.", click.IntRange(1))
+seed = option("--seed", "Random seed.", click.IntRange(0), metavar="S")
+
+
+def port(default: int) -> Decorator:
+    """Return the option ``--port PORT``."""
+    return option(
+        "--port", "Port to listen on; 0: any free port.", click.IntRange(0, 65535), default,
+        metavar=None,
+    )  # fmt: skip
+
+
+def ranged(name: str) -> click.ParamType:
+    """Return the type of a number whose range is in `OPTIONS`."""
+    least, whole, _, most = OPTIONS[name]
+    if not whole:
+        return RealRange(least, min_open=True)
+    return click.IntRange(least, None if most == math.inf else int(most))
+
+
+def number(name: str, text: str, default: float | None = None) -> Decorator:
+    """Return the option of a number whose range is in `OPTIONS`."""
+    metavar = {"k_best": "K", "time_limit": "SECONDS"}.get(name, "N")
+    names, shown = f"--{name.replace('_', '-')}", default not in (None, 1)
+    return option(names, text, ranged(name), default, metavar=metavar, show_default=shown)
+
+
+members = number(
+    "members", "Average only N of the model's networks, which is faster. Default: all."
+)

@@ -1,0 +1,254 @@
+"""``bbparse parse``: find the best trees of every sentence of a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, flag, option, tell
+from bbparse.apps.cli.sources import (
+    check_sources,
+    load_parser,
+    read_sections,
+    sentences_of,
+    total_size,
+)
+from bbparse.apps.cli.workers import answers
+from bbparse.parser.parse import USUAL_FILES, FileOptions
+from bbparse.parser.parser import Parser
+from bbparse.parser.valid import rules_for
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.output import open_binary_output
+from bbparse.treebank.drawing.formats import FORMATS, Style
+from bbparse.treebank.drawing.text import wants_ascii, wants_colour
+from bbparse.treebank.progress import Bar
+from bbparse.treebank.sections import Section, attempts
+
+
+@click.command()
+@click.argument("sources", type=FILE, metavar="[INPUT|-]…", nargs=-1)
+@options.model
+@options.factors
+@options.text
+@options.output
+@option(
+    "--output-dir", "Write one output file per INPUT, or per file that a pattern such as"
+    " 'in/*.conllu.xz' matches, into this folder. Finished files are skipped; manifest.jsonl lists"
+    " them.", click.Path(readable=False), metavar="FOLDER",
+)  # fmt: skip
+@option(
+    "--cluster", "With --output-dir: parse on a Ray cluster whose nodes share these folders.",
+    metavar="auto|ADDRESS",
+)  # fmt: skip
+@option("--format format_name", "CoNLL-U, JSON lines, or drawn trees.", list(FORMATS), "conllu")
+@options.number("k_best", "Write the K best trees of each sentence, best first.", 1)
+@flag("--keep-heads", "Keep the heads that INPUT has; predict only heads that are _.")
+@option(
+    "--projective", "Projective trees only, or crossing arcs, too. Default: as the model was"
+    " trained.", ["yes", "no"],
+)  # fmt: skip
+@options.valid
+@flag(
+    "--confidence", "Write the probability that an arc is right into MISC, that of the tree into a"
+    " comment.",
+)  # fmt: skip
+@flag(
+    "--skip-invalid", "Leave out malformed sentences and those that cannot be parsed; report each."
+)
+@options.prune
+@options.members
+@option(
+    "--threads", "Parse with T parallel processes (threads on macOS and Windows).",
+    options.ranged("threads"), 1, metavar="T",
+)  # fmt: skip
+@options.number("time_limit", "Limit per sentence. The best trees found by then are written.")
+@options.number(
+    "node_limit", "Limit per sentence in search nodes, which is the same on every machine. With"
+    " neither limit, a search stops after about a second of work.",
+)  # fmt: skip
+@click.option(
+    "--color/--no-color", "colour", default=None,
+    help="Colour drawn trees. Default: if the output is a terminal and NO_COLOR is not set.",
+)  # fmt: skip
+@flag(
+    "--ascii ascii_only", "Draw trees in ASCII. Default: if the terminal has no box-drawing"
+    " characters.",
+)  # fmt: skip
+def parse(
+    model: str,
+    sources: tuple[str, ...],
+    output: str,
+    projective: str | None,
+    output_dir: str | None,
+    cluster: str | None,
+    threads: int,
+    colour: bool | None,
+    **settings: Any,
+) -> None:
+    """Parse CoNLL-U, CoNLL-X or running text.
+
+    Several INPUTs are parsed one after the other into one output. The file name decides how an
+    INPUT is read; a comment names each text.
+
+    Words that have tags keep them: only HEAD and DEPREL change. Running text (--text, or a file
+    named .txt) is first split into sentences and words as in the model's treebank. Words without
+    tags are tagged first. Both need a model with tokenizer and tagger; see 'bbparse bundle'.
+
+    With K > 1 each tree has its rank, its score, an upper bound on the score of any tree of that
+    rank, and whether it is proved. A single tree has a comment only if a limit stopped the search.
+
+    A model trained on Universal Dependencies gives trees that pass UD's validator in heads and
+    relations; see 'bbparse rules'. If no tree passes, comments name the broken rules.
+
+    With --keep-heads, given heads and relations are kept: the trees are the best that have them.
+
+    A model trained with --projective no gives trees with crossing arcs; --projective yes forbids
+    them, which is faster. A model trained on projective trees cannot give crossing arcs.
+
+    \b
+    Examples:
+      echo "Time flies." | bbparse parse --text --format tree
+      bbparse parse in.conllu --output out.conllu
+      bbparse parse a.conllu b.conllu c.txt --output out.conllu
+      bbparse parse in.conllu --model en.model --k-best 3
+      bbparse parse in.conllu --model en.model --format tree | less -R
+      bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
+      bbparse parse 'corpus/*.conllu.xz' --output-dir out --threads 4
+    """
+    asked = FileOptions(projective=None if projective is None else projective == "yes", **settings)
+    if output_dir is not None:
+        if output != "-":
+            raise click.UsageError("--output is for one file, --output-dir for many: give one")
+        _parse_shards(sources, output_dir, model, cluster, asked, threads)
+        return
+    if cluster is not None:
+        raise click.UsageError("--cluster is for shards: give --output-dir, too")
+    check_sources(sources)
+    parser = load_parser(model).for_files(asked)
+    parse_files(parser, sources or ["-"], output, asked, threads=threads, colour=colour)
+
+
+def parse_files(
+    parser: Parser, sources: Sequence[str], output: str, asked: FileOptions = USUAL_FILES, *,
+    threads: int = 1, colour: bool | None = None,
+) -> None:  # fmt: skip
+    """Run the command after the model is loaded; see its options."""
+    style = _style(output, asked, colour)
+    asked = replace(asked, valid=rules_for(asked.valid, parser.labeller) or "none")
+    write, is_conllu = FORMATS[asked.format_name], asked.format_name == "conllu"
+
+    def texts(section: Section) -> Iterator[str]:
+        """Yield the text of each sentence."""
+        if not section.n_sentences and is_conllu:
+            yield section.raw.decode("latin-1")  # blank lines
+        sentences = parser.tag(sentences_of(section))
+        for parse in parser.parse_all(sentences, asked):
+            yield write(parse.sentence, parse.trees, parse.solution.status, style)
+
+    def whole_text(section: Section) -> str:
+        return "".join(texts(section))
+
+    sections = read_sections(sources, parser, asked.split)
+    results = answers(whole_text, sections, threads, _descriptor(sources))
+    count, left_out, name, last = 0, 0, "", b""
+    size = total_size(sources, asked.split)
+    with (
+        open_binary_output(output) as stream,
+        _progress_bar(output, size) as bar,
+        closing(results),
+    ):
+        for section, answer in results:
+            count += section.n_sentences
+            step = 1 if size is None else len(section.raw) / max(1, section.n_sentences)
+            bar.set_description_str(f"{count:,} sentences" if size else None, refresh=False)
+            if name != section.name:
+                if is_conllu and last and not last.endswith((b"\n\n", b"\n\r\n")):
+                    stream.write(b"\n" if last.endswith(b"\n") else b"\n\n")
+                name = section.name
+            if answer is None and asked.skip_invalid:
+                text, left = _valid_text(section, whole_text)
+                answer, left_out = text.encode(), left_out + left
+            if answer is None:
+                for text in texts(section):
+                    last = text.encode()
+                    stream.write(last)
+                    bar.update(step)
+            else:
+                last = answer or last
+                stream.write(answer)
+                bar.update(step * section.n_sentences)
+            if output == "-":
+                stream.flush()  # a reader may wait for it before writing the next section
+        if left_out and left_out == count:
+            raise TreebankError(f"no sentence is left to parse: {count} are invalid")
+    if left_out:
+        tell(f"{left_out} of {count} sentences were left out")
+
+
+def _progress_bar(output: str, size: int | None) -> Bar:
+    """Make a bar for the bytes of all files, or for sentences if their size is unknown."""
+    silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
+    if size is None:
+        return Bar(delay=2, disable=silent, unit=" sentences")
+    bar_format = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
+    return Bar(delay=2, disable=silent, total=size, bar_format=bar_format)
+
+
+def _parse_shards(
+    sources: Sequence[str], folder: str, model: str, cluster: str | None, asked: FileOptions,
+    workers: int,
+) -> None:  # fmt: skip
+    """Run the command with ``--output-dir``.
+
+    Raises `TreebankError` if some shards cannot be parsed, after the others are.
+    """
+    from bbparse.apps.corpus import ParseSpec, parse_corpus  # only where it is asked for
+
+    spec = ParseSpec.of(model, asked, options.given_factors())
+    done = parse_corpus(
+        sources, folder, spec, workers=workers, cluster=cluster, tell=tell,
+        show_progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    tell(
+        f"{done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
+        f" {done.kept} were done already"
+        + (f"; {done.left_out} sentences were left out" if done.left_out else "")
+    )
+    if done.failed:
+        raise TreebankError(
+            f"{done.failed} shards cannot be parsed: see above, and {folder}/manifest.jsonl"
+        )
+
+
+def _valid_text(section: Section, work: Callable[[Section], str]) -> tuple[str, int]:
+    """Return the text of the sentences that can be parsed; report the others and their number."""
+    errors: list[str] = []
+    texts = attempts(
+        lambda blocks: work(Section(blocks, section.name)),
+        section.blocks, section.name, errors.append,
+    )  # fmt: skip
+    text = "".join(texts)
+    for error in errors:
+        tell(f"left out: {error}")
+    return text, len(errors)
+
+
+def _descriptor(sources: Sequence[str]) -> int | None:
+    """Return the descriptor of standard input, if that is a source and a file of the system."""
+    if "-" in sources:
+        with suppress(AttributeError, OSError, ValueError):
+            return sys.stdin.fileno()
+    return None
+
+
+def _style(output: str, asked: FileOptions, colour: bool | None) -> Style:
+    shown = output == "-"
+    colour = shown and wants_colour() if colour is None else colour
+    ascii_only = asked.ascii_only or (shown and wants_ascii())
+    return Style(asked.k_best, colour=colour, ascii_only=ascii_only)

@@ -1,0 +1,162 @@
+"""``bbparse phrases`` and ``train-phrases``: phrase structure of sentences, and its training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, option, say
+from bbparse.grammar.drawing import draw_phrases, phrases_svg
+from bbparse.grammar.evaluation import compare_trees
+from bbparse.grammar.model import load_phrases, save_phrases
+from bbparse.grammar.parser import WITH, PhraseParse, PhraseParser
+from bbparse.grammar.training import read_treebank
+from bbparse.grammar.training import train_phrases as learn
+from bbparse.grammar.trees import clean, read_trees
+from bbparse.models.configuration import CONFIGURATIONS
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.output import check_output, open_output
+from bbparse.text.segmentation import Split, read_text, split_of_name
+from bbparse.treebank import read_conllu
+
+FORMATS = ("ptb", "tree", "jsonl", "svg")
+
+
+@click.command()
+@click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
+@option("--model", "Model of 'bbparse train-phrases'.", FILE, required=True)
+@options.text
+@option(
+    "--with use", "Models beside the grammar: the tagger (tags), the dependency parser (arcs), or"
+    " both.", WITH, "both",
+)  # fmt: skip
+@options.output
+@option(
+    "--format format_name", "Brackets, drawn trees, JSON lines, or one picture.", FORMATS, "ptb"
+)
+@options.number(
+    "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs of"
+    " the best one.", 1,
+)  # fmt: skip
+@options.number("time_limit", "For a sentence; the best tree found so far is written then.")
+@options.number("node_limit", "Search nodes for one sentence; 1: no branching.", options.NODE_LIMIT)
+def phrases(
+    source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
+    **limits: Any,
+) -> None:  # fmt: skip
+    """Parse running text, CoNLL-U or bracketed trees (.ptb, .mrg) into phrase structure.
+
+    The parser reads the words of bracketed trees, and the words of CoNLL-U with XPOS if all have
+    one. The tree is the best of the chart by the sum of scores of the grammar and the models of
+    --with; JSON output has "complete": false if a limit came before the proof. If the chart has no
+    tree for a sentence, the parser splits it and joins the parts by a phrase X; JSON output has
+    "fallback": true.
+
+    \b
+    Examples:
+      echo "Time flies." | bbparse phrases --text --model phrases.model --format tree
+      bbparse phrases gold.ptb --model phrases.model -o out.ptb
+    """
+    k_best = limits.pop("k_best")
+    parser = load_phrases(model)
+    if use in ("arcs", "both") and parser.dependencies is None:
+        use = "none" if use == "arcs" else "tags"
+        say(f"{model} has no dependency parser: --with {use}")
+    written = 0
+    with open_output(output) as out:
+        for words, tags in _sentences(source, parser, split):
+            parsed = parser.parse(words, tags, use=use, k=k_best, **limits)
+            if format_name == "svg" and written:
+                raise TreebankError(f"{source}: more than one sentence, expected one for a picture")
+            written += 1
+            out.write(_shown(parsed, words, format_name))
+        if format_name == "svg" and not written:
+            raise TreebankError(f"{source}: no sentence, expected one for a picture")
+
+
+def _sentences(
+    source: str, parser: PhraseParser, split: Split | None
+) -> Iterator[tuple[list[str], list[str] | None]]:
+    """Yield words, and tags if they are known."""
+    split = split or split_of_name(source)
+    if split is None and source.endswith((".ptb", ".mrg")):
+        for line, tree in read_trees(source):
+            cleaned = clean(tree)
+            if cleaned is None:
+                raise TreebankError(f"{source}:{line}: a tree without words, expected some")
+            yield cleaned.words, None
+        return
+    if split is not None:
+        for sentence in read_text(source, parser.needed_tokenizer(), split):
+            yield sentence.forms, None
+        return
+    for sentence in read_conllu(source):
+        yield sentence.forms, None if "_" in sentence.xpos else sentence.xpos
+
+
+def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
+    if format_name == "ptb":
+        return "".join(f"{tree}\n" for tree in parsed.trees)
+    if format_name == "tree":
+        return "".join(draw_phrases(tree) + "\n" for tree in parsed.trees)
+    if format_name == "svg":
+        return phrases_svg(parsed.trees[0])
+    agreement = parsed.agreement
+    record = {
+        "words": words,
+        "trees": [
+            {"tree": str(tree), "score": None if score == float("-inf") else score}
+            for tree, score in zip(parsed.trees, parsed.scores)
+        ],
+        "heads": parsed.heads,
+        "fallback": parsed.fallback,
+        "complete": parsed.complete,
+        "agreement": None if agreement is None else {
+            "status": agreement.status, "value": agreement.value, "bound": agreement.bound,
+            "calls": agreement.calls, "nodes": agreement.nodes,
+        },
+    }  # fmt: skip
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+@click.command("train-phrases")
+@click.argument("treebank", type=FILE, metavar="TRAIN")
+@option("--dev", "Trees to report the accuracy on.", FILE)
+@option("--model", "Where to write the model.", FILE, required=True)
+@option(
+    "--config", "Configuration of the dependency parser; none: train no parser.", CONFIGURATIONS,
+    "phrases", metavar="NAME|FILE|none",
+)  # fmt: skip
+@option(
+    "--conllu", "CoNLL-U file of the same sentences: check that its words and XPOS match the"
+    " trees.", FILE,
+)  # fmt: skip
+def train_phrases(
+    treebank: str, dev: str | None, model: str, config: str, conllu: str | None
+) -> None:
+    """Train a grammar, a tagger and a dependency parser on the bracketed trees of TRAIN.
+
+    Traces (-NONE-), functional tags and empty phrases are dropped; heads follow Collins' rules.
+
+    \b
+    Example:
+      bbparse train-phrases train.ptb --dev dev.ptb --model phrases.model
+    """
+    check_output(model)
+    trees = read_treebank(treebank, conllu)
+    dev_trees = read_treebank(dev) if dev is not None else []
+    parser = learn(trees, dev_trees, None if config == "none" else config, report=say)
+    save_phrases(parser, model)
+    say(f"wrote {model}")
+    use = "none" if config == "none" else "both"
+    if dev_trees:
+        parsed = [(tree, parser.parse(tree.words, use=use).trees[0]) for tree in dev_trees]
+        scores = compare_trees(parsed)
+        say(
+            f"dev: F1 {100 * scores.f1:.2f}, exact {100 * scores.exact / scores.sentences:.2f},"
+            f" tags {100 * scores.tags / max(1, scores.words):.2f}"
+        )

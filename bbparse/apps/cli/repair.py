@@ -1,0 +1,167 @@
+"""``bbparse repair``: make trees valid and keep most of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import IO, Any
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, flag, option, say
+from bbparse.apps.cli.sources import load_parser
+from bbparse.models import MODELS
+from bbparse.parser.arc_scores import ModelScores
+from bbparse.parser.validity.check import Fault
+from bbparse.parser.validity.repair import Repair, RepairOptions
+from bbparse.parser.validity.repair import repair as find_repair
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.output import open_output
+from bbparse.treebank import NO_HEAD, Sentence, read_conllu, write_conllu
+from bbparse.treebank.sentence import miscs
+from bbparse.treebank.writing import with_tree
+
+
+@click.command()
+@click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
+@options.output
+@options.rules
+@option("--only", "Change heads of words with the relation punct, and nothing else.", ["punct"])
+@option("--projective", "yes: arcs that cross are faults, too.", ["yes", "no"], "no")
+@option(
+    "--weight key", "Weight of a word's head and label: KEY=NUMBER in MISC, from 0 to 10, such as"
+    " Confidence=0.97; 1 for words without it.", metavar="KEY",
+)  # fmt: skip
+@option(
+    "--model", "Model that chooses among trees that keep as much; without one, the shortest arcs.",
+    MODELS,
+)  # fmt: skip
+@option(
+    "--report report_file", "File for the changes and their reasons.  [default: the standard"
+    " error]", FILE,
+)  # fmt: skip
+@flag("--json as_json", "Report one JSON object a sentence.")
+@options.number(
+    "time_limit", "For the search of one sentence. Without it, a search may do what takes some ten"
+    " seconds.",
+)  # fmt: skip
+def repair(
+    source: str, output: str, valid: str, key: str | None, model: str | None,
+    report_file: str | None, as_json: bool, **settings: Any,
+) -> None:  # fmt: skip
+    """Make the trees of INPUT valid and keep most of their heads and labels.
+
+    The tree that is written is the one that keeps most, provably, of all that keep the rules (see
+    'bbparse rules'). Lines of words that do not change are copied as they are. The report names
+    each change, and the rule that the tree would break without it.
+
+    The exit status is 1 if faults are left, because no tree keeps all rules, or none was found.
+
+    \b
+    Examples:
+      bbparse repair in.conllu -o out.conllu
+      bbparse repair in.conllu -o out.conllu --only punct --report changes.txt
+      bbparse parse in.conllu --confidence | bbparse repair --weight Confidence
+    """
+    if output == "-" == report_file:
+        raise click.UsageError("trees and report both go to the standard output: give --output")
+    rules = Rules.load(valid)
+    scores = ModelScores(load_parser(model)) if model is not None else None
+    wanted = RepairOptions(
+        only_punct=settings["only"] is not None, projective=settings["projective"] == "yes",
+        scores=scores, time_limit=settings["time_limit"],
+    )  # fmt: skip
+    counts: Counter[str] = Counter()
+
+    def repaired(stream: IO[str] | None) -> Iterator[Sentence]:
+        for sentence in read_conllu(source):
+            result = find_repair(sentence, rules, _weights(sentence, key), wanted)
+            counts.update(
+                sentences=1, changed=bool(result.changes), words=len(result.changes),
+                faulty=bool(result.after), unproved=not result.proved,
+            )  # fmt: skip
+            if result.before:
+                for line in [_record(result)] if as_json else _lines(source, result):
+                    click.echo(line, file=stream, err=True)
+            yield with_tree(sentence, result.heads, result.labels) if result.changes else sentence
+
+    with ExitStack() as stack:
+        stream = None if report_file is None else stack.enter_context(open_output(report_file))
+        write_conllu(output, repaired(stream))
+    say(
+        "{words:,} words changed in {changed:,} of {sentences:,} sentences; {faulty:,} with faults"
+        " left, {unproved:,} without proof".format_map(counts)
+    )
+    if counts["faulty"]:
+        raise click.exceptions.Exit(1)
+
+
+def _weights(sentence: Sentence, key: str | None) -> list[float] | None:
+    """Return the weight that MISC gives each word; None without a key."""
+    if key is None:
+        return None
+    weights = []
+    for i, misc in enumerate(miscs(sentence)):
+        texts = [item.partition("=")[2] for item in misc.split("|") if item.startswith(f"{key}=")]
+        try:
+            weights.append(float(texts[0]) if texts else 1.0)
+        except ValueError:
+            raise TreebankError(
+                f"{sentence.place(i)}: {key} is {texts[0]!r} in MISC, expected a number"
+            ) from None
+    return weights
+
+
+def _lines(source: str, result: Repair) -> Iterator[str]:
+    """Yield the lines of the report on a sentence."""
+    sentence = result.sentence
+
+    def line(word: int, text: str) -> str:
+        number = sentence.line_number + (sentence.word_lines[word - 1] if word else 0)
+        return f"{source}:{number}: {text} ({sentence.name})"
+
+    def arc(head: int, label: str) -> str:
+        form = sentence.forms[head - 1] if head > 0 else "_" if head == NO_HEAD else "ROOT"
+        return f"{form} -{label}->"
+
+    for word, old, new, reasons in result.changes:
+        form = sentence.forms[word - 1]
+        why = f"the old arc breaks {'; '.join(reasons)}" if reasons else "no rule asks for it"
+        yield line(word, f"word {word}: {arc(*old)} {form} becomes {arc(*new)} {form}; {why}")
+    for fault in result.after:
+        yield line(fault.word, f"left: {_text(result, fault)}")
+    if result.obstacle:
+        yield line(0, f"not repaired: {result.obstacle}")
+    elif not result.proved:
+        yield line(0, "no proof: the search reached its limit, and another tree may keep more")
+
+
+def _text(result: Repair, fault: Fault) -> str:
+    return fault.text(result.sentence, result.heads, result.labels)
+
+
+def _record(result: Repair) -> str:
+    """Return the report on a sentence as JSON."""
+    sentence = result.sentence
+
+    def arc(head: int, label: str) -> dict[str, int | str | None]:
+        return {"head": None if head == NO_HEAD else head, "label": label}
+
+    record = {
+        "sentence": sentence.name, "line": sentence.line_number,
+        "faults": [
+            fault.text(sentence, sentence.heads, sentence.deprels) for fault in result.before
+        ],
+        "changes": [
+            {"word": change.word, "form": sentence.forms[change.word - 1],
+             "old": arc(*change.old), "new": arc(*change.new), "breaks": list(change.reasons)}
+            for change in result.changes
+        ],
+        "left": [_text(result, fault) for fault in result.after],
+        "proved": result.proved, "obstacle": result.obstacle,
+    }  # fmt: skip
+    return json.dumps(record, ensure_ascii=False)

@@ -1,0 +1,95 @@
+"""``bbparse serve``: parse over HTTP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import RealRange, needing_serve, option, tell
+from bbparse.models import DEFAULT_MODEL, MODELS
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import ModelError
+
+
+@click.command()
+@option(
+    "--model models", "A model, and its name for clients; may be repeated. The first model is the"
+    " default of requests.", MODELS, (DEFAULT_MODEL,), metavar="[NAME=]NAME|FILE", multiple=True,
+)  # fmt: skip
+@options.factors
+@options.host
+@options.port(8080)
+@option("--workers", "Parallel processes.  [default: one per processor]", click.IntRange(1))
+@option(
+    "--queue", "Requests that may wait for a worker; more are answered 429 (come back later).",
+    click.IntRange(1), 128,
+)  # fmt: skip
+@option(
+    "--deadline", "Time limit of a request; an interrupted search gives the best trees so far.",
+    RealRange(0, min_open=True), 60.0, metavar="SECONDS",
+)  # fmt: skip
+@option("--max-size", "Maximum size of a request.", RealRange(0, min_open=True), 4.0, metavar="MB")
+@option("--max-words", "Maximum length of a sentence.", click.IntRange(1), 1000)
+def serve(
+    models: tuple[str, ...],
+    host: str,
+    port: int,
+    workers: int | None,
+    max_size: float,
+    **limits: Any,
+) -> None:
+    """Run a parsing service over HTTP until SIGTERM or Ctrl-C.
+
+    /process and /models answer like UDPipe's REST service. /v1/parse takes text, CoNLL-U or JSON,
+    and has all options of 'bbparse parse' and more; /openapi.json describes it. / is a page to try
+    the parser by hand. SIGHUP reloads the models without losing a request.
+
+    \b
+    Examples:
+      bbparse serve
+      bbparse serve --model english --model hu=hungarian.model --port 9000 --workers 8
+      curl -H 'Content-Type: text/plain' -d 'Time flies.' http://127.0.0.1:8080/v1/parse
+      curl -F 'data=Time flies.' -F tokenizer= -F parser= http://127.0.0.1:8080/process
+    """
+    with needing_serve():
+        from bbparse.apps.serve.service import serve as run
+        from bbparse.apps.serve.settings import Settings
+    paths: dict[str, Path] = {}
+    for text in models:
+        name, path = _named(text)
+        if paths.setdefault(name, path) != path:
+            raise ModelError(
+                f"two models are named {name}, {paths[name]} and {path}: give one another name, as"
+                f" other={path}"
+            )
+    factors = options.given_factors()
+
+    def load() -> Mapping[str, Parser]:
+        return {name: Parser.load(path, factors) for name, path in paths.items()}
+
+    settings = replace(
+        Settings(workers=workers or _processors(), max_bytes=int(max_size * (1 << 20))), **limits
+    )
+    run(load, host, port, settings, tell)
+
+
+def _named(text: str) -> tuple[str, Path]:
+    """Return a model's name for clients, and its file, from ``NAME=FILE`` or a file."""
+    name, equals, rest = text.partition("=")
+    if equals and name and not Path(text).exists():
+        return name, MODELS.path(rest).resolve()
+    path = MODELS.path(text).resolve()
+    return path.stem, path
+
+
+def _processors() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

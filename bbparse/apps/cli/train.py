@@ -1,0 +1,146 @@
+"""``bbparse train``: train a model on a treebank."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, flag, option, say
+from bbparse.apps.cli.embeddings import embedding_options, embeddings_of_options
+from bbparse.apps.cli.results import results, table
+from bbparse.models import MODELS
+from bbparse.models.configuration import CONFIGURATIONS, Configuration
+from bbparse.models.learning.checkpoint import Checkpoint
+from bbparse.models.learning.reading import Reading, learn_to_read
+from bbparse.models.model import NOTE
+from bbparse.models.model_file import load_tagger
+from bbparse.neural.embeddings import Embeddings
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import BBParseError, TreebankError
+from bbparse.runtime.output import check_output
+from bbparse.treebank import Sentence, read_conllu
+
+
+def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None and not ctx.resilient_parsing:
+        path = CONFIGURATIONS.path(value)
+        Configuration.load(path)  # reports errors of the file
+        click.echo(path.read_text(encoding="utf-8"), nl=False)
+        ctx.exit()
+
+
+@click.command()
+@click.argument("treebank", type=FILE, metavar="TRAIN")
+@option("--dev", "Development treebank: chooses the best epoch, calibrates confidence.", FILE)
+@option(
+    "--config config_name", "Configuration: a TOML file, or the name of one that comes with"
+    " bbparse.", CONFIGURATIONS, "english",
+)  # fmt: skip
+@option(
+    "--print-config", "Print a configuration and stop; edit it and pass it as --config.",
+    CONFIGURATIONS, is_eager=True, expose_value=False, callback=_print_configuration,
+)  # fmt: skip
+@option("--model", "Where to write the model.", FILE, required=True)
+@option(
+    "--factors", "Factor families, instead of the configuration's; '' for none. See 'bbparse"
+    " factors'.", metavar="NAME,NAME…",
+)  # fmt: skip
+@option("--prune", "Candidate heads per word.", click.IntRange(1), metavar="K")
+@options.epochs
+@options.seed
+@option(
+    "--projective", "Projective trees only, or crossing arcs, too; auto: no if 5 % of the trees of"
+    " TRAIN have some. Default: the configuration's.", ["yes", "no", "auto"],
+)  # fmt: skip
+@option(
+    "--text-from", "Take tokenizer and tagger from this model or tagger instead of training them.",
+    MODELS,
+)  # fmt: skip
+@flag("--no-text", "Train no tokenizer and no tagger: the model parses words with tags only.")
+@flag("--skip-invalid", "Leave out sentences without a well-formed tree; report their number.")
+@embedding_options
+@option("--name", "Name of the treebank, for the model's card.", metavar="TEXT")
+@option("--language", "Language, such as hu, for the model's card.", metavar="CODE")
+@option("--license", "Licence of the model, for the card.", metavar="TEXT")
+def train(
+    treebank: str, dev: str | None, config_name: str, model: str, text_from: str | None,
+    no_text: bool, skip_invalid: bool, **about: Any,
+) -> None:  # fmt: skip
+    """Train a model on the trees of TRAIN.
+
+    The model has a parser, a tokenizer and a tagger, so it parses running text. Its card says which
+    data and settings it was trained with and how accurate it is on the dev treebank; see 'bbparse
+    model'.
+
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, compressed with .gz or .xz or not. An
+    interrupted run leaves a checkpoint beside the model; the same command resumes it.
+
+    \b
+    Examples:
+      bbparse train train.conllu --dev dev.conllu --config english --model en.model
+      bbparse train --print-config english > mine.toml
+      bbparse train train.conllu --dev dev.conllu --config mine.toml --model mine.model
+    """
+    config, factors = _configured(config_name, about), about.pop("factors")
+    target = Path(model)
+    check_output(target)
+    names = None if factors is None else [name for name in factors.split(",") if name]
+    passing = target.with_name(target.name + ".states")
+    take = embeddings_of_options(about, passing)
+    single_root = config.model.single_root
+    sentences = _read(treebank, skip_invalid, single_root)
+    dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
+    terminal = sys.stderr.isatty()
+    if text_from is not None and no_text:
+        raise click.UsageError("--text-from and --no-text exclude each other")
+    given = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
+
+    def reading(source: Embeddings | None, kept: Checkpoint) -> Reading:
+        if given is not None:
+            return given
+        seed = config.learning.seed
+        return learn_to_read(sentences, seed, source, kept, progress=terminal, say=say)
+
+    parser = Parser.train(
+        sentences, dev_sentences, config, factors=names, model=target, embeddings=take,
+        reading=None if no_text else reading, about=about, progress=terminal, report=say,
+        checkpoint=target.with_name(target.name + ".checkpoint"),
+    )  # fmt: skip
+    if dev_sentences:
+        parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
+        parser.save(target)
+        say(table(accuracy))
+    shutil.rmtree(passing, ignore_errors=True)
+    say(f"wrote {target}")
+
+
+def _configured(name: str, given: dict[str, Any]) -> Configuration:
+    """Load a configuration, and change what the options say, which are taken out of them."""
+    config = Configuration.load(name)
+    learner = "network" if config.network.epochs else "learning"
+    config = config.with_("pruner", k=given.pop("prune"))
+    config = config.with_("learning", seed=given.pop("seed"))
+    config = config.with_(learner, epochs=given.pop("epochs"))
+    projective = given.pop("projective")
+    if projective is None:
+        return config
+    return config.with_("model", projective={"yes": True, "no": False}.get(projective, projective))
+
+
+def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
+    skipped: list[BBParseError] = []
+    stream = read_conllu(
+        path, require_heads=True, single_root=single_root, skip_invalid=skip_invalid,
+        on_skip=skipped.append,
+    )  # fmt: skip
+    sentences = list(stream)
+    if skipped:
+        say(f"{len(skipped)} sentences skipped; the first: {skipped[0]}")
+    if not sentences:
+        raise TreebankError(f"{path}: no sentence is left to use")
+    return sentences

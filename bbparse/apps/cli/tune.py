@@ -1,0 +1,148 @@
+"""``bbparse tune``: choose the number of candidate heads of a word."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, RealRange, aligned, flag, option
+from bbparse.apps.cli.sources import load_parser
+from bbparse.apps.tuning import Setting, Suggestion, measure_settings, suggest
+from bbparse.apps.tuning.plots import check_plot, plot_settings
+from bbparse.treebank import read_conllu
+
+
+def prune_numbers(text: str) -> list[int]:
+    """Return numbers of candidate heads, separated by commas; 0 for ``none``."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise click.BadParameter("expected numbers of candidate heads, separated by commas")
+    return list(dict.fromkeys(map(options.prune_number, names)))
+
+
+@click.command()
+@click.argument("dev", type=FILE, metavar="DEV")
+@options.model
+@options.factors
+@option(
+    "--prune prunes", "Numbers of candidate heads to try; none: no pruning.", prune_numbers,
+    "3,5,10,20,none", metavar="K,K…",
+)  # fmt: skip
+@option(
+    "--max-loss", "Loss in percentage points that the fastest setting may have.", RealRange(0.0),
+    0.1, metavar="POINTS",
+)  # fmt: skip
+@option(
+    "--measure", "Measure of accuracy. Default: las, or uas for a model without labels.",
+    ["las", "uas"],
+)  # fmt: skip
+@option(
+    "--plot", "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).", FILE
+)
+@option("--sentences", "Use N random sentences of DEV.", click.IntRange(1))
+@option("--passes", "Measurements of speed, of which the median counts.", click.IntRange(1), 3)
+@options.number(
+    "time_limit", "Limit per sentence; long sentences without pruning may need one.", 10.0
+)
+@options.number("node_limit", "Limit per sentence in search nodes.", options.NODE_LIMIT)
+@flag("--json as_json", "Print one JSON object.")
+def tune(
+    dev: str,
+    model: str,
+    prunes: list[int],
+    max_loss: float,
+    measure: str | None,
+    plot: str | None,
+    sentences: int | None,
+    as_json: bool,
+    **limits: Any,
+) -> None:
+    """Choose the number of candidate heads per word on DEV, a treebank with trees.
+
+    Parsing considers only the likeliest heads of each word ('bbparse parse --prune'). Fewer are
+    faster, until the right head is no longer among them. The table has, for each number, attachment
+    scores, words per second, calls of the dynamic program and the fraction of sentences whose tree
+    is proved. The last line names the fastest setting that loses at most --max-loss against the
+    most accurate one.
+
+    \b
+    Examples:
+      bbparse tune dev.conllu --model en.model
+      bbparse tune dev.conllu --model en.model --prune 2,3,4,5,6,8,10 --max-loss 0.2
+      bbparse tune dev.conllu --model en.model --plot tuning.svg
+    """
+    if plot is not None:
+        check_plot(plot)
+    parser = load_parser(model)
+    if measure is None:
+        measure = "las" if parser.labeller is not None else "uas"
+    elif measure == "las" and parser.labeller is None:
+        raise click.UsageError("--measure las: the model has no labels")
+    treebank = list(read_conllu(dev, require_heads=True))
+    if sentences is not None and sentences < len(treebank):
+        treebank = random.Random(1).sample(treebank, sentences)
+    settings = measure_settings(
+        parser, treebank, prunes, progress=sys.stderr.isatty(), **limits
+    )
+    suggestion = suggest(settings, max_loss / 100.0, measure)
+    if plot is not None:
+        plot_settings(settings, Path(plot), measure=measure, suggestion=suggestion)
+    if as_json:
+        click.echo(json.dumps(_as_dict(settings, suggestion, measure), indent=2))
+        return
+    words = sum(sentence.n_words for sentence in treebank)
+    click.echo(f"{len(treebank)} sentences, {words} words\n")
+    click.echo(_table(settings))
+    click.echo(f"\n{_advice(suggestion, measure, max_loss)}")
+    if plot is not None:
+        click.echo(f"wrote {plot}")
+
+
+def _table(settings: list[Setting]) -> str:
+    """Format the settings as Table 3 of QL13."""
+    rows = [["prune", "UAS", "LAS", "words/s", "DP calls", "proved, %"]]
+    rows += [
+        [s.name, f"{100 * s.scores.uas:.2f}", f"{100 * s.scores.las:.2f}",
+         f"{s.words_per_second:,.0f}", f"{s.figures['dp_calls']:.2f}",
+         f"{100 * s.figures['proved']:.2f}"]
+        for s in settings
+        if not s.failure
+    ]  # fmt: skip
+    if not settings[0].labelled:
+        rows = [row[:2] + row[3:] for row in rows]
+    failed = [f"{s.name}: not possible: {s.failure}" for s in settings if s.failure]
+    return "\n".join([aligned(rows), *failed])
+
+
+def _advice(found: Suggestion | None, measure: str, max_loss: float) -> str:
+    if found is None:
+        return "nothing to suggest"
+    setting, best, loss = found.setting, found.best, found.loss
+    text = f"suggested: --prune {setting.name}"
+    if setting is best:
+        within = f"{max_loss:g} points of {measure.upper()}"
+        return f"{text}, the most accurate and the fastest within {within}"
+    return (
+        f"{text}: {setting.words_per_second / best.words_per_second:.1f} times as fast as "
+        f"{best.name}, the most accurate, for {100 * loss.difference:.2f} points of "
+        f"{measure.upper()} (95 % interval {100 * loss.low:+.2f} to {100 * loss.high:+.2f})"
+    )
+
+
+def _as_dict(
+    settings: list[Setting], found: Suggestion | None, measure: str
+) -> dict[str, object]:
+    return {
+        "settings": [setting.as_dict() for setting in settings],
+        "measure": measure,
+        "suggested": None if found is None else found.setting.name,
+        "best": None if found is None else found.best.name,
+        "loss": None if found is None else found.loss.difference,
+        "loss_interval": None if found is None else [found.loss.low, found.loss.high],
+    }

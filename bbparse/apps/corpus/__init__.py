@@ -1,0 +1,19 @@
+"""Corpora of any size: shards in, shards out, on one machine or many; batches for other engines."""
+
+from bbparse.apps.corpus.run import CorpusSummary, parse_corpus
+from bbparse.apps.corpus.spec import Mapper, ParseSpec, Settings, mapper
+from bbparse.apps.corpus.work import Entry, Manifest
+from bbparse.runtime.renamed import renamed_members
+
+__all__ = [
+    "CorpusSummary",
+    "Entry",
+    "Manifest",
+    "Mapper",
+    "ParseSpec",
+    "Settings",
+    "mapper",
+    "parse_corpus",
+]
+
+__getattr__ = renamed_members(__name__, {"Done": "CorpusSummary", "Recipe": "ParseSpec"})

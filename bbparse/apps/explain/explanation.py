@@ -1,0 +1,332 @@
+"""`explain`: an explanation of the best trees of one sentence.
+
+It includes the max-marginal gap of each arc of the best tree, and the validity rules it breaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.apps.explain.terms import PARTS, Feature, Term, names_of, with_features
+from bbparse.apps.explain.trace import Trace, trace_search
+from bbparse.apps.explain.whole import WholeScores, WholeTerms
+from bbparse.core import Problem
+from bbparse.inference.solve import solve
+from bbparse.parser.parse import AnyTreeFamily
+from bbparse.parser.valid import rules_for
+from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.rules import Rules
+from bbparse.parser.whole_trees import tree_families, tree_score_options
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_type
+from bbparse.treebank.trees import changed_words
+
+if TYPE_CHECKING:
+    from bbparse.core import Solution
+    from bbparse.parser.parser import Parser
+    from bbparse.treebank import Sentence
+    from bbparse.treebank.sentence import ScoredTree
+
+K = TypeVar("K", str, tuple[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class ArcLoss:
+    """The best tree without one arc of the overall best tree, under any label."""
+
+    head: int  #: Head of the arc.
+    mod: int
+    #: Score of the best tree minus that of the best tree without the arc; inf if none was found.
+    #: If `exact` is False, minus that of the best one found: the true gap is between `least` and
+    #: this.
+    loss: float
+    least: float  #: Lower bound of the true gap.
+    exact: bool  #: True if the gap is proved.
+    #: length n: heads of the best tree without the arc; empty if there is none.
+    heads: tuple[int, ...] = ()
+
+    @property
+    def forced(self) -> bool:
+        """True if every tree over the candidate arcs has the arc."""
+        return self.exact and not self.heads
+
+    @property
+    def instead(self) -> int | None:
+        """The head of the word in the tree without the arc."""
+        return self.heads[self.mod - 1] if self.heads else None
+
+    def others_changed(self, best: tuple[int, ...]) -> int:
+        """Return the number of other words whose head differs from that in the best tree."""
+        return len({*changed_words(self.heads, best)} - {self.mod})
+
+
+def arc_losses(
+    problem: Problem,
+    arcs: NDArray[np.int32],
+    score: float,
+    *,
+    backbone: str | None = None,
+    watch: Callable[[list[int]], Iterable[int]] = iter,
+    deadline: Deadline = NO_DEADLINE,
+    **limits: Any,
+) -> list[ArcLoss]:
+    """Find the max-marginal gap of each arc of a tree: int32[n], a row of `Solution.arcs`.
+
+    `watch` iterates over the arcs, one search for each, and may show progress. `backbone` is the
+    dynamic program for projective trees, and `limits` are those of `bbparse.solve` for the search
+    without an arc. The gaps of arcs that are left after the deadline are unknown.
+    """
+    losses = []
+    for m, arc in enumerate(watch(arcs.tolist()), start=1):
+        head = int(problem.arc_head[arc])
+        state = problem.arc_state.copy()
+        state[(problem.arc_head == head) & (problem.arc_mod == m)] = -1  # whatever its label
+        known = bool(problem.arc_state[arc] == 1)  # that there is no tree without it
+        if not known and not deadline.is_over():
+            without = solve(
+                problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
+                explain=False, **limits,
+            )  # fmt: skip
+            if len(without):
+                loss, least = score - without.scores[0], score - without.upper_bounds[0]
+                heads, proved = without.heads[0, 1:].tolist(), bool(without.proved[0])
+                losses.append(ArcLoss(head, m, float(loss), float(least), proved, tuple(heads)))
+                continue
+            known = without.status == "infeasible"
+        losses.append(ArcLoss(head, m, np.inf, np.inf if known else -np.inf, known))
+    return losses
+
+
+class RuleCost(NamedTuple):
+    """Cost of satisfying a validity rule."""
+
+    name: str  #: Name of the rule; "all rules" for all together.
+    faults: tuple[str, ...]  #: Descriptions of where the best tree breaks it.
+    cost: float  #: Score of the best tree minus that of the best tree that satisfies the rule.
+    tree: ScoredTree  #: The best tree that satisfies the rule; it may break others.
+
+
+def rule_costs(
+    parser: Parser, sentence: Sentence, best: ScoredTree, valid: str | Rules | None = None,
+    **limits: Any,
+) -> list[RuleCost]:  # fmt: skip
+    """Find the cost of each validity rule that the best tree breaks, and of all of them together.
+
+    `best` is the best tree without rules. `valid`, and the limits `prune`, `time_limit` and
+    `node_limit`, are those of `ParseOptions`.
+    """
+    rules = rules_for(valid, parser.labeller)
+    if rules is None:
+        return []
+    texts: dict[str, list[str]] = {}
+    ruled = RuledSentence(rules, sentence)
+    for fault in ruled.faults(best.heads, best.labels):
+        text = fault.text(sentence, best.heads, best.labels)
+        texts.setdefault(fault.name, []).append(text.partition(": ")[2])
+
+    def cost(name: str, kept: Rules) -> RuleCost:
+        (tree, *_) = parser.parse(sentence, valid=kept, **limits)
+        return RuleCost(name, tuple(texts.get(name, ())), best.score - tree.score, tree)
+
+    costs = [cost(name, Rules(r for r in rules.rules if r.name == name)) for name in texts]
+    if len(costs) > 1 or (costs and ruled.faults(costs[0].tree.heads, costs[0].tree.labels)):
+        costs.append(cost("all rules", rules))
+    return costs
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Evidence that a tree is the best one of its sentence."""
+
+    sentence: Sentence
+    problem: Problem  #: Candidate arcs and scores.
+    solution: Solution  #: Result of the search for the k best trees.
+    trees: list[ScoredTree]  #: The k best trees, with labels.
+    terms: list[list[Term]]  #: The summands of the score of each tree.
+    losses: list[ArcLoss]  #: One for each arc of the best tree.
+    trace: Trace  #: The search for the best tree.
+    backbone: str  #: The dynamic program.
+    families: list[str]  #: Names of the factor families.
+    rules: list[RuleCost] = field(default_factory=list)  #: Validity rules the best tree breaks.
+    whole: WholeScores | None = None  #: Scores of whole trees; the trace has no nodes then.
+
+    @property
+    def best(self) -> ScoredTree:
+        """The best tree."""
+        return self.trees[0]
+
+    @property
+    def close_calls(self) -> set[int]:
+        """Words whose arc has a gap below a quarter of the median gap."""
+        finite = [loss.loss for loss in self.losses if np.isfinite(loss.loss)]
+        if len(finite) < 2:
+            return set()
+        limit = 0.25 * float(np.median(finite))
+        return {loss.mod for loss in self.losses if loss.loss < limit}
+
+    @property
+    def eliminated(self) -> dict[tuple[int, int], int]:
+        """DP calls at the root node after which each arc (head, modifier) was eliminated.
+
+        0 means before the search. Arcs of the best tree are left out: they go last, because no tree
+        is better.
+        """
+        best = {(head, m) for m, head in enumerate(self.best.heads, start=1)}
+        return {arc: calls for arc, calls in self.trace.gone.items() if arc not in best}
+
+    def changed(self, k: int) -> list[int]:
+        """Return the words that have another head in tree k (from 0) than in the best tree."""
+        return changed_words(self.trees[k].heads, self.best.heads)
+
+    @property
+    def candidates(self) -> set[tuple[int, int]]:
+        """Candidate arcs (head, modifier), without labels."""
+        return set(zip(self.problem.arc_head.tolist(), self.problem.arc_mod.tolist()))
+
+    def in_words(self, term: Term) -> str:
+        """Return the words of a term as text, in the form of its kind."""
+        forms = ["root", *names_of(self.sentence)]
+        if term.kind in ("sib", "gsib"):
+            *above, inner, outer = term.words
+            chain = " → ".join(forms[w] for w in above)
+            beside = f"{forms[inner]}, " if inner >= 0 else "nearest: "
+            return f"{chain} → {beside}{forms[outer]}"
+        if term.kind in PARTS:
+            return " → ".join(forms[w] for w in term.words)
+        if not term.arcs:
+            return "the whole tree"
+        return ", ".join(f"{forms[h]} → {forms[m]}" for h, m in term.arcs)
+
+    @property
+    def by_network(self) -> bool:
+        """True if a network scores arcs and parts."""
+        return any(term.without for terms in self.terms for term in terms)
+
+    def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
+        """Compare the weight of each feature in the best tree with that in tree k (from 0).
+
+        Returns
+        -------
+        list of ((kind, feature), difference)
+            The differences that are not 0, largest magnitude first. They add up to the difference
+            of the scores. A term without features, such as a network's, counts as one feature that
+            is named by its words.
+        """
+        return _nets(
+            ((term.kind, feature.text), sign * feature.weight)
+            for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k]))
+            for term in terms
+            for feature in term.features or (Feature(self.in_words(term), term.value),)
+        )
+
+    def word_balance(self, k: int) -> list[Feature]:
+        """Return how much of the best tree's lead over tree k (from 0) depends on each word.
+
+        It is the part of the lead that is lost if the word is unknown to the network. Words without
+        effect are left out; the largest magnitude comes first.
+        """
+        nets = _nets(
+            (word.text, sign * word.weight)
+            for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k]))
+            for term in terms
+            for word in term.without
+        )
+        return [Feature(*entry) for entry in nets]
+
+
+def _nets(weights: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
+    """Return the non-zero sums by key, largest magnitude first."""
+    sums: dict[K, list[float]] = {}
+    for key, weight in weights:
+        sums.setdefault(key, []).append(weight)
+    nets = ((key, math.fsum(values)) for key, values in sums.items())
+    return sorted(
+        ((key, net) for key, net in nets if net), key=lambda entry: (-abs(entry[1]), entry[0])
+    )
+
+
+def explain(
+    parser: Parser,
+    sentence: Sentence,
+    *,
+    k_best: int = 3,
+    prune: int | None = None,
+    valid: str | Rules | None = None,
+    watch: Callable[[list[int]], Iterable[int]] = iter,
+    deadline: Deadline = NO_DEADLINE,
+    tree_score: AnyTreeFamily | None = None,
+    **limits: Any,
+) -> Explanation:
+    """Parse a sentence and explain why its best tree is the best.
+
+    Parameters
+    ----------
+    parser : Parser
+    sentence : Sentence
+        Its heads and labels are ignored.
+    k_best : int
+        Number of trees to show; all trees over the candidate arcs if fewer exist.
+    prune : int, optional
+        Most candidate heads of a word, instead of the model's number; 0: all arcs.
+    valid : str or Rules, optional
+        Validity rules, as for `ParseOptions`. The best tree is found without them; the page
+        shows the cost of each rule that it breaks.
+    watch : callable
+        As for `arc_losses`, which take most of the time.
+    deadline : Deadline
+        For everything together. Gaps for which no time is left are shown as unknown, and the
+        features of arcs and parts are left out if the searches took all of it.
+    tree_score : TreeFamily, its class or its name, optional
+        A score of whole trees beside those of the model, as for `Parser.parse`.
+    limits
+        `node_limit` and `time_limit` of `bbparse.solve` for each search: one for the best
+        trees, one that is traced, and one for each arc.
+
+    Raises
+    ------
+    ProblemError
+        If the sentence has no tree, or its problem does not fit in memory.
+    FactorError
+        If a tree family fails, or its terms do not add up to its score.
+    """
+    check_type("deadline", deadline, Deadline, "a Deadline", ProblemError)
+    families = tree_families(parser.model, tree_score)
+    (scored,) = parser.maker([sentence], prune)
+    problem, backbone = scored.problem, parser.config.model.backbone
+    by_work = limits.get("time_limit") is None and limits.get("node_limit") is None
+    of_trees = tree_score_options(parser.model, families, scored, by_work)
+    method = {"backbone": backbone, "settings": parser.config.search, **limits}
+    solution = parser.solve_problem(problem, k_best=k_best, **limits, **of_trees)
+    if not len(solution):
+        raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
+    losses = arc_losses(
+        problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,
+        **method, **of_trees,
+    )  # fmt: skip
+    terms_of_tree, whole = WholeTerms(parser, scored, families), None
+    if families:
+        whole = terms_of_tree.without(solution, parser.solve_problem(problem, **limits))
+        trace = Trace(
+            status=solution.status, upper=solution.upper_bound, lower=float(solution.scores[0]),
+            dp_calls=int(solution.stats["dp_calls"]),
+        )  # fmt: skip
+    else:
+        trace = trace_search(problem, **method)
+    trees = parser.labelled(sentence, solution).trees
+    rules = rule_costs(
+        parser, sentence, trees[0], valid, prune=prune, tree_score=tree_score, **limits
+    )
+    terms = [terms_of_tree(*tree) for tree in zip(solution.arcs, solution.heads)]
+    if not deadline.is_over():
+        terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
+    names = dict.fromkeys(family.name for family in (*parser.maker.families, *families))
+    return Explanation(
+        sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], rules, whole
+    )

@@ -1,0 +1,220 @@
+"""The page: one self-contained HTML file.
+
+The templates in ``templates`` hold its text and form; this module prepares their values. The
+templates escape every text of the input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, select_autoescape
+from markupsafe import Markup
+
+from bbparse import __version__
+from bbparse.apps.explain.charts import (
+    FILTERS,
+    MOST_NODES,
+    bound_curve,
+    count,
+    number,
+    ordinal,
+    spelled,
+    tree_of_nodes,
+)
+from bbparse.apps.explain.terms import PARTS, Term
+from bbparse.treebank.drawing.layout import in_english, printable, runs_to_the_left
+from bbparse.treebank.drawing.svg import Arc, describe_tree, draw_arcs
+from bbparse.treebank.drawing.text import draw_text
+from bbparse.treebank.trees import changed_words
+
+if TYPE_CHECKING:
+    from bbparse.apps.explain.explanation import ArcLoss, Explanation
+
+#: Most candidate arcs that are drawn as cells.
+_CELLS = 4000
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("bbparse.apps.explain"), autoescape=select_autoescape(),
+        trim_blocks=True, lstrip_blocks=True,
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )  # fmt: skip
+    environment.filters.update(FILTERS)
+    environment.tests["favours"] = lambda entry, sign: sign * entry[1] > 0
+    return environment
+
+
+def page(explanation: Explanation, *, model: str = "") -> str:
+    """Return the explanation as a complete HTML document, with the name of the model in its footer.
+
+    The same explanation always gives the same document.
+    """
+    e = explanation
+    arcs = _Arcs(e)
+    by_word: dict[int, list[Term]] = defaultdict(list)
+    groups: dict[str, list[Term]] = defaultdict(list)
+    for term in sorted(e.terms[0], key=lambda t: (-abs(t.value), t.kind, t.words)):
+        groups[term.kind].append(term)
+        # A part belongs to its last arc, that of its modifier.
+        for _, mod in term.arcs if term.kind not in PARTS else term.arcs[-1:]:
+            by_word[mod].append(term)
+    order = [*PARTS, *e.families, "factor", "count factor"]
+    finite = [loss.loss for loss in e.losses if loss.heads]
+    # One line for each word fits on a narrow screen, too.
+    lines = draw_text(
+        e.sentence.forms, e.best.heads, e.best.labels, e.sentence.upos
+    ).splitlines()
+    largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
+    return _templates().get_template("page.html").render(
+        e=e, model=model, version=__version__, names=PARTS, infinity=math.inf,
+        forms=["root", *map(in_english, e.sentence.forms)], word=arcs.word,
+        side="rtl" if runs_to_the_left(e.sentence.forms) else "ltr", in_words=e.in_words,
+        changes=arcs.changes, image=arcs.best_tree(), lines=lines,
+        rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
+        losses=[(loss, by_word[loss.mod]) for loss in e.losses],
+        longest=max(finite, default=0.0) or 1.0,
+        groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
+        largest=max(largest, default=0.0) or 1.0,
+        plain=arcs.plain(), own=e.best.score - math.fsum(
+            term.value for term in e.terms[0] if e.whole and term.kind in e.whole.families
+        ),
+        curve=bound_curve(e.trace.curve), tree=tree_of_nodes(e.trace, arcs.short),
+        drawn=MOST_NODES, **arcs.elimination(),
+    )  # fmt: skip
+
+
+class _Arcs:
+    """The arcs of an explanation as text and images."""
+
+    def __init__(self, e: Explanation) -> None:
+        self.e = e
+        self.forms = ["root", *e.sentence.forms]
+
+    def word(self, index: int) -> str:
+        """Name a word with its number, or the root."""
+        return f"{in_english(self.forms[index])} ({index})" if index else "the root"
+
+    def arc(self, head: int, mod: int) -> str:
+        """Name an arc: modifier ← head."""
+        return f"{self.word(mod)} ← {self.word(head)}"
+
+    def short(self, arc: tuple[int, int]) -> str:
+        """Name an arc with shortened words."""
+        head, mod = (
+            in_english(form if len(form) <= 9 else form[:8] + "…")
+            for form in (self.forms[w] for w in arc)
+        )
+        return f"{mod} ← {head}"
+
+    def changes(self, rival: dict[str, Any]) -> Markup:
+        """Describe the differences of a tree from the best tree in one sentence."""
+        changed, heads = rival["changed"], rival["tree"].heads
+        pieces = [
+            Markup("{} hangs from {} instead of {}").format(
+                *map(self._quoted, (m, heads[m - 1], self.e.best.heads[m - 1]))
+            )
+            for m in changed[:3]
+        ]
+        if len(changed) > 3:
+            pieces.append(Markup("and {}").format(spelled(len(changed) - 3, "more change")))
+        return Markup("; ").join(pieces) + "."
+
+    def _quoted(self, index: int) -> Markup:
+        quoted = Markup("<em>“{}”</em>").format(printable(in_english(self.forms[index])))
+        return quoted if index else Markup("the root")
+
+    def best_tree(self) -> Markup:
+        """Draw the best tree with the gap of each arc."""
+        e, arcs, close = self.e, [], self.e.close_calls
+        for loss in e.losses:
+            label = e.best.labels[loss.mod - 1] if e.best.labels else ""
+            kind = "close" if loss.mod in close else "forced" if loss.forced else ""
+            name = f"{self.arc(loss.head, loss.mod)}{f', {label}' if label else ''}"
+            arcs.append(Arc(loss.head, loss.mod, label, kind, f"{name}: {self._loss(loss)}"))
+        return self._image(arcs, 0, "The best tree")
+
+    def _loss(self, loss: ArcLoss) -> str:
+        """Describe the best tree without an arc."""
+        if loss.forced:
+            return "the only candidate that any tree can use"
+        if not loss.heads:
+            return "no tree without it was found within the limits"
+        size = "" if loss.exact else "at most "
+        others = loss.others_changed(self.e.best.heads)
+        more = f", and {count(others, 'other arc')} would change" if others else ""
+        instead = self.word(loss.heads[loss.mod - 1])
+        return f"without it {size}{number(loss.loss)} lost: {instead} instead{more}"
+
+    def rival(self, k: int) -> dict[str, Any]:
+        """Return tree k (from 0) and its differences from the best tree for the template."""
+        e, arcs = self.e, []
+        tree, best, changed = e.trees[k], e.best, e.changed(k)
+        for m, head in enumerate(tree.heads, start=1):
+            label = tree.labels[m - 1] if tree.labels else ""
+            tip = f"{self.arc(head, m)}: the best tree has {self.word(best.heads[m - 1])}"
+            arcs.append(Arc(head, m, label, *(("other", tip) if m in changed else ())))
+        for m in changed:
+            label = best.labels[m - 1] if best.labels else ""
+            tip = f"{self.arc(best.heads[m - 1], m)}: only in the best tree"
+            arcs.append(Arc(best.heads[m - 1], m, label, "gone", tip, below=True))
+        rank = ordinal(k + 1)
+        return {
+            "tree": tree, "rank": rank, "less": best.score - tree.score, "changed": changed,
+            "balance": e.feature_balance(k), "words": e.word_balance(k),
+            "image": self._image(arcs, k, f"The {rank} best tree"),
+        }  # fmt: skip
+
+    def plain(self) -> dict[str, Any] | None:
+        """Return the best tree without scores of whole trees, if that is another one."""
+        if self.e.whole is None:
+            return None
+        tree = self.e.whole.plain
+        changed = changed_words(tree.heads, self.e.best.heads)
+        return {"tree": tree, "changed": changed} if changed else None
+
+    def _image(self, arcs: list[Arc], k: int, title: str) -> Markup:
+        forms, tree = self.e.sentence.forms, self.e.trees[k]
+        description = describe_tree(forms, tree.heads, tree.labels)
+        return Markup(draw_arcs(
+            forms, arcs, self.e.sentence.upos, title=title, description=description,
+            interactive=True,
+        ))  # fmt: skip
+
+    def elimination(self) -> dict[str, Any]:
+        """Return the eliminated arcs by stage, their shades and cells, and the arcs left."""
+        e, trace = self.e, self.e.trace
+        stages: dict[int, list[str]] = {}
+        for (head, mod), calls in sorted(e.eliminated.items(), key=lambda x: (x[1], x[0][::-1])):
+            stages.setdefault(calls, []).append(self.arc(head, mod))
+        later = [calls for calls in stages if calls]  # later stages are darker
+        shades = {
+            calls: f"s{1 + round(4.0 * i / (len(later) + 1))}" for i, calls in enumerate(later, 1)
+        }
+        shades[0] = "s0"
+        sizes = [(0, (trace.candidates, trace.edges, trace.factors))]
+        for step in trace.nodes[0].steps if trace.nodes else ():
+            if (now := (len(step.arcs), step.edges, step.factors)) != sizes[-1][1]:
+                sizes.append((step.calls, now))
+        best = {(head, m) for m, head in enumerate(e.best.heads, start=1)}
+        n = e.sentence.n_words
+        grid: list[list[tuple[str, str] | None]] = [[None] * n for _ in range(n + 1)]
+        for head, mod in e.candidates:
+            calls = e.eliminated.get((head, mod), -1)
+            if (head, mod) in best:
+                kind, story = "kept", "in the best tree"
+            elif calls < 0:
+                kind, story = "alive", "never eliminated: settled by listing or branching"
+            else:
+                kind = shades[calls]
+                story = f"eliminated after {calls:,} DP calls" if calls else "in no tree at all"
+            grid[head][mod - 1] = kind, f"{self.arc(head, mod)}: {story}"
+        return {
+            "stages": stages, "shades": shades, "sizes": sizes, "alive": len(trace.left - best),
+            "grid": grid if len(e.candidates) <= _CELLS else None,
+        }  # fmt: skip

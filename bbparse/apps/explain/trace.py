@@ -1,0 +1,164 @@
+"""Observed search: its nodes, its bounds after every DP call, and the arcs it eliminated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bbparse.core import Problem
+from bbparse.inference.search.observer import (
+    BranchEvent,
+    CallEvent,
+    Finished,
+    NodeEvent,
+    Observer,
+    Started,
+    State,
+)
+from bbparse.inference.solve import solve
+
+Arc = tuple[int, int]
+
+#: Number of nodes whose calls are recorded one by one; later nodes are recorded as a whole.
+DETAILED = 60
+
+
+@dataclass(slots=True)
+class TracedNode:
+    """A node of the search tree."""
+
+    number: int  # in the order of bounding, from 1
+    parent: int  # 0 for the root
+    arc: Arc | None  # the arc that was branched on to get here
+    present: bool  # True if the node's trees have that arc
+    depth: int
+    start: float  # the bound that the node inherits
+    steps: list[State] = field(default_factory=list)
+    bound: float = np.inf  # the final bound; -inf if no better tree is left
+    closed: bool = False
+    branched: Arc | None = None  # the arc in which its children differ
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The search after some calls: every tree scores at most `upper`, some tree scores `lower`."""
+
+    calls: int
+    upper: float
+    lower: float
+
+
+@dataclass(slots=True)
+class Trace:
+    """Record of a search for the best tree."""
+
+    nodes: list[TracedNode] = field(default_factory=list)
+    #: Upper bounds never rise, lower bounds never fall.
+    curve: list[Point] = field(default_factory=list)
+    #: DP calls at the root node after which an arc was eliminated; 0: before the search.
+    gone: dict[Arc, int] = field(default_factory=dict)
+    left: set[Arc] = field(default_factory=set)  #: Arcs alive at the end of the root node.
+    #: Candidate arcs at the start of the search, hyperedges of its chart, and factors.
+    candidates: int = 0
+    edges: int = 0
+    factors: int = 0
+    moved_factors: int = 0  #: Absorbed factors, which the dynamic program scores.
+    status: str = "optimal"
+    upper: float = np.inf  #: Final upper bound.
+    lower: float = -np.inf
+    dp_calls: int = 0
+
+
+class Recorder(Observer):
+    """Observer that records a search over the arcs (head, modifier) of a problem."""
+
+    wants_calls = True
+
+    def __init__(self, pairs: list[Arc]) -> None:
+        self.trace = Trace(gone=dict.fromkeys(pairs, 0))
+        self._pairs = pairs
+        self._steps: list[State] = []
+        self._open: dict[int, float] = {1: np.inf}  # bounds by number
+        self._by_number: dict[int, TracedNode] = {}
+
+    def started(self, event: Started) -> None:
+        trace = self.trace
+        for arc in event.arcs.tolist():
+            trace.gone.pop(self._pairs[arc], None)
+        trace.candidates, trace.edges = len(event.arcs), event.edges
+        trace.factors, trace.moved_factors = event.factors, event.moved_factors
+
+    def called(self, event: CallEvent) -> None:
+        self._steps.append(event.state)
+
+    def bounded(self, event: NodeEvent) -> None:
+        known = self._by_number.get(event.node)
+        noted = known or TracedNode(
+            len(self.trace.nodes) + 1,
+            self._by_number[event.parent].number if event.parent else 0,
+            self._pairs[event.arc] if event.arc >= 0 else None,
+            event.present, event.depth, event.inherited,
+        )  # fmt: skip
+        if known is None:
+            self._by_number[event.node] = noted
+            self.trace.nodes.append(noted)
+        last = event.state
+        for state in self._steps:
+            if noted.number <= DETAILED and state.calls < last.calls:
+                self._add(noted, event.node, state)
+            if noted.number == 1:
+                self._lose(state)
+        self._steps.clear()
+        noted.closed, noted.bound = event.closed, last.bound
+        if event.closed:
+            self._open.pop(event.node, None)
+        else:
+            self._open[event.node] = last.bound
+        self._add(noted, event.node, last)
+        if noted.number == 1:
+            self._lose(last)
+            self.trace.left = {self._pairs[arc] for arc in last.arcs.tolist()}
+
+    def branched(self, event: BranchEvent) -> None:
+        bound = self._open.pop(event.node)
+        self._open.update(dict.fromkeys(event.children, bound))
+        if event.arc >= 0:
+            self._by_number[event.node].branched = self._pairs[event.arc]
+
+    def finished(self, event: Finished) -> None:
+        trace = self.trace
+        trace.status, trace.dp_calls = event.status, event.calls
+        trace.lower, trace.upper = event.lower, event.upper
+        if trace.curve and trace.curve[-1].upper > trace.upper:
+            if trace.curve[-1].calls == trace.dp_calls:
+                trace.curve.pop()
+            trace.curve.append(Point(trace.dp_calls, trace.upper, trace.lower))
+
+    def _lose(self, state: State) -> None:
+        """Record the arcs that the root has lost."""
+        alive = {self._pairs[arc] for arc in state.arcs.tolist()}
+        for arc in self._pairs:
+            if arc not in alive:
+                self.trace.gone.setdefault(arc, state.calls)
+
+    def _add(self, noted: TracedNode, number: int, state: State) -> None:
+        noted.steps.append(state)
+        others = [bound for key, bound in self._open.items() if key != number]
+        mine = [] if noted.closed else [min(state.bound, noted.start)]
+        upper = max([state.lower, *others, *mine])
+        curve = self.trace.curve
+        lower = state.lower
+        if curve:
+            upper, lower = min(upper, curve[-1].upper), max(lower, curve[-1].lower)
+            if curve[-1].calls == state.calls:
+                curve.pop()
+        curve.append(Point(state.calls, upper, lower))
+
+
+def trace_search(problem: Problem, **options: Any) -> Trace:
+    """Find the best tree as `bbparse.solve` does with these options, and return the record."""
+    recorder = Recorder(list(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())))
+    solve(problem, observer=recorder, explain=False, **options)
+    return recorder.trace

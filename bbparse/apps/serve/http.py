@@ -1,0 +1,348 @@
+"""The service over HTTP: its paths, and the process that answers them."""
+
+from __future__ import annotations
+
+import asyncio
+import email
+import ipaddress
+import json
+import math
+import os
+import signal
+import socket
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from functools import partial
+from importlib.abc import Traversable
+from importlib.resources import files
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+import uvicorn
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
+from prometheus_client import generate_latest
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from bbparse import __version__
+from bbparse.apps.serve import inception, udpipe
+from bbparse.apps.serve.guard import Guard, Protocol
+from bbparse.apps.serve.pool import Metrics, Pool
+from bbparse.apps.serve.schema import Options, ParseRequest, TextOptions, with_bodies
+from bbparse.apps.serve.settings import Refused, Settings
+
+SAFE_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:;"
+    " frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+}  # fmt: skip
+_KINDS = {
+    "jsonl": "application/x-ndjson", "conllu": "text/x-conllu", "tree": "text/plain",
+}  # fmt: skip
+_TYPES = sorted(set(_KINDS.values()))
+_CHUNK = 1 << 16  # bytes of an answer that are sent at a time
+_ANYONE = {"Access-Control-Allow-Origin": "*"}  # as in UDPipe's service
+
+
+class _Stream(StreamingResponse):
+    """Answer in pieces; when it ends, for any reason, it closes the generator of the pieces."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async with aclosing(self.body_iterator):
+            await super().__call__(scope, receive, send)
+
+
+def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
+    """Make the application with all paths; `reload` is called to have the models loaded again."""
+    app = FastAPI(title="bbparse", version=__version__, docs_url=None, redoc_url=None)
+
+    for raised in (Refused, HTTPException, RequestValidationError, ValidationError):
+        app.add_exception_handler(raised, refusal)
+
+    @app.exception_handler(ClientDisconnect)
+    async def left(request: Request, error: Exception) -> Response:
+        return Response(status_code=499)  # only the metrics of requests see it
+
+    _add_parsing(app, pool)
+    _add_udpipe(app, pool)
+    _add_recommender(app, pool)
+    _add_service(app, pool, metrics, reload)
+    add_files(app, (files("bbparse.apps.serve") / "page").iterdir())
+    document = app.openapi
+    app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
+    return app
+
+
+def _add_parsing(app: FastAPI, pool: Pool) -> None:
+    """Add the paths that parse and explain."""
+
+    @app.post(
+        "/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"],
+        response_class=_Stream,
+        responses={200: {"content": {kind: {"schema": {"type": "string"}} for kind in _TYPES}}},
+    )  # fmt: skip
+    async def parse(request: Request, options: Annotated[Options, Query()]) -> Response:
+        """Send one piece for each sentence as it is parsed: JSON lines, CoNLL-U or drawn trees.
+
+        If an error ends an answer that has begun, its last line names the error.
+        """
+        fields = await _fields(request, options)
+        kind, pieces = _KINDS[fields["format"]], pool.answer("parse", fields)
+        first = await anext(pieces, b"")
+        return _Stream(_with_error_line(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
+
+    page = {"tags": ["parse"], "response_class": HTMLResponse}
+    summary = "Explain why a tree is the best, as a page"
+
+    @app.post("/v1/explain", summary=summary, **page)
+    async def explain(request: Request, options: Annotated[Options, Query()]) -> Response:
+        return HTMLResponse(await pool.whole("explain", await _fields(request, options)))
+
+    @app.get("/v1/explain", summary=summary, **page)
+    async def explain_text(options: Annotated[TextOptions, Query()]) -> Response:
+        return HTMLResponse(await pool.whole("explain", options.model_dump()))
+
+
+def _add_udpipe(app: FastAPI, pool: Pool) -> None:
+    """Add the paths of UDPipe's REST service."""
+
+    @app.get("/process", tags=["UDPipe"], summary="Process data as UDPipe's REST service does")
+    @app.post("/process", tags=["UDPipe"], summary="Process data as UDPipe's REST service does")
+    async def process(request: Request) -> Response:
+        """Take the parameters of UDPipe: data, model, tokenizer, tagger, parser, input, output."""
+        parameters = dict(parse_qsl(request.url.query, keep_blank_values=True, errors="strict"))
+        parameters |= _form(await request.body(), request.headers.get("content-type", ""))
+        udpipe.check(parameters)
+        model = pool.model_of(parameters.get("model", ""))
+        result = await pool.whole("process", {"model": model, "udpipe": parameters})
+        thanks = ["https://universaldependencies.org"]
+        response = {"model": model, "acknowledgements": thanks, "result": result.decode()}
+        return JSONResponse(response, headers=_ANYONE)
+
+    @app.get("/models", tags=["UDPipe"], summary="List the models and the steps of each")
+    async def models() -> Response:
+        response = {"models": pool.models, "default_model": next(iter(pool.models))}
+        return JSONResponse(response, headers=_ANYONE)
+
+
+def _add_recommender(app: FastAPI, pool: Pool) -> None:
+    """Add the paths for INCEpTION."""
+
+    @app.post("/inception/predict", tags=["INCEpTION"], summary="Suggest arcs")
+    @app.post("/inception/{model}/predict", tags=["INCEpTION"], summary="Suggest arcs")
+    async def predict(body: inception.Predict, model: str = "") -> Response:
+        """Add an arc for each word without one, the best around those that the document has."""
+        fields = {"model": model, "inception": body.model_dump(by_alias=True)}
+        text = await pool.whole("inception", fields)
+        return JSONResponse({"document": text.decode("utf-8", "surrogatepass")})
+
+    @app.post("/inception/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    @app.post("/inception/{model}/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    async def train(body: inception.Train, model: str = "") -> Response:
+        """Accept documents, and neither store them nor learn from them."""
+        text = f"nothing is stored or learned: {pool.model_of(model)} stays as it is"
+        return JSONResponse({"trained": False, "message": text})
+
+
+def _add_service(app: FastAPI, pool: Pool, metrics: Metrics, reload: Any) -> None:
+    """Add the paths about the service itself."""
+
+    @app.post("/v1/models/reload", tags=["service"], summary="Load the models again")
+    async def load_anew(request: Request) -> Response:
+        """Reload, from this machine only. Requests continue; /health shows the generation."""
+        client = request.client.host if request.client else "127.0.0.1"
+        if not ipaddress.ip_address(client).is_loopback or "origin" in request.headers:
+            raise Refused(403, "models are reloaded from the machine of the service only")
+        reload()
+        return JSONResponse({"generation": pool.generation}, 202)
+
+    @app.get("/health", tags=["service"], summary="Tell if requests are answered")
+    async def health() -> Response:
+        facts = pool.facts()
+        is_healthy = bool(facts["workers"])
+        status = {"status": "ok" if is_healthy else "no workers", "version": __version__}
+        return JSONResponse(status | facts, 200 if is_healthy else 503)
+
+    page = {"tags": ["service"], "response_class": PlainTextResponse}
+
+    @app.get("/metrics", summary="Metrics for Prometheus", **page)
+    async def numbers() -> Response:
+        text = generate_latest(metrics.registry)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def add_files(app: FastAPI, files: Iterable[Traversable], prefix: str = "") -> None:
+    """Add files as paths; ``page.html`` is the path without a name."""
+
+    def add(path: str, response: Response) -> None:
+        @app.get(path, include_in_schema=False)
+        async def send() -> Response:
+            return response
+
+    for file in files:
+        ending = file.name.rpartition(".")[2]
+        kind = f"text/{'javascript' if ending == 'js' else ending}; charset=utf-8"
+        response = Response(file.read_bytes(), media_type=kind, headers=SAFE_HEADERS)
+        add(f"{prefix}/{'' if file.name == 'page.html' else file.name}", response)
+
+
+async def _with_error_line(
+    first: bytes, pieces: AsyncGenerator[bytes, None], kind: str
+) -> AsyncGenerator[bytes, None]:
+    """Yield an answer that has begun; an error that ends it becomes its last line."""
+    async with aclosing(pieces):
+        piece = first
+        try:
+            while piece:
+                for start in range(0, len(piece), _CHUNK):
+                    yield piece[start : start + _CHUNK]
+                piece = await anext(pieces, b"")
+        except Refused as error:
+            line = f"# error = {error.text}\n"
+            yield (json.dumps({"error": error.text}) + "\n" if "json" in kind else line).encode()
+
+
+async def _fields(request: Request, options: Options) -> dict[str, Any]:
+    """Return the fields of a request: options in its query, or all of them in a JSON body."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if kind == "application/json":
+        fields = ParseRequest.model_validate_json(body).model_dump()
+        inputs = [name for name in ("text", "conllu", "words") if fields[name] is not None]
+        if len(inputs) != 1:
+            raise Refused(
+                400, f"found {' and '.join(inputs) or 'none'}, expected one of text, conllu, words"
+            )
+        return fields
+    if kind not in ("text/plain", "text/x-conllu", "application/conllu"):
+        raise Refused(
+            415, f"the body is of type {kind!r}, expected text/plain, text/x-conllu or"
+            " application/json",
+        )  # fmt: skip
+    field = "text" if kind == "text/plain" else "conllu"
+    return {**options.model_dump(), field: _decoded(body)}
+
+
+def _decoded(body: bytes) -> str:
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(
+            400, f"byte {error.start + 1} of the body is 0x{body[error.start]:02x}, expected UTF-8"
+        ) from None
+
+
+def _form(body: bytes, kind: str) -> dict[str, str]:
+    if not body:
+        return {}
+    if kind.startswith("multipart/form-data"):
+        message = email.message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
+        parts: Any = message.get_payload() if message.is_multipart() else ()
+        return {
+            str(part.get_param("name", header="Content-Disposition")):
+            _decoded(part.get_payload(decode=True) or b"")
+            for part in parts
+        }  # fmt: skip
+    if kind.startswith("application/x-www-form-urlencoded"):
+        try:
+            return dict(parse_qsl(_decoded(body), keep_blank_values=True, errors="strict"))
+        except ValueError:
+            raise Refused(400, "the form is malformed: expected UTF-8, percent-encoded") from None
+    raise Refused(400, f"Unsupported payload Content-Type '{kind}'.")
+
+
+async def refusal(request: Request, error: Exception) -> Response:
+    """Return an error in the format of its path: plain text as UDPipe does, or JSON."""
+    headers: dict[str, str] = {}
+    if isinstance(error, RequestValidationError | ValidationError):
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        status, text = 400, f"{field}: {first['msg']}" if field else str(first["msg"])
+    elif isinstance(error, HTTPException):
+        status, text, headers = error.status_code, str(error.detail), dict(error.headers or {})
+    else:
+        assert isinstance(error, Refused)
+        status, text = error.status, error.text
+        headers = {"Retry-After": str(error.after)} if error.after else {}
+    if request.url.path in ("/process", "/models"):
+        return PlainTextResponse(text, status, headers | _ANYONE)
+    return JSONResponse({"error": text}, status, headers)
+
+
+class Server(uvicorn.Server):
+    """Server behind a guard that reports when it is ready."""
+
+    def __init__(
+        self, app: FastAPI, settings: Settings, metrics: Metrics, ready: Callable[[], object],
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            uvicorn.Config(
+                Guard(app, settings, metrics), ws="none", lifespan="off",
+                log_level="error", access_log=False, server_header=False,
+                http=partial(Protocol, stall=settings.stall), **options,
+            )
+        )  # fmt: skip
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+def run(
+    listener: socket.socket, control: socket.socket, address: str, settings: Settings
+) -> None:
+    """Run the process that speaks HTTP, with clients on `listener`.
+
+    Lines of JSON arrive from the first process on `control`, and words are sent to it. Workers
+    connect to the socket with the path `address`.
+    """
+    os.setsid()  # Ctrl-C goes to the first process, which sends SIGTERM
+    stop: list[int] = []  # signals that come before the server handles them
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
+    asyncio.run(_run(listener, control, address, settings, stop))
+
+
+async def _run(
+    listener: socket.socket,
+    control: socket.socket,
+    address: str,
+    settings: Settings,
+    stop: list[int],
+) -> None:
+    metrics = Metrics()
+    pool = Pool(settings, metrics)
+    await pool.listen(address)
+    reader, writer = await asyncio.open_connection(sock=control)
+    app = application(pool, metrics, lambda: writer.write(b"reload\n"))
+    pool.killed = lambda pid: writer.write(b"killed-%d\n" % pid)
+    server = Server(
+        app, settings, metrics, lambda: writer.write(b"ready\n"), timeout_keep_alive=30,
+        limit_concurrency=settings.connections,
+        timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
+    )  # fmt: skip
+
+    async def follow_control() -> None:
+        while line := await reader.readline():
+            pool.announced = json.loads(line)
+            metrics.reloads.inc()
+        server.should_exit = True  # the first process has ended
+
+    writer.write(b"listening\n")
+    pool.models = pool.announced = json.loads(await reader.readline())
+    following = asyncio.ensure_future(follow_control())
+    server.should_exit = bool(stop)
+    await server.serve([listener])
+    following.cancel()
+    await pool.close()

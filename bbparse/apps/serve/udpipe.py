@@ -1,0 +1,126 @@
+"""Parameters and results of UDPipe's REST service, so that its clients work with this service.
+
+The reference is at https://lindat.mff.cuni.cz/services/udpipe/api-reference.php; the interpretation
+of parameters follows the server of UDPipe 2.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+
+from bbparse import __version__
+from bbparse.apps.serve.settings import Refused
+from bbparse.parser.parse import Parse
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import ModelError, TreebankError
+from bbparse.text import sentences_of_text
+from bbparse.text.segmentation import Split
+from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.treebank.drawing.formats import Style, as_conllu
+
+#: Formats of ``input`` and ``output``; options follow after ``=``.
+INPUTS = ("conllu", "generic_tokenizer", "horizontal", "vertical")
+OUTPUTS = ("conllu", "horizontal", "vertical", "plaintext")
+
+
+def check(options: Mapping[str, str]) -> None:
+    """Refuse parameters that are wrong for every model."""
+    if "data" not in options:
+        raise Refused(400, "The parameter 'data' is required.")
+    kind = _name(options, "input")
+    if "tokenizer" not in options and kind not in INPUTS:
+        raise Refused(400, f"Unknown input format '{kind}', expected {', '.join(INPUTS)}.")
+    kind = _name(options, "output")
+    if kind not in OUTPUTS:
+        raise Refused(400, f"Unknown output format '{kind}', expected {', '.join(OUTPUTS)}.")
+
+
+def answer(
+    parser: Parser,
+    model: str,
+    options: Mapping[str, str],
+    parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
+) -> Iterator[str]:
+    """Yield the pieces of the result: the header, and one for each sentence.
+
+    `options` are the parameters of the request: ``data``, ``tokenizer``, ``tagger``, ``parser``,
+    ``input``, ``output``.
+    """
+    output = _name(options, "output")
+    if output == "conllu":
+        yield f"# generator = bbparse {__version__}\n# udpipe_model = {model}\n"
+    sentences = _read(parser, options)
+    if "tagger" in options:
+        if parser.tagger is None:
+            raise ModelError(f"The model '{model}' has no tagger.")
+        sentences = parser.tagger.tag(sentences)
+    if "parser" not in options:
+        for sentence in sentences:
+            yield _written(sentence, format_sentence(sentence), output)
+        return
+    for result in parse(parser.tag(sentences)):
+        text = as_conllu(result.sentence, result.trees, result.solution.status, Style(last=False))
+        yield _written(result.sentence, text, output)
+
+
+def _name(options: Mapping[str, str], key: str) -> str:
+    return options.get(key, "conllu").partition("=")[0]
+
+
+def _read(parser: Parser, options: Mapping[str, str]) -> Iterator[Sentence]:
+    data = unicodedata.normalize("NFC", options["data"])
+    kind, _, kind_options = options.get("input", "conllu").partition("=")
+    if "tokenizer" in options or kind == "generic_tokenizer":
+        tokenizer_options = options.get("tokenizer", kind_options).split(";")
+        split: Split = "lines" if "presegmented" in tokenizer_options else "text"
+        sentences = sentences_of_text(data, parser.needed_tokenizer(), split=split)
+        return sentences if "ranges" in tokenizer_options else map(_without_ranges, sentences)
+    if kind == "horizontal":
+        sentences = sentences_of_text(data, parser.needed_tokenizer(), split="words")
+        return map(_without_ranges, sentences)
+    if kind == "vertical":
+        return _vertical(data)
+    return _conllu(data)
+
+
+def _conllu(data: str) -> Iterator[Sentence]:
+    if not data.strip():
+        return
+    try:
+        yield from read_conllu(io.StringIO(data))
+    except TreebankError as error:
+        raise Refused(400, f"Cannot parse the input in 'conllu' format: {error}") from None
+
+
+def _vertical(data: str) -> Iterator[Sentence]:
+    forms = [" ".join(line.partition("\t")[0].split()) for line in data.splitlines()]
+    blocks = (list(words) for has_form, words in groupby(forms, bool) if has_form)
+    for number, words in enumerate(blocks, start=1):
+        yield Sentence.from_words(words, name=str(number))
+
+
+def _without_ranges(sentence: Sentence) -> Sentence:
+    """Remove ``TokenRange``, which UDPipe writes only on request."""
+    lines = []
+    for line in sentence.lines:
+        before, tab, misc = line.rpartition("\t")
+        if tab and not line.startswith("#"):
+            items = [item for item in misc.split("|") if not item.startswith("TokenRange=")]
+            line = before + tab + ("|".join(items) or "_")
+        lines.append(line)
+    return replace(sentence, lines=lines)
+
+
+def _written(sentence: Sentence, conllu: str, output: str) -> str:
+    if output == "conllu":
+        return conllu if conllu.endswith("\n\n") else conllu.rstrip("\n") + "\n\n"
+    if output == "vertical":
+        return "\n".join(sentence.forms) + "\n\n"
+    if output == "horizontal":
+        return " ".join(form.replace(" ", "\u00a0") for form in sentence.forms) + "\n"
+    texts = [line for line in sentence.lines if line.startswith("# text = ")]
+    return (texts[0].removeprefix("# text = ") if texts else sentence.text) + "\n"

@@ -1,0 +1,334 @@
+"""Work on a request: sentences in, pieces of the answer out, one for each sentence.
+
+A worker is a process that has the models and does one job after the other.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import fields, replace
+from functools import partial
+from itertools import islice
+from typing import Any, Literal
+
+from pydantic import Field, PrivateAttr
+
+from bbparse.apps.explain import explain, page
+from bbparse.apps.serve import inception, udpipe, wire
+from bbparse.apps.serve.inception import Predict
+from bbparse.apps.serve.schema import Constraint, ParseRequest
+from bbparse.apps.serve.settings import Refused
+from bbparse.core import Problem
+from bbparse.parser.confidence import NOTE
+from bbparse.parser.parse import Parse, ParseOptions
+from bbparse.parser.parser import Parser
+from bbparse.parser.pipeline import sentence_of
+from bbparse.parser.valid import rules_for
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.runtime.errors import BBParseError, one_line
+from bbparse.text import sentences_of_text
+from bbparse.treebank import NO_HEAD, Sentence, read_conllu
+from bbparse.treebank.drawing.formats import FORMATS, Style, as_conllu, sentence_record
+from bbparse.treebank.drawing.layout import in_english
+from bbparse.treebank.drawing.svg import describe_tree, draw_arcs, tree_arcs
+
+#: Maximum number of words that are parsed together, first and later: the first answer comes soon.
+FIRST_WORDS, MAX_WORDS = 50, 1000
+#: Maximum seconds of a sentence without a time limit: its work is limited to about one second.
+_SENTENCE_SECONDS = 2.0
+#: Minimum time limit of a search, in seconds.
+_MIN_SECONDS = 1e-3
+#: Maximum number of nodes of each search that explains a tree.
+_EXPLAIN_NODES = 200
+
+
+class Job(ParseRequest):
+    """A request, checked as far as possible without a model."""
+
+    kind: Literal["parse", "process", "explain", "inception"]
+    left: float = math.inf  #: Seconds until its deadline.
+    skip: int = 0  #: Number of pieces received from an earlier worker.
+    max_words: int = 1000  #: As `max_tree_words`, see `bbparse.apps.serve.settings.Settings`.
+    max_tree_words: int = 200_000
+    udpipe: dict[str, str] = Field({})
+    inception: Predict | None = Field(None)
+    sentences: int = 0  #: Number of sentences done.
+    n_words: int = 0  #: Number of their words.
+    _end: Deadline = PrivateAttr(NO_DEADLINE)
+
+    def model_post_init(self, _: Any) -> None:
+        """Start the deadline when the job arrives."""
+        self._end = Deadline.after(self.left)
+
+    @property
+    def end(self) -> Deadline:
+        """Deadline of the job."""
+        return self._end
+
+
+def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None]:
+    """Yield the answer to a job; `Refused` or `BBParseError` if there is none, or it breaks off."""
+    if job.model not in parsers:
+        raise Refused(400, f"no model {job.model!r}; there are: {', '.join(parsers)}")
+    parser = parsers[job.model]
+    if job.kind == "process":
+        yield from udpipe.answer(parser, job.model, job.udpipe, partial(parses, parser, job=job))
+        return
+    if job.inception is not None:
+        job.keep_heads, job.confidence = True, NOTE in parser.notes
+        yield inception.answer(parser, job.inception, partial(parses, job=job))
+        return
+    sentences = _sentences(parser, job)
+    if job.kind == "explain":
+        yield _page(parser, sentences, job)
+        return
+    if job.valid is not None:
+        rules_for(job.valid, parser.labeller)
+    write = FORMATS[job.format]
+    style = Style(job.k_best, last=False)
+    for result in parses(parser, parser.tag(sentences), job):
+        trees, status = result.trees, result.solution.status
+        if job.drawings:
+            record = _with_drawings(result, style, job.end)
+            yield json.dumps(record, ensure_ascii=False) + "\n"
+        else:
+            yield write(result.sentence, trees, status, style)
+    if not job.sentences:
+        raise Refused(400, "there are no words in the input")
+
+
+def _sentences(parser: Parser, job: Job) -> Iterator[Sentence]:
+    """Yield the sentences of a job."""
+    if job.text is not None:
+        return sentences_of_text(job.text, parser.needed_tokenizer(), split=job.split)
+    if job.conllu is not None:
+        return read_conllu(io.StringIO(job.conllu))
+    return (sentence_of(words, i) for i, words in enumerate(job.words or (), start=1))
+
+
+def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[Parse]:
+    """Parse sentences with the options of a job, until its deadline.
+
+    Sentences that are parsed together share the remaining time. When it is over, searches return
+    the best trees found so far.
+    """
+    names = [field.name for field in fields(ParseOptions)]
+    asked = ParseOptions(**{name: getattr(job, name) for name in names})
+    constraints = {constraint.sentence: constraint for constraint in job.constraints}
+    if constraints:
+        sentences = list(sentences)
+        if max(constraints) > len(sentences):
+            raise Refused(
+                400,
+                f"constraints: found sentence {max(constraints)}, the input has {len(sentences)}",
+            )
+    for batch in _batches(sentences, job):
+        seconds_left = job.end.left()
+        if seconds_left <= 0 and job.sentences:
+            raise Refused(
+                504, f"the deadline is over after sentence {job.sentences}: send less at a time"
+            )
+        seconds = max(_MIN_SECONDS, seconds_left / len(batch))
+        limit = job.time_limit
+        if limit is not None or seconds < _SENTENCE_SECONDS:
+            limit = min(seconds, math.inf if limit is None else limit)
+        options = replace(asked, time_limit=limit)
+        if job.keep_heads or constraints:
+            results = _around(parser, batch, job, constraints, options)
+        else:
+            results = parser.parse_all(batch, options, until=job.end)
+        for result in results:
+            job.sentences += 1
+            job.n_words += result.sentence.n_words
+            yield result
+
+
+def _around(
+    parser: Parser, batch: list[Sentence], job: Job, constraints: dict[int, Constraint],
+    options: ParseOptions,
+) -> Iterator[Parse]:  # fmt: skip
+    """Parse sentences under their constraints."""
+    for number, sentence in enumerate(batch, start=job.sentences + 1):
+        constraint = constraints.get(number, Constraint())
+        constrained, restrict = _constrained(sentence, constraint, job.keep_heads)
+        # no reasons: to find them, kernels would be compiled that parsing does not need
+        yield from parser.parse_around(
+            [constrained], options, restrict=restrict, reasons=False, until=job.end
+        )
+
+
+def _batches(sentences: Iterable[Sentence], job: Job) -> Iterator[list[Sentence]]:
+    batch: list[Sentence] = []
+    words, max_words = 0, FIRST_WORDS
+    for sentence in sentences:
+        if sentence.n_words > job.max_words:
+            raise Refused(
+                413,
+                f"{sentence.name} has {sentence.n_words} words, expected at most {job.max_words}",
+            )
+        limit = max(1, job.max_tree_words // sentence.n_words)
+        if job.k_best > limit:
+            raise Refused(
+                413, f"k_best is {job.k_best}, expected at most {limit} for {sentence.name}, which"
+                f" has {sentence.n_words} words",
+            )  # fmt: skip
+        if batch and words + sentence.n_words > max_words:
+            yield batch
+            batch, words, max_words = [], 0, MAX_WORDS
+        batch.append(sentence)
+        words += sentence.n_words
+    if batch:
+        yield batch
+
+
+def _constrained(
+    sentence: Sentence, constraint: Constraint, keep_heads: bool
+) -> tuple[Sentence, Any]:
+    """Return the sentence with its required heads, and a function to restrict its problem.
+
+    The function is None if the heads and labels are all constraints.
+    """
+    n = sentence.n_words
+    if not keep_heads:
+        sentence = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
+    heads, labels = list(sentence.heads), list(sentence.deprels)
+    for m, value in [*constraint.heads.items(), *constraint.labels.items()]:
+        if not 1 <= m <= n or (isinstance(value, int) and not 0 <= value <= n):
+            column = "heads" if isinstance(value, int) else "labels"
+            raise Refused(
+                400, f"constraints, {column}: found {m}: {value} for {sentence.name}, which has"
+                f" {n} words",
+            )  # fmt: skip
+    for m, head in constraint.heads.items():
+        heads[m - 1] = head
+    for m, label in constraint.labels.items():
+        labels[m - 1] = label
+
+    def restrict(problem: Problem) -> Problem:
+        weights = [
+            (f.arcs, -math.inf if f.weight is None else f.weight) for f in constraint.factors
+        ]
+        return problem.without_arcs(constraint.forbid).with_factors(weights)
+
+    return (
+        replace(sentence, heads=heads, deprels=labels),
+        restrict if constraint.forbid or constraint.factors else None,
+    )
+
+
+def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, Any]:
+    """Return the record of a sentence, with each tree as an image and CoNLL-U, if time allows."""
+    sentence, status = parse.sentence, parse.solution.status
+    record = sentence_record(sentence, parse.trees, status)
+    record["trees"] = list(deadline.through(record["trees"]))
+    for tree, entry in deadline.through(zip(parse.trees, record["trees"])):
+        arcs = tree_arcs(tree.heads, tree.labels)
+        names = ["the root", *map(in_english, sentence.forms)]
+        for arc in arcs:
+            label = f", {arc.label}" if arc.label else ""
+            arc.tip = f"{names[arc.mod]} ← {names[arc.head]}{label}"
+        entry["svg"] = draw_arcs(
+            sentence.forms, arcs, sentence.upos, interactive=True, title="The best tree",
+            description=describe_tree(sentence.forms, tree.heads, tree.labels),
+        )  # fmt: skip
+        entry["conllu"] = as_conllu(sentence, [tree], status, Style(last=False))
+    return record
+
+
+def _page(parser: Parser, sentences: Iterator[Sentence], job: Job) -> str:
+    """Return the page that explains why a tree is the best."""
+    read = list(islice(sentences, job.sentence))
+    if len(read) < job.sentence:
+        raise Refused(400, f"no sentence {job.sentence}: the input has {len(read)}")
+    ((sentence,),) = _batches(read[-1:], job)
+    job.sentences, job.n_words = 1, sentence.n_words
+    explanation = explain(
+        parser, parser.tagged(sentence), k_best=job.k_best, prune=job.prune, valid=job.valid,
+        node_limit=_EXPLAIN_NODES, deadline=job.end,
+        time_limit=max(_MIN_SECONDS, job.end.left() / (sentence.n_words + 4)),
+    )  # fmt: skip
+    return page(explanation, model=job.model)
+
+
+def warm_up(parsers: Mapping[str, Parser]) -> None:
+    """Compile and load the code before requests come and workers are forked."""
+    words = [[["The", "DET"], ["cat", "NOUN"], ["slept", "VERB"], [".", "PUNCT"]]]
+    for name, parser in parsers.items():
+        requests: list[dict[str, Any]] = [
+            {}, {"k_best": 2}, {"prune": 0}, {"constraints": [{"forbid": [(1, 2)]}]},
+            {"constraints": [{"factors": [{"arcs": [(3, 2), (2, 1)]}]}]},
+        ]  # fmt: skip
+        if NOTE in parser.notes:
+            requests += [{"confidence": True}]
+        if parser.labeller is not None:  # a tree that breaks validity rules
+            two_subjects = {"heads": {1: 3, 2: 3}, "labels": {1: "nsubj", 2: "nsubj"}}
+            requests += [{"constraints": [two_subjects]}]
+        for request in requests:
+            list(pieces(parsers, Job(kind="parse", model=name, words=words, **request)))
+        list(pieces(parsers, Job(kind="explain", model=name, words=words)))
+        crossing = Sentence.from_words(
+            [form for form, _ in words[0]], upos=[tag for _, tag in words[0]],
+            heads=[3, 4, 0, NO_HEAD], deprels=["det", "nsubj", "root", "_"],
+        )  # fmt: skip
+        list(Parser(parser.model.with_crossing()).parse_around([crossing], reasons=False))
+        if parser.tagger is not None and parser.tokenizer is not None:
+            list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
+
+
+def work(parsers: Mapping[str, Parser], address: str, generation: int) -> None:
+    """Run the worker loop: serve the queue at a socket until it closes the connection.
+
+    The generation of the models is sent to the queue.
+    """
+    os.setsid()  # Ctrl-C goes to the first process
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    warnings.simplefilter("ignore")  # such as texts in other languages: nobody reads them here
+    with (
+        suppress(OSError),  # the other side has ended
+        socket.socket(socket.AF_UNIX) as connection,
+    ):
+        connection.connect(address)
+        with connection.makefile("rb") as stream:
+            hello = {"pid": os.getpid(), "generation": generation}
+            connection.sendall(wire.frame(wire.HELLO, hello))
+            while (received := wire.read_frame(stream)) is not None:
+                if received[0] == wire.JOB:
+                    _answer(parsers, Job.model_validate_json(received[1]), connection)
+
+
+def _answer(parsers: Mapping[str, Parser], job: Job, connection: socket.socket) -> None:
+    refusal: dict[str, Any] = {}
+    try:
+        with closing(pieces(parsers, job)) as answer:
+            for number, piece in enumerate(answer):
+                if number >= job.skip:
+                    connection.sendall(wire.frame(wire.PIECE, piece))
+                if select.select([connection], [], [], 0)[0]:
+                    break  # STOP: nothing else arrives here
+    except Refused as error:
+        refusal = {"status": error.status, "text": error.text}
+    except BBParseError as error:
+        refusal = {"status": 400, "text": one_line(error)}
+    except MemoryError:
+        refusal = {"status": 413, "text": "too much for the memory of the service: send less"}
+    except OSError:
+        raise
+    except Exception as error:
+        traceback.print_exc(file=sys.stderr)
+        refusal = {"status": 500, "text": f"internal error: {type(error).__name__}"}
+    if refusal:
+        connection.sendall(wire.frame(wire.NO, refusal))
+    else:
+        counts = {"sentences": job.sentences, "words": job.n_words}
+        connection.sendall(wire.frame(wire.END, counts))

@@ -1,0 +1,302 @@
+"""Accuracy and speed of a parser with more or fewer candidate heads per word (QL13 §4.6)."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bbparse.core import Solution
+from bbparse.parser.parse import USUAL, ParseOptions, with_options
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import ConfigError, ProblemError, TreebankError
+from bbparse.runtime.renamed import renamed_arguments
+from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
+
+#: Number of sentences that are parsed before timing starts, so that the compiled code is loaded,
+#: and their maximum length in words: without pruning, a long one takes seconds.
+WARM_UP, WARM_UP_WORDS = 20, 30
+#: Seconds after which a pass is not repeated.
+LONG_PASS = 60.0
+
+
+@dataclass(slots=True)
+class Setting:
+    """A number of candidate heads, and the accuracy and speed with it."""
+
+    prune: int  #: Maximum number of candidate heads of a word; 0: all.
+    tally: Tally = field(default_factory=Tally)  #: Counts of each sentence.
+    labelled: bool = True  #: True if the parser predicts labels.
+    #: Seconds of each pass over the sentences: scoring, solving and labelling.
+    passes: list[float] = field(default_factory=list)
+    #: Means over the sentences: ``dp_calls`` of the dynamic program; ``dp_work``, the calls
+    #: weighted by the fraction of the chart that they fill, where an inside-outside pass counts
+    #: three times; search ``nodes``. Fractions of the sentences: ``closed_at_root``,
+    #: ``within_three_nodes``, ``proved``, ``proved_to_60_words`` and ``proved_beyond_60_words`` (1
+    #: if there are no sentences of these lengths). Counts: ``sentences_beyond_60_words``, and
+    #: ``most_nodes``, the maximum over the sentences.
+    figures: dict[str, float] = field(default_factory=dict)
+    #: int32[sentences]: number of words.
+    lengths: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    #: int64[sentences]: calls of the dynamic program.
+    sentence_calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    #: float64[sentences]: seconds for scoring and solving, one sentence at a time.
+    sentence_seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    failure: str = ""  #: Why the setting could not be measured; empty if it was.
+
+    @property
+    def name(self) -> str:
+        """Name as on the command line: a number or ``none``."""
+        return prune_name(self.prune)
+
+    @property
+    def scores(self) -> Scores:
+        """Scores of the best trees."""
+        return self.tally.scores()
+
+    @property
+    def words_per_second(self) -> float:
+        """Speed of the median pass; 0 if there was none."""
+        seconds = median(self.passes) if self.passes else 0.0
+        return int(self.lengths.sum()) / seconds if seconds else 0.0
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the figures by name, for JSON, without those of single sentences."""
+        if self.failure:
+            return {"prune": self.name, "failure": self.failure}
+        scores = self.scores
+        return {
+            "prune": self.name,
+            "uas": scores.uas,
+            "uas_no_punct": scores.uas_no_punct,
+            "las": scores.las if self.labelled else None,
+            "words_per_second": self.words_per_second,
+            "seconds": self.passes,
+            **self.figures,
+        }
+
+    @renamed_arguments(least="min_sentences")
+    def by_length(self, width: int = 5, min_sentences: int = 5) -> NDArray[np.float64]:
+        """Average over sentences of similar length.
+
+        Parameters
+        ----------
+        width : int
+            Range of lengths in a class, in words.
+        min_sentences : int
+            Minimum number of sentences in a class; a smaller one is merged with its neighbour.
+
+        Returns
+        -------
+        float64[classes, 4]
+            Mean length, mean DP calls, mean seconds, number of sentences.
+        """
+        order = np.argsort(self.lengths, kind="stable")
+        classes = (self.lengths[order] - 1) // width
+        starts = [0]
+        for i in range(1, len(order)):
+            if classes[i] != classes[i - 1] and i - starts[-1] >= min_sentences:
+                starts.append(i)
+        if len(order) - starts[-1] < min_sentences and len(starts) > 1:
+            starts.pop()
+        means = [
+            (
+                self.lengths[rows_of_class].mean(), self.sentence_calls[rows_of_class].mean(),
+                self.sentence_seconds[rows_of_class].mean(), len(rows_of_class),
+            )
+            for rows_of_class in np.split(order, starts[1:])
+            if len(rows_of_class)
+        ]  # fmt: skip
+        return np.array(means, np.float64).reshape(-1, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """The fastest setting that loses little accuracy."""
+
+    setting: Setting  #: The suggested setting.
+    best: Setting  #: The most accurate setting.
+    loss: Difference  #: best - setting in the chosen measure, with its confidence interval.
+
+
+@with_options
+def measure_settings(
+    parser: Parser,
+    sentences: Sequence[Sentence],
+    prunes: Sequence[int],
+    options: ParseOptions = USUAL,
+    *,
+    passes: int = 3,
+    progress: bool = False,
+    clock: Callable[[], float] = time.perf_counter,
+    **changes: Any,
+) -> list[Setting]:
+    """Parse a treebank with several numbers of candidate heads, in turns.
+
+    The first pass of each setting parses sentence by sentence; it measures accuracy and the times
+    of single sentences. The passes after it measure the speed. They alternate between the settings,
+    so that a machine that is slower for a while does not favour one of them.
+
+    Parameters
+    ----------
+    parser : Parser
+    sentences : sequence of Sentence
+        With a tree each.
+    prunes : sequence of int
+        Maximum numbers of candidate heads of a word; 0: all.
+    options : ParseOptions
+        For each sentence; `prune` does not count.
+    passes : int
+        Number of passes that measure the speed; one if a pass takes longer than `LONG_PASS`
+        seconds. A first pass that takes so long measures the speed, too.
+    progress : bool
+        Draw progress bars on standard error.
+    clock : callable
+        Returns the current seconds; `time.process_time` on a machine with other load.
+    changes
+        Options by name, as ``time_limit=10``.
+
+    Returns
+    -------
+    list of Setting
+        In the order of ``prunes``. A setting with which a sentence needs more memory than allowed
+        has a ``failure`` and no figures.
+
+    Raises
+    ------
+    TreebankError
+        If there are no sentences, or one has no tree.
+    ConfigError, ProblemError
+        If a number is out of range.
+    """
+    if not sentences:
+        raise TreebankError("there are no sentences to tune on")
+    for sentence in sentences:
+        if not sentence.has_heads:
+            raise TreebankError(f"{sentence.source or 'input'}, {sentence.name}: has no tree")
+    if not prunes or min(prunes) < 0:
+        raise ConfigError(f"prunes are {list(prunes)}, expected 0 (all arcs) or more, at least one")
+    if passes < 1:
+        raise ConfigError(f"passes is {passes}, expected at least 1")
+
+    options = replace(options, **changes)
+    settings = []
+    for prune in prunes:
+        bar = tqdm(
+            sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
+            disable=not progress, file=sys.stderr,
+        )  # fmt: skip
+        setting, seconds = _first_pass(parser, bar, replace(options, prune=prune), clock)
+        if seconds > LONG_PASS and not setting.failure:
+            setting.passes.append(seconds)
+        settings.append(setting)
+    for _ in tqdm(range(passes), desc="speed", unit=" passes", delay=2, disable=not progress):
+        for setting in settings:
+            slow = setting.passes and setting.passes[0] > LONG_PASS
+            if setting.failure or slow:
+                continue
+            started = clock()
+            for _ in parser.parse_all(sentences, replace(options, prune=setting.prune)):
+                pass
+            setting.passes.append(clock() - started)
+    return settings
+
+
+def _first_pass(
+    parser: Parser,
+    sentences: tqdm[Sentence],
+    options: ParseOptions,
+    clock: Callable[[], float],
+) -> tuple[Setting, float]:
+    """Measure accuracy, and the time and work of each sentence; return also the total seconds."""
+    prune = options.prune or 0
+    setting = Setting(prune, labelled=parser.labeller is not None)
+    solutions: list[Solution] = []
+    seconds: list[float] = []
+    few_words = (s for s in sentences.iterable if s.n_words <= WARM_UP_WORDS)
+    try:
+        for sentence in islice(few_words, WARM_UP):
+            parser.solve(sentence, prune=prune, node_limit=1)
+        pass_started = clock()
+        for sentence in sentences:
+            started = clock()
+            (parse,) = parser.parse_all([sentence], options)
+            seconds.append(clock() - started)
+            labels = parse.labels[0] if parse.labels else []
+            setting.tally.add(sentence, parse.solution.heads[0, 1:].tolist(), labels)
+            solutions.append(parse.solution)
+    except ProblemError as error:
+        sentences.close()
+        return Setting(prune, failure=str(error)), 0.0
+    total_seconds = clock() - pass_started
+
+    def stats(name: str) -> list[float]:
+        return [float(solution.stats.get(name, 0)) for solution in solutions]
+
+    nodes = stats("nodes")
+    proved = [bool(solution.proved.all()) for solution in solutions]
+    setting.lengths = np.array([s.heads.shape[1] - 1 for s in solutions], np.int32)
+    setting.sentence_calls = np.array(stats("dp_calls"), np.int64)
+    setting.sentence_seconds = np.array(seconds)
+    short = [p for p, n in zip(proved, setting.lengths) if n <= 60]
+    long = [p for p, n in zip(proved, setting.lengths) if n > 60]
+    setting.figures = {
+        "dp_calls": fmean(stats("dp_calls")),
+        "dp_work": fmean(stats("dp_work")),
+        "nodes": fmean(nodes),
+        "closed_at_root": fmean(stats("closed_at_root")),
+        "within_three_nodes": fmean(count <= 3 for count in nodes),
+        "proved": fmean(proved),
+        "proved_to_60_words": fmean(short or [1.0]),
+        "proved_beyond_60_words": fmean(long or [1.0]),
+        "sentences_beyond_60_words": len(long),
+        "most_nodes": int(max(nodes)),
+    }
+    return setting, total_seconds
+
+
+def suggest(
+    settings: Sequence[Setting], max_loss: float, measure: str = "las"
+) -> Suggestion | None:
+    """Return the fastest setting whose accuracy is within ``max_loss`` of the best.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+    max_loss : float
+        Accepted loss as a fraction, such as 0.001 for a tenth of a percentage point.
+    measure : str
+        A name of `bbparse.treebank.evaluation.MEASURES`.
+
+    Returns
+    -------
+    Suggestion or None
+        None if nothing was measured. Of equally accurate settings the fastest is the best.
+    """
+    measured = [setting for setting in settings if not setting.failure]
+    if not measured:
+        return None
+
+    def accuracy(setting: Setting) -> float:
+        return float(getattr(setting.scores, measure))
+
+    best = max(measured, key=lambda s: (accuracy(s), s.words_per_second))
+    # slack, so that rounding does not exclude a loss of exactly `max_loss`
+    min_accuracy = accuracy(best) - max_loss - 1e-12
+    fastest = max(
+        (s for s in measured if accuracy(s) >= min_accuracy), key=lambda s: s.words_per_second
+    )
+    return Suggestion(fastest, best, compare_tallies(best.tally, fastest.tally)[measure])
+
+
+def prune_name(prune: int) -> str:
+    """Return a number of candidate heads as on the command line: 0 is ``none``."""
+    return str(prune) if prune else "none"

@@ -1,0 +1,188 @@
+"""Plots of tuning and benchmarks: plain axes, colours that everyone can distinguish.
+
+matplotlib is imported only for drawing; it comes with ``pip install 'bbparse[plot]'``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bbparse.apps.tuning.measure import Setting, Suggestion
+from bbparse.runtime.errors import BBParseError, OutputError
+from bbparse.runtime.output import check_output
+
+#: Colours that people with any kind of colour vision can distinguish (Okabe & Ito 2008).
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: File name extensions of the formats.
+ENDINGS = (".svg", ".png", ".pdf")
+
+_INK = "#333333"
+_GRID = "#DDDDDD"
+
+
+def check_plot(path: str | os.PathLike[str]) -> None:
+    """Refuse a plot that could not be drawn, before the work and not after it."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise OutputError(f"{target}: expected a file that ends in {', '.join(ENDINGS)}")
+    check_output(target)
+    _matplotlib()
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+        import matplotlib.figure
+        import matplotlib.ticker
+    except ImportError:
+        raise BBParseError(
+            "plots need matplotlib, which is not installed: pip install 'bbparse[plot]'"
+        ) from None
+    return matplotlib
+
+
+def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float = 3.8) -> Any:
+    """Return a figure and its axes, row by row; ``width`` and ``height`` of each are in inches."""
+    figure = _matplotlib().figure.Figure(
+        figsize=(width * columns, height * rows), layout="constrained"
+    )
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.spines[["left", "bottom"]].set_color(_INK)
+        ax.tick_params(colors=_INK, labelsize=10)
+        ax.grid(axis="y", color=_GRID, linewidth=0.8)
+        ax.set_axisbelow(True)
+    return figure, axes
+
+
+def label(ax: Any, title: str, x: str, y: str) -> None:
+    """Label axes: the title in bold, the quantities on the axes below and beside them."""
+    ax.set_title(title, fontsize=11.5, fontweight="bold", loc="left", color=_INK, pad=10)
+    ax.set_xlabel(x, fontsize=10.5, color=_INK)
+    ax.set_ylabel(y, fontsize=10.5, color=_INK)
+
+
+def plain_numbers(axis: Any) -> None:
+    """Put a few ticks such as 0.1, 20 and 5,000 on a logarithmic axis."""
+    ticker = _matplotlib().ticker
+    low, high = sorted(axis.get_view_interval())
+    # up to three decades leave room for ticks at 2 and 5
+    steps = (1.0, 2.0, 5.0) if high < 1000.0 * low else (1.0,)
+    axis.set_major_locator(ticker.LogLocator(subs=steps))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def legend_below(figure: Any, ax: Any) -> None:
+    """Draw one legend for the whole figure, below it, with the entries of ``ax``."""
+    handles, names = ax.get_legend_handles_labels()
+    inches = 0.5 + 0.09 * max(map(len, names), default=0)  # width of the widest entry, at 10 points
+    columns = max(1, min(len(names), int(figure.get_figwidth() / inches)))
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=10,
+        labelcolor=_INK,
+    )  # fmt: skip
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a figure; the same figure gives the same SVG file."""
+    target = Path(path)
+    options: dict[str, Any] = {"dpi": 160, "facecolor": "white"}
+    if target.suffix.lower() == ".svg":
+        options["metadata"] = {"Date": None}
+    elif target.suffix.lower() == ".pdf":
+        options["metadata"] = {"CreationDate": None}
+    with _matplotlib().rc_context({"svg.hashsalt": "bbparse", "svg.fonttype": "none"}):
+        try:
+            figure.savefig(target, **options)
+        except OSError as error:
+            raise OutputError(f"{target}: cannot be written: {error.strerror}") from error
+
+
+def plot_settings(
+    settings: Sequence[Setting],
+    path: str | os.PathLike[str],
+    *,
+    measure: str = "las",
+    suggestion: Suggestion | None = None,
+) -> None:
+    """Plot accuracy against speed, and time and DP calls against sentence length.
+
+    These are Figures 4 and 5 of QL13. Settings with a failure are left out; `measure`, ``las`` or
+    ``uas``, is the accuracy that is shown; a suggestion is marked.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written, or its name does not end in .svg, .png or .pdf.
+    BBParseError
+        If matplotlib is not installed.
+    """
+    check_plot(path)
+    measured = [setting for setting in settings if not setting.failure]
+    figure, (trade, times, calls) = new_figure(3)
+    _draw_trade(trade, measured, measure, suggestion)
+    max_calls = []
+    for i, setting in enumerate(measured):
+        rows = setting.by_length()
+        max_calls.append(float(rows[:, 1].max(initial=0.0)))
+        style = {
+            "color": PALETTE[i % len(PALETTE)], "marker": MARKERS[i % len(MARKERS)],
+            "markersize": 4.5, "linewidth": 1.6, "label": _name(setting),
+        }  # fmt: skip
+        times.plot(rows[:, 0], 1000.0 * rows[:, 2], **style)
+        calls.plot(rows[:, 0], rows[:, 1], **style)
+    times.set_yscale("log")
+    plain_numbers(times.yaxis)
+    # the settings differ much, as they do without pruning
+    if max(max_calls, default=0.0) > 8.0 * max(1.0, min(max_calls, default=0.0)):
+        calls.set_yscale("log")
+        plain_numbers(calls.yaxis)
+    else:
+        calls.set_ylim(bottom=0.0)
+        calls.yaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(nbins=7, integer=True))
+    for ax in (times, calls):
+        ax.set_xlim(left=0.0)
+    label(times, "Time by sentence length", "words in the sentence", "milliseconds a sentence")
+    label(calls, "DP calls by sentence length", "words in the sentence", "DP calls a sentence")
+    if measured:
+        legend_below(figure, calls)
+    save_figure(figure, path)
+
+
+def _draw_trade(
+    ax: Any, settings: Sequence[Setting], measure: str, suggestion: Suggestion | None
+) -> None:
+    speeds = [setting.words_per_second for setting in settings]
+    accuracies = [100.0 * float(getattr(setting.scores, measure)) for setting in settings]
+    ax.set_xscale("log")
+    ax.plot(speeds, accuracies, color=_GRID, linewidth=1.6, zorder=1)
+    for i, (speed, accuracy) in enumerate(zip(speeds, accuracies)):
+        ax.plot(
+            speed, accuracy, color=PALETTE[i % len(PALETTE)], marker=MARKERS[i % len(MARKERS)],
+            markersize=7, linestyle="none",
+        )  # fmt: skip
+        if suggestion is not None and suggestion.setting is settings[i]:
+            ax.plot(
+                speed, accuracy, marker="o", markersize=15, linestyle="none",
+                markerfacecolor="none", markeredgecolor=_INK, markeredgewidth=1.2,
+            )  # fmt: skip
+            ax.annotate(
+                "suggested", (speed, accuracy), xytext=(0, 12), textcoords="offset points",
+                ha="center", fontsize=9.5, color=_INK,
+            )  # fmt: skip
+    if settings:  # room for the labels
+        ax.set_xlim(min(speeds) / 1.7, max(speeds) * 1.7)
+        low, high = min(accuracies), max(accuracies)
+        ax.set_ylim(low - 0.15 * (high - low) - 0.1, high + 0.2 * (high - low) + 0.1)
+        plain_numbers(ax.xaxis)
+    label(ax, "Accuracy against speed", "words a second", f"{measure.upper()}, %")
+
+
+def _name(setting: Setting) -> str:
+    return "no pruning" if setting.prune == 0 else f"k = {setting.prune}"

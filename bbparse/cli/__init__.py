@@ -1,1 +1,0 @@
-"""The command line: one file per command, listed in :mod:`bbparse.cli.main`."""

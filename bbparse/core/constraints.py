@@ -1,0 +1,238 @@
+"""Constraints and scores that depend on the number of arcs of a set in the tree.
+
+All of them are count factors (see `Problem`): a set of arcs and a score for each number of them,
+-inf for a number that is not allowed. Valencies, "at most one of these", constituents and the
+polynomial factors of QL13 §5.1 are tables of this kind. The functions named with… are methods of
+`Problem`.
+
+Arcs are named as for `Problem.with_factors`: (head, mod), or (head, mod, label) if arcs have
+labels; without its label an arc stands for all of them. An arc that is no candidate is in no tree
+and so is never counted. Constraints that no tree can satisfy are no error: `solve` finds the
+problem infeasible. (Only direct contradictions are refused: a second head, forbidding a required
+arc.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bbparse.core.check import as_count, as_floats, check_scores, common_quantum
+from bbparse.core.edit import P, arc_index, as_weight, forbid_arc, named_set, with_sets
+from bbparse.core.parts import ProblemArrays
+from bbparse.runtime.arrays import Flags, Floats
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_type
+
+_MAX_INT = int(np.iinfo(np.int32).max)
+
+
+def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[list[int], int]:
+    """Return the indices of the candidates that arcs name, and the number of named arcs."""
+    check_type("arcs", arcs, Iterable, "arcs", ProblemError)
+    named = list(arcs)
+    choices = named_set(problem, arc_index(problem), named, "arcs", "arcs[{}]")
+    return list(dict.fromkeys(chain(*choices))), len(named)
+
+
+def _with_table(problem: P, arcs: Sequence[int], scores: Floats) -> P:
+    """Return the problem with one more count factor.
+
+    With fewer scores than numbers of arcs, the last score stands for the rest.
+    """
+    table = scores[np.minimum(np.arange(len(arcs) + 1), len(scores) - 1)]
+    if not len(problem.arc_head) or not table.any():
+        return problem
+    quantum = common_quantum(problem.quantum, table)
+    if not len(arcs):
+        if table[0] != -np.inf:
+            # Every tree has one arc into word 1.
+            gain = np.where(problem.arc_mod == 1, table[0], 0.0)
+            return problem.changed(arc_score=problem.arc_score + gain, quantum=quantum)
+        # No tree is feasible, whichever set of arcs says so.
+        arcs, table = [0], np.full(2, -np.inf)
+    return with_sets(problem, "count", [(arcs, table)]).changed(quantum=quantum)
+
+
+def _with_bounds(problem: P, arcs: Sequence[int], low: int, high: int) -> P:
+    """Return the problem with low to high of these arcs in the tree."""
+    low, high = min(low, len(arcs) + 1), min(high, len(arcs))
+    scores = np.full(high + 2, -np.inf)
+    scores[low : high + 1] = 0.0
+    return _with_table(problem, arcs, scores)
+
+
+def with_count_scores(problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLike) -> P:
+    """Return this problem with a score for each number of these arcs in the tree.
+
+    Parameters
+    ----------
+    arcs : iterable of (head, mod) or (head, mod, label)
+    scores : float[number of arcs + 1]
+        scores[k] if exactly k of them are in the tree; -inf: never exactly k.
+
+    Raises
+    ------
+    ProblemError
+        If no arc is named, or one twice, or the scores do not fit.
+    """
+    candidates, n_named = _candidates(problem, arcs)
+    table = as_floats("scores", scores)
+    if len(table) != n_named + 1:
+        raise ProblemError(
+            f"scores has {len(table)} elements, expected {n_named + 1}: one for each number of the"
+            f" {n_named} arcs, from 0"
+        )
+    check_scores("scores", table, allow_minus_inf=True)
+    return _with_table(problem, candidates, table)
+
+
+def with_at_most(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
+    """Return this problem with at most k of these arcs in the tree."""
+    candidates, _ = _candidates(problem, arcs)
+    return _with_bounds(problem, candidates, 0, as_count("k", k, 0, _MAX_INT))
+
+
+def with_at_least(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
+    """Return this problem with at least k of these arcs in the tree."""
+    candidates, _ = _candidates(problem, arcs)
+    return _with_bounds(problem, candidates, as_count("k", k, 0, _MAX_INT), _MAX_INT)
+
+
+def with_valency(
+    problem: P,
+    head: int | Iterable[int],
+    low: int = 0,
+    high: int | None = None,
+    *,
+    side: Literal["left", "right"] | None = None,
+    label: int | None = None,
+) -> P:
+    """Return this problem with bounds on the number of modifiers of one or several words.
+
+    Parameters
+    ----------
+    head : int or iterable of int
+        The word, or 0 for the root; or several.
+    low, high : int
+        Minimum and maximum number of modifiers; high None: no limit.
+    side : {"left", "right"}, optional
+        Count only the modifiers on this side of the head.
+    label : int, optional
+        Count only the modifiers with this label: no verb has two subjects after
+        `with_valency(verbs, high=1, label=subject)`.
+
+    Raises
+    ------
+    ProblemError
+        If low > high, or a label is given and arcs have none.
+    """
+    low = as_count("low", low, 0, _MAX_INT)
+    most = _MAX_INT if high is None else as_count("high", high, 0, _MAX_INT)
+    if low > most:
+        raise ProblemError(f"low is {low}, expected at most high = {most}")
+    if side not in (None, "left", "right"):
+        raise ProblemError(f"side is {side!r}, expected 'left' or 'right'")
+    fits = np.ones(len(problem.arc_head), np.bool_)
+    if label is not None:
+        if problem.arc_label is None:
+            raise ProblemError(f"label is {label!r}, but the arcs have no labels")
+        fits = problem.arc_label == as_count("label", label, 0, _MAX_INT)
+    for word in _words(problem, head):
+        chosen = fits & (problem.arc_head == word)
+        if side is not None:
+            chosen &= (problem.arc_mod < word) == (side == "left")
+        problem = _with_bounds(problem, np.flatnonzero(chosen).tolist(), low, most)
+    return problem
+
+
+def _words(problem: ProblemArrays, head: int | Iterable[int]) -> list[int]:
+    """Return one word as a list, and several as they are."""
+    if not np.iterable(head) or isinstance(head, str | bytes):
+        return [as_count("head", head, 0, problem.n_words)]
+    return [as_count(f"head[{i}]", h, 0, problem.n_words) for i, h in enumerate(head)]
+
+
+def with_subtree(problem: P, words: Iterable[int], *, complete: bool = True) -> P:
+    """Return this problem with some words forming a connected subtree.
+
+    Words are connected exactly if only one of them has its head outside.
+
+    Parameters
+    ----------
+    words : iterable of int
+        Any words, next to each other or not.
+    complete : bool
+        No other words hang from them, as in a constituent: arcs from them to other words are
+        forbidden.
+
+    Raises
+    ------
+    ProblemError
+        If there are no words, or an arc to be forbidden is required.
+    """
+    p = problem
+    inside = _word_mask(p, "words", words)
+    if not inside.any():
+        raise ProblemError("words is empty, expected at least one word")
+    from_inside, into = inside[p.arc_head], inside[p.arc_mod]
+    state = p.arc_state.copy()
+    if complete:
+        for a in np.flatnonzero(from_inside & ~into):
+            forbid_arc(p, state, int(a), "words")
+    entering = np.flatnonzero(~from_inside & into).tolist()
+    return _with_bounds(p.changed(arc_state=state), entering, 1, 1)
+
+
+def with_or(problem: P, arcs: Iterable[Sequence[int]], weight: float) -> P:
+    """Return this problem with a weight for the trees that have at least one of these arcs.
+
+    The weight is finite, or -inf: none of them. Source: QL13 §5.1.
+    """
+    candidates, _ = _candidates(problem, arcs)
+    return _with_table(problem, candidates, np.array([0.0, as_weight("weight", weight)]))
+
+
+def with_valency_score(
+    problem: P, head: int, k: int, weight: float, modifiers: Iterable[int] | None = None
+) -> P:
+    """Return this problem with a weight for the trees in which a word has exactly k modifiers.
+
+    Parameters
+    ----------
+    head : int
+        The word, or 0 for the root.
+    k : int
+        Number of modifiers.
+    weight : float
+        Finite, or -inf: not k modifiers.
+    modifiers : iterable of int, optional
+        Count only these words; default all.
+
+    Notes
+    -----
+    Source: QL13 §5.1.
+    """
+    p = problem
+    head = as_count("head", head, 0, p.n_words)
+    number = as_count("k", k, 0, _MAX_INT)
+    weight = as_weight("weight", weight)
+    chosen = p.arc_head == head
+    if modifiers is not None:
+        chosen &= _word_mask(p, "modifiers", modifiers)[p.arc_mod]
+    arcs = np.flatnonzero(chosen).tolist()
+    scores = np.where(np.arange(len(arcs) + 1) == number, weight, 0.0)
+    return _with_table(p, arcs, scores)
+
+
+def _word_mask(problem: ProblemArrays, name: str, words: Iterable[int]) -> Flags:
+    """Return which of the root and the words 1..n are among `words`: bool[n + 1]."""
+    check_type(name, words, Iterable, "words", ProblemError)
+    mask = np.zeros(problem.n_words + 1, dtype=np.bool_)
+    for i, word in enumerate(words):
+        mask[as_count(f"{name}[{i}]", word, 1, problem.n_words)] = True
+    return mask

@@ -1,0 +1,275 @@
+"""Problems made from problems: more factors, fixed heads, forbidden arcs, expanded counts.
+
+The functions named with… and without… are methods of `Problem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, compress, product
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bbparse.core.check import (
+    MAX_SCORE,
+    as_count,
+    as_floats,
+    check_scores,
+    common_quantum,
+    is_score,
+)
+from bbparse.core.parts import ProblemArrays, SetRow, set_fields, set_rows
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_type
+
+P = TypeVar("P", bound=ProblemArrays)
+
+
+def arc_index(problem: ProblemArrays) -> dict[tuple[int, int], list[int]]:
+    """Return arc indices by (head, mod)."""
+    index: dict[tuple[int, int], list[int]] = {}
+    for a, pair in enumerate(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())):
+        index.setdefault(pair, []).append(a)
+    return index
+
+
+def named_arcs(
+    problem: ProblemArrays, index: dict[tuple[int, int], list[int]], place: str, arc: Any
+) -> list[int]:
+    """Return the indices of the candidate arcs that (head, mod) or (head, mod, label) names.
+
+    ProblemError if it can name no arc of a sentence of this length.
+    """
+    labelled = problem.arc_label is not None
+    expected = "(head, mod) or (head, mod, label)" if labelled else "(head, mod)"
+    try:
+        values = tuple(arc)
+    except TypeError:
+        values = ()
+    if len(values) != 2 and not (labelled and len(values) == 3):
+        raise ProblemError(f"{place} is {arc!r}, expected {expected}")
+    head = as_count(f"head of {place}", values[0], 0, problem.n_words)
+    mod = as_count(f"mod of {place}", values[1], 1, problem.n_words)
+    if head == mod:
+        raise ProblemError(f"{place} is {arc!r}: word {mod} cannot be its own head")
+    candidates = index.get((head, mod), [])
+    if len(values) == 3 and problem.arc_label is not None:
+        label = as_count(f"label of {place}", values[2], 0, np.iinfo(np.int32).max)
+        candidates = [a for a in candidates if problem.arc_label[a] == label]
+    return candidates
+
+
+def named_set(
+    problem: ProblemArrays, index: dict[tuple[int, int], list[int]], arcs: list[Any], place: str,
+    each: str,
+) -> list[list[int]]:  # fmt: skip
+    """Return what `named_arcs` gives for all arcs of a set; ``each`` is a format of their places.
+
+    ProblemError if there is none, or one twice.
+    """
+    if not arcs:
+        raise ProblemError(f"{place} names no arc")
+    choices = [named_arcs(problem, index, each.format(i), arc) for i, arc in enumerate(arcs)]
+    if len({tuple(arc) for arc in arcs}) < len(arcs):
+        raise ProblemError(f"{place} names an arc twice: {arcs!r}")
+    return choices
+
+
+def as_weight(name: str, value: Any) -> float:
+    """Return `value` as a finite number or -inf; ProblemError otherwise."""
+    weight = as_floats(name, value, ndim=0)
+    if not is_score(weight):
+        raise ProblemError(
+            f"{name} is {weight}, expected -inf or a number of magnitude <= {MAX_SCORE:g}"
+        )
+    return float(weight)
+
+
+def _combinations(problem: ProblemArrays, choices: list[list[int]]) -> Iterator[list[int]]:
+    """Yield the sets with one arc of each choice that can be in one tree.
+
+    Arcs with different labels exclude each other, so at most one of these sets is in a tree.
+    """
+    for combination in product(*choices):
+        arcs = sorted(set(combination))
+        if len(np.unique(problem.arc_mod[arcs])) == len(arcs):
+            yield arcs
+
+
+def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], float]]) -> P:
+    """Return this problem with more factors.
+
+    Parameters
+    ----------
+    factors : iterable of (arcs, weight)
+        arcs are (head, mod), or (head, mod, label) if arcs have labels; the weight is finite or
+        -inf. Without its label an arc of a labelled problem stands for all labels. A factor that
+        names an arc that is no candidate never fires and is dropped. A factor of one arc adds to
+        the score of the arc, or with weight -inf forbids it.
+
+    Raises
+    ------
+    ProblemError
+        If a factor is invalid; names it by its index in `factors`.
+    """
+    check_type("factors", factors, Iterable, "pairs of (arcs, weight)", ProblemError)
+    index = arc_index(problem)
+    rows: list[SetRow] = []
+    arc_score = problem.arc_score.copy()
+    arc_state = problem.arc_state.copy()
+    quantum = problem.quantum
+    for f, factor in enumerate(factors):
+        place = f"factors[{f}]"
+        try:
+            arcs_named, value = factor
+            named = list(arcs_named)
+        except (TypeError, ValueError):
+            raise ProblemError(f"{place} is {factor!r}, expected (arcs, weight)") from None
+        weight = as_weight(f"weight of {place}", value)
+        choices = named_set(problem, index, named, place, f"arc {{}} of {place}")
+        quantum = common_quantum(quantum, np.array([weight]))
+        for arcs in _combinations(problem, choices):
+            if len(arcs) > 1:
+                rows.append((arcs, [weight]))
+            elif weight == -np.inf:
+                forbid_arc(problem, arc_state, arcs[0], place)
+            else:
+                arc_score[arcs[0]] += weight
+    extended = with_sets(problem, "factor", rows)
+    return extended.changed(arc_score=arc_score, arc_state=arc_state, quantum=quantum)
+
+
+def with_sets(p: P, kind: str, rows: Sequence[SetRow]) -> P:
+    """Return the problem with more factors or count factors (`set_fields`), without checks."""
+    changes = {}
+    for name, added in set_fields(kind, rows).items():
+        existing = getattr(p, name)
+        changes[name] = np.append(existing, added[1:] + existing[-1] if "ptr" in name else added)
+    return p.changed(**changes)
+
+
+def forbid_arc(problem: ProblemArrays, arc_state: Any, arc: int, place: str) -> None:
+    """Forbid an arc in `arc_state`; ProblemError, naming `place`, if it is required."""
+    if arc_state[arc] == 1:
+        raise ProblemError(
+            f"{place} forbids the arc {problem.arc_head[arc]} -> {problem.arc_mod[arc]},"
+            " which is required"
+        )
+    arc_state[arc] = -1
+
+
+def with_heads(problem: P, heads: Mapping[int, int]) -> P:
+    """Return this problem with the heads of some words fixed: {modifier: head}.
+
+    Raises
+    ------
+    ProblemError
+        If the arc is no candidate or is forbidden, or another head is already required.
+    """
+    if not isinstance(heads, Mapping):
+        raise ProblemError(f"heads is {heads!r}, expected {{modifier: head}}")
+    index = arc_index(problem)
+    state = problem.arc_state.copy()
+    for mod, head in heads.items():
+        place = f"heads[{mod!r}]"
+        arcs = named_arcs(problem, index, f"arc of {place}", (head, mod))
+        if not arcs:
+            raise ProblemError(f"{place} is {head}: no candidate arc {head} -> {mod}")
+        rivals = np.flatnonzero((problem.arc_mod == mod) & (problem.arc_head != head))
+        required = rivals[state[rivals] == 1]
+        if len(required):
+            raise ProblemError(
+                f"{place} is {head}: the head of word {mod} is required to be"
+                f" {problem.arc_head[required[0]]}"
+            )
+        allowed = [a for a in arcs if state[a] != -1]
+        if not allowed:
+            raise ProblemError(f"{place} is {head}: the arc {head} -> {mod} is forbidden")
+        state[rivals] = -1
+        # The choice among several labels stays open.
+        if len(allowed) == 1:
+            state[allowed[0]] = 1
+    return problem.changed(arc_state=state)
+
+
+def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
+    """Return this problem with some arcs forbidden: (head, mod) or (head, mod, label) each.
+
+    An arc that is no candidate is already forbidden.
+
+    Raises
+    ------
+    ProblemError
+        If an arc does not join two words of the sentence, or is required.
+    """
+    check_type("arcs", arcs, Iterable, "arcs", ProblemError)
+    index = arc_index(problem)
+    state = problem.arc_state.copy()
+    for i, arc in enumerate(arcs):
+        for a in named_arcs(problem, index, f"arcs[{i}]", arc):
+            forbid_arc(problem, state, a, f"arcs[{i}]")
+    return problem.changed(arc_state=state)
+
+
+#: Maximum size of a set that is expanded: r arcs become up to 2^r factors.
+MAX_ARCS = 10
+
+
+def expand_count_factors(problem: P) -> P:
+    """Return the same problem with small count factors expanded into plain factors.
+
+    A score f(k) of the number k of arcs of a set c that are in the tree is a polynomial in the arcs
+    (Newton's forward differences, which solve the system of QL13 §5.1)::
+
+        f(|c ∩ y|) = Σ_j Δ^j f(0) · binomial(|c ∩ y|, j) = Σ_{s ⊆ c} Δ^|s| f(0) · [s ⊆ y]
+
+    so that every subset of two or more arcs becomes a factor, every arc gains Δ f(0), and f(0) is
+    added to each arc into word 1, one of which every tree has. OR is z + z' − zz'.
+
+    Parameters
+    ----------
+    problem : ProblemArrays
+
+    Returns
+    -------
+    Problem
+        With the same score for every tree. Sets of more than `MAX_ARCS` arcs, and those with a
+        score of -inf, stay count factors. The problem itself, if all do.
+
+    Raises
+    ------
+    ProblemError
+        If a factor's weight would be too large for a problem.
+
+    Notes
+    -----
+    Subsets with two arcs into one word are left out, because no tree has both. The bound of a count
+    factor can be made at least as tight as that of its expansion, because the envelope of a sum is
+    below the sum of the envelopes. The expansion is for other solvers, and for cross-checks.
+    """
+    check_type("problem", problem, ProblemArrays, "a Problem", ProblemError)
+    p, rows = problem, set_rows(problem, "count")
+    small = [len(arcs) <= MAX_ARCS and bool(np.isfinite(table).all()) for arcs, table in rows]
+    if not any(small):
+        return problem
+    gain = np.zeros(len(p.arc_head), dtype=np.float64)
+    constant = 0.0
+    sets: list[SetRow] = []
+    for arcs, table in compress(rows, small):
+        constant += table[0]
+        for size in range(1, len(arcs) + 1):
+            weight = float(np.diff(table, size)[0])
+            if weight == 0.0:
+                continue
+            if size == 1:
+                gain[arcs] += weight
+                continue
+            for chosen in combinations(arcs, size):
+                if len({int(p.arc_mod[a]) for a in chosen}) == size:
+                    sets.append((chosen, [weight]))
+    gain[p.arc_mod == 1] += constant
+    check_scores("factor_score", np.array([score for _, (score,) in sets], np.float64))
+    large_rows = [row for row, is_small in zip(rows, small) if not is_small]
+    extended = with_sets(p, "factor", sets)
+    return extended.changed(arc_score=p.arc_score + gain, **set_fields("count", large_rows))

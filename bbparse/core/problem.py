@@ -1,0 +1,343 @@
+"""`Problem`: candidate arcs of one sentence, and everything that scores trees made of them.
+
+The score of a tree y is
+
+    φ(y) = Σ arc scores + Σ scores of the parts that fire + Σ scores of the factors ⊆ y
+           + Σ count_score[count_score_ptr[c] + |c ∩ y|] over the count factors c
+
+A tree is feasible if every word has one candidate head that is not forbidden, all words descend
+from the root 0, every required arc is in it, no factor of weight -inf fires, no count factor scores
+-inf, and, depending on the flags, it is projective and the root has exactly one modifier.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence, Sized
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bbparse.core import check, constraints, edit
+from bbparse.core.files import read_problem, write_problem
+from bbparse.core.parts import DEFAULTS, DTYPES, FIELDS, KINDS, ProblemArrays, set_rows
+from bbparse.core.tree import arcs_of, broken_constraint, tree_score
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_type
+
+
+class RuleSet(Protocol):
+    """Interface of validity rules: problems know nothing about words."""
+
+    def onto(self, problem: Problem, sentence: Any, labels: Sequence[str]) -> Problem:
+        """Return the problem with everything that the rules forbid."""
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Problem(ProblemArrays):
+    """Candidate arcs of one sentence, and everything that scores trees made of them.
+
+    Words are numbered 1..n_words and 0 is the root. Arguments are anything that numpy converts
+    (integers for indices, real numbers for scores); they are copied, and read-only afterwards.
+    Parts are named by words: with labelled arcs they fire whatever the labels, and a part over
+    words that no candidate arc joins never fires.
+
+    Parameters
+    ----------
+    n_words : int
+        Number of words, at least 1.
+    arc_head, arc_mod : int32[A]
+        Candidate arcs: head in 0..n_words, modifier in 1..n_words, no arc twice.
+    arc_score : float64[A]
+        Their scores, finite: an arc that must not be used is left out, or forbidden. Like all
+        scores they are at most 1e100 in magnitude.
+    arc_label : int32[A], optional
+        Labels (>= 0). Several arcs may then join the same two words under different labels.
+    arc_state : int8[A], optional
+        1 for a required arc, -1 for a forbidden one, 0 otherwise (the default).
+    sib_head, sib_inner, sib_outer : int32[S], optional
+    sib_score : float64[S], optional
+        Adjacent siblings: the part fires when inner and outer are modifiers of head on the same
+        side with no other modifier of head between them. inner = -1: outer is the modifier nearest
+        to head on its side.
+    gc_grand, gc_head, gc_mod : int32[G], optional
+    gc_score : float64[G], optional
+        Grandchildren: fires when grand → head and head → mod are both in the tree.
+    ogc_grand, ogc_head, ogc_mod : int32[O], optional
+    ogc_score : float64[O], optional
+        Outermost grandchildren (Carreras 2007): as grandchildren, but mod is also the modifier of
+        head farthest from head on its side.
+    gsib_grand, gsib_head, gsib_inner, gsib_outer : int32[H], optional
+    gsib_score : float64[H], optional
+        Grand-siblings (Koo & Collins 2010): the adjacent sibling part fires and grand → head is in
+        the tree; grand is -1 exactly if head is 0.
+    factor_ptr : int64[F + 1], optional
+    factor_arcs : int32[factor_ptr[F]], optional
+    factor_score : float64[F], optional
+        Factor f is the set of the arcs with indices factor_arcs[factor_ptr[f]:factor_ptr[f + 1]],
+        two or more; it fires when all of them are in the tree. Weights have any sign; -inf means
+        "never all together".
+    count_ptr, count_score_ptr : int64[C + 1], optional
+    count_arcs : int32[count_ptr[C]], optional
+    count_score : float64[count_score_ptr[C]], optional
+        Count factor c is the set of the r >= 1 arcs with indices
+        count_arcs[count_ptr[c]:count_ptr[c + 1]] and r + 1 scores: with k of these arcs in the tree
+        it scores count_score[count_score_ptr[c] + k], where -inf means "not k of them".
+        count_score_ptr follows from count_ptr and may be left out.
+    projective : bool
+        Trees must have no crossing arcs; the root is left of word 1.
+    single_root : bool
+        The root must have exactly one modifier.
+    quantum : float
+        All scores are integer multiples of it (QL13 §3 rounds bounds by it); 0 if unknown.
+
+    Raises
+    ------
+    ProblemError
+        If a value is invalid; names the array and the index: "arc_mod[7] is 12, expected 1..9".
+    """
+
+    def __init__(  # noqa: PLR0913 – public keywords
+        self,
+        n_words: int,
+        arc_head: ArrayLike,
+        arc_mod: ArrayLike,
+        arc_score: ArrayLike,
+        arc_label: ArrayLike | None = None,
+        arc_state: ArrayLike | None = None,
+        *,
+        projective: bool = True,
+        single_root: bool = True,
+        quantum: float = 0.0,
+        **others: ArrayLike | None,
+    ) -> None:
+        unknown = others.keys() - DTYPES.keys()
+        if unknown:
+            raise TypeError(
+                f"Problem.__init__() got an unexpected keyword argument {min(unknown)!r}"
+            )
+        given: dict[str, Any] = {
+            "arc_head": arc_head, "arc_mod": arc_mod, "arc_score": arc_score, **others
+        }  # fmt: skip
+        optional: dict[str, Any] = {"arc_label": arc_label, "arc_state": arc_state}
+        optional["count_score_ptr"] = given.pop("count_score_ptr", None)
+        given |= {name: value for name, value in optional.items() if value is not None}
+        values: dict[str, Any] = {
+            name: check.as_floats(name, value)
+            if DTYPES.get(name) is np.float64
+            else check.as_ints(name, value, DTYPES.get(name, np.int32))
+            for name, value in given.items()
+        }
+        values = {**DEFAULTS, "arc_state": np.zeros(len(values["arc_head"]), np.int8), **values}
+        if "count_score_ptr" not in given:
+            pointers = values["count_ptr"]
+            values["count_score_ptr"] = pointers + np.arange(len(pointers))
+        values |= {
+            "n_words": check.as_count("n_words", n_words, 1, check.MAX_WORDS),
+            "projective": check.as_flag("projective", projective),
+            "single_root": check.as_flag("single_root", single_root),
+            "quantum": float(check.as_floats("quantum", quantum, ndim=0)),
+        }
+        self._fill(values)
+        check.check_problem(self)
+
+    # ---- making problems -----------------------------------------------------------------------
+
+    @classmethod
+    def from_arc_scores(
+        cls, scores: ArrayLike, *, projective: bool = True, single_root: bool = True
+    ) -> Problem:
+        """Make the problem of a full score matrix, the output of graph-based parsers.
+
+        Parameters
+        ----------
+        scores : float[n + 1, n + 1]
+            scores[h, m] of the arc from head h to modifier m, where 0 is the root; -inf = no such
+            arc. The diagonal and column 0 are ignored.
+
+        Returns
+        -------
+        Problem
+            Its arcs are ordered by modifier, then by head.
+        """
+        matrix = check.as_floats("scores", scores, ndim=2)
+        size = len(matrix)
+        if matrix.shape[1] != size or size < 2:
+            raise ProblemError(
+                f"scores has shape {matrix.shape}, expected (n + 1, n + 1) for n >= 1 words"
+            )
+        check.as_count("n_words", size - 1, 1, check.MAX_WORDS)
+        np.fill_diagonal(matrix, -np.inf)
+        matrix[:, 0] = -np.inf
+        bad = np.argwhere(~check.is_score(matrix))
+        if len(bad):
+            h, m = bad[0]
+            raise ProblemError(
+                f"scores[{h}, {m}] is {matrix[h, m]}, expected a number of magnitude <="
+                f" {check.MAX_SCORE:g} or -inf"
+            )
+        mods, heads = np.nonzero(matrix.T > -np.inf)
+        return cls.trusted(
+            size - 1,
+            heads.astype(np.int32),
+            mods.astype(np.int32),
+            matrix[heads, mods],
+            projective=check.as_flag("projective", projective),
+            single_root=check.as_flag("single_root", single_root),
+        )
+
+    @classmethod
+    def from_batch(
+        cls,
+        scores: Iterable[ArrayLike],
+        lengths: Sequence[int] | None = None,
+        *,
+        projective: bool = True,
+        single_root: bool = True,
+    ) -> list[Problem]:
+        """Make the problems of a batch of score matrices; see `from_arc_scores` and `solve_batch`.
+
+        Parameters
+        ----------
+        scores : float[b, n + 1, n + 1], or b matrices
+            scores[i, h, m] of arcs of sentence i.
+        lengths : sequence of b int, optional
+            Number of words of each sentence: rows and columns after those of its words are padding.
+
+        Raises
+        ------
+        ProblemError
+            As `from_arc_scores`, with the index of the sentence.
+        """
+        check_type("scores", scores, Iterable, "matrices", ProblemError)
+        matrices = list(scores)
+        if lengths is not None:
+            check_type("lengths", lengths, Sized, "numbers", ProblemError)
+        if lengths is not None and len(lengths) != len(matrices):
+            raise ProblemError(f"{len(lengths)} lengths, expected {len(matrices)}, one a matrix")
+        problems = []
+        for i, matrix in enumerate(matrices):
+            try:
+                if lengths is not None:
+                    padded = check.as_floats("scores", matrix, ndim=2)
+                    n = check.as_count("lengths", lengths[i], 1, min(padded.shape) - 1)
+                    matrix = padded[: n + 1, : n + 1]
+                problem = cls.from_arc_scores(
+                    matrix, projective=projective, single_root=single_root
+                )
+            except ProblemError as error:
+                raise ProblemError(f"sentence {i} of the batch: {error}") from None
+            problems.append(problem)
+        return problems
+
+    with_factors = edit.with_factors
+    with_heads = edit.with_heads
+    without_arcs = edit.without_arcs
+    with_count_scores = constraints.with_count_scores
+    with_at_most = constraints.with_at_most
+    with_at_least = constraints.with_at_least
+    with_valency = constraints.with_valency
+    with_subtree = constraints.with_subtree
+    with_or = constraints.with_or
+    with_valency_score = constraints.with_valency_score
+
+    def with_rules(self, rules: RuleSet, words: Any, labels: Sequence[str] = ()) -> Problem:
+        """Return this problem with everything that validity rules forbid.
+
+        Parameters
+        ----------
+        rules : bbparse.parser.validity.rules.Rules
+        words : Sentence
+            Words that the rules read: tags, forms and so on.
+        labels : sequence of str
+            Name of each label; without labels, rules about labels apply to no arc.
+
+        Raises
+        ------
+        ProblemError
+            If words or labels do not fit the problem, or rules about crossing arcs depend on more
+            of a tree than a few arcs (in problems that are not projective).
+        """
+        if not hasattr(rules, "onto"):
+            raise ProblemError(f"rules is of type {type(rules).__name__}, expected Rules")
+        return rules.onto(self, words, labels)
+
+    # ---- looking at problems -------------------------------------------------------------------
+
+    def score(self, tree: ArrayLike) -> float:
+        """Compute φ of a tree from the definition: the reference for every solver.
+
+        Parameters
+        ----------
+        tree : int[n_words + 1] or int[n_words]
+            A row of `Solution.heads` (heads, after -1 or 0 for the root), or a row of
+            `Solution.arcs` (the arc index of each word).
+
+        Returns
+        -------
+        float
+            Correctly rounded, so that it does not depend on the order of parts and factors; -inf if
+            a factor of weight -inf fires or a count factor scores -inf. Other constraints are
+            ignored: see `is_feasible`.
+
+        Raises
+        ------
+        ProblemError
+            If an arc is no candidate, or heads are ambiguous because of labels.
+        """
+        return tree_score(self, arcs_of(self, tree))
+
+    def is_feasible(self, tree: ArrayLike) -> bool:
+        """Return True if a tree (given as for `score`) satisfies all constraints of the problem."""
+        return not broken_constraint(self, arcs_of(self, tree))
+
+    def __repr__(self) -> str:
+        p = self
+        counts = [f"n_words={p.n_words}", f"arcs={len(p.arc_head)}"]
+        states = ((1, "required"), (-1, "forbidden"))
+        details = [f"{k} {name}" for s, name in states if (k := int((p.arc_state == s).sum()))]
+        if p.arc_label is not None:
+            details.append(f"{len(np.unique(p.arc_label))} labels")
+        if details:
+            counts[-1] += f" ({', '.join(details)})"
+        counts += [f"{kind}={len(part[-1])}" for kind, part in zip(KINDS, p.parts) if len(part[-1])]
+        for kind in ("factor", "count"):
+            rows = set_rows(p, kind)
+            hard = sum(-np.inf in scores for _, scores in rows)
+            if rows:
+                counts.append(f"{kind}s={len(rows)}" + (f" ({hard} hard)" if hard else ""))
+        if p.quantum:
+            counts.append(f"quantum={p.quantum:g}")
+        counts.append("projective" if p.projective else "non-projective")
+        counts.append("single-root" if p.single_root else "multi-root")
+        return f"Problem({', '.join(counts)})"
+
+    # ---- files ---------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an .npz file; an existing file is replaced only by a complete one.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        write_problem(path, {name: getattr(self, name) for name in FIELDS})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Problem:
+        """Read a file of `save`. Nothing is unpickled.
+
+        Raises
+        ------
+        ProblemError
+            If the file is damaged; names the file and, if possible, the field.
+        """
+        values = read_problem(path)
+        try:
+            return cls(**values)
+        except ProblemError as error:
+            raise ProblemError(f"{os.fspath(path)}: {error}") from error
+

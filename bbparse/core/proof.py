@@ -1,0 +1,282 @@
+"""`Proof`: a certificate that the trees of a solution are the best, which others can check.
+
+A proof is a binary decision tree over the trees of a problem. Each inner node asks one question,
+"is at least one of these arcs in the tree?", and has two children: yes, then no. Each leaf shows
+why no tree of its subspace is missing from the solution. Nodes are in arrays in pre-order, so that
+they prove the whole space exactly if reading them once, from the root, uses all of them.
+
+With T the k-th score, or -inf if fewer than k trees exist, the leaves are
+
+* ``BOUND``: under the multipliers of the leaf no tree of the subspace scores more than
+  ``node_bound``, which is at most T;
+* ``TREE``: one candidate arc is left for each word, and they make a tree of the solution or one
+  that scores at most T;
+* ``EMPTY``: no feasible tree is left: no tree at all, a hard factor that must fire or a count that
+  must be forbidden; or, with multipliers, hard constraints that no tree of the subspace can keep
+  together, as the bound is negative when every finite score is replaced by zero.
+
+Leaves refer to the problem `hardened` by T: excessive penalties become constraints, because
+otherwise no sum of floats could resolve values near T.
+
+Multipliers belong to the original problem. With z the arcs of a tree and lam the row
+``node_vector`` of the multipliers, aligned with ``factor_arcs``, ``count_arcs`` and the literals of
+the parts (QL13 §3.2):
+
+* a factor of weight φ ≥ 0 scores at most Σ_e lam_e z_e, where lam_e ≥ 0 and Σ_e lam_e = φ;
+* one of weight φ < 0 scores at most -lam (Σ_e z_e - (r - 1)) for its r arcs, where lam stands in
+  its first place and 0 ≤ lam ≤ |φ|, or 0 ≤ lam if φ is -inf;
+* a count factor scores at most Σ_e lam_e z_e + max_C (f(|C|) - Σ_{e∈C} lam_e), for any lam, where C
+  is any set of its arcs that includes those in all trees of the leaf, and excludes those in none of
+  them;
+* the parts of a projective problem are scored exactly, with the best tree. Those of another are
+  scored by automata, one for each head (`inference.proof.crossing`), which need not agree with
+  the tree: it is paid u + v for an arc, and for each modifier m of its choice the automaton of head
+  h pays u of the pair (h, m), and for its choice of a head g, v of (g, h) (Koo et al. 2010). Pairs
+  are sorted by head and modifier; u of all of them comes first. Any u and v will do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.core.parts import FIELDS, KINDS, ProblemArrays
+from bbparse.runtime.errors import ProblemError
+
+if TYPE_CHECKING:  # the checker of proofs imports records alone
+    from bbparse.runtime.arrays import Floats, Ints, Longs
+
+P = TypeVar("P", bound=ProblemArrays)
+
+SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
+
+#: Bounds and scores are compared up to the first fraction of the terms of the last tree. If these
+#: are all 0, they are compared up to the first fraction of the least score that a tree could have,
+#: but at most up to the second fraction of the largest.
+TOLERANCE, ZERO_TOLERANCE = 1e-9, 1e-13
+
+#: Name → dtype and number of dimensions.
+ARRAYS: dict[str, tuple[type, int]] = {
+    "node_kind": (np.int8, 1),
+    "node_ptr": (np.int64, 1),
+    "node_arcs": (np.int32, 1),
+    "node_bound": (np.float64, 1),
+    "node_vector": (np.int32, 1),
+    "factor_multipliers": (np.float64, 2),
+    "count_multipliers": (np.float64, 2),
+    "pair_multipliers": (np.float64, 2),
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Proof:
+    """Nodes and multipliers of a proof; see the text of the module.
+
+    ``problem`` is its `digest`; ``k_best`` trees were asked for. ``node_kind[N]`` is SPLIT, BOUND,
+    TREE or EMPTY, in pre-order: after a split come the trees that have one of its arcs, then those
+    that have none. Node i asks for the arcs ``node_arcs[node_ptr[i]:node_ptr[i + 1]]``; leaves have
+    none. No tree of a leaf scores more than ``node_bound[N]`` (-inf for EMPTY, the score for TREE,
+    0 for SPLIT). ``node_vector[N]`` is the row of a leaf's multipliers, or -1; V rows each of
+    ``factor_multipliers`` [V, len(factor_arcs)], ``count_multipliers`` [V, len(count_arcs)] and
+    ``pair_multipliers`` [V, 2 P], P being the number of candidate pairs of head and modifier; 0 for
+    problems that are projective or have no parts. `ARRAYS` has the dtypes.
+
+    Raises
+    ------
+    ProblemError
+        If dtypes or lengths do not match. `verify` checks the numbers.
+    """
+
+    problem: str
+    k_best: int
+    node_kind: NDArray[np.int8]
+    node_ptr: Longs
+    node_arcs: Ints
+    node_bound: Floats
+    node_vector: Ints
+    factor_multipliers: Floats
+    count_multipliers: Floats
+    pair_multipliers: Floats
+
+    def __post_init__(self) -> None:
+        for name, (dtype, ndim) in ARRAYS.items():
+            array = np.asarray(getattr(self, name))
+            same_kind = np.can_cast(array.dtype, dtype, casting="same_kind")
+            if array.ndim != ndim or (array.size and not same_kind):
+                raise ProblemError(
+                    f"proof: {name} has dtype {array.dtype} and shape {array.shape}, expected"
+                    f" {np.dtype(dtype)} and {ndim} dimensions"
+                )
+            original, array = array, np.array(array, dtype=dtype)
+            if array.dtype.kind == "i" and not np.array_equal(original, array):
+                raise ProblemError(
+                    f"proof: {name} has numbers that are too large for {array.dtype}"
+                )
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        n = len(self.node_kind)
+        for name, expected in (("node_bound", n), ("node_vector", n), ("node_ptr", n + 1)):
+            if len(getattr(self, name)) != expected:
+                raise ProblemError(
+                    f"proof: {name} has {len(getattr(self, name))} elements, expected {expected}"
+                    f" as there are {n} nodes"
+                )
+        ptr = self.node_ptr
+        if ptr[0] != 0 or ptr[-1] != len(self.node_arcs) or bool((ptr[1:] < ptr[:-1]).any()):
+            raise ProblemError(
+                f"proof: node_ptr does not rise from 0 to {len(self.node_arcs)}, the number of"
+                " elements of node_arcs"
+            )
+        rows = len(self.factor_multipliers)
+        for name in ("count_multipliers", "pair_multipliers"):
+            if len(getattr(self, name)) != rows:
+                raise ProblemError(
+                    f"proof: {name} has {len(getattr(self, name))} rows, expected {rows} as in"
+                    " factor_multipliers"
+                )
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int((self.node_kind != SPLIT).sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"Proof(k_best={self.k_best}, {len(self.node_kind)} nodes, {self.n_leaves} leaves,"
+            f" {len(self.factor_multipliers)} vectors of multipliers)"
+        )
+
+    def as_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all fields as arrays for a file; `Proof.from_arrays` reverses this."""
+        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in ARRAYS}
+        return {"problem": np.array(self.problem), "k_best": np.array(self.k_best), **arrays}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Proof:
+        """Make a proof from the arrays of `as_arrays`."""
+        values = {name: arrays[name] for name in ARRAYS}
+        return cls(str(arrays["problem"].item()), int(arrays["k_best"].item()), **values)
+
+
+def digest(problem: ProblemArrays) -> str:
+    """Return the SHA-256 of all fields of a problem, in hexadecimal."""
+    state = hashlib.sha256()
+    for name in FIELDS:
+        value = getattr(problem, name)
+        state.update(name.encode())
+        if isinstance(value, np.ndarray):
+            little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+            state.update(f"{little.dtype.str}{little.shape}".encode())
+            state.update(little.tobytes())
+        else:
+            plain = value.item() if isinstance(value, np.generic) else value
+            state.update(repr(plain).encode())
+    return state.hexdigest()
+
+
+def hardened(problem: P, terms: list[float]) -> P:
+    """Forbid everything that no tree of at least a score can have; the terms add up to the score.
+
+    Let P be the sum of the maximum scores of words, parts, factors and count factors, each by
+    itself. An arc, factor or number of arcs whose loss against its maximum exceeds P minus the
+    score is forbidden. A part with such a loss gets a score that is just low enough.
+    """
+    p = problem
+    best = np.full(p.n_words + 1, -np.inf)
+    usable = p.arc_state != -1
+    np.maximum.at(best, p.arc_mod[usable], p.arc_score[usable])
+    if (best[1:] == -np.inf).any():
+        return p
+    of_part = [_peaks(p, part.mod, part.score) for part in p.parts]
+    peaks = [best[1:], np.maximum(p.factor_score, 0.0), *of_part]
+    sizes = np.diff(p.count_score_ptr)
+    if len(sizes):
+        peaks.append(np.maximum.reduceat(p.count_score, p.count_score_ptr[:-1]))
+        if (peaks[-1] == -np.inf).any():
+            return p
+    max_loss = math.fsum(np.concatenate(peaks).tolist() + [-x for x in terms]) * (1.0 + 1e-9)
+    if max_loss <= 0.0:
+        max_loss = 1e-300
+    changes = {
+        "arc_state": np.where(
+            (best[p.arc_mod] - p.arc_score > max_loss) & (p.arc_state == 0), -1, p.arc_state
+        ).astype(np.int8),
+        "factor_score": np.where(p.factor_score < -max_loss, -np.inf, p.factor_score),
+    }
+    if len(sizes):
+        loss = np.repeat(peaks[-1], sizes) - p.count_score
+        changes["count_score"] = np.where(loss > max_loss, -np.inf, p.count_score)
+    for kind, part, own in zip(KINDS, p.parts, of_part):
+        changes[f"{kind}_score"] = np.maximum(part.score, own[part.mod] - 2.0 * max_loss)
+    return p.changed(**changes)
+
+
+def rounding_of(terms: list[float]) -> float:
+    """Bound the rounding error for a tree whose score these terms add up to."""
+    return TOLERANCE * math.fsum(map(abs, terms))
+
+
+def largest_score(problem: ProblemArrays) -> float:
+    """Bound the magnitude of the scores of trees.
+
+    This is the sum over words of their largest arc score and part scores, and over factors of their
+    largest scores; 1 if all are 0.
+    """
+    p = problem
+    largest = 0.0
+    usable = p.arc_state != -1
+    arcs = (p.arc_mod[usable], p.arc_score[usable])
+    for words, scores in (arcs, *((part.mod, part.score) for part in p.parts)):
+        largest += float(_peaks(p, words, np.abs(scores)).sum())
+    largest += float(np.abs(_finite(p.factor_score)).sum())
+    if len(p.count_score):
+        tables = np.abs(_finite(p.count_score))
+        largest += float(np.maximum.reduceat(tables, p.count_score_ptr[:-1]).sum())
+    return largest or 1.0
+
+
+def _peaks(p: ProblemArrays, mod: Ints, scores: Floats) -> Floats:
+    """Return the largest score by modifier, float64[n + 1], at least 0."""
+    peaks = np.zeros(p.n_words + 1)
+    np.maximum.at(peaks, mod, scores)
+    return peaks
+
+
+def _finite(scores: Floats) -> Floats:
+    return np.where(np.isfinite(scores), scores, 0.0)
+
+
+def _scores(p: ProblemArrays) -> Floats:
+    """Return all scores that a tree may have, 0 for -inf."""
+    usable = p.arc_score[p.arc_state != -1]
+    parts = (part.score for part in p.parts)
+    return _finite(np.concatenate([usable, *parts, p.factor_score, p.count_score]))
+
+
+def tolerances(problem: ProblemArrays, terms: list[float] | None) -> tuple[float, float]:
+    """Bound the rounding error, and the excess of a bound over T that may remain.
+
+    The first is `TOLERANCE` times the sum of the magnitudes of the last tree's terms; if they are
+    all 0, see `TOLERANCE` and `ZERO_TOLERANCE`. The second is the same; but if all scores are
+    integer multiples of ``problem.quantum``, it is half of that if this is more, because the next
+    score above T is a quantum higher.
+    """
+    p = problem
+    rounding = rounding_of(terms or [])
+    if terms is None:
+        rounding = TOLERANCE * largest_score(p)
+    elif rounding == 0.0:
+        sizes = np.abs(_scores(p))
+        least = float(sizes[sizes > 0.0].min(initial=np.inf))
+        rounding = min(TOLERANCE * least, ZERO_TOLERANCE * largest_score(p))
+    if p.quantum <= 4.0 * rounding:
+        return rounding, rounding
+    scores = _scores(p)
+    deviation = float(np.abs(scores - np.round(scores / p.quantum) * p.quantum).max(initial=0.0))
+    count = 5 * p.n_words + len(p.factor_ptr) + len(p.count_ptr)
+    return rounding, p.quantum / 2.0 if deviation * count <= p.quantum / 4.0 else rounding

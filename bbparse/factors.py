@@ -1,0 +1,91 @@
+'''Non-local factors: the place where users put what they know about a language.
+
+A *factor* is a set of two or more arcs that scores when all of them are in the tree, whatever lies
+between them. A *factor family* proposes such sets for a sentence and names their features; each
+feature gets a weight from the training data, and the search takes care of the rest. This is a
+whole family:
+
+>>> from bbparse.factors import FactorFamily
+>>> class Brackets(FactorFamily):
+...     """An opening and a closing bracket modify the same word."""
+...     name = "brackets"
+...     summary = "a pair of brackets with one head"
+...
+...     def factors(self, view):
+...         for left in (i for i, form in enumerate(view.forms) if form == "("):
+...             for right in (i for i, form in enumerate(view.forms) if form == ")" and i > left):
+...                 for head in view.heads_of(left):
+...                     yield [(head, left), (head, right)], ["pair", ("head", view.upos[head])]
+
+Words are numbered from 1 and 0 is the root, as in CoNLL-U. A factor with an arc that is no
+candidate is passed over: above, nobody asks whether ``(head, right)`` is one. Features are text,
+integers or tuples of them.
+
+There are three ways to use it:
+
+* pass the class: ``Parser.train(..., factors=["siblings", Brackets])``;
+* name it by where it is: ``--factors siblings,my_module:Brackets``, the same in a TOML file;
+* offer it to everyone who installs your package, by two lines of its pyproject.toml, and from then
+  on name it ``brackets`` and see it in ``bbparse factors``::
+
+      [project.entry-points."bbparse.factors"]
+      brackets = "my_module:Brackets"
+
+Try a family before training with it:
+
+>>> from bbparse.factors import FactorView, check_family
+>>> from bbparse.treebank import Sentence
+>>> sentence = Sentence.from_words(
+...     ["See", "(", "above", ")"], upos=["VERB", "PUNCT", "ADV", "PUNCT"], heads=[0, 3, 1, 3])
+>>> view = FactorView.of_tree(sentence, [-1, *sentence.heads])
+>>> list(Brackets().factors(view))
+[([(3, 2), (3, 4)], ['pair', ('head', 'ADV')])]
+>>> check_family(Brackets(), sentence)  # raises FactorError if it breaks the contract
+1
+
+The contract is one sentence: whether a set of arcs is proposed, and with what features, depends on
+the sentence and these arcs alone (`FactorFamily`). What costs time is calls of `factors`, so begin
+with a test that most sentences fail (``if "(" not in view.forms: return``): it costs a microsecond.
+
+A family may also score *how many* arcs of a set are in the tree, each number with features of its
+own (`FactorFamily.counts`):
+
+>>> class Determiners(FactorFamily):
+...     """One determiner for a noun, or two."""
+...     name = "determiners"
+...     summary = "how many determiners a word has"
+...
+...     def counts(self, view):
+...         for h in range(1, view.n_words + 1):
+...             arcs = [(h, m) for m in view.modifiers_of(h) if view.upos[m] == "DET"]
+...             yield arcs, [[("one", view.upos[h])], [("more", view.upos[h])]]
+
+For families of many factors, such as all pairs of siblings, see `TemplateFamily`: it names the arcs
+of a factor, and a table of templates gives the features. The families of Qian & Liu 2013 §4.3 are
+written like that, or as above, in the package ``bbparse_families``.
+'''
+
+from __future__ import annotations
+
+from bbparse.models.factors.batch import FactorBatch, FactorCounter
+from bbparse.models.factors.family import (
+    Arc,
+    FactorFamily,
+    alive_counts,
+    alive_factors,
+    check_family,
+    tree_batches,
+)
+from bbparse.models.factors.registry import available, load_families, specification
+from bbparse.models.factors.table import FactorTable, Feature, feature_key
+from bbparse.models.factors.templates import TemplateFamily
+from bbparse.models.factors.tree_family import TreeFamily, terms_of_tree, tree_options
+from bbparse.models.factors.view import FactorView
+
+__all__ = [
+    "Arc", "FactorBatch", "FactorCounter", "FactorFamily", "FactorTable", "FactorView", "Feature",
+    "TemplateFamily", "TreeFamily", "alive_counts", "alive_factors", "available", "check_family",
+    "feature_key", "load_families", "specification", "terms_of_tree", "tree_batches",
+    "tree_options",
+]  # fmt: skip
+

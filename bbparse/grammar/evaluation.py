@@ -1,0 +1,137 @@
+"""Labelled brackets, compared as EVALB does (Sekine & Collins 1997, with the file COLLINS.prm).
+
+Words tagged as punctuation are deleted from both trees before words are numbered. ROOT is no
+bracket, ADVP and PRT are the same, and tags are compared over the remaining words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bbparse.grammar.trees import PhraseTree, clean
+from bbparse.runtime.errors import TreebankError
+
+DELETED = frozenset([",", ":", "``", "''", ".", "-NONE-"])
+_EQUAL = {"PRT": "ADVP"}
+_NO_BRACKETS = frozenset(["TOP", "ROOT", "S1", "", "-NONE-"])
+
+
+@dataclass(frozen=True)
+class BracketScores:
+    """Counts over sentences; scores are from 0 to 1."""
+
+    sentences: int
+    exact: int  #: Sentences whose brackets are the gold ones.
+    gold: int  #: Number of gold brackets.
+    predicted: int  #: Number of predicted brackets.
+    right: int  #: Number of predicted brackets that are right.
+    words: int  #: Words that are not deleted.
+    tags: int  #: Words with the right tag.
+    by_sentence: list[tuple[int, int, int]]  #: right, gold, predicted.
+
+    @property
+    def precision(self) -> float:
+        """Fraction of the predicted brackets that are right."""
+        return self.right / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Fraction of the gold brackets that are predicted."""
+        return self.right / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        total = self.gold + self.predicted
+        return 2 * self.right / total if total else 0.0
+
+
+def brackets(tree: PhraseTree) -> Counter[tuple[str, int, int]]:
+    """Return the labelled brackets of a tree as EVALB counts them: category, first word, end."""
+    counts: Counter[tuple[str, int, int]] = Counter()
+
+    def walk(node: PhraseTree, at: int) -> int:
+        if not node.children:
+            return at + (node.label not in DELETED)
+        end = at
+        for child in node.children:
+            end = walk(child, end)
+        if node.label not in _NO_BRACKETS and end > at:
+            counts[_EQUAL.get(node.label, node.label), at, end] += 1
+        return end
+
+    walk(tree, 0)
+    return counts
+
+
+def compare_trees(
+    pairs: Iterable[tuple[PhraseTree, PhraseTree]], names: Iterable[str] | None = None
+) -> BracketScores:
+    """Compare gold trees with predicted ones.
+
+    Parameters
+    ----------
+    pairs : iterable of (PhraseTree, PhraseTree)
+        Gold and predicted trees.
+    names : iterable of str, optional
+        Places of the gold trees, for messages.
+
+    Raises
+    ------
+    TreebankError
+        If two trees have different words.
+    """
+    sentences = exact = words = tags = 0
+    by_sentence = []
+    titles = iter(names) if names is not None else iter(lambda: "", None)
+    for raw_gold, raw_predicted in pairs:
+        name = next(titles) or f"sentence {sentences + 1}"
+        gold, predicted = clean(raw_gold), clean(raw_predicted)
+        if gold is None or predicted is None:
+            raise TreebankError(f"{name}: a tree without words, expected words in both")
+        gold_leaves, leaves = gold.leaves(), predicted.leaves()
+        for i, (a, b) in enumerate(zip(gold_leaves, leaves)):
+            if a.word != b.word:
+                raise TreebankError(
+                    f"{name}: word {i + 1} is {b.word!r}, expected {a.word!r} as in gold"
+                )
+        if len(gold_leaves) != len(leaves):
+            raise TreebankError(
+                f"{name}: {len(leaves)} words, expected {len(gold_leaves)} as in gold"
+            )
+        sentences += 1
+        # as in EVALB, each tree's own tags decide which of its words are deleted
+        gold_brackets, predicted_brackets = brackets(gold), brackets(predicted)
+        n_common = sum((gold_brackets & predicted_brackets).values())
+        by_sentence.append(
+            (n_common, sum(gold_brackets.values()), sum(predicted_brackets.values()))
+        )
+        exact += gold_brackets == predicted_brackets
+        counted = [(a, b) for a, b in zip(gold_leaves, leaves) if a.label not in DELETED]
+        words += len(counted)
+        tags += sum(a.label == b.label for a, b in counted)
+    right, n_gold, n_predicted = (sum(column) for column in zip((0, 0, 0), *by_sentence))
+    return BracketScores(sentences, exact, n_gold, n_predicted, right, words, tags, by_sentence)
+
+
+def paired_p(
+    first: BracketScores, second: BracketScores, draws: int = 10_000, seed: int = 1
+) -> float:
+    """Return the p-value of a difference in F1: the paired bootstrap over sentences.
+
+    This is the probability that equally good parsers would differ as much by chance.
+    """
+    counts = np.array([first.by_sentence, second.by_sentence], np.float64)  # [2, N, 3]
+    difference = first.f1 - second.f1
+    rng = np.random.default_rng(seed)
+    n, n_beyond = counts.shape[1], 0
+    for _ in range(draws):
+        times = np.bincount(rng.integers(0, n, n), minlength=n)
+        right, gold, predicted = (counts * times[:, None]).sum(1).T
+        f1 = 2 * right / np.maximum(gold + predicted, 1)
+        n_beyond += abs(f1[0] - f1[1] - difference) >= abs(difference)
+    return float((n_beyond + 1) / (draws + 1))

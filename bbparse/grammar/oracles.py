@@ -1,0 +1,147 @@
+"""Charts and tag sequences as oracles: the best structure, and max-marginals of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.grammar.chart import Chart
+from bbparse.grammar.k_best import Combine, KBestStructures
+from bbparse.inference.oracles.projective.passes import best_edge, inside_pass, outside_pass
+from bbparse.inference.oracles.protocol import Best
+from bbparse.runtime.arrays import NEG, Flags, Floats, Ints
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.runtime.jit import kernel
+
+_NONE = np.empty(0)
+
+
+class _Swept(NamedTuple):
+    """Arrays that the sweeps of `inference.oracles.projective.passes` read; no item has a group."""
+
+    item_ptr: Ints
+    item_group: Ints
+    left: Ints
+    right: Ints
+    weight: Floats
+    size: NDArray[np.int64]
+    group_ptr: Ints
+
+
+@kernel
+def reweigh(weight, coordinate, scores, out):
+    """Add the scores of coordinates to the weights of their steps."""
+    for e in range(weight.shape[0]):
+        c = coordinate[e]
+        out[e] = weight[e] + (scores[c] if c >= 0 else 0.0)
+
+
+@kernel
+def coordinate_marginals(chart, weight, inside, outside, out):
+    """Write the best score of a derivation with each coordinate into float64[C]."""
+    out[:] = NEG
+    for i in range(1, outside.shape[0]):
+        if outside[i] > NEG:
+            for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
+                c = chart.coordinate[e]
+                if c >= 0:
+                    value = outside[i] + weight[e] + inside[chart.left[e]] + inside[chart.right[e]]
+                    out[c] = max(out[c], value)
+
+
+@kernel
+def best_steps(chart, inside):
+    """Return the steps of the best derivation, from the top; of equally good ones the first."""
+    n = inside.shape[0]
+    stack, out = np.empty(n + 1, np.int32), np.empty(n, np.int32)
+    stack[0] = n - 1
+    depth, length = 1, 0
+    while depth > 0:
+        depth -= 1
+        i = stack[depth]
+        if i != 0:
+            best = best_edge(chart, inside, i)
+            out[length] = best
+            length += 1
+            stack[depth], stack[depth + 1] = chart.left[best], chart.right[best]
+            depth += 2
+    return out[:length]
+
+
+class ChartOracle:
+    """Oracle over the derivations of a chart, whose steps turn on coordinates.
+
+    A derivation has exactly one coordinate on in each of its groups, int32[C]. ``offsets``
+    float64[C] are added to all scores; -inf turns a coordinate off.
+    """
+
+    def __init__(self, chart: Chart, group: Ints, offsets: Floats | None = None) -> None:
+        self.chart, self.group = chart, group
+        self.n_coordinates = len(group)
+        n = len(chart.item_ptr) - 1
+        self._offsets = offsets
+        self._weight = np.empty(len(chart.weight))
+        self._swept = _Swept(
+            chart.item_ptr, np.full(n, -1, np.int32), chart.left, chart.right, self._weight,
+            np.array([n]), np.zeros(1, np.int32),
+        )  # fmt: skip
+        self._inside, self._outside = np.empty(n), np.empty(n)
+
+    def restrict(self, required: Flags, forbidden: Flags) -> ChartOracle:
+        """Require and forbid coordinates; see `bbparse.inference.oracles.protocol.Oracle`."""
+        offsets = np.zeros(self.n_coordinates) if self._offsets is None else self._offsets.copy()
+        offsets[forbidden | (np.isin(self.group, self.group[required]) & ~required)] = NEG
+        return ChartOracle(self.chart, self.group, offsets)
+
+    def _sweep(self, scores: Floats) -> float:
+        c = self.chart
+        if self._offsets is not None:
+            scores = scores + self._offsets
+        reweigh(c.weight, c.coordinate, scores, self._weight)
+        return float(inside_pass(self._swept, _NONE, self._inside))
+
+    def best(self, scores: Floats) -> Best:
+        """Find the best derivation; see `bbparse.inference.oracles.protocol.Oracle`."""
+        value = self._sweep(scores)
+        if value == NEG:
+            return Best(NEG, np.zeros(self.n_coordinates, np.bool_))
+        return Best(value, self._on(best_steps(self._swept, self._inside)))
+
+    def k_best(self, scores: Floats, k: int) -> list[Best]:
+        """Find the k best sets of coordinates; see `bbparse.inference.oracles.protocol.Oracle`."""
+        coordinate = self.chart.coordinate.tolist()
+
+        def combine(step: int, left: Hashable, right: Hashable) -> Hashable:
+            on = frozenset(coordinate[step : step + 1] if coordinate[step] >= 0 else ())
+            return on.union(*(s for s in (left, right) if isinstance(s, frozenset)))
+
+        return [Best(value, self._on(steps)) for value, steps in self.k_steps(scores, k, combine)]
+
+    def _on(self, steps: Ints) -> Flags:
+        on = np.zeros(self.n_coordinates, np.bool_)
+        used = self.chart.coordinate[steps]
+        on[used[used >= 0]] = True
+        return on
+
+    def k_steps(
+        self, scores: Floats, k: int, combine: Combine, deadline: Deadline = NO_DEADLINE
+    ) -> list[tuple[float, Ints]]:
+        """Find the k best structures that `combine` makes; see `KBestStructures.best`."""
+        value = self._sweep(scores)
+        if value == NEG:
+            return []
+        if k == 1:
+            return [(value, best_steps(self._swept, self._inside))]
+        chart = self.chart._replace(weight=self._weight)
+        return KBestStructures(chart, self._inside, combine).best(k, deadline)
+
+    def with_each(self, scores: Floats) -> Floats:
+        """Compute exact max-marginals of coordinates; see `inference.oracles.protocol.Oracle`."""
+        out = np.full(self.n_coordinates, NEG)
+        if self._sweep(scores) > NEG:
+            outside_pass(self._swept, _NONE, self._inside, self._outside)
+            coordinate_marginals(self.chart, self._weight, self._inside, self._outside, out)
+        return out

@@ -1,0 +1,367 @@
+"""`PhraseParser`: words → phrase structure, by a grammar alone or with a tagger and a parser."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.core import Problem
+from bbparse.core.parts import DTYPES
+from bbparse.grammar.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
+from bbparse.grammar.grammar import Grammar
+from bbparse.grammar.k_best import Combine
+from bbparse.grammar.oracles import ChartOracle
+from bbparse.grammar.prune import LEFT, RIGHT, divide, possible_rules, prune
+from bbparse.grammar.tagger import PhraseTagger, with_tags
+from bbparse.grammar.trees import (
+    ROOT,
+    SPLIT,
+    Phrase,
+    PhraseTree,
+    default_rules,
+    from_phrase,
+    sentence_of,
+)
+from bbparse.grammar.words import Vocabulary
+from bbparse.inference.agreement import Agreement, agree
+from bbparse.inference.oracles.protocol import Oracle
+from bbparse.inference.oracles.trees import ProjectiveTrees
+from bbparse.parser.parser import Parser
+from bbparse.runtime.deadline import Deadline
+from bbparse.runtime.errors import ConfigError, ModelError
+from bbparse.runtime.options import Range, check_number, check_options
+from bbparse.text.tokenizer import Tokenizer
+
+WITH = ("none", "tags", "arcs", "both")
+#: Maximum number of words of a sentence that is not parsed in parts.
+MAX_WORDS = 150
+#: Maximum magnitude of the weight of arcs.
+MAX_WEIGHT = 10**100
+
+
+@dataclass(frozen=True)
+class PhraseSettings:
+    """Settings of pruning, of the weights of models, and of their agreement (`bbparse.agree`)."""
+
+    #: Pruning threshold of each grammar: the largest score below that of the best tree to retain.
+    margins: tuple[float, ...] = (9.0, 8.0, 6.0)
+    arcs: float = 1.0  #: Weight of the scores of the dependency parser, relative to the grammar.
+    method: str = "paper"
+    step: float = 0.5
+    root_calls: int = 50
+    node_calls: int = 20
+
+    def __post_init__(self) -> None:
+        """Raise `ConfigError` if a margin or the weight of arcs is impossible."""
+        for margin in self.margins:
+            check_number("a margin", margin, Range(0, whole=False))
+        check_number("arcs", self.arcs, Range(-MAX_WEIGHT, whole=False, most=MAX_WEIGHT))
+
+
+@dataclass(frozen=True)
+class PhraseParse:
+    """The trees of a sentence, and how they were found."""
+
+    trees: list[PhraseTree]  #: Best first.
+    scores: list[float]  #: Those of the grammar, with those of tags where these count.
+    #: True if the charts have no tree of the sentence, or none was found within the limits: it was
+    #: parsed in parts.
+    fallback: bool
+    #: True if there are k trees, or all that have the tags and arcs of the best one: no fallback,
+    #: and no limit was hit.
+    complete: bool
+    #: Agreement of grammar and dependency parser, if they had to agree and could.
+    agreement: Agreement | None
+    #: Head of each word in the best tree, by the head rules of the grammar; 0 for the root.
+    heads: list[int] = field(default_factory=list)
+
+
+class PhraseParser:
+    """A grammar, a tagger and a dependency parser that were learned from the same trees.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    grammars : sequence of Grammar
+        From the coarsest to the finest: over kinds of categories, over plain ones, over split ones.
+    tagger : PhraseTagger
+    dependencies : Parser, optional
+        Dependency parser of projective trees, for `arcs` and `both`. Scores of arcs, siblings and
+        grandchildren count, those of factors do not.
+    settings : PhraseSettings, optional
+    tokenizer : Tokenizer, optional
+        Tokenizer, for running text.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: PhraseTagger,
+        dependencies: Parser | None = None, settings: PhraseSettings | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:  # fmt: skip
+        self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
+        self.tagger, self.dependencies, self.tokenizer = tagger, dependencies, tokenizer
+        self.settings = settings or PhraseSettings()
+        if len(self.settings.margins) != len(self.grammars):
+            raise ConfigError(
+                f"margins: {len(self.settings.margins)}, expected {len(self.grammars)}, one for"
+                " each grammar"
+            )
+        self.rules = possible_rules(self.grammar.pairs)
+        self.divisions = [
+            divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
+        ]
+
+    def needed_tokenizer(self) -> Tokenizer:
+        """Return the tokenizer; `ModelError` if the model has none."""
+        if self.tokenizer is None:
+            raise ModelError("the model has no tokenizer for running text: give sentences of words")
+        return self.tokenizer
+
+    def parse(
+        self, words: Sequence[str], tags: Sequence[str] | None = None, *, use: str = "both",
+        k: int = 1, heads: Sequence[int] | None = None, time_limit: float | None = None,
+        node_limit: int | None = None,
+    ) -> PhraseParse:  # fmt: skip
+        """Parse a sentence.
+
+        Parameters
+        ----------
+        words : sequence of str
+        tags : sequence of str, optional
+            Tags of the words; by default those of the tagger.
+        use : {"none", "tags", "arcs", "both"}
+            Models whose scores count beside the grammar's: those of tags in its chart, those of
+            arcs by agreement of the two.
+        k : int
+            Number of different trees. All but the first are ranked by the score of the grammar
+            alone, with the tags and arcs of the best one.
+        heads : sequence of int, optional
+            Heads that trees must have, 0 for the root, if the charts have such a tree (see
+            `PhraseParse.heads`); a sentence parsed in parts drops them. With `use` none or tags.
+        time_limit, node_limit : optional
+            Limits of `bbparse.agree`. The time limit is for the whole sentence, though no chart is
+            cut short; the node limit is for each call, and a sentence parsed in parts has several.
+
+        Returns
+        -------
+        PhraseParse
+
+        Raises
+        ------
+        ConfigError
+            If an argument is invalid, or does not fit the words.
+        """
+        if use not in WITH:
+            raise ConfigError(f"with is {use!r}, expected one of {list(WITH)}")
+        if use in ("arcs", "both") and self.dependencies is None:
+            raise ConfigError(f"with is {use!r}: the model has no dependency parser")
+        check_options({"k_best": k, "time_limit": time_limit, "node_limit": node_limit})
+        if isinstance(words, str):
+            raise ConfigError(f"words are {words!r:.60}, expected a list of words")
+        for i, word in enumerate(words):
+            if not isinstance(word, str) or not word:
+                raise ConfigError(f"word {i + 1} is {word!r}, expected text")
+        if tags is not None and len(tags) != len(words):
+            raise ConfigError(f"tags: {len(tags)}, expected {len(words)}, one for each word")
+        if heads is not None and (
+            use in ("arcs", "both") or len(heads) != len(words)
+            or not all(
+                isinstance(head, int | np.integer) and 0 <= head <= len(words) for head in heads
+            )
+        ):  # fmt: skip
+            raise ConfigError(
+                f"heads: {len(heads)} with {use!r}, expected {len(words)} words from 0 to"
+                f" {len(words)} and with none or tags"
+            )
+        if not words:
+            return PhraseParse([PhraseTree(ROOT)], [0.0], False, True, None)
+        sentence = _Sentence(self, words, tags, use)
+        return sentence.parse(k, heads, Deadline.after(time_limit), node_limit)
+
+
+class _Sentence:
+    """State of one sentence on its way through the grammars and the other models."""
+
+    def __init__(
+        self, parser: PhraseParser, words: Sequence[str], tags: Sequence[str] | None, use: str
+    ) -> None:
+        self.parser, self.words, self.use = parser, list(words), use
+        known, symbols = parser.grammar.tag_number, parser.grammar.symbols
+        self.leaves = parser.tagger.leaves(words)
+        self.tags = [symbols[tag] for tag in self.leaves.tag[self.leaves.ptr[:-1]]]
+        if tags is not None:
+            self.tags = [a if a in known else b for a, b in zip(tags, self.tags)]
+        if tags is not None or use in ("none", "arcs"):
+            self.leaves = with_tags(self.leaves, np.array([known[t] for t in self.tags], np.int32))
+
+    def parse(
+        self, k: int, heads: Sequence[int] | None, deadline: Deadline, node_limit: int | None
+    ) -> PhraseParse:
+        """Parse with decreasing demands, until there is a tree."""
+        s = self.parser.settings
+        if len(self.words) > MAX_WORDS:
+            return self._in_parts(deadline, node_limit)
+        problem = self._problem()
+        wanted = [None] if heads is None else [heads, None]
+        attempts = [(wider, fixed) for fixed in wanted for wider in (1.0, 2.0)]
+        for wider, fixed in attempts:
+            chart_of_words = self._chart(problem, fixed, wider)
+            if chart_of_words is None:
+                continue
+            chart, step_of = chart_of_words
+            n_tags = len(self.leaves.word)
+            arc_mod = problem.arc_mod if problem is not None else np.empty(0, np.int32)
+            group = np.append(self.leaves.word, len(self.words) + arc_mod).astype(np.int32)
+            grammar = ChartOracle(chart, group)
+            agreement = None
+            if problem is None:
+                on = grammar.best(np.zeros(len(group))).on
+            else:
+                weighted = {x: s.arcs * getattr(problem, x) for x in DTYPES if x.endswith("_score")}
+                oracles: list[Oracle] = [grammar, ProjectiveTrees(problem.changed(**weighted))]
+                names: list[Any] = [np.arange(len(group)), n_tags + np.arange(len(arc_mod))]
+                agreement = agree(
+                    oracles, names, method=s.method, step=s.step, root_calls=s.root_calls,
+                    node_calls=s.node_calls, time_limit=deadline.limit(), node_limit=node_limit,
+                )  # fmt: skip
+                if not agreement.on:
+                    continue
+                on = agreement.on[0]
+            grammar = grammar.restrict(on, ~on)
+            combine = _structures(self.parser.grammar, chart, step_of, self.leaves)
+            best = grammar.k_steps(np.zeros(len(group)), k, combine, deadline)
+            phrases = [_derived(self.parser.grammar, chart, step_of, st, self) for _, st in best]
+            return PhraseParse(
+                [from_phrase(phrase, self.words) for phrase in phrases],
+                [score for score, _ in best], False,
+                (agreement is None or agreement.proved)
+                and (len(best) == k or not deadline.is_over()), agreement, phrases[0].heads(),
+            )  # fmt: skip
+        return self._in_parts(deadline, node_limit)
+
+    def _problem(self) -> Problem | None:
+        if self.use not in ("arcs", "both") or self.parser.dependencies is None:
+            return None
+        return self.parser.dependencies.problem(sentence_of(self.words, self.tags))
+
+    def _chart(
+        self, problem: Problem | None, heads: Sequence[int] | None, wider: float
+    ) -> tuple[Chart, NDArray[np.int8]] | None:
+        """Build the chart of the grammar with words, pruned by those without them."""
+        p, n = self.parser, len(self.words)
+        margins = [wider * margin for margin in p.settings.margins]
+        leaf = np.full((n, p.grammar.n_tags), -np.inf, np.float32)
+        leaf[self.leaves.word, self.leaves.tag] = self.leaves.score
+        best, kept, kept_pair = prune(leaf, p.grammars[0].pairs, margins[0])
+        for grammar, division, margin in zip(p.grammars[1:], p.divisions, margins[1:]):
+            if best == -np.inf:
+                return None
+            within = division, kept, kept_pair
+            best, kept, kept_pair = prune(leaf, grammar.pairs, margin, within)
+        if best == -np.inf:
+            return None
+        arcs = np.full((n + 1, n), FREE, np.int32)
+        if problem is not None:
+            arcs[:] = FORBIDDEN
+            arcs[problem.arc_head, problem.arc_mod - 1] = len(self.leaves.word) + np.arange(
+                len(problem.arc_mod)
+            )
+        elif heads is not None:
+            arcs[:] = FORBIDDEN
+            arcs[list(heads), range(n)] = FREE
+        g, room = p.grammar, 1000 + 16 * int(np.count_nonzero(kept_pair))  # most have fewer steps
+        while True:
+            chart, step_of, full = build_chart(
+                self.leaves, (g.forms, g.kind, g.pairs, p.rules, g.table, p.tagger.joins),
+                (kept, kept_pair), arcs, room,
+            )  # fmt: skip
+            if not full:
+                return (chart, step_of) if len(chart.symbol) > 1 else None
+            room *= 4
+
+    def _in_parts(self, deadline: Deadline, node_limit: int | None) -> PhraseParse:
+        """Parse both halves, divided at a comma or the like if there is one, and join them."""
+        n = len(self.words)
+        if n == 1:
+            tree = PhraseTree(ROOT, (PhraseTree(self.tags[0], word=self.words[0]),))
+            return PhraseParse([tree], [-np.inf], True, False, None, [0])
+        borders = [
+            i + 1 for i in range(n - 1) if self.tags[i] in (",", ":", ".") or self.tags[i] == "CC"
+        ]
+        border = min(borders or range(1, n), key=lambda i: abs(2 * i - n))
+        parts: list[PhraseTree] = []
+        heads: list[int] = []
+        for start, end in ((0, border), (border, n)):
+            part = _Sentence(self.parser, self.words[start:end], self.tags[start:end], self.use)
+            part_parse = part.parse(1, None, deadline, node_limit)
+            tree = part_parse.trees[0]
+            inner = tree.children[0]
+            was_joined = part_parse.fallback and inner.label == "X" and inner.children  # no tag X
+            parts += inner.children if was_joined else tree.children
+            top = heads.index(0) + 1 if heads else 0
+            heads += [h + start if h else top for h in part_parse.heads]
+        joined = PhraseTree(ROOT, (PhraseTree("X", tuple(parts)),))
+        return PhraseParse([joined], [-np.inf], True, False, None, heads)
+
+
+def _structures(grammar: Grammar, chart: Chart, step_of: Any, leaves: Leaves) -> Combine:
+    """Make the function that combines derivations into what is written: labels without splits.
+
+    Heads do not count. A phrase or word becomes a number; an incomplete phrase becomes the numbers
+    of its parts.
+    """
+    item_of = np.repeat(np.arange(len(step_of)), np.diff(chart.item_ptr)).tolist()
+    labels = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
+    numbers: dict[Hashable, int] = {}
+
+    def parts(item: int, structure: Any) -> Any:
+        return structure if step_of[item] else (structure,)
+
+    def combine(step: int, left: Any, right: Any) -> Hashable:
+        item = item_of[step]
+        if step_of[item] == RIGHT:
+            return (*parts(chart.left[step], left), right)
+        if step_of[item] == LEFT:
+            return (left, *parts(chart.right[step], right))
+        if item == len(step_of) - 1:
+            return left
+        inner = chart.left[step]
+        below = parts(inner, left) if inner else int(leaves.word[chart.head[item]])
+        return numbers.setdefault((labels[chart.symbol[item]], below), len(numbers))
+
+    return combine
+
+
+def _derived(
+    grammar: Grammar, chart: Chart, step_of: Any, steps: Any, sentence: _Sentence
+) -> Phrase:
+    """Return the phrase that a derivation stands for."""
+    item_of = np.searchsorted(chart.item_ptr, steps, side="right") - 1
+    step = dict(zip(item_of.tolist(), steps.tolist()))
+    left, right, head = chart.left, chart.right, chart.head
+
+    def phrase(item: int) -> Phrase:
+        inner_item, label = int(left[step[item]]), grammar.symbols[chart.symbol[item]]
+        if inner_item == 0:
+            return Phrase(label, int(sentence.leaves.word[head[item]]), label)
+        before, after = [], []
+        while step_of[inner_item] != 0:
+            e = step[inner_item]
+            if step_of[inner_item] == LEFT:
+                before.append(int(left[e]))
+                inner_item = int(right[e])
+            else:
+                after.append(int(right[e]))
+                inner_item = int(left[e])
+        inner = phrase(inner_item)
+        return Phrase(
+            label, inner.word, inner.tag, inner, [phrase(i) for i in reversed(before)],
+            [phrase(i) for i in reversed(after)],
+        )  # fmt: skip
+
+    return phrase(int(left[step[len(step_of) - 1]]))

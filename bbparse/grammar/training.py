@@ -1,0 +1,134 @@
+"""Train all parts of a `PhraseParser` on bracketed trees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from bbparse.grammar.grammar import learn_grammar
+from bbparse.grammar.parser import PhraseParser
+from bbparse.grammar.tagger import PhraseTagger
+from bbparse.grammar.trees import (
+    Phrase,
+    PhraseTree,
+    clean,
+    default_rules,
+    joins,
+    merge,
+    read_trees,
+    sentence_of,
+    split,
+    to_phrase,
+)
+from bbparse.grammar.words import Vocabulary
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import TreebankError
+from bbparse.text import TaggerSettings, train_tagger, train_tokenizer
+from bbparse.treebank import Sentence, read_conllu
+
+#: Joins that occur less often are not learned.
+COMMON = 5
+
+
+def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
+    """Read clean trees, and compare them with the words and XPOS of a CoNLL-U file if given.
+
+    `TreebankError` if there are no trees, one has no words, or the files differ.
+    """
+    trees, lines = [], []
+    for line, tree in read_trees(path):
+        cleaned = clean(tree)
+        if cleaned is None:
+            raise TreebankError(f"{path}:{line}: a tree without words, expected some")
+        trees.append(cleaned)
+        lines.append(line)
+    if not trees:
+        raise TreebankError(f"{path}: no trees, expected some in brackets")
+    if conllu is not None:
+        sentences = list(read_conllu(conllu))
+        if len(sentences) != len(trees):
+            raise TreebankError(
+                f"{conllu}: {len(sentences)} sentences, expected {len(trees)} as {path} has trees"
+            )
+        for tree, line, sentence in zip(trees, lines, sentences):
+            for title, values, expected in (
+                ("words", tree.words, sentence.forms), ("tags", tree.tags, sentence.xpos),
+            ):  # fmt: skip
+                if title == "tags" and set(expected) == {"_"}:
+                    continue
+                if len(values) != len(expected):
+                    raise TreebankError(
+                        f"{path}:{line}: a tree of {len(values)} words, expected {len(expected)} as"
+                        f" in {conllu}:{sentence.line_number}"
+                    )
+                for i, (a, b) in enumerate(zip(values, expected)):
+                    if a != b:
+                        raise TreebankError(
+                            f"{path}:{line}: word {i + 1} of the tree has {a!r} among its {title},"
+                            f" expected {b!r} as in {conllu}:{sentence.line_number}"
+                        )
+    return trees
+
+
+def train_phrases(
+    trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "phrases", *,
+    tagger_settings: TaggerSettings | None = None, report: Callable[[str], None] = lambda _: None,
+) -> PhraseParser:  # fmt: skip
+    """Train a grammar, a tagger and a dependency parser.
+
+    Parameters
+    ----------
+    trees, dev : sequence of PhraseTree
+        Clean trees; see `bbparse.grammar.trees.clean`.
+    config : str, optional
+        Configuration of the dependency parser; None: no dependency parser.
+    tagger_settings : TaggerSettings, optional
+    report : callable
+        Called with the name of each step.
+    """
+    rules = default_rules()
+    phrases = [to_phrase(tree, rules) for tree in trees]
+    words = [tree.words for tree in trees]
+    report("learning the grammar")
+    vocabulary = Vocabulary.learn(words)
+    numbers = [vocabulary.numbers(forms) for forms in words]
+    grammars = []
+    for level in range(3):
+        relabelled = [to_phrase(tree, rules) for tree in trees]
+        for phrase in relabelled:
+            if level == 0:
+                merge(phrase, rules)
+            elif level == 2:
+                split(phrase)
+        grammars.append(learn_grammar(relabelled, numbers, with_words=level == 2))
+    grammar = grammars[-1]
+    report("learning the tagger")
+    sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
+    tagger = PhraseTagger(
+        train_tagger(_with_joins(sentences, phrases), tagger_settings), grammar, vocabulary
+    )
+    parser = None
+    if config is not None:
+        report("learning the dependency parser")
+        dev_phrases = [to_phrase(tree, rules) for tree in dev]
+        parser = Parser.train(
+            sentences,
+            [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)],
+            config,
+        )
+    return PhraseParser(vocabulary, grammars, tagger, parser, tokenizer=train_tokenizer(sentences))
+
+
+def _with_joins(sentences: Sequence[Sentence], phrases: Sequence[Phrase]) -> list[Sentence]:
+    """Return the sentences with the common joins of their words as FEATS; ``_`` for others."""
+    labels = [joins(phrase) for phrase in phrases]
+    count = Counter(label for row in labels for label in row)
+    return [
+        replace(sentence, feats=[label if count[label] >= COMMON else "_" for label in row])
+        for sentence, row in zip(sentences, labels)
+    ]
+
+
+def _sentence(tree: PhraseTree, phrase: Phrase) -> Sentence:
+    return sentence_of(tree.words, tree.tags, phrase.heads())

@@ -1,0 +1,235 @@
+"""Arborescence and head automata as the oracle of a search (Koo et al. 2010).
+
+See :mod:`bbparse.inference.oracles.calls` for the calls. With multipliers u and v of each pair,
+
+    L(u, v) = max over arborescences y of Σ_a (θ_a + u_a + v_a) y_a
+              + Σ_h max over g, M of [ f_h(g, M) - Σ_{m in M} u_hm - v_gh ]
+
+bounds every tree. Each component is relaxed by itself, so that their losses for an arc add up: no
+tree with the arc scores more than L minus the loss of each component that has it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
+from bbparse.inference.oracles.nonprojective.automata import (
+    Automata,
+    find_best,
+    find_with_each,
+    only_pair,
+    parts_of,
+    place_of,
+    side_parts,
+)
+from bbparse.inference.oracles.nonprojective.tables import CAPACITY, table_score
+from bbparse.runtime.arrays import NEG
+from bbparse.runtime.jit import kernel
+
+
+class Nonprojective(NamedTuple):
+    """Choice of this oracle, with the recurrence whose parts the automata score."""
+
+    mode: int
+
+
+@kernel
+def make_automata(kind, n, head, mod, single_root, index, weights, group_ptr):
+    """Make the automata of candidate pairs and weights; multipliers are 0."""
+    flags = np.empty(2, np.bool_)
+    flags[0] = single_root
+    flags[1] = kind.mode > 0
+    b = head.shape[0]
+    at = np.full(n + 2, -1)
+    at[n + 1] = 0
+    return Automata(
+        group_ptr, head, mod, index.out_ptr, index.out_mid, index.in_ptr, index.in_list,
+        place_of(head, index, weights), weights.inc_w, weights.out_w, np.zeros(b), np.zeros(b),
+        at, np.empty(n + 1, np.int64), np.zeros(b, np.int8), np.empty(b, np.int64),
+        np.empty(CAPACITY), flags,
+    )  # fmt: skip
+
+
+@kernel
+def automata_copy(o):
+    """Copy automata with their multipliers and tables."""
+    table = np.empty(CAPACITY)
+    for i in range(o.at[-1]):
+        table[i] = o.table[i]
+    return Automata(
+        o.group_ptr, o.head, o.mod, o.out_ptr, o.out_mid, o.in_ptr, o.in_list, o.place,
+        o.inc_w, o.out_w, o.u.copy(), o.v.copy(), o.at.copy(), o.sets.copy(), o.bit.copy(),
+        o.row.copy(), table, o.flags,
+    )  # fmt: skip
+
+
+@kernel
+def automata_size(o):
+    """Return the number of chain scores."""
+    return o.inc_w.shape[0]
+
+
+@kernel
+def automata_weights(o):
+    """Return the scores of parts."""
+    return np.concatenate((o.inc_w, o.out_w))
+
+
+@kernel
+def _fill(o, s, arc_score):
+    """Compute the scores of groups, and of the arborescence."""
+    group_ptr, head, mod, in_list, u, v = o.group_ptr, o.head, o.mod, o.in_list, o.u, o.v
+    arc, gscore, entering, stale = s.arc, s.gscore, s.entering, s.stale
+    for c in range(gscore.shape[0]):
+        best = group_ptr[c]
+        for a in range(best + 1, group_ptr[c + 1]):
+            if arc_score[a] > arc_score[best]:
+                best = a
+        arc[c] = best
+        if arc_score[best] == NEG and gscore[c] > NEG:
+            stale[head[c]] = True
+            stale[mod[c]] = True
+        gscore[c] = arc_score[best]
+    in_ptr, needed = o.in_ptr, s.needed
+    for m in range(1, in_ptr.shape[0] - 1):
+        only = only_pair(o, gscore, m)
+        for i in range(in_ptr[m], in_ptr[m + 1]):
+            c = in_list[i]
+            if needed[c] != (c == only):
+                needed[c] = c == only
+                stale[head[c]] = True
+    s.picked[:] = 0
+    for i in range(in_list.shape[0]):
+        c = in_list[i]
+        entering[i] = gscore[c] + u[c] + v[c]
+
+
+@kernel
+def automata_best(o, s, arc_score):
+    """Return the sum of the components' best values."""
+    _fill(o, s, arc_score)
+    n = o.in_ptr.shape[0] - 2
+    total = best_arborescence(
+        o.in_ptr, s.entering_head, s.entering, o.flags[0], s.tree, s.reduced, s.largest
+    )
+    if total == NEG:
+        return NEG
+    for i in s.tree:
+        s.picked[o.in_list[i]] = 1
+    s.value[n + 1] = total
+    if not o.flags[1]:
+        return total
+    find_best(o, s)
+    for h in range(n + 1):
+        total += s.value[h]
+    return total
+
+
+@kernel
+def automata_tree(o, s, arc_score, tree):
+    """Write the arborescence; return the score of its parts."""
+    score = 0.0
+    n = tree.shape[0]
+    for m in range(n):
+        tree[m] = s.arc[o.in_list[s.tree[m]]]
+    if not o.flags[1]:
+        return score
+    out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w
+    for h in range(n + 1):
+        j = 0 if h == 0 else s.tree[h - 1] - o.in_ptr[h]
+        if o.at[h] >= 0:
+            score += table_score(o, h, j, s.picked)
+            continue
+        lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
+        score += side_parts(table, inc_w, out_w, lo, middle, False, j, s.picked)
+        score += side_parts(table, inc_w, out_w, middle, hi, True, j, s.picked)
+    return score
+
+
+@kernel
+def automata_with_each(o, s, arc_score, each):
+    """Write the bound minus the sum of the components' losses."""
+    n = o.in_ptr.shape[0] - 2
+    total = s.value[n + 1]
+    if o.flags[1]:
+        find_with_each(o, s)
+        for h in range(n + 1):
+            total += s.value[h]
+    for i in range(o.in_list.shape[0]):
+        c = o.in_list[i]
+        bound = total + s.reduced[i]
+        if o.flags[1]:
+            bound += min(0.0, s.with_mod[c] - s.value[o.head[c]])
+            bound += min(0.0, s.with_head[c] - s.value[o.mod[c]])
+        for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
+            dead = arc_score[a] == NEG or s.reduced[i] == NEG
+            each[a] = NEG if dead else bound - s.gscore[c] + arc_score[a]
+
+
+@kernel
+def automata_k_best(o, s, arc_score, n_words, k, min_score, until):
+    """Return the one tree of the last multipliers, and the bound on all others."""
+    trees = np.empty((1, n_words), np.int32)
+    values, part_scores = np.empty(1), np.empty(1)
+    values[0] = automata_best(o, s, arc_score)
+    if values[0] == NEG:
+        return trees[:0], values[:0], part_scores[:0], NEG
+    part_scores[0] = automata_tree(o, s, arc_score, trees[0])
+    return trees, values, part_scores, values[0]
+
+
+@kernel
+def automata_norm(o, s, chosen):
+    """Count the places in which the automata differ from the arborescence."""
+    norm = 0.0
+    if o.flags[1]:
+        picked, taken, above = s.picked, s.taken, s.above
+        for c in range(picked.shape[0]):
+            norm += (picked[c] != taken[c]) + (picked[c] != above[c])
+    return norm
+
+
+@kernel
+def automata_step(o, s, chosen, alpha):
+    """Make one subgradient step."""
+    if o.flags[1]:
+        u, v, picked, taken, above = o.u, o.v, s.picked, s.taken, s.above
+        head, mod, stale = o.head, o.mod, s.stale
+        for c in range(picked.shape[0]):
+            if picked[c] != taken[c]:
+                u[c] -= alpha * (picked[c] - taken[c])
+                stale[head[c]] = True
+            if picked[c] != above[c]:
+                v[c] -= alpha * (picked[c] - above[c])
+                stale[mod[c]] = True
+
+
+@kernel
+def automata_gaps(o, s, chosen, arc_gap):
+    """Add the gap of each automaton to the arcs in which it differs from the tree."""
+    if not o.flags[1]:
+        return
+    n = o.in_ptr.shape[0] - 2
+    for h in range(n + 1):
+        up = -1 if h == 0 else s.tree[h - 1]
+        tree_value = parts_of(o, h, up, s.picked)
+        if h > 0:
+            tree_value -= o.v[o.in_list[up]]
+        for c in range(o.out_ptr[h], o.out_ptr[h + 1]):
+            if s.picked[c] == 1:
+                tree_value -= o.u[c]
+        gap = s.value[h] - tree_value
+        if gap <= 0.0:
+            continue
+        for c in range(o.out_ptr[h], o.out_ptr[h + 1]):
+            if s.picked[c] != s.taken[c]:
+                for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
+                    arc_gap[a] += gap
+        for i in range(o.in_ptr[h], o.in_ptr[h + 1]):
+            c = o.in_list[i]
+            if s.picked[c] != s.above[c]:
+                for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
+                    arc_gap[a] += gap

@@ -1,0 +1,63 @@
+"""The oracle protocol: oracles find the best structure under changed scores.
+
+A structure is a set of *coordinates*, numbered from 0, that are on: the arcs of a tree, the tags of
+words. An oracle has its own scores of structures, usually over more than single coordinates, and
+answers for them plus any linear change. Bounds, elimination, branch and bound, proofs and agreement
+between oracles need nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from bbparse.runtime.arrays import Flags, Floats
+from bbparse.runtime.errors import BBParseError
+
+
+class OracleError(BBParseError):
+    """An oracle cannot do what is requested; the message names the oracle."""
+
+
+class Best(NamedTuple):
+    """A structure with an upper bound on all structures."""
+
+    value: float  #: At least every score, that of `on` if exact; -inf if there is no structure.
+    on: Flags  #: bool[C], the coordinates of the structure; none if there is no structure.
+
+
+class Oracle(Protocol):
+    """Finder of best structures over 0/1 coordinates under linear changes of their scores.
+
+    No method changes the oracle, and the same call has the same result. C is ``n_coordinates``.
+    """
+
+    n_coordinates: int
+
+    def best(self, scores: Floats) -> Best:
+        """Find the best structure, with `scores` float64[C] added to those of its coordinates.
+
+        A score of -inf forbids its coordinate.
+        """
+        ...
+
+    def with_each(self, scores: Floats) -> Floats:
+        """Bound the structures that have each coordinate on: float64[C].
+
+        Exact max-marginals if the oracle can compute them (-inf: no structure), else any upper
+        bound.
+        """
+        ...
+
+    def k_best(self, scores: Floats, k: int) -> list[Best]:
+        """Find the k best structures, best first; all of them if there are fewer.
+
+        Raises `OracleError` if the oracle cannot enumerate structures.
+        """
+        ...
+
+    def restrict(self, required: Flags, forbidden: Flags) -> Oracle:
+        """Return this oracle over the structures with some coordinates on and others off, bool[C].
+
+        Earlier restrictions stay. Coordinates keep their numbers.
+        """
+        ...

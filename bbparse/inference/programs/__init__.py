@@ -1,0 +1,1 @@
+"""Linear and integer programs: HiGHS, the complete integer program, price and cut."""

@@ -1,0 +1,126 @@
+"""The k best trees of any problem by an integer program, solved by HiGHS.
+
+This second solver shares nothing with branch and bound; `integer_program` describes the program.
+Every solve starts cold, because HiGHS has been reported to return wrong objectives after
+rows or columns were added. Scores are recomputed from the tree.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from bbparse.core import Problem, Solution
+from bbparse.core.order import ranked, with_sorted_scores
+from bbparse.inference.programs.highs import solve_whole
+from bbparse.inference.programs.integer_program import TreeProgram
+from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.deadline import Deadline
+from bbparse.runtime.errors import BBParseError
+
+#: Relative error that the numbers of HiGHS may have: of the largest score for each word, and of the
+#: score that all trees share.
+TOLERANCE = 1e-12
+_ABSOLUTE = 1e-9  # tolerance of HiGHS, in its units
+
+
+def solve_ilp(
+    problem: Problem, k_best: int = 1, time_limit: float | None = None, gap: float = 0.0
+) -> Solution:
+    """Find the k best trees of a problem by an integer program.
+
+    Each further tree is the best one that differs from all trees before it. The time limit is in
+    seconds for all trees; HiGHS stops at the relative gap. Stats are ``tolerance``, to which
+    ``optimal`` and bounds hold; ``nodes`` of the search of HiGHS, ``solves``, ``rows``,
+    ``columns``, and ``seconds``.
+
+    Raises `BBParseError` if highspy is not installed, or HiGHS gives no usable answer.
+    """
+    started = time.perf_counter()
+    deadline = Deadline.after(time_limit)
+    program = TreeProgram(with_sorted_scores(problem))
+    trees: list[Ints] = []
+    bound = math.inf
+    nodes = solves = 0
+    completed = True
+    while completed and len(trees) < k_best:
+        if deadline.is_over():
+            completed = False
+            break
+        arcs, top, completed, n_nodes = _best_tree(program, deadline.left(), gap)
+        solves += 1
+        nodes += n_nodes
+        bound = min(bound, top)
+        if arcs is None:
+            break
+        trees.append(arcs)
+        program.at_most([(int(a), 1.0) for a in arcs], problem.n_words - 1)
+    status = "optimal" if completed else "time_limit"
+    largest = _largest(program) if trees else 0.0
+    stats: dict[str, float | int] = {
+        "tolerance": TOLERANCE * (problem.n_words * largest + abs(program.constant)),
+        "nodes": nodes,
+        "solves": solves,
+        "rows": len(program.low),
+        "columns": len(program.cost),
+        "seconds": time.perf_counter() - started,
+    }
+    return ranked(problem, trees, [problem.score(arcs) for arcs in trees], bound, status, stats)
+
+
+#: The tree or None, an upper bound on every tree, True if the solver ran to its end, and its nodes.
+_Answer = tuple[Ints | None, float, bool, int]
+
+
+def _largest(program: TreeProgram) -> float:
+    """Return the largest magnitude of the costs; 1 if all are 0."""
+    return max(map(abs, program.cost)) or 1.0
+
+
+def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
+    """Return the best tree that the rows allow."""
+    if not program.count or program.impossible():
+        return None, -math.inf, True, 0
+    for presolve in ("choose", "off"):
+        answer = _attempt(program, time_limit, gap, presolve)
+        if answer is not None:
+            return answer
+    raise BBParseError("the integer program failed: HiGHS gives no usable answer")
+
+
+def _attempt(program: TreeProgram, time_limit: float, gap: float, presolve: str) -> _Answer | None:
+    """Run HiGHS once; None if its answer does not hold."""
+    scale = _largest(program)
+    result = solve_whole(program, time_limit, gap, _ABSOLUTE, presolve)
+    if result.status == "infeasible":
+        return None, -math.inf, True, result.nodes
+    if result.status == "failed":
+        return None
+    completed = result.status == "optimal"
+    arcs = None if result.values is None else _tree(program.problem, result.values)
+    if arcs is None:
+        is_wrong = completed and result.values is not None
+        return None if is_wrong else (None, result.bound, False, result.nodes)
+    score = program.problem.score(arcs)
+    slack = 1e-6 * scale * program.n + 1e-12 * abs(program.constant)
+    # within a gap HiGHS may choose columns that the tree does not pay for: then it scores more
+    excess = score - result.value
+    if completed and (excess < -slack or (excess > slack and gap <= 0.0)):
+        return None
+    bound = max(result.bound, score)
+    if completed and (gap <= 0.0 or bound - score <= TOLERANCE * scale * program.n):
+        bound = score
+    return arcs, bound, completed, result.nodes
+
+
+def _tree(p: Problem, values: Floats) -> Ints | None:
+    """Return the arcs that the columns choose, or None if they are no tree of the problem."""
+    chosen = np.flatnonzero(values[: len(p.arc_head)] > 0.5).astype(np.int32)
+    mods = p.arc_mod[chosen]
+    if not np.array_equal(np.sort(mods), np.arange(1, p.n_words + 1)):
+        return None
+    arcs = chosen[np.argsort(mods)]
+    return arcs if p.is_feasible(arcs) else None
+

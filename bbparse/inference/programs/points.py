@@ -1,0 +1,132 @@
+"""Rounding and separation at a fractional point: the best tree, and violated rows.
+
+Violated rows are sets of words without enough incoming arcs, and crossing arcs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from bbparse.core import Problem
+from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
+from bbparse.inference.oracles.projective.dense import dense_tree
+from bbparse.runtime.arrays import Flags, Floats, Ints
+from bbparse.runtime.jit import kernel
+
+_BROKEN = 1e-6  # rows that are violated by less are ignored
+
+
+class Tree(NamedTuple):
+    """A tree, int32[n]: `most` bounds the weight of all trees, most + loss[a] those with arc a.
+
+    `noise` bounds all rounding errors of these.
+    """
+
+    arcs: Ints
+    most: float
+    loss: Floats
+    noise: float
+
+
+def best_tree(problem: Problem, weight: Floats) -> Tree | None:
+    """Return the tree of maximum total arc weight; None if there is none.
+
+    ``weight`` is float64[A], -inf for arcs that must not be used. Bounds are those of
+    arborescences, which may have crossing arcs. Required arcs are ignored.
+    """
+    p = problem
+    order = np.lexsort((weight, p.arc_mod))  # of arcs between the same words, the last one counts
+    tree, largest = np.empty(p.n_words, np.int32), np.empty(1)
+    reduced, loss = np.empty((2, len(order)))
+    starts = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
+    most = best_arborescence(
+        starts, p.arc_head[order], weight[order], p.single_root, tree, reduced, largest
+    )
+    if most == -np.inf:
+        return None
+    loss[order] = reduced
+    arcs = order[tree]
+    if p.projective:
+        rows, _ = dense_tree(
+            p.n_words, p.arc_head[order], p.arc_mod[order], weight[order], p.single_root
+        )
+        if rows is None:
+            return None
+        arcs = order[rows]
+    # for each word, at most as many numbers are added as there are contractions
+    noise = 2.0**-51 * p.n_words * (p.n_words + 4) * float(largest[0])
+    return Tree(arcs.astype(np.int32), most, loss, noise)
+
+
+@kernel
+def broken_sets(weight: Floats) -> Flags:
+    """Find sets of words whose incoming arcs weigh less than 1, by maximum flows: bool[S, n + 1].
+
+    ``weight[h, m]`` >= 0 is the weight of the arc from h to m. For each word to which a flow of 1
+    is not possible from the root, the result has the smallest set of a minimum cut, unless the word
+    is in an earlier set. The cost is O(n^2) for each augmenting path (Edmonds & Karp 1972).
+    """
+    least = 1.0 - _BROKEN
+    size = weight.shape[0]
+    found = np.zeros((size, size), np.bool_)
+    count = 0
+    covered = np.zeros(size, np.bool_)
+    towards = np.empty(size, np.int64)
+    queue = np.empty(size, np.int64)
+    for word in range(1, size):
+        if covered[word]:
+            continue
+        left, flow = weight.copy(), 0.0
+        while flow < least:
+            seen = np.zeros(size, np.bool_)
+            seen[word] = True
+            queue[0] = word
+            start = 0
+            end = 1
+            while start < end and not seen[0]:
+                m = queue[start]
+                start += 1
+                for h in range(size):
+                    if not seen[h] and left[h, m] > 1e-12:
+                        seen[h] = True
+                        towards[h] = m
+                        queue[end] = h
+                        end += 1
+            if not seen[0]:
+                for m in range(size):
+                    found[count, m] = seen[m]
+                    covered[m] |= seen[m]
+                count += 1
+                break
+            share = np.inf
+            h = 0
+            while h != word:
+                share = min(share, left[h, towards[h]])
+                h = towards[h]
+            h = 0
+            while h != word:
+                left[h, towards[h]] -= share
+                left[towards[h], h] += share
+                h = towards[h]
+            flow += share
+    return found[:count]
+
+
+def broken_spans(weight: Floats) -> Iterator[tuple[int, int, int]]:
+    """Yield (left, right, word): an arc joins left and right, a word between has a head outside.
+
+    At most one of the two arcs between left and right is in a tree. If one is, the head of every
+    word between them is in left..right, or arcs cross. Trees that satisfy all these rows are
+    projective: of two crossing arcs, each endpoint inside the other arc would descend from one of
+    that arc's endpoints.
+    """
+    n = len(weight) - 1
+    sums = np.vstack((np.zeros(n + 1), np.cumsum(weight, axis=0)))
+    joined = weight + weight.T
+    for left, right in np.argwhere(np.triu(joined, 2) > _BROKEN).tolist():
+        inside = (sums[right + 1] - sums[left])[left + 1 : right]
+        broken = np.flatnonzero(joined[left, right] - inside > _BROKEN)
+        yield from ((left, right, left + 1 + int(k)) for k in broken)

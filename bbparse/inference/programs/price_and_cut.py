@@ -1,0 +1,210 @@
+"""Branch, price and cut: linear programs as the bounds of an exact search.
+
+A node is solved by pricing and cutting. The best tree under the point's arc values is scored. If
+the node may still contain a better tree, it is branched on the most fractional arc. Triples and
+rows found in one node are valid in all nodes.
+
+For the k best trees, a tree that is the optimum of a node is cut off, and the node is solved again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from bbparse.core import Problem, Solution
+from bbparse.core.order import ranked, with_sorted_scores
+from bbparse.core.proof import rounding_of
+from bbparse.core.tree import heads_of, tree_terms
+from bbparse.inference.programs.columns import Columns, GivenColumns
+from bbparse.inference.programs.master import Master, PricingSettings
+from bbparse.inference.programs.points import Tree, best_tree
+from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
+from bbparse.runtime.arrays import Floats
+from bbparse.runtime.deadline import Deadline
+
+_WHOLE = 1e-6  # values as near to an integer count as integral
+_TREES = 30  # maximum number of trees before the first linear program
+_DEFAULT = PricingSettings()
+
+
+def price_and_cut(
+    problem: Problem,
+    k_best: int = 1,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    gap: float = 0.0,
+    columns: Columns | None = None,
+    settings: PricingSettings = _DEFAULT,
+) -> Solution:
+    """Find the k best trees of a problem by branch, price and cut (RSM12).
+
+    Siblings, outermost grandchildren, grand-siblings, factors and count factors are columns and
+    rows from the start. Grandchildren become columns when their reduced cost may be positive. In
+    projective problems crossing arcs are cut off. A problem has no grandchildren if ``columns`` are
+    given, a source of triples that it does not hold. Other options are those of `bbparse.solve`.
+
+    If scores are so unbalanced that the tolerance of linear programs exceeds the rounding tolerance
+    of the last tree's score, the status is ``gap``; `bbparse.solve` then solves the problem again.
+    ``stats`` has: ``tolerance``, the maximum error of the trees if the status is optimal;
+    ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear programs; the final number
+    of ``rows`` and ``columns``, and of ``cuts`` among the rows; the number of ``triples``, and how
+    many were ``scored`` and ``added``; ``share_scored``; ``opened`` arcs; ``root_bound``;
+    ``integral_at_root``, 1 if the root's optimum is a tree, else 0; ``lp_seconds``,
+    ``pricing_seconds``, ``scoring_seconds`` and ``seconds``. Raises `BBParseError` if highspy is
+    not installed.
+    """
+    limits = SearchLimits.of(Deadline.after(time_limit), node_limit, gap=gap)
+    found = _Programs(problem, k_best, columns, settings, limits).run()
+    if found.status != "optimal" or len(found) < k_best:
+        return found
+    score, terms = float(found.scores[-1]), tree_terms(problem, found.arcs[-1])
+    tolerance = float(found.stats["tolerance"])
+    if tolerance <= rounding_of([*terms, score - math.fsum(terms)]):  # last: score of ``columns``
+        return found
+    bound = score + tolerance
+    return ranked(problem, found.arcs, found.scores, bound, "gap", found.stats)
+
+
+def within_tolerance(problem: Problem, k_best: int, limits: SearchLimits) -> Solution:
+    """Do the same as `price_and_cut`, but call a solution optimal at any size of the tolerance."""
+    return _Programs(problem, k_best, None, _DEFAULT, limits).run()
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Node(Node):
+    """The trees within bounds on some columns: (column, minimum, maximum)."""
+
+    fixed: tuple[tuple[int, float, float], ...] = ()
+    parts: tuple[tuple[int, float, float], ...] = ()  # bounds of the children; empty: solve again
+
+
+class _Programs(Bounder[_Node]):
+    """Bounds from linear programs, and the best trees found at their points."""
+
+    def __init__(
+        self, problem: Problem, k_best: int, columns: Columns | None, settings: PricingSettings,
+        limits: SearchLimits,
+    ) -> None:  # fmt: skip
+        self.started = time.perf_counter()
+        self.limits = limits
+        self.problem, self.k_best = problem, k_best
+        self.extra = columns
+        self.columns = GivenColumns(problem) if columns is None else columns
+        self.master = Master(with_sorted_scores(problem), self.columns, settings)
+        program = self.master.program
+        self.found: dict[tuple[int, ...], float] = {}
+        self.required = set(np.flatnonzero(problem.arc_state == 1).tolist())
+        for _ in range(_TREES):
+            tree = self._try(self.master.relax())
+            if tree is None:  # no tree is better than those found
+                self.master.bound = -math.inf
+                break
+            if not self.master.narrow(tree, self.worst):
+                break
+        self.master.begin()
+        self.lower = np.array(program.lower[: self.master.static])
+        self.upper = np.array(program.upper[: self.master.static])
+        self.whole = np.flatnonzero(program.whole[: self.master.static])
+        self.root_bound = math.nan
+        self.integral_at_root = False
+
+    def run(self) -> Solution:
+        """Search until the end or a limit; return the solution."""
+        search = Search(self)
+        bound, status = -math.inf, "optimal"
+        if self.master.bound > -math.inf and not self.master.program.impossible():
+            bound, status = search.run(_Node(bound=self.master.bound))
+        if math.isnan(self.root_bound):
+            self.root_bound = self.master.bound
+            self.integral_at_root = status in ("optimal", "gap")
+        return self._solution(bound, status, search.n_nodes)
+
+    @property
+    def worst(self) -> float:
+        if len(self.found) < self.k_best:
+            return -math.inf
+        return heapq.nlargest(self.k_best, self.found.values())[-1]
+
+    def matters(self, node: _Node) -> bool:
+        return node.bound > self.worst + self.master.tolerance
+
+    def _try(self, weight: Floats) -> Tree | None:
+        """Return the best tree by arc weights float64[A]; record its score if it is feasible."""
+        p, upper = self.problem, np.array(self.master.program.upper[: len(weight)])
+        tree = best_tree(p, np.where(upper > 0.0, weight, -np.inf))
+        if tree is None:
+            return None
+        key = tuple(tree.arcs.tolist())
+        if key in self.found or not self.required.issubset(key):
+            return tree
+        score = p.score(tree.arcs)
+        if score > -math.inf:
+            if self.extra is not None:
+                score += self.extra.tree_score(heads_of(p, tree.arcs))
+            self.found[key] = score
+        return tree
+
+    def bound(self, node: _Node) -> None:
+        """Solve a node and choose its branching column."""
+        if not self.matters(node):  # its sibling may have found a better tree
+            return
+        lower, upper = self.lower.copy(), self.upper.copy()
+        for column, low, high in node.fixed:
+            lower[column], upper[column] = low, high
+        floor = self.worst + self.master.tolerance
+        found, x = self.master.solve(lower, upper, floor, self.limits.deadline)
+        node.bound, arcs = min(node.bound, found), self.master.program.count
+        solved = x is not None
+        if not solved and self.matters(node) and not self.limits.deadline.is_over():
+            x = upper  # HiGHS has no answer: branch on any arc
+        tree = None if x is None else self._try(x[:arcs])
+        off = np.zeros(1) if x is None else np.abs(x[self.whole] - np.rint(x[self.whole]))
+        closed = not self.matters(node)
+        if math.isnan(self.root_bound):
+            self.root_bound = found
+            self.integral_at_root = closed or (solved and off.max() <= _WHOLE)
+        if solved and off.max() <= _WHOLE and self.k_best > 1 and tree is not None:
+            if tuple(tree.arcs.tolist()) in self.found:
+                self.master.forbid(tree.arcs)
+                return  # the node is solved again
+        if closed or x is None:  # without a point: the time limit was reached
+            return
+        if off.max() > _WHOLE:
+            # arcs first: they determine the numbers of count factors
+            place = int(np.argmax(np.where(off > _WHOLE, off + (self.whole < arcs), 0.0)))
+            column = int(self.whole[place])
+            value = float(x[column])
+        else:  # integral, yet not closed: by rounding, or because the tree is infeasible
+            free = np.flatnonzero((x[:arcs] > 0.5) & (lower[:arcs] < 1.0))
+            if not len(free):
+                node.bound = -math.inf
+                return
+            column, value = int(free[0]), 0.5
+        low, high = float(lower[column]), float(upper[column])
+        node.parts = ((column, math.ceil(value), high), (column, low, math.floor(value)))
+
+    def divide(self, node: _Node) -> list[_Node]:
+        return [_Node(fixed=(*node.fixed, part)) for part in node.parts] or [node]
+
+    def _solution(self, bound: float, status: str, nodes: int) -> Solution:
+        best = heapq.nsmallest(self.k_best, ((-score, arcs) for arcs, score in self.found.items()))
+        master, columns = self.master, self.columns
+        stats: dict[str, float | int] = {
+            "nodes": nodes, "rounds": master.rounds, "pivots": master.linear.pivots,
+            "cold_starts": master.linear.colds, "rows": len(master.program.low),
+            "columns": len(master.program.cost), "cuts": master.cuts, "triples": columns.total,
+            "scored": columns.scored, "added": master.added,
+            "share_scored": columns.scored / max(1, columns.total), "opened": master.opened,
+            "tolerance": master.tolerance, "root_bound": self.root_bound,
+            "integral_at_root": int(self.integral_at_root),
+            "lp_seconds": master.seconds["lp"], "scoring_seconds": columns.seconds,
+            "pricing_seconds": master.seconds["pricing"],
+            "seconds": time.perf_counter() - self.started,
+        }  # fmt: skip
+        trees = [np.array(arcs, np.int32) for _, arcs in best]
+        return ranked(self.problem, trees, [-score for score, _ in best], bound, status, stats)

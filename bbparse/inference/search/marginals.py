@@ -1,0 +1,51 @@
+"""Max-marginals of a problem: the score of the best tree with each arc."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bbparse.core import Problem
+from bbparse.core.parts import Factors, set_fields
+from bbparse.core.tree import heads_of
+from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
+from bbparse.inference.search.rescore import rescore
+from bbparse.runtime.arrays import Floats, Ints
+
+
+def factors_as_arcs(n_arcs: int, factors: Factors, tree: Ints) -> Floats:
+    """Return arc scores float64[A] that replace all factors: exact in a tree, up to a constant.
+
+    A positive factor that fires in the tree is shared among its arcs; a negative one counts in full
+    for each of its arcs. A factor that does not fire is shared among its arcs outside the tree.
+    """
+    own, off = np.zeros(n_arcs), np.ones(n_arcs, np.bool_)
+    off[tree] = False
+    sizes = np.diff(factors.ptr)
+    missing = np.diff(np.append(0, np.cumsum(off[factors.arcs]))[factors.ptr])
+    gain, loss = np.maximum(factors.score, 0.0), np.minimum(factors.score, 0.0)
+    share = np.where(missing == 0, gain / sizes + loss, gain / np.maximum(missing, 1))
+    shared = np.repeat(missing == 0, sizes) | off[factors.arcs]
+    shared &= np.repeat(loss > -np.inf, sizes)
+    np.add.at(own, factors.arcs[shared], np.repeat(share, sizes)[shared])
+    return own
+
+
+def max_marginals(problem: Problem, arcs: Ints) -> tuple[Floats, float]:
+    """Compute max-marginals with factors replaced by arc scores (`factors_as_arcs`).
+
+    Returns the score of the best tree with each arc, float64[A] (-inf: there is none), and that of
+    the given tree.
+
+    ``arcs`` int32[n] are the arcs of the tree in which the replacement is exact. Count factors are
+    ignored. So are the parts of a problem that allows crossing arcs, for which the results are
+    upper bounds.
+    """
+    p = problem
+    own = factors_as_arcs(len(p.arc_head), p.factors, arcs)
+    if not p.projective:
+        each = Arborescences(p).with_each(own)
+        return each, float(own[arcs].sum()) + float(p.arc_score[arcs].sum())
+    plain = p.changed(**set_fields("factor", ()), **set_fields("count", ()))
+    tree = arcs[np.newaxis]
+    rest = float(rescore(plain, tree, heads_of(p, tree))[0, 0])
+    return ProjectiveTrees(p).with_each(own), float(own[arcs].sum()) + rest

@@ -1,0 +1,181 @@
+"""Branch and bound: one queue, one loop and one set of limits for every kind of relaxation.
+
+A node is a set of structures. A `Bounder` computes an upper bound on the scores of a node's
+structures and partitions the node into smaller sets. Open nodes wait in a queue ordered by bound,
+so that a search ends as soon as the highest bound does not beat the k-th best structure (Land &
+Doig 1960; Lawler & Wood 1966). There are four bounders: a Lagrangian relaxation over an oracle
+(`inference.search.lagrangian`), the agreement of several oracles (`inference.agreement`),
+linear programs (`inference.programs.price_and_cut`), and one that records a checkable proof
+(:mod:`bbparse.inference.proof.certifier`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from sortedcontainers import SortedKeyList
+
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Node:
+    """A set of structures, bounded or still to be bounded."""
+
+    number: int = 1  # in the order in which nodes are created; 1: the root
+    parent: int = 0  # number of the parent; 0: none
+    depth: int = 0
+    bound: float = math.inf  # upper bound; the parent's until the node is bounded
+
+
+N = TypeVar("N", bound=Node)
+
+
+class SearchLimits(NamedTuple):
+    """Limits that end a search early."""
+
+    deadline: Deadline = NO_DEADLINE
+    nodes: float = math.inf  # maximum number of nodes to bound
+    work: float = math.inf  # maximum work, in the unit of the bounder
+    gap: float = 0.0  # relative gap of bound and k-th score at which to stop
+
+    @staticmethod
+    def of(
+        deadline: Deadline, node_limit: int | None, work_limit: float | None = None,
+        gap: float = 0.0,
+    ) -> SearchLimits:  # fmt: skip
+        """Return the limits for some options, where None stands for no limit."""
+        nodes, work = (math.inf if x is None else float(x) for x in (node_limit, work_limit))
+        return SearchLimits(deadline, nodes, work, gap)
+
+    def is_tight(self, bound: float, worst: float) -> bool:
+        """Return True if a bound exceeds the k-th best score by no more than the gap."""
+        if self.gap <= 0.0 or worst == -math.inf:
+            return False
+        return bound - worst <= self.gap * max(abs(worst), abs(bound))
+
+
+class Bounder(ABC, Generic[N]):
+    """A relaxation that bounds and divides nodes, and the best structures found so far."""
+
+    limits = SearchLimits()
+
+    @property
+    @abstractmethod
+    def worst(self) -> float:
+        """Score of the k-th best structure; -inf if fewer are known."""
+
+    @property
+    def work(self) -> float:
+        """Work done so far, in the unit of the work limit."""
+        return 0.0
+
+    @abstractmethod
+    def bound(self, node: N) -> None:
+        """Lower the bound of a node; to -inf if the node needs no further search."""
+
+    @abstractmethod
+    def divide(self, node: N) -> list[N]:
+        """Return the children of a node, not yet numbered; or the node, to bound it again."""
+
+    def matters(self, node: N) -> bool:
+        """Return True if a structure of a node could change the k best."""
+        return node.bound > self.worst
+
+    def reached(self) -> str:
+        """Return the name of a limit of the bounder's own that is reached, or an empty string."""
+        return ""
+
+    def align(self, level: list[N]) -> None:
+        """Make all nodes of a level branch in the same way."""
+
+    def bounded(self, node: N, inherited: float, stays: bool) -> None:
+        """Record a bounded node, given its parent's bound and whether it stays open."""
+
+    def branched(self, node: N, children: list[N]) -> None:
+        """Record the children of a node, numbered but not yet bounded."""
+
+
+class Search(Generic[N]):
+    """One search: it counts the nodes that it bounds and numbers those that it creates."""
+
+    def __init__(self, bounder: Bounder[N]) -> None:
+        self.bounder, self.limits = bounder, bounder.limits
+        self.n_nodes = 0
+        self._made = 1
+
+    def run(self, root: N, by_level: bool = False) -> tuple[float, str]:
+        """Search below a bounded root; return the highest bound of an open node and a status.
+
+        Nodes are taken by decreasing bound, ties by age, so that the order is the same in every
+        run; or level by level (QL13 Algorithm 1). If the search is complete, the bound is -inf and
+        the status "optimal".
+        """
+        by_age, by_bound = lambda node: node.number, lambda node: (-node.bound, node.number)
+        queue = SortedKeyList([root], key=by_age if by_level else by_bound)
+        while queue:
+            batch = list(queue) if by_level else [queue[0]]
+            del queue[: len(batch)]
+            while queue and not self.bounder.matters(queue[-1]):
+                queue.pop()  # free the memory of nodes that better structures have ruled out
+            if not (batch := [node for node in batch if self.bounder.matters(node)]):
+                continue
+            bound = max(node.bound for node in batch)
+            if self.limits.is_tight(bound, self.bounder.worst):
+                return bound, "gap"
+            self.bounder.align(batch)
+            for i, node in enumerate(batch):
+                for child in self.divide(node):
+                    if limit := self._reached():
+                        return max(other.bound for other in [*batch[i:], *queue]), limit
+                    if self.bound(child):
+                        queue.add(child)
+        return -math.inf, "optimal"
+
+    def in_depth(self, root: N) -> str:
+        """Bound and divide nodes depth first, the last child first; return a status.
+
+        A node is bounded when it is visited, so that a bounder records nodes in pre-order.
+        """
+        waiting = [root]
+        while waiting:
+            if limit := self._reached():
+                return limit
+            node = waiting.pop()
+            if self.bound(node):
+                waiting += self.divide(node)
+        return "optimal"
+
+    def bound(self, node: N) -> bool:
+        """Bound a node; return True if it stays open."""
+        inherited = node.bound
+        self.n_nodes += 1
+        self.bounder.bound(node)
+        stays = node.bound > -math.inf and self.bounder.matters(node)
+        self.bounder.bounded(node, inherited, stays)
+        return stays
+
+    def divide(self, node: N) -> list[N]:
+        """Return the numbered children of a node; or the node itself, to bound it again."""
+        children = self.bounder.divide(node)
+        if len(children) == 1 and children[0] is node:
+            return children
+        for child in children:
+            self._made += 1
+            child.number, child.parent = self._made, node.number
+            child.depth, child.bound = node.depth + 1, node.bound
+        self.bounder.branched(node, children)
+        return children
+
+    def _reached(self) -> str:
+        """Return the name of the limit that is reached, or an empty string."""
+        if self.n_nodes >= self.limits.nodes:
+            return "node_limit"
+        if self.limits.deadline.is_over():
+            return "time_limit"
+        if self.bounder.work >= self.limits.work:
+            return "work_limit"
+        return self.bounder.reached()

@@ -1,0 +1,247 @@
+"""`solve`: from a `Problem` to a `Solution`, whichever solver does the work; `solve_batch`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from bbparse.core import Problem, Solution
+from bbparse.inference.conflict import explain_infeasible
+from bbparse.inference.proof.certify import with_proof
+from bbparse.inference.search.observer import Observer
+from bbparse.inference.search.settings import DEFAULT, SearchSettings
+from bbparse.inference.totals import WholeTrees, tree_score_of
+from bbparse.inference.trees import Options, check_request, find_all, find_trees
+from bbparse.inference.whole_trees import find_whole_trees
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline, clock
+from bbparse.runtime.errors import BBParseError, ProblemError
+from bbparse.runtime.options import check_options, check_type
+from bbparse.runtime.pool import map_in_threads
+
+#: Most problems, and most arcs of them and of their trees, that are solved in one call.
+_TOGETHER_AT_MOST, _MOST_ARCS = 64, 100_000
+#: Number of calls for each thread, if there are not more problems than that.
+_TASKS = 8
+#: Options with which problems are solved together.
+_TOGETHER = {
+    "k_best", "time_limit", "node_limit", "work_limit", "gap", "method", "backbone", "settings",
+    "explain",
+}  # fmt: skip
+
+
+def solve(  # noqa: PLR0913 – public keywords
+    problem: Problem,
+    *,
+    k_best: int = 1,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    work_limit: float | None = None,
+    gap: float = 0.0,
+    method: str = "auto",
+    backbone: str | None = None,
+    settings: SearchSettings = DEFAULT,
+    observer: Observer | None = None,
+    explain: bool = True,
+    proof: bool = False,
+    **whole: Unpack[WholeTrees],
+) -> Solution:
+    """Find the k best trees of a problem and prove that they are.
+
+    Parameters
+    ----------
+    problem : Problem
+        The candidate arcs with their scores, parts, factors and constraints.
+    k_best : int
+        Number of trees, at most 1,000,000, and at most 20,000,000 words in all of them. If fewer
+        trees exist, all of them are returned.
+    time_limit : float, optional
+        Time limit in seconds. Kernels check the clock between calls of the oracle, and make at
+        least one call: milliseconds for a sentence, up to a second for 2,000 words. If the limit is
+        reached, fewer than k trees may be returned.
+    node_limit : int, optional
+        Maximum number of search nodes.
+    work_limit : float, optional
+        Maximum number of visited hyperedges of a chart, or positions of automata: about 30 million
+        are visited in a second. The search ends at the same point on every machine. This option and
+        those from backbone to observer are for the branch and bound only.
+    gap : float
+        Relative gap: stop as soon as
+        bound - score <= gap · max(\\|score\\|, \\|bound\\|) for the k-th score.
+    method : {"auto", "bb", "ilp", "price-and-cut"}
+        ``bb``: branch and bound. ``ilp``: an integer program on HiGHS (`inference.programs`).
+        ``price-and-cut``: linear programs with delayed columns and rows (`inference.programs`), for
+        dense grandchildren and non-projective trees. The last two need highspy and are exact up to
+        a tolerance only. ``auto`` takes branch and bound, which can solve every problem.
+    backbone : {"first", "sibling", "carreras", "grandsib"}, optional
+        The parts that the branch and bound's dynamic programs score; by default the cheapest
+        backbone that covers the problem's parts. A richer one absorbs the pair factors that it
+        covers.
+    settings : SearchSettings
+        Settings of the branch and bound.
+    observer : Observer, optional
+        Receives the events of the branch and bound (:mod:`bbparse.inference.search.observer`).
+    explain : bool
+        If there is no tree, find constraints that conflict, in the rest of the time limit, and
+        return them as ``conflict`` (`bbparse.inference.conflict.explain_infeasible`).
+    proof : bool
+        Make a ``proof`` of the solution that `bbparse.verify` can check, in the rest of the time
+        limit. It is None if a limit was reached (`inference.proof.certify.certify` returns the
+        reason).
+    tree_score : callable, optional
+        Score g of a whole tree, which is added to the tree's score: a function of its heads
+        int32[n + 1] (a row of ``Solution.heads``) and of its labels int32[n] (None if the problem
+        has none). -inf forbids the tree. Trees are listed by their score in the
+        problem until no later one can be among the k best; ``stats`` says how many were looked at
+        (``trees_scored``). No proof and no observer then.
+    at_most : float
+        Upper bound on all values of ``tree_score``, 0 by default. The tighter it is, the fewer
+        trees are looked at.
+    tree_bound : callable, optional
+        Upper bound of ``tree_score`` in a set of trees: a function of heads int32[n + 1] and labels
+        int32[n] (None if the problem has none), which are -1 where the trees differ, and of
+        bool[n + 1, n + 1], which is True for [h, m] if trees of the set may have the arc from h to
+        m. -inf forbids all of them. With it, trees are found by branch and bound over such sets
+        instead of listed (:mod:`bbparse.inference.whole_trees`), and fewer are looked at; ``stats``
+        says how many bounds were asked for (``tree_bounds``).
+    tree_limit : int, optional
+        Maximum number of trees that ``tree_score`` looks at; by default, as many as k_best may be.
+
+    Returns
+    -------
+    Solution
+        Trees best first, trees of equal score in the order of their heads. They depend only on the
+        content of the problem, not on the order of its arrays (:mod:`bbparse.core.order` has the
+        rule). ``status`` is one of
+
+        * optimal: every tree is proved, so that the upper bounds are the scores;
+        * infeasible: there is no tree;
+        * gap, time_limit, node_limit, work_limit, tree_limit: the limit that ended the search
+          before all trees were proved; the trees are the best ones found, with valid bounds.
+
+    Raises
+    ------
+    ProblemError
+        If an argument is impossible, if the method does not support it, or if the backbone does not
+        cover the problem's parts; if ``tree_score`` or ``tree_bound`` fails or returns what is no
+        number, or if a tree scores more than ``at_most`` or a bound of its set.
+    BBParseError
+        If a method needs highspy and it is not installed.
+    """
+    options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
+    check_request(problem, method, options)
+    score = tree_score_of(whole, proof=proof, observer=observer)
+    if score is None:
+        found = find_trees(problem, method, options)
+    else:
+        found = find_whole_trees(problem, method, options, score)
+    if proof:
+        found, _ = with_proof(problem, found, k_best, time_limit=options.deadline.limit())
+    return _complete(problem, found, options, explain)
+
+
+def _complete(problem: Problem, found: Solution, options: Options, explain: bool) -> Solution:
+    """Add the labels of trees to a solution, or the reasons why there is none."""
+    if problem.arc_label is not None:
+        found = found.with_labels(problem.arc_label[found.arcs])
+    if found.status != "infeasible" or found.conflict or not explain:
+        return found
+    conflict = explain_infeasible(problem, time_limit=options.deadline.limit())
+    return replace(found, conflict=tuple(conflict))
+
+
+def solve_together(
+    problems: Sequence[Problem], work_limits: Sequence[float | None] | None = None,
+    until: Deadline = NO_DEADLINE, **options: Any,
+) -> list[Solution]:  # fmt: skip
+    """Solve problems in as few jitted calls as possible; those whose roots stay open, one by one.
+
+    Options, trees and errors are those of `solve`. Instead of the same for all, each problem may
+    have a work limit of its own. The deadline `until` is for all problems together.
+    """
+    if not problems:
+        return []
+    if options.keys() - _TOGETHER:
+        return [solve(problem, **options) for problem in problems]
+    asked = {"method": "auto", "explain": True, **options}
+    method, explain = asked.pop("method"), asked.pop("explain")
+    common = Options(**asked, until=until)
+    check_request(problems[0], method, common)
+    for problem in problems:
+        check_type("problem", problem, Problem, "a Problem", ProblemError)
+    if work_limits is None:
+        work_limits = [common.work_limit] * len(problems)
+    solutions = find_all(problems, method, common, work_limits)
+    for i, (problem, found) in enumerate(zip(problems, solutions)):
+        own = common
+        if found.status == "infeasible":  # its conflict is found in the rest of its own time
+            own = replace(common, started=clock() - found.stats.get("seconds", 0.0))
+        solutions[i] = _complete(problem, found, own, explain)
+    return solutions
+
+
+def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any) -> list[Solution]:
+    """Solve many problems.
+
+    Parameters
+    ----------
+    problems : iterable of Problem
+        The problems to solve.
+    threads : int
+        Number of threads. Each takes some problems at a time, and solves them in one jitted call as
+        far as they need no search. The trees, scores and bounds do not depend on it, unless a time
+        limit stops a search.
+    options
+        Options of :func:`solve`, for each problem.
+
+    Returns
+    -------
+    list of Solution
+        Solutions in the order of the problems.
+
+    Raises
+    ------
+    BBParseError
+        The errors of :func:`solve`, with the index of the problem. If several problems fail, the
+        error of the first one is raised.
+    """
+    check_options({"threads": threads}, ProblemError)
+    check_type("problems", problems, Iterable, "problems", ProblemError)
+    given = list(problems)
+
+    def some(chunk: slice) -> list[Solution]:
+        try:
+            return solve_together(given[chunk], **options)
+        except BBParseError:  # solving one by one shows which problem it is
+            return [_numbered(i, given[i], options) for i in range(*chunk.indices(len(given)))]
+
+    chunks = _chunks(given, threads, options.get("k_best", 1))
+    return [solution for found in map_in_threads(some, chunks, threads) for solution in found]
+
+
+def _numbered(i: int, problem: Problem, options: dict[str, Any]) -> Solution:
+    """Solve a problem; an error has its number."""
+    try:
+        return solve(problem, **options)
+    except BBParseError as error:
+        raise type(error)(f"problems[{i}]: {error}") from error
+
+
+def _chunks(problems: Sequence[Any], threads: int, k_best: Any) -> Iterator[slice]:
+    """Yield slices of problems that one call solves; threads get several each."""
+    most, trees = _TOGETHER_AT_MOST, k_best if isinstance(k_best, int | np.integer) else 1
+    if threads > 1:
+        most = max(1, min(most, len(problems) // (_TASKS * threads)))
+    first, arcs = 0, 0
+    for i, problem in enumerate(problems):
+        own = 0
+        if isinstance(problem, Problem):
+            own = len(problem.arc_head) + trees * problem.n_words
+        if i > first and (i - first == most or arcs + own > _MOST_ARCS):
+            yield slice(first, i)
+            first, arcs = i, 0
+        arcs += own
+    if first < len(problems):
+        yield slice(first, len(problems))

@@ -1,0 +1,351 @@
+"""From a problem to trees by any method: the module that connects the parts of the solver.
+
+`Options` holds the options of a solver, and `METHODS` the options that each method supports.
+`find_trees` calls the root kernel (order of arcs, possible factors, oracle, bound), searches if the
+root stays open, and ranks the trees. It does not check, explain or prove anything:
+`bbparse.inference.solve` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import NoneType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbparse.core import Problem, Solution
+from bbparse.core.order import in_order, in_rank, ranked, with_sorted_sets
+from bbparse.core.tree import heads_of, most_trees
+from bbparse.inference.oracles.projective.recurrences import recurrence_for
+from bbparse.inference.programs.ilp import solve_ilp
+from bbparse.inference.programs.price_and_cut import within_tolerance
+from bbparse.inference.relaxation.state import Limits
+from bbparse.inference.search.dense import is_dense
+from bbparse.inference.search.lagrangian import CALLS, Lagrangian, Outcome
+from bbparse.inference.search.observer import Observer
+from bbparse.inference.search.proportion import Answer, Proportion, in_doubt
+from bbparse.inference.search.rescore import rescore
+from bbparse.inference.search.root import call_node
+from bbparse.inference.search.roots import Asked, Root, root_of, roots_of
+from bbparse.inference.search.search import SearchLimits
+from bbparse.inference.search.settings import DEFAULT, SearchSettings
+from bbparse.runtime.arrays import Ints, Longs
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline, clock
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_options, check_type
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `bbparse.solve` that methods use; see there."""
+
+    k_best: int = 1
+    time_limit: float | None = None
+    node_limit: int | None = None
+    work_limit: float | None = None
+    gap: float = 0.0
+    backbone: str | None = None
+    settings: SearchSettings = DEFAULT
+    observer: Observer | None = None
+    started: float = field(default_factory=clock)
+    until: Deadline = NO_DEADLINE  #: For all problems together.
+
+    @property
+    def deadline(self) -> Deadline:
+        """The end of the time limit."""
+        limit, until = self.time_limit, self.until
+        return until if limit is None else Deadline(min(until.at, self.started + float(limit)))
+
+    @property
+    def limits(self) -> SearchLimits:
+        """The limits that end a search early."""
+        return SearchLimits.of(self.deadline, self.node_limit, self.work_limit, self.gap)
+
+
+_USUAL = Options(started=0.0)
+
+_SOME = ("node_limit", "work_limit", "backbone", "settings", "observer")
+#: The options that each method supports besides ``k_best``, ``time_limit`` and ``gap``, which all
+#: support. auto is branch and bound, which can solve every problem.
+METHODS: dict[str, tuple[str, ...]] = {
+    "auto": _SOME, "bb": _SOME, "ilp": (), "price-and-cut": ("node_limit",),
+}  # fmt: skip
+
+
+def check_request(problem: Any, method: Any, options: Options) -> None:
+    """Raise ProblemError for impossible options and those that the method does not support."""
+    check_type("problem", problem, Problem, "a Problem", ProblemError)
+    numbers = ("k_best", "time_limit", "node_limit", "work_limit", "gap")
+    check_options({name: getattr(options, name) for name in numbers}, ProblemError)
+    if not isinstance(method, str) or method not in METHODS:
+        raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
+    check_type("settings", options.settings, SearchSettings, "SearchSettings", ProblemError)
+    for name, kind in (("backbone", str), ("observer", Observer)):
+        expected = f"{kind.__name__} or None"
+        check_type(name, getattr(options, name), (kind, NoneType), expected, ProblemError)
+    for name in _SOME:
+        value = getattr(options, name)
+        if name not in METHODS[method] and value != getattr(_USUAL, name):
+            raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")
+
+
+#: Maximum k_best for a problem that has so many trees, and maximum number of words of all trees
+#: together: k-best enumeration takes a hundred bytes for each.
+MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
+_ONE = np.ones(1, np.bool_)
+_NO_LIMITS = np.array([[np.inf, np.inf, 0.0]])
+#: This fraction of a tree's terms, times its words, bounds the rounding of their sums in a chart.
+_ROUNDING = 2.0**-51
+#: Methods that HiGHS does the work for.
+_PROGRAMS = ("ilp", "price-and-cut")
+
+
+def find_trees(problem: Problem, method: str, options: Options) -> Solution:
+    """Find the k best trees of a problem, with their bounds."""
+    k_best = most_listed(problem, options.k_best)
+    if k_best != options.k_best:
+        options = replace(options, k_best=k_best)
+    run: Callable[[Problem, Options], Answer]
+    if method in _PROGRAMS:
+        run, (ordered, order) = partial(_by_programs, method), in_order(problem)
+    else:
+        ordered, order = _sorted(problem)
+        given = None if order is None else order.astype(np.int32)
+        run = partial(_branch_and_bound, given=given)
+    return in_rank(_settled(ordered, run(ordered, options), run, options), problem, order)
+
+
+def _sorted(problem: Problem) -> tuple[Problem, Longs | None]:
+    """Return `in_order` of a problem with labels or count factors; roots sort other problems."""
+    if problem.arc_label is None and len(problem.count_ptr) == 1:
+        return problem, None
+    ordered, order = in_order(problem)
+    return with_sorted_sets(ordered, "count"), order
+
+
+def _settled(
+    problem: Problem, answer: Answer, run: Callable[[Problem, Options], Answer], options: Options
+) -> Solution:
+    """Return the solution of a problem, solved again where its slack could hide terms."""
+    if not _in_doubt(problem, answer, options.k_best):
+        return answer.solution
+    ordered, order = in_order(problem)
+    if order is None:
+        return Proportion(problem, answer, run, options).solution()
+    place = np.argsort(order).astype(np.int32)
+    found = replace(answer.solution, arcs=place[answer.solution.arcs])
+    settled = Proportion(ordered, answer._replace(solution=found), run, options).solution()
+    return in_rank(settled, problem, order)
+
+
+def most_listed(problem: Problem, k_best: int | None = None) -> int:
+    """Return the number of trees to list for the k best; None: the most that can be listed.
+
+    A problem may have fewer trees than are requested. Raises `ProblemError` if all that are left
+    do not fit in memory, which is allocated at once.
+    """
+    limit = min(MOST_TREES, MOST_TREE_WORDS // problem.n_words)
+    if k_best == 1:
+        return 1
+    most = max(1, most_trees(problem))
+    if k_best is None:
+        return min(limit, most)
+    if min(k_best, most) > limit:
+        raise ProblemError(
+            f"k_best is {k_best}, expected at most {limit} for {problem.n_words} words"
+        )
+    return min(k_best, most)
+
+
+class _Case(NamedTuple):
+    """One of many problems, as `_sorted` returns it."""
+
+    number: int
+    problem: Problem
+    order: Longs | None
+    mode: int  # of the recurrence
+    k_best: int
+    dense: bool
+
+
+def find_all(
+    problems: Sequence[Problem], method: str, options: Options, work_limits: Sequence[float | None]
+) -> list[Solution]:
+    """Find the k best trees of each problem: as `find_trees`, in as few jitted calls as possible.
+
+    Each has a work limit of its own, and the whole time limit. Roots that stay open are searched
+    one by one.
+    """
+    if method in _PROGRAMS or options.observer is not None or len(problems) == 1:
+        return [
+            find_trees(problem, method, replace(options, work_limit=work, started=clock()))
+            for problem, work in zip(problems, work_limits)
+        ]
+    kinds: dict[tuple[bool, bool], list[_Case]] = {}
+    for number, problem in enumerate(problems):
+        case = _case(number, problem, options)
+        kinds.setdefault((problem.projective, case.dense), []).append(case)
+    found: dict[int, Solution] = {}
+    seconds = math.inf if options.time_limit is None else float(options.time_limit)
+    for (projective, dense), cases in kinds.items():
+        works = [work_limits[case.number] for case in cases]
+        allowed = np.array([
+            (math.inf if work is None else work, seconds, case.problem.quantum)
+            for work, case in zip(works, cases)
+        ], np.float64)  # fmt: skip
+        asked = Asked(
+            [case.mode for case in cases], [case.k_best for case in cases], allowed,
+            options.settings.lower_start > 0,
+        )  # fmt: skip
+        limits = None if dense else _root_limits(projective, options, options.until)
+        roots = roots_of([case.problem for case in cases], asked, limits)
+        for case, work, root in zip(cases, works, roots):
+            problem, started = case.problem, root.told.started
+            if root.left is None:
+                answer = _solved(problem, root, case.k_best, started, dense)
+                solution = answer.solution
+            if root.left is not None or _in_doubt(problem, answer, case.k_best):
+                own = replace(options, k_best=case.k_best, work_limit=work, started=started)
+                answer = _searched(problem, root, own) if root.left is not None else answer
+                solution = _settled(problem, answer, _branch_and_bound, own)
+            found[case.number] = in_rank(solution, problems[case.number], case.order)
+    return [found[number] for number in range(len(problems))]
+
+
+def _case(number: int, problem: Problem, options: Options) -> _Case:
+    k_best = most_listed(problem, options.k_best)
+    mode = recurrence_for(problem, options.backbone).mode
+    problem, order = _sorted(problem)
+    dense = _is_dense(problem, mode, k_best, options)
+    return _Case(number, problem, order, mode, k_best, dense)
+
+
+def work_of(solution: Solution) -> float:
+    """Return the hyperedges that the search of a solution has visited."""
+    return solution.stats.get("dp_work", 0.0) * solution.stats.get("edges", 0)
+
+
+def _in_doubt(problem: Problem, answer: Answer, k: int) -> bool:
+    """Return True if the slack of a solution could hide terms of its trees."""
+    solution, slack, sizes = answer
+    all_trees = len(solution) < k and solution.status in ("optimal", "infeasible")
+    if all_trees or problem.quantum > 2.0 * slack:
+        return False
+    return any(in_doubt(slack, size, least) for size, least in sizes.T.tolist())
+
+
+def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
+    """Solve with HiGHS, which is exact up to the tolerance in the method's stats."""
+    o = options
+    if method == "ilp":
+        found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
+    else:
+        found = within_tolerance(problem, o.k_best, o.limits)
+    sizes = rescore(problem, found.arcs, found.heads)[1:]
+    return Answer(found, float(found.stats["tolerance"]), sizes)
+
+
+def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = None) -> Answer:
+    """Solve with one jitted call, and a search if the root stays open.
+
+    ``given[a]`` is the number of arc a in the user's problem; None: the numbers are the same.
+    """
+    mode = recurrence_for(problem, options.backbone).mode
+    if _is_dense(problem, mode, options.k_best, options):
+        root = root_of(problem, Asked((mode,), (1,), _NO_LIMITS), None)
+        return _solved(problem, root, 1, options.started, dense=True)
+    waits = options.settings.lower_start > 0 or options.observer is not None
+    root = make_root(problem, options, waits, mode)
+    if root.left is None:
+        return _solved(problem, root, options.k_best, options.started, dense=False)
+    return _searched(problem, root, options, given)
+
+
+def _searched(problem: Problem, root: Root, options: Options, given: Ints | None = None) -> Answer:
+    """Search below a root that stays open; ``given`` is that of `_branch_and_bound`."""
+    left = root.left
+    assert left is not None  # it is open
+    arcs = left.node.order if given is None else given[left.node.order]
+    bounder = Lagrangian(
+        left, call_node, options.settings, problem.projective, problem.quantum, options.observer,
+        arcs,
+    )  # fmt: skip
+    return _solution(problem, bounder.run(options.limits), options, left.node.slack)
+
+
+def make_root(
+    problem: Problem, options: Options, waits: bool = False, mode: int | None = None
+) -> Root:
+    """Make the root of a problem's search; bound it unless ``waits``.
+
+    ``mode`` is that of the recurrence of the options; None: look it up.
+    """
+    if mode is None:
+        mode = recurrence_for(problem, options.backbone).mode
+    asked = options.limits
+    allowed = np.array([[asked.work, np.inf, problem.quantum]])
+    limits = _root_limits(problem.projective, options, asked.deadline)
+    return root_of(problem, Asked((mode,), (options.k_best,), allowed, waits), limits)
+
+
+def _root_limits(projective: bool, options: Options, deadline: Deadline) -> Limits:
+    """Return the limits of roots; those on work, and the quantum, are each problem's own."""
+    s = options.settings
+    return s.limits(s.root_calls * CALLS[projective], np.inf, deadline.at, 0.0)
+
+
+def _is_dense(problem: Problem, mode: int, k_best: int, options: Options) -> bool:
+    """Return True if a problem's best tree can be found without a chart."""
+    return (
+        k_best == 1
+        and mode == 0
+        and problem.projective
+        and options.observer is None
+        and is_dense(problem)
+    )
+
+
+def _solved(problem: Problem, root: Root, k_best: int, started: float, dense: bool) -> Answer:
+    """Return the trees of a closed root as a solution."""
+    told, heads, arcs, (scores, *_), *_ = root
+    stats: dict[str, float | int] = {
+        "nodes": 1, "dp_calls": int(told.calls), "dp_work": told.work,
+        "trees_tried": int(told.tried), "closed_at_root": 1, "edges": int(told.full_size),
+        "upper_bound": told.top,
+    }  # fmt: skip
+    if not len(scores):
+        return _nothing(problem, {} if dense else stats, told.ended - started)
+    slack = told.slack
+    one_pass = problem.projective and len(problem.factor_ptr) == len(problem.count_ptr) == 1
+    if k_best == 1 and one_pass:
+        # it finds the best tree, without a bound; but large terms may have hidden small ones
+        size, least = root.scores[1:, 0].tolist()
+        rounding = _ROUNDING * problem.n_words * size
+        slack = rounding if least < rounding else 0.0
+    if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # out of order by rounding only
+        order = np.argsort(-scores, kind="stable")
+        heads, arcs, scores = heads[order], arcs[order], scores[order]
+    stats["seconds"] = told.ended - started
+    proved = _ONE if len(scores) == 1 else np.ones(len(scores), np.bool_)
+    solution = Solution.trusted(heads, arcs, scores, scores, proved, "optimal", stats)
+    return Answer(solution, slack, root.scores[1:])
+
+
+def _solution(problem: Problem, outcome: Outcome, options: Options, slack: float) -> Answer:
+    """Convert the outcome of a search to a ranked solution with recomputed scores."""
+    if outcome.status == "infeasible":
+        return _nothing(problem, outcome.stats, clock() - options.started)
+    arcs = outcome.trees
+    scores = rescore(problem, arcs, heads_of(problem, arcs))
+    stats = {**outcome.stats, "seconds": clock() - options.started}
+    solution = ranked(problem, arcs, scores[0], outcome.bound, outcome.status, stats)
+    return Answer(solution, slack, scores[1:])
+
+
+def _nothing(problem: Problem, stats: dict[str, float | int], seconds: float) -> Answer:
+    solution = ranked(problem, [], [], -np.inf, "optimal", {**stats, "seconds": seconds})
+    return Answer(solution, 0.0, np.empty((2, 0)))

@@ -1,0 +1,11 @@
+"""Models: configuration, factor families, scoring, learning, and the files they are kept in."""
+
+from __future__ import annotations
+
+from bbparse.runtime.errors import ModelError
+from bbparse.runtime.shipped import Shipped
+
+#: The model that is loaded if none is named.
+DEFAULT_MODEL = "english"
+
+MODELS = Shipped("model", "models/shipped", ".model", ModelError)

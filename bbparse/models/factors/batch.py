@@ -1,0 +1,268 @@
+"""Sets of arcs with their features as flat arrays.
+
+A plain factor asks whether all of its arcs are in the tree. A *count factor* (QL13 §5.1: valency,
+OR) has a score for every number of them: "a noun has at most one determiner", "a verb has some
+subject", "this verb takes two modifiers on its right". The search bounds such a set as one thing,
+which is both tighter and smaller than the 2ʳ plain factors it is a sum of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bbparse.core.parts import Counts, Factors, take_sets
+from bbparse.models.factors.table import FactorTable, passing, shift_of
+from bbparse.runtime.arrays import Flags, Floats, Hashes, Ints, Longs
+
+
+def pointers(sizes: ArrayLike) -> Longs:
+    """Return where stretches of these sizes, end to end, begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def chained(parts: Iterable[Longs]) -> Longs:
+    """Pointers into arrays that are laid end to end, given those into each."""
+    return pointers(np.concatenate([np.zeros(0, np.int64), *map(np.diff, parts)]))
+
+
+def _end_to_end(lists: Iterable[Sequence[int]], dtype: type) -> NDArray:
+    return np.array([item for entry in lists for item in entry], dtype)
+
+
+#: Of the arrays of a batch whose features are keys.
+_DTYPES = {
+    "ptr": np.int64, "arcs": np.int32, "cell_ptr": np.int64, "feat_ptr": np.int64,
+    "feat_keys": np.uint64, "gates": np.uint64,
+}  # fmt: skip
+
+
+def _said(given: Any) -> str:
+    """Describe what was given in place of an array."""
+    if isinstance(given, np.ndarray):
+        return f"{given.dtype}{list(given.shape)}"
+    return f"of type {type(given).__name__}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FactorBatch:
+    """Proposed sets of arcs, factors and count factors alike, with features in cells.
+
+    Of the cells of a set, one fires if all of its arcs are in a tree, the one before it if all but
+    one are, and so on as far as there are cells. A factor has one cell, a count factor has one for
+    each number of arcs but 0, which has no features and scores 0.
+    """
+
+    #: int64[S + 1], int32[ptr[S]]: set s is the arcs ``arcs[ptr[s]:ptr[s + 1]]`` of a view.
+    ptr: Longs
+    arcs: Ints
+    #: int64[S + 1]: it has the cells ``cell_ptr[s]:cell_ptr[s + 1]``.
+    cell_ptr: Longs
+    #: int64[cells + 1]: cell c has the features ``feat_keys[feat_ptr[c]:feat_ptr[c + 1]]``.
+    feat_ptr: Longs
+    #: uint64[feat_ptr[cells]]: features as 64-bit hashes, of which the family's name is a part; or
+    #: int32, places in a table, see `known`.
+    feat_keys: NDArray[Any]
+    #: uint64[S]: a coarse hash for each set that every one of its keys determines, or 0 for none.
+    #: Gates of known keys are remembered, and what does not pass is not looked at any further.
+    gates: Hashes
+
+    def __len__(self) -> int:
+        return len(self.ptr) - 1
+
+    def __iter__(self) -> Iterator[tuple[Ints, NDArray[Any]]]:
+        ends = self.feat_ptr[self.cell_ptr]
+        for s in range(len(self)):
+            yield self.arcs[self.ptr[s] : self.ptr[s + 1]], self.feat_keys[ends[s] : ends[s + 1]]
+
+    @classmethod
+    def from_lists(
+        cls, arcs: Sequence[Sequence[int]], cells: Sequence[Sequence[Sequence[int]]]
+    ) -> FactorBatch:
+        """Make a batch of sets given one by one, without gates: arc indices, keys of each cell."""
+        flat = [keys for own in cells for keys in own]
+        return cls(
+            pointers([len(own) for own in arcs]),
+            _end_to_end(arcs, np.int32),
+            pointers([len(own) for own in cells]),
+            pointers([len(keys) for keys in flat]),
+            _end_to_end(flat, np.uint64),
+            np.zeros(len(arcs), np.uint64),
+        )
+
+    @classmethod
+    def from_keys(
+        cls,
+        ptr: Longs,
+        arcs: Ints,
+        keys: Hashes,
+        table: FactorTable | None = None,
+        *,
+        cell_ptr: Longs | None = None,
+        gates: Hashes | None = None,
+    ) -> FactorBatch:
+        """Make a batch of sets given as arrays, with keys uint64[cells, templates].
+
+        They are factors unless there is a `cell_ptr`.
+
+        With a table, features that it certainly does not know are left out, and sets without any
+        other.
+        """
+        cell_ptr = np.arange(len(ptr)) if cell_ptr is None else cell_ptr
+        gates = np.zeros(len(ptr) - 1, np.uint64) if gates is None else gates
+        known = np.ones(keys.shape, np.bool_)
+        if table is not None:
+            known = passing(keys, table.key_bits, shift_of(table.key_bits))
+        sets = np.diff(pointers(known.any(axis=1))[cell_ptr]) > 0
+        sizes = np.diff(cell_ptr)
+        return cls(
+            *take_sets(ptr, arcs, sets), pointers(sizes[sets]),
+            pointers(known.sum(axis=1)[np.repeat(sets, sizes)]), keys[known], gates[sets],
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, parts: Sequence[FactorBatch]) -> FactorBatch:
+        """Concatenate one or more batches."""
+        return cls(
+            chained(part.ptr for part in parts),
+            np.concatenate([part.arcs for part in parts]),
+            chained(part.cell_ptr for part in parts),
+            chained(part.feat_ptr for part in parts),
+            np.concatenate([part.feat_keys for part in parts]),
+            np.concatenate([part.gates for part in parts]),
+        )
+
+    def fault(self, n_arcs: int) -> str:
+        """Why it is no batch of sets of so many arcs; empty if it is one."""
+        for name, dtype in _DTYPES.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != dtype:
+                return f"{name} is {_said(array)}, expected an array {np.dtype(dtype)}[]"
+            if not array.flags.c_contiguous:
+                return f"{name} is no array whose elements lie end to end"
+        for name, end, length in (
+            ("ptr", len(self.arcs), len(self.gates)),
+            ("cell_ptr", len(self.feat_ptr) - 1, len(self.gates)),
+            ("feat_ptr", len(self.feat_keys), len(self.feat_ptr) - 1),
+        ):
+            array = getattr(self, name)
+            if len(array) != length + 1 or length < 0:
+                return f"{name} has {len(array)} elements, expected {max(length, 0) + 1}"
+            if array[0] != 0 or array[-1] != end or (array[1:] < array[:-1]).any():
+                return f"{name} does not rise from 0 to {end}"
+        if len(self.arcs) and not 0 <= self.arcs.min() <= self.arcs.max() < n_arcs:
+            return f"arcs are {self.arcs.min()} to {self.arcs.max()}, expected 0 to {n_arcs - 1}"
+        sizes, cells = np.diff(self.ptr), np.diff(self.cell_ptr)
+        wrong = np.flatnonzero((sizes == 0) | ((cells != sizes) & (cells != 1)))
+        if len(wrong):
+            return (
+                f"set {wrong[0]} has {sizes[wrong[0]]} arcs and {cells[wrong[0]]} cells, expected"
+                " one cell, or one for each arc"
+            )
+        places = np.repeat(np.arange(len(sizes)) * n_arcs, sizes) + self.arcs
+        if len(np.unique(places)) < len(places):
+            return "a set has an arc twice"
+        return ""
+
+    def known(self, table: FactorTable) -> FactorBatch:
+        """Return the batch with places in a table instead of keys.
+
+        Unknown keys are left out, and sets without any other.
+        """
+        places = table.find(self.feat_keys)
+        known = places >= 0
+        feat_ptr = pointers(known)[self.feat_ptr]
+        sets, sizes = np.diff(feat_ptr[self.cell_ptr]) > 0, np.diff(self.cell_ptr)
+        return FactorBatch(
+            *take_sets(self.ptr, self.arcs, sets), pointers(sizes[sets]),
+            pointers(np.diff(feat_ptr)[np.repeat(sets, sizes)]), places[known].astype(np.int32),
+            self.gates[sets],
+        )  # fmt: skip
+
+    def fired(self, tree: Flags) -> Flags:
+        """Return the cells that fire in a tree, given as bool[A] over the arcs of the view."""
+        missing = np.diff(self.ptr) - np.diff(pointers(tree[self.arcs])[self.ptr])
+        out = np.zeros(len(self.feat_ptr) - 1, np.bool_)
+        there = missing < np.diff(self.cell_ptr)
+        out[(self.cell_ptr[1:] - 1 - missing)[there]] = True
+        return out
+
+    def cells(self, chosen: Flags) -> FactorBatch:
+        """Select some of the cells, bool[cells], each as a factor over all arcs of its set."""
+        owner = np.repeat(np.arange(len(self)), np.diff(self.cell_ptr))[chosen]
+        sizes = np.diff(self.ptr)[owner]
+        ptr = pointers(sizes)
+        arcs = self.arcs[np.arange(ptr[-1]) + np.repeat(self.ptr[owner] - ptr[:-1], sizes)]
+        features = take_sets(self.feat_ptr, self.feat_keys, chosen)
+        return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features, self.gates[owner])
+
+    def scores(self, table: FactorTable) -> Floats:
+        """Score of each cell, float64[cells]: the sum of the weights of its known features."""
+        places = table.find(self.feat_keys)
+        known = places >= 0
+        owner = np.repeat(np.arange(len(self.feat_ptr) - 1), np.diff(self.feat_ptr))
+        scores = np.zeros(len(self.feat_ptr) - 1, dtype=np.float64)
+        np.add.at(scores, owner[known], table.weights[places[known]])
+        return scores
+
+    def scored(self, scores: Floats) -> tuple[Factors, Counts]:
+        """Return factors and count factors with some score that is not 0, float64[cells]."""
+        sizes = np.diff(self.cell_ptr)
+        counting = sizes == np.diff(self.ptr)  # a factor has two arcs at least
+        alive = np.diff(pointers(scores != 0.0)[self.cell_ptr]) > 0
+        own, several = alive & ~counting, alive & counting
+        factors = Factors(*take_sets(self.ptr, self.arcs, own), scores[self.cell_ptr[:-1][own]])
+        ptr, arcs = take_sets(self.ptr, self.arcs, several)
+        table = np.insert(scores[np.repeat(several, sizes)], ptr[:-1], 0.0)
+        return factors, Counts(ptr, arcs, ptr + np.arange(len(ptr)), table)
+
+
+class FactorCounter:
+    """Counts in how many gold trees each feature fires, to admit those seen often enough.
+
+    ::
+
+        counter = FactorCounter()
+        for sentence in training:
+            view = FactorView.of_tree(sentence, [-1, *sentence.heads])
+            counter.add(tree_batches(families, view))
+        table = counter.table(cutoff=3)
+
+    Memory is bounded by the number of distinct features, not by the size of the treebank.
+    """
+
+    _PENDING = 1 << 21  # occurrences kept before they are merged
+
+    def __init__(self) -> None:
+        nothing = np.zeros(0, np.uint64)
+        #: Keys, a gate of each and a number of trees; the first entry has what was merged.
+        self._seen = [(nothing, nothing, np.zeros(0, np.int64))]
+        self._n_waiting = 0
+
+    def add(self, batches: Iterable[FactorBatch]) -> None:
+        """Count the features of the factors that fire in one tree, each of them once."""
+        for batch in batches:
+            keys, first = np.unique(batch.feat_keys, return_index=True)
+            gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
+            self._seen.append((keys, gates, np.ones(len(keys), np.int64)))
+            self._n_waiting += len(keys)
+        if self._n_waiting >= self._PENDING:
+            self._merge()
+
+    def _merge(self) -> None:
+        all_keys, all_gates, all_counts = map(np.concatenate, zip(*self._seen))
+        keys, first, which = np.unique(all_keys, return_index=True, return_inverse=True)
+        counts = np.zeros(len(keys), np.int64)
+        np.add.at(counts, which, all_counts)
+        self._seen = [(keys, all_gates[first], counts)]
+        self._n_waiting = 0
+
+    def table(self, cutoff: int) -> FactorTable:
+        """Return a table, all weights 0, of features that fired in `cutoff` (1 or more) trees."""
+        self._merge()
+        ((keys, gates, counts),) = self._seen
+        return FactorTable(keys[counts >= cutoff], gates[counts >= cutoff])

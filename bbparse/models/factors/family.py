@@ -1,0 +1,380 @@
+"""The base class of factor families, what they say of a sentence, and a test of their contract."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from bbparse.core.parts import Counts, Factors
+from bbparse.models.factors.batch import FactorBatch, chained
+from bbparse.models.factors.table import FactorTable, Feature, feature_key, readable
+from bbparse.models.factors.view import FactorView
+from bbparse.runtime.errors import FactorError
+from bbparse.treebank import Sentence
+
+Arc = tuple[int, int]
+"""Head and modifier."""
+
+Described = Counter[tuple[tuple[Arc, ...], tuple[int, ...]]]
+
+
+@contextmanager
+def told_of(where: str, sentence: Sentence | None = None) -> Iterator[None]:
+    """Turn what users' code raises into a `FactorError` that says where, and in which sentence."""
+    try:
+        yield
+    except Exception as error:
+        where = where if sentence is None else f"{where}, {sentence.name}"
+        kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
+        raise FactorError(f"{where}: {kind}{error}") from error
+
+
+_NOTHING = Factors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+
+#: Modules whose arrays need no check.
+_OURS = ("bbparse.", "bbparse_families.")
+
+
+def is_foreign(method: Callable[..., object]) -> bool:
+    """Return whether a method of a family is none that comes with the package."""
+    return not method.__module__.startswith(_OURS)
+
+
+class FactorFamily:
+    """Proposes factors (sets of two or more arcs) for a sentence and gives their features.
+
+    A family has a `name`, a `summary` and the method `factors`. Families whose factors are many
+    (all pairs of siblings) override `propose` with a kernel instead; see
+    `bbparse.factors.TemplateFamily`. One that scores *how many* arcs of a set are in the tree has
+    the method `counts` (or `propose_counts` with a kernel), beside `factors` or in its place.
+
+    **The contract.** Whether a set of arcs is proposed, and its features, depend on the sentence
+    and on *these arcs* alone, never on which other arcs are candidates: the factors that fire in a
+    tree are found by showing the family the tree's arcs only. `bbparse.factors.check_family` tests
+    this for a sentence and a tree. Nothing may depend on earlier calls either, and threads share
+    one object.
+
+    Attributes
+    ----------
+    name : str
+        By which users name the family; part of the hash of every feature.
+    summary : str
+        One line for ``bbparse factors``.
+    """
+
+    name: str = ""
+    summary: str = ""
+
+    @property
+    def has_counts(self) -> bool:
+        """Return whether the family may score how many arcs of a set there are."""
+        own = type(self)
+        return (
+            own.counts is not FactorFamily.counts
+            or own.propose_counts is not FactorFamily.propose_counts
+        )
+
+    def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Arc], Sequence[Feature]]]:
+        """Propose factors; what a family of a few lines writes.
+
+        Yields
+        ------
+        arcs : iterable of (head, modifier)
+            The factor. One that has an arc that is no candidate, or two heads for one word, is
+            passed over, so a family may propose without asking what the candidates are.
+        features : sequence of `Feature`
+            Text, integers, tuples of them. Each has a weight learned from the training data; the
+            factor's score is their sum.
+        """
+        if not self.has_counts:
+            raise NotImplementedError(f"{type(self).__name__}.factors")
+        return ()
+
+    def counts(
+        self, view: FactorView
+    ) -> Iterable[tuple[Iterable[Arc], Sequence[Sequence[Feature]]]]:
+        """Propose sets of arcs that score by how many of them are in the tree.
+
+        Yields
+        ------
+        arcs : iterable of (head, modifier)
+            The set. Arcs that are no candidates are left out of it.
+        features : sequence of sequences of `Feature`
+            Those for one arc in the tree, for two and so on; the last stands for all larger
+            numbers. No arc at all scores 0. They depend on the sentence and on what the set is
+            (all arcs from word 3 to the left), not on which arcs of it are candidates.
+        """
+        return ()
+
+    def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+        """Return the factors as arrays.
+
+        Features that are not in the table, and factors without any that is, may be left out. (This
+        default leaves none out; it is meant for families with few factors.)
+
+        Raises
+        ------
+        FactorError
+            If `factors` fails or breaks the contract, naming family and sentence.
+        """
+        arcs: list[list[int]] = []
+        cells: list[list[list[int]]] = []
+        with told_of(f"factor family {self.name!r}", view.sentence):
+            for pairs, features in self.factors(view):
+                indices = self._arc_indices(view, pairs)
+                if indices:
+                    arcs.append(indices)
+                    cells.append([self._keys(features)])
+        return FactorBatch.from_lists(arcs, cells)
+
+    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+        """Return the sets of `counts` as arrays; otherwise as `propose`."""
+        arcs: list[list[int]] = []
+        cells: list[list[list[int]]] = []
+        with told_of(f"factor family {self.name!r}", view.sentence):
+            for pairs, features in self.counts(view):
+                indices = sorted({view.arc_places[arc] for arc in pairs if arc in view.arc_places})
+                if isinstance(features, str) or not isinstance(features, Sequence):
+                    raise FactorError(
+                        "features: expected a sequence of features for each number, found "
+                        f"{features!r}"
+                    )
+                if indices:
+                    arcs.append(indices)
+                    keys = [self._keys(entry) for entry in features] or [[]]
+                    cells.append([keys[min(k, len(keys) - 1)] for k in range(len(indices))])
+        return FactorBatch.from_lists(arcs, cells)
+
+    def score(self, view: FactorView, table: FactorTable) -> Factors:
+        """Return the factors whose score is not 0, with it.
+
+        Errors as for `propose`, but that nothing is said of the arcs of a factor that scores 0.
+        """
+        if type(self).propose is not FactorFamily.propose:
+            batch = self.checked("propose", view, table)
+            return batch.scored(batch.scores(table))[0]
+        place_of, weights = table.places(self.name).__getitem__, table.weights
+        ptr, arcs, scores = [0], [], []
+        try:
+            for pairs, features in self.factors(view):
+                if isinstance(features, str):
+                    self._keys(features)  # says what is wrong
+                total = 0.0
+                for place in map(place_of, features):
+                    if place >= 0:
+                        total += weights[place]
+                if total != 0.0:
+                    indices = self._arc_indices(view, pairs)
+                    if indices:
+                        arcs += indices
+                        ptr.append(len(arcs))
+                        scores.append(total)
+        except Exception:
+            self.propose(view)  # says what is wrong, in the same words
+            with told_of(f"factor family {self.name!r}", view.sentence):
+                raise
+        if not scores:
+            return _NOTHING
+        return Factors(np.array(ptr, np.int64), np.array(arcs, np.int32), np.array(scores))
+
+    def propose_all(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+        """Return what `propose` gives, and `propose_counts`."""
+        methods = ("propose", "propose_counts")
+        return FactorBatch.joined([self.checked(method, view, table) for method in methods])
+
+    def checked(
+        self, method: str, view: FactorView, table: FactorTable | None = None
+    ) -> FactorBatch:
+        """Return what `propose` or `propose_counts` gives, once arrays of others are checked.
+
+        Kernels read and write where the arrays say.
+        """
+        propose = getattr(self, method)
+        if not is_foreign(propose):
+            batch: FactorBatch = propose(view, table)
+            return batch
+        with told_of(f"factor family {self.name!r}", view.sentence):
+            batch = propose(view, table)
+            if not isinstance(batch, FactorBatch):
+                raise FactorError(f"{method} gave {batch!r:.60}, expected a FactorBatch")
+            if fault := batch.fault(view.n_arcs):
+                raise FactorError(f"{method}: {fault}")
+        return batch
+
+    def name_features(self, view: FactorView) -> dict[int, str]:
+        """Name the features of the factors in a view for people: text by key.
+
+        The view has few arcs, such as those of a tree. A key of `propose` and `propose_counts`
+        that is left out is shown without a name.
+        """
+        named = [feature for _, each in self.counts(view) for some in each for feature in some]
+        try:
+            for pairs, features in self.factors(view):
+                if self._arc_indices(view, pairs):
+                    named += features
+        except NotImplementedError:
+            pass
+        return {feature_key(self.name, feature): readable(feature) for feature in named}
+
+    def _arc_indices(self, view: FactorView, pairs: Iterable[Arc]) -> list[int]:
+        """Ascending indices of the arcs; empty for a factor that cannot fire."""
+        arcs, n = set(pairs), view.n_words
+        indices = sorted([view.arc_places.get(arc, -1) for arc in arcs])
+        if len(indices) < 2:
+            raise FactorError(f"a factor has two or more arcs, found {sorted(arcs)}")
+        if indices[0] < 0:
+            for head, mod in arcs:
+                if not (0 <= head <= n and 1 <= mod <= n):
+                    raise FactorError(
+                        f"arc {head} → {mod}: expected a head in 0..{n} and a modifier in 1..{n}"
+                    )
+            return []
+        return indices if len({mod for _, mod in arcs}) == len(arcs) else []
+
+    def _keys(self, features: Sequence[Feature]) -> list[int]:
+        if isinstance(features, str):
+            raise FactorError(f"features: expected a sequence of features, found {features!r}")
+        return [feature_key(self.name, feature) for feature in features]
+
+
+def alive_factors(
+    families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
+) -> list[Factors]:
+    """Return the factors that have a score, of each of some sentences.
+
+    Factors keep the order of the families. Two families may give the same set of arcs, each with
+    its score. One family after the other sees all sentences: what it reads then stays in the
+    caches. Raises what `FactorFamily.score` does.
+    """
+    found: list[list[Factors]] = [[] for _ in views]
+    for family in families:
+        score = partial(_checked_score, family) if is_foreign(family.score) else family.score
+        for view, groups in zip(views, found):
+            factors = score(view, table)
+            if len(factors.score):
+                groups.append(factors)
+    return [_joined(groups) for groups in found]
+
+
+def _checked_score(family: FactorFamily, view: FactorView, table: FactorTable) -> Factors:
+    """Return the factors of a family, looked at because it is not the package that made them."""
+    with told_of(f"factor family {family.name!r}", view.sentence):
+        found = family.score(view, table)
+        if not isinstance(found, Factors):
+            raise FactorError(f"score gave {found!r:.60}, expected Factors")
+        places = np.arange(len(found.ptr))
+        none = np.zeros(0, np.uint64), np.zeros(len(found.score), np.uint64)
+        batch = FactorBatch(found.ptr, found.arcs, places, np.zeros_like(places), *none)
+        if fault := batch.fault(view.n_arcs):
+            raise FactorError(f"score: {fault}")
+        if found.score.dtype != np.float64 or not np.isfinite(found.score).all():
+            raise FactorError("score: a score is no finite float64")
+    return found
+
+
+def _joined(groups: Sequence[Factors]) -> Factors:
+    """Concatenate groups of factors, none of them empty."""
+    if len(groups) < 2:
+        return groups[0] if groups else _NOTHING
+    return Factors(
+        chained(group.ptr for group in groups),
+        np.concatenate([group.arcs for group in groups]),
+        np.concatenate([group.score for group in groups]),
+    )
+
+
+def alive_counts(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
+) -> Counts | None:
+    """Return the count factors of a sentence that have a score; None without families of such."""
+    counting = [family for family in families if family.has_counts]
+    if not counting:
+        return None
+    batches = [family.checked("propose_counts", view, table) for family in counting]
+    batch = FactorBatch.joined(batches)
+    return batch.scored(batch.scores(table))[1]
+
+
+def tree_batches(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
+) -> Iterator[FactorBatch]:
+    """Yield the factors that fire in a tree whose arcs the view has, each set with one cell.
+
+    Given a table, features that are not in it may be left out.
+    """
+    tree = np.ones(view.n_arcs, np.bool_)
+    for family in families:
+        batch = family.propose_all(view, table)
+        yield batch.cells(batch.fired(tree))
+
+
+def describe(batch: FactorBatch, view: FactorView) -> Described:
+    """Count the sets of a batch with their keys, by words instead of indices."""
+    pairs = list(view.arc_places)
+    return Counter(
+        (tuple(sorted(pairs[a] for a in arcs)), tuple(sorted(keys.tolist())))
+        for arcs, keys in batch
+    )
+
+
+def check_family(
+    family: FactorFamily,
+    sentence: Sentence,
+    heads: Sequence[int] | None = None,
+    arcs: Iterable[Arc] | None = None,
+) -> int:
+    """Check that what fires in a tree is what is proposed for its arcs among others.
+
+    Parameters
+    ----------
+    family : FactorFamily
+    sentence : Sentence
+    heads : sequence of int, length n + 1, optional
+        A tree, ``heads[0]`` is not read; the sentence's own heads if left out.
+    arcs : iterable of (head, modifier), optional
+        Candidate arcs; those of the tree are added. All arcs if left out.
+
+    Returns
+    -------
+    int
+        How many factors and count factors fire in the tree, so that a test can see that some do.
+
+    Raises
+    ------
+    FactorError
+        If the family's proposals for these arcs depend on which other arcs there are, or differ
+        from call to call.
+    """
+    tree = FactorView.of_tree(sentence, [-1, *sentence.heads] if heads is None else heads)
+    n = sentence.n_words
+    if arcs is None:
+        arcs = ((h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m)
+    candidates = sorted({*tree.arc_places, *arcs})
+    view = FactorView(sentence, [h for h, _ in candidates], [m for _, m in candidates], tree.values)
+    total = 0
+    for method, what in (("propose", "factor"), ("propose_counts", "count factor")):
+        propose = partial(family.checked, method)
+        if describe(propose(view), view) != describe(propose(view), view):
+            raise FactorError(f"factor family {family.name!r}: two calls gave different factors")
+        alone, among = _fires(propose(tree), tree, tree), _fires(propose(view), view, tree)
+        for extra, where in ((alone - among, "alone"), (among - alone, "among other candidates")):
+            for members, _ in extra:
+                raise FactorError(
+                    f"factor family {family.name!r}: {what} {list(members)}, with these features,"
+                    f" is proposed only when the tree's arcs are given {where}"
+                )
+        total += alone.total()
+    return total
+
+
+def _fires(batch: FactorBatch, view: FactorView, tree: FactorView) -> Described:
+    """Describe what fires in a tree: as `describe`, of each set the arcs that the tree has."""
+    flags = np.array([arc in tree.arc_places for arc in view.arc_places], np.bool_)
+    found: Described = Counter()
+    for (arcs, keys), times in describe(batch.cells(batch.fired(flags)), view).items():
+        found[tuple(arc for arc in arcs if arc in tree.arc_places), keys] += times
+    return found

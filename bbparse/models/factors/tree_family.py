@@ -1,0 +1,140 @@
+"""`TreeFamily`: a score of whole trees, for what no set of arcs can express."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from bbparse.core.check import MAX_SCORE
+from bbparse.inference.totals import WholeTrees, checked_score
+from bbparse.models.factors.family import FactorFamily, told_of
+from bbparse.models.factors.view import ROOT, FactorView
+from bbparse.runtime.arrays import Flags, Ints
+from bbparse.runtime.errors import FactorError
+
+
+class TreeFamily(FactorFamily):
+    """Scores whole trees.
+
+    It has a `name`, a `summary` and the method `tree_score`, and is named, installed and trained
+    with as other families are. It has no features: nothing is learned. The parser adds the scores
+    of all tree families to the score of a tree, and still proves its trees the best ones
+    (`bbparse.solve`, ``tree_score``). With the method `tree_bound` it looks at fewer trees, with
+    `tree_terms` a family explains its scores.
+
+    Attributes
+    ----------
+    at_most : float
+        Upper bound on all scores. The nearer the scores of good trees are to it, the fewer trees
+        are looked at.
+    """
+
+    at_most: float = 0.0
+
+    def factors(self, view: FactorView) -> Iterable[Any]:
+        """Return nothing: the score is of the whole tree."""
+        return ()
+
+    def tree_score(self, view: FactorView, heads: Ints, labels: Sequence[str]) -> float:
+        """Return the score of a tree, at most `at_most`; -inf forbids the tree.
+
+        It depends on the sentence and the tree alone.
+
+        Parameters
+        ----------
+        view : FactorView
+            The words of the sentence, and the candidate arcs; made once for all its trees.
+        heads : int32[n + 1]
+            Head of each word; ``heads[0]`` is -1.
+        labels : sequence of str, length n + 1
+            Label of each word's arc, of which ``labels[0]`` is `ROOT`. They are the labels that
+            the model gives this tree; validity rules may change some of them later. Empty if the
+            model has no labels.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.tree_score")
+
+    def tree_bound(self, view: FactorView, heads: Ints, allowed: Flags) -> float:
+        """Return an upper bound of the scores of a set of trees; -inf if all are forbidden.
+
+        If a tree of the set has a higher score, parsing fails, or the tree is missed.
+
+        Parameters
+        ----------
+        view : FactorView
+        heads : int32[n + 1]
+            Head of each word that has the same one in all trees of the set, otherwise -1.
+        allowed : bool[n + 1, n + 1]
+            The set has all trees whose arcs are among these: ``allowed[h, m]`` is True if h may be
+            the head of m. Trees may have any labels.
+        """
+        return self.at_most
+
+    def tree_terms(
+        self, view: FactorView, heads: Ints, labels: Sequence[str]
+    ) -> Iterable[tuple[str, float]]:
+        """Return what the score of a tree is made of: texts, with numbers that add up to it.
+
+        Explanations show them (`apps.explain`). The default is the summary, with the whole
+        score. Parameters are those of `tree_score`.
+        """
+        return [(self.summary, self.tree_score(view, heads, labels))]
+
+
+def tree_options(
+    families: Sequence[TreeFamily], view: FactorView, labels_of: Callable[[Ints], Sequence[str]]
+) -> WholeTrees:
+    """Return options of `bbparse.solve` that add the scores of tree families for one sentence.
+
+    ``labels_of`` gives the labels of the words of a tree. The function raises `FactorError` for a
+    family that fails or returns what is no score, with its name and the sentence.
+    """
+    tops = [
+        checked_score(f"tree family {family.name!r}: at_most", family.at_most, error=FactorError)
+        for family in families
+    ]
+
+    def tree_score(heads: Ints, _: Ints | None) -> float:
+        labels = labels_of(heads)
+        if labels:
+            labels = [ROOT, *labels]
+        values = []
+        for family, top in zip(families, tops):
+            with told_of(f"tree family {family.name!r}", view.sentence):
+                value = family.tree_score(view, heads, labels)
+                values.append(checked_score("tree_score", value, top, True, FactorError))
+        return math.fsum(values)
+
+    def tree_bound(heads: Ints, _: Ints | None, allowed: Flags) -> float:
+        values = []
+        for family, top in zip(families, tops):
+            with told_of(f"tree family {family.name!r}", view.sentence):
+                value = family.tree_bound(view, heads, allowed)
+                value = checked_score("tree_bound", value, MAX_SCORE, True, FactorError)
+                values.append(min(value, top))
+        return math.fsum(values)
+
+    options: WholeTrees = {"tree_score": tree_score, "at_most": math.fsum(tops)}
+    if any(type(family).tree_bound is not TreeFamily.tree_bound for family in families):
+        options["tree_bound"] = tree_bound
+    return options
+
+
+def terms_of_tree(
+    family: TreeFamily, view: FactorView, heads: Ints, labels: Sequence[str]
+) -> list[tuple[str, float]]:
+    """Return the checked terms of a tree family's score, without those that are 0.
+
+    ``labels`` begin with that of the root, if there are any. Raises `FactorError` if the terms are
+    no texts and numbers, or do not add up to the score.
+    """
+    with told_of(f"tree family {family.name!r}", view.sentence):
+        score = family.tree_score(view, heads, labels)
+        terms = [
+            (str(text), checked_score("tree_terms", value, MAX_SCORE, True, FactorError))
+            for text, value in family.tree_terms(view, heads, labels)
+        ]
+        total = math.fsum(value for _, value in terms)
+        if not (total == score or abs(total - score) <= 1e-9 * max(1.0, abs(score))):
+            raise FactorError(f"tree_terms add up to {total}, expected tree_score, {score}")
+    return [(text, value) for text, value in terms if value]

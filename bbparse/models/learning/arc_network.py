@@ -1,0 +1,194 @@
+"""Training of a parser's network (`bbparse.models.scoring.arc_network`).
+
+The loss has three parts: each word chooses its head among all words; the gold tree should be likely
+among all trees over the candidate arcs, with sibling and grandchild factors
+(`models.learning.chart_kernels`); and each gold arc chooses its label. The network as it stands
+selects the candidates, so the second part starts when heads are no longer chosen at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.models.configuration import Configuration
+from bbparse.models.learning.chart_kernels import trees_loss
+from bbparse.models.learning.data import TrainingData
+from bbparse.models.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
+from bbparse.models.scoring.candidates import LONG
+from bbparse.models.scoring.network_scores import label_scores
+from bbparse.models.scoring.pair_kernels import (
+    counts_before,
+    head_losses,
+    pair_scores,
+    pair_scores_back,
+    row_sums,
+)
+from bbparse.neural.layers import Floats, add_to_rows, linear
+from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows, vocabulary
+from bbparse.neural.packing import rounded
+from bbparse.neural.ragged import Ragged
+from bbparse.neural.sequence import in_sentence, known_rows, sums_of_words
+from bbparse.treebank import is_projective
+
+Ints = NDArray[np.int64]
+
+# Weight of the first part of the loss once the second counts, too, and the fraction of the run
+# after which it counts.
+_SINGLE_HEADS, _BEFORE_TREES = 0.5, 0.15
+
+
+class _Example:
+    """A training sentence as arrays that stay the same during the run."""
+
+    def __init__(
+        self, data: TrainingData, i: int, rows: Ints, labels: dict[str, int], root: int
+    ) -> None:
+        self.rows, self.heads = rows, data.heads[i]
+        self.before = counts_before(data.values[i])
+        names = (labels.get(name, -1) for name in data.sentences[i].deprels)
+        self.labels = np.array([-1, *names], np.int64)
+        if root >= 0:  # the rule decides, so there is nothing to learn
+            self.labels[(self.heads == 0) | (self.labels == root)] = -1
+        self.projective = is_projective(self.heads[1:].tolist())
+
+
+class ArcLearner:
+    """Gradients of the weights of an `ArcNetwork` on training sentences."""
+
+    def __init__(
+        self, config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
+        root: int = -1,
+    ) -> None:  # fmt: skip
+        settings = config.network
+        self.settings, self.labels, self.root = settings, labels, root
+        self._seed = config.learning.seed
+        self.single_root = config.model.single_root
+        self._embeddings, self._sentences, self._chosen = data.embeddings, data.sentences, chosen
+        columns = ArcNetwork.COLUMNS
+        self.keys = vocabulary((data.values[i] for i in chosen), columns, settings.cutoff)
+        number = {label: i for i, label in enumerate(labels)}
+        self.examples = [
+            _Example(data, i, known_rows(data.values[i], self.keys, columns), number, root)
+            for i in chosen.tolist()
+        ]
+        sizes = {name: getattr(settings, name) for name in ArcNetwork.SIZES if name != "embeddings"}
+        sizes["embeddings"] = 0 if data.embeddings is None else data.embeddings.width
+        self.learner = NetworkLearner(
+            ArcNetwork, settings.layers, sizes, len(labels), len(self.keys), config.learning.seed
+        )
+        self.learner.weights.values["label_w"][:, len(labels) :] = 0.0
+        siblings, grandchildren, self._naming, width = ArcNetwork.columns_of(sizes)
+        self._part_columns = siblings, grandchildren
+        # The first vectors of products are scaled down and so learned as if they were longer:
+        # sums of many products would start too large.
+        self.share = np.ones(width, np.float32)
+        self.share[: settings.pairs] = 2.0 / np.sqrt(settings.pairs)
+        for column in self._part_columns:
+            self.share[column : column + settings.parts] = 1.0 / np.sqrt(settings.parts)
+
+    def learn(self, epochs: int, name: str) -> ArcNetwork:
+        """Return the network after `epochs` passes, fewer if they have more words than `words`."""
+        settings = self.settings
+        sizes = np.array([len(example.heads) for example in self.examples], np.int64)
+        epochs = max(1, min(epochs, round(settings.words / int(sizes.sum()))))
+        vectors, parameters = self.learner.learn(
+            sizes, epochs, settings.batch, settings.rate, self._seed, self.step, name
+        )
+        parameters["end_w"] *= self.share
+        parameters["end_b"] *= self.share
+        return ArcNetwork(
+            self.labels, self.learner.kinds, self.learner.sizes, self.keys, vectors,
+            rounded(parameters), self.root,
+        )  # fmt: skip
+
+    def step(self, chosen: list[int], done: float) -> Ints:
+        """Add the gradients of a batch and return the rows of its words' vectors.
+
+        ``done`` is the fraction of the run that is over.
+        """
+        rows, _ = self.loss(chosen, trees=done >= _BEFORE_TREES)
+        return touched_rows(rows)
+
+    def loss(self, chosen: Sequence[int], trees: bool, dropout: bool = True) -> tuple[Ints, float]:
+        """Add the gradients of a batch; return the rows of its words and its loss per word."""
+        settings, learner, w = self.settings, self.learner, self.learner.weights
+        noise = learner.noise if dropout else None
+        examples = [self.examples[i] for i in chosen]
+        batch = Ragged.of([len(example.heads) for example in examples])
+        rows = batch.rows_of([example.rows for example in examples], -1)
+        before = batch.rows_of([example.before for example in examples], 0)
+        heads = batch.rows_of([example.heads[:, np.newaxis] for example in examples], -1)[:, 0]
+        labels = batch.rows_of([example.labels[:, np.newaxis] for example in examples], -1)[:, 0]
+        vectors = None
+        if self._embeddings is not None:
+            embeddings = self._embeddings([self._sentences[self._chosen[i]] for i in chosen])
+            vectors = vectors_of(batch, embeddings)
+        if noise is not None:
+            rates = settings.attribute_dropout, settings.word_dropout
+            noise.hide(rows, vectors, *rates, N_LEXICAL)
+        words = sums_of_words(w, rows, learner.vectors.weights, vectors)
+        state, back_state = in_sentence(w, learner.kinds, batch, words, noise, settings.dropout)
+        kept = None if noise is None else noise.mask(state.shape, settings.dropout)
+        ends, back_ends = linear(w, "end", state if kept is None else state * kept)
+        ends *= self.share
+        n_words = float(sum(len(example.heads) - 1 for example in examples))
+        layout, sizes = (batch.first, batch.size), (settings.pairs, settings.shared)
+        arcs = w.values["arc_table"], w.values["arc_out"]
+        scores = pair_scores(ends, sizes, layout, before, row_sums(arcs[0]), arcs[1])
+        d_scores, d_ends = np.zeros_like(scores), np.zeros_like(ends)
+        share = _SINGLE_HEADS if trees else 1.0
+        loss = head_losses(scores, layout, heads, np.float32(share / n_words), d_scores) * share
+        if trees:
+            counts = [one.projective and len(one.heads) - 1 <= LONG for one in examples]
+            weights, slopes = map(ArcNetwork.part_weights_of, (w.values, w.gradients))
+            loss += trees_loss(
+                (*layout, np.array(counts)), heads, self.single_root, 1.0 / n_words,
+                (scores, ends, self._part_columns, weights), (d_scores, d_ends, slopes),
+            )  # fmt: skip
+        pair_scores_back(
+            ends, sizes, layout, before, arcs, d_scores, d_ends,
+            (w.gradients["arc_table"], w.gradients["arc_out"]),
+        )  # fmt: skip
+        if self.labels:
+            loss += self._labels_loss(batch, ends, heads, labels, d_ends, 1.0 / n_words)
+        d_state = back_ends(d_ends * self.share)
+        d_words = back_state(d_state if kept is None else d_state * kept)
+        learner.add_words(rows, d_words, vectors)
+        return rows, loss / n_words
+
+    def _labels_loss(
+        self, batch: Ragged, ends: Floats, heads: NDArray[np.int32], labels: Ints, d_ends: Floats,
+        unit: float,
+    ) -> float:  # fmt: skip
+        """Return the loss of the labels of the gold arcs; add its gradients times ``unit``."""
+        w, begin, size = self.learner.weights, self._naming, self.settings.naming
+        mod = np.flatnonzero(labels >= 0)
+        if not len(mod):
+            return 0.0
+        head = np.repeat(batch.first, batch.size)[np.cumsum(batch.mask)[mod].astype(np.int64) - 1]
+        head = head + heads[mod]
+        scores, back = label_scores(w, ends, head, mod, begin, size)
+        loss = label_loss(scores[:, : len(self.labels)], labels[mod])
+        scores[:, len(self.labels) :] = 0.0
+        scores *= np.float32(unit)
+        d_hidden = back(scores)
+        d_heads = np.zeros((len(ends), size), np.float32)
+        add_to_rows(head[:, np.newaxis], d_hidden, d_heads)
+        d_ends[:, begin : begin + size] += d_heads
+        d_ends[mod, begin + size : begin + 2 * size] += d_hidden
+        return loss
+
+
+def train_arcs(
+    config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
+    root: int, epochs: int, name: str = "network",
+) -> ArcNetwork:  # fmt: skip
+    """Train the network of a parser on the sentences `chosen`, int64[m].
+
+    ``labels`` are all labels, sorted. ``root`` is the index of the label that all arcs from the
+    root have and no others, or -1 if there is none.
+    """
+    return ArcLearner(config, data, chosen, labels, root).learn(epochs, name)

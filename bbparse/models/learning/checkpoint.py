@@ -1,0 +1,114 @@
+"""Checkpoints: an interrupted training run continues where it stopped.
+
+Each part of a run (tokenizer and tagger, pruner, networks, epochs over the sentences) has a file
+beside the future model file: the result of the part, or its state after the last whole epoch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Set
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.models.configuration import Configuration
+from bbparse.runtime.archive import TEXT, Rule, read_archive, write_archive
+from bbparse.runtime.errors import ModelError
+from bbparse.treebank import Sentence
+
+KIND = "bbparse.Checkpoint"
+VERSION = 2
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Checkpoint:
+    """The files of a training run, whose names begin with `path`; without a path, none are written.
+
+    A file is used only by a run of the same identity: the training and dev `sentences`, and the
+    note of the pretrained vectors, `embeddings`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        sentences: Iterable[Sentence] = (),
+        embeddings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self._treebank = "" if path is None else _digest(sentences, embeddings)
+
+    def files(self) -> list[Path]:
+        """Return the existing files, sorted."""
+        if self.path is None:
+            return []
+        name = self.path.name
+        beside = self.path.parent.glob("*")
+        return sorted(p for p in beside if p.name == name or p.name.startswith(f"{name}."))
+
+    def read(
+        self, part: str, key: Any, rules: dict[str, Rule], optional: Set[str] = frozenset()
+    ) -> Arrays | None:
+        """Return the arrays of a part, or None if this run has written none.
+
+        Files of other data or of another `key` (anything that JSON can hold) do not count.
+        Raises `ModelError` if the file is damaged.
+        """
+        path = self._file(part)
+        if path is None or not path.exists():
+            return None
+        rules = {"identity": (TEXT, 0, None), **rules}
+        try:
+            arrays = read_archive(path, KIND, VERSION, rules, optional, error=ModelError)
+        except ModelError as error:
+            raise ModelError(f"{error}; remove it, and training begins anew") from None
+        return arrays if str(arrays["identity"].item()) == self._identity(key) else None
+
+    def write(self, part: str, key: Any, arrays: Arrays) -> None:
+        """Write the result of a part, or its state."""
+        path = self._file(part)
+        if path is not None:
+            arrays = {"identity": np.array(self._identity(key)), **arrays}
+            write_archive(path, KIND, VERSION, arrays, compress=False)
+
+    def once(
+        self, part: str, key: Any, rules: dict[str, Rule], learn: Callable[[], Arrays],
+        optional: Set[str] = frozenset(),
+    ) -> Arrays:  # fmt: skip
+        """Return the result of a part: read it if its file exists, otherwise learn and write it."""
+        arrays = self.read(part, key, rules, optional)
+        if arrays is None:
+            arrays = learn()
+            self.write(part, key, arrays)
+        return arrays
+
+    def remove(self) -> None:
+        """Delete the files once the model is written."""
+        for path in self.files():
+            path.unlink(missing_ok=True)
+
+    def _file(self, part: str) -> Path | None:
+        if self.path is None or not part:
+            return self.path
+        return self.path.with_name(f"{self.path.name}.{part.replace(' ', '-')}")
+
+    def _identity(self, key: Any) -> str:
+        return _digest((), self._treebank, key)
+
+
+def key_of(config: Configuration) -> Any:
+    """Return the key of parts that do not depend on the number of backbone epochs."""
+    return config.with_("learning", epochs=1).to_table()
+
+
+def _digest(sentences: Iterable[Sentence], *others: Any) -> str:
+    """Return a digest of sentences and of other values that JSON can hold."""
+    digest = blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16)
+    for sentence in sentences:
+        digest.update("\n".join(["", *sentence.lines]).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

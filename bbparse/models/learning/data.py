@@ -1,0 +1,115 @@
+"""Training sentences: encoded, with gold trees and candidate arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.inference.oracles.projective.dense import eisner
+from bbparse.models.records import ModelConfig
+from bbparse.models.scoring.labeller import MAX_LABELS
+from bbparse.neural.embeddings import Embeddings
+from bbparse.runtime.arrays import Ints
+from bbparse.runtime.errors import TreebankError
+from bbparse.treebank import Sentence, is_projective
+from bbparse.treebank.encode import encode
+from bbparse.treebank.progress import watched
+
+
+@dataclass(slots=True)
+class TrainingData:
+    """Encoded sentences with gold trees."""
+
+    sentences: list[Sentence]
+    #: The result of ``encode`` for each sentence.
+    values: list[NDArray[np.uint64]]
+    #: list of int32[n+1]: gold heads, made projective if the model's trees are; element 0 is -1.
+    heads: list[Ints]
+    #: Number of trees that were made projective.
+    projectivised: int
+    #: Candidate arcs, which include the gold arcs.
+    arcs: list[tuple[Ints, Ints]] = field(default_factory=list)
+    #: Fraction of gold arcs that were candidates before they were added.
+    recall: float = 1.0
+    #: list of int32[A]: predicted label of each candidate arc, counted from 1, by a network that
+    #: was not trained on the sentence; empty without a network.
+    arc_labels: list[Ints] = field(default_factory=list)
+    #: Pretrained vectors as further input of the networks.
+    embeddings: Embeddings | None = None
+
+
+def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:
+    """Encode sentences, and make their trees projective if the model's trees are."""
+    heads = []
+    changed = 0
+    for sentence in sentences:
+        gold = np.array([-1, *sentence.heads], np.int32)
+        if model.projective and not is_projective(sentence.heads):
+            gold = closest_projective(gold, model.single_root)
+            changed += 1
+        heads.append(gold)
+    values = [encode(sentence) for sentence in watched(sentences, "words")]
+    return TrainingData(list(sentences), values, heads, changed)
+
+
+def closest_projective(heads: Ints, single_root: bool = True) -> Ints:
+    """Return the projective tree that shares the most arcs with a tree, int32[n + 1] heads.
+
+    Among several, words attach to one of their ancestors, preferably a near one, as in lifting
+    (Nivre & Nilsson 2005). Uses Eisner's algorithm with scores of 1 for arcs of the tree and less
+    than 1/n for others.
+    """
+    n = len(heads) - 1
+    scores = np.zeros((n + 1, n + 1))
+    for m in range(1, n + 1):
+        step = 0
+        ancestor = int(heads[m])
+        while ancestor > 0 and step < n:
+            scores[ancestor, m] = 0.5 / (n + 1) / (1 + step)
+            ancestor = int(heads[ancestor])
+            step += 1
+        scores[0, m] = 0.5 / (n + 1) / (1 + step)
+        scores[heads[m], m] = 1.0
+    np.fill_diagonal(scores, -np.inf)
+    best, _ = eisner(scores, single_root)
+    return best
+
+
+def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
+    """Return the training data of the sentences `chosen`."""
+    indices = list(chosen)
+    columns: dict[str, Any] = {
+        name: [column[i] for i in indices]
+        for name in ("sentences", "values", "heads", "arcs", "arc_labels")
+        if (column := getattr(data, name))
+    }
+    return replace(data, **columns)
+
+
+def labels_of(sentences: Iterable[Sentence]) -> list[str]:
+    """Return all labels, sorted; raises `TreebankError` if there are more than `MAX_LABELS`."""
+    labels = sorted({label for sentence in sentences for label in sentence.deprels})
+    if len(labels) > MAX_LABELS:
+        raise TreebankError(
+            f"there are {len(labels)} different labels, expected at most {MAX_LABELS}"
+        )
+    return labels
+
+
+def folds_of(
+    count: int, folds: int, seed: int | Sequence[int]
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the training and held-out indices, both ascending, of each fold of `count` sentences.
+
+    There are at most as many folds as sentences. A single fold trains on its own sentences.
+    """
+    folds = min(folds, count)
+    fold_of = np.random.default_rng(seed).permutation(count) % folds
+    return [
+        (np.flatnonzero((fold_of != fold) | (folds == 1)), np.flatnonzero(fold_of == fold))
+        for fold in range(folds)
+    ]

@@ -1,0 +1,177 @@
+"""Training from sentences to a model: a network and factors, or templates and a labeller."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from bbparse.models.configuration import Configuration
+from bbparse.models.factors.family import FactorFamily
+from bbparse.models.factors.registry import load_families, specification
+from bbparse.models.learning.candidates import prune_all
+from bbparse.models.learning.checkpoint import Checkpoint
+from bbparse.models.learning.data import prepare
+from bbparse.models.learning.labeller import train_labeller
+from bbparse.models.learning.network import learn_with_network
+from bbparse.models.learning.reading import Reading
+from bbparse.models.learning.run import Run
+from bbparse.models.model import NOTE, Model, card_note
+from bbparse.models.model_file import save_model
+from bbparse.neural.embeddings import Embeddings, one_source
+from bbparse.runtime.errors import ConfigError, TreebankError
+from bbparse.runtime.renamed import renamed_arguments
+from bbparse.treebank import Sentence, check_tree, is_projective
+from bbparse.treebank.progress import progress_bars
+
+#: "auto" trains a projective model if fewer of the training trees are non-projective. With few
+#: such trees a non-projective model would gain less in them than it loses in the others, in
+#: accuracy and speed.
+LEAST_CROSSING = 0.05
+
+
+@renamed_arguments(outside="embeddings")
+def train(  # noqa: PLR0913 – public keywords
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    config: Configuration,
+    *,
+    factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    model: str | os.PathLike[str] | None = None,
+    reading: Callable[[Embeddings | None, Checkpoint], Reading] | None = None,
+    embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
+    about: Mapping[str, str | None] | None = None,
+    progress: bool = False,
+    report: Any = None,
+) -> Model:
+    """Train a parser.
+
+    Parameters
+    ----------
+    sentences, dev : sequence of Sentence
+        Sentences with gold trees; without a dev set the last epoch is kept.
+    config : Configuration
+    factors : iterable, optional
+        Factor families by name, class or object, instead of the configuration's.
+    checkpoint : path, optional
+        Prefix of the files that store each finished part of the run, and its state after each
+        epoch. A run with the same configuration and data continues from them. They are removed
+        at the end.
+    model : path, optional
+        File of the model. It is written before the checkpoint is removed.
+    reading : callable, optional
+        Trains the tokenizer and the tagger (`models.learning.reading`). Its arguments are the
+        result of `embeddings` and the checkpoint. It is called after the configuration and the
+        trees have been checked.
+    embeddings : callable, optional
+        Returns pretrained vectors for the networks, given `sentences` and `dev`: a partial
+        `bbparse.embeddings.read_vectors` or `fit_encoder`. It is called after the same checks.
+    about : mapping, optional
+        Entries of the model's card: ``name`` of the treebank, ``language``, ``license``.
+    progress : bool
+        Draw progress bars on standard error.
+    report : callable, optional
+        Called with lines of progress.
+    Raises
+    ------
+    TreebankError, FactorError, ConfigError
+        If there is no training sentence, a sentence has no tree or an empty label, a family is
+        unknown, or pretrained vectors are given and no network can take them.
+    """
+    say = report if report is not None else lambda line: None
+    if not sentences:
+        raise TreebankError("there are no training sentences")
+    for sentence in (*sentences, *dev):
+        check_tree(sentence, single_root=config.model.single_root)
+        _check_labels(sentence)
+    families = load_families(config.factors.families if factors is None else factors)
+    config = config.with_("factors", families=tuple(specification(family) for family in families))
+    if embeddings is not None and not config.network.epochs:
+        raise ConfigError("network.epochs is 0: only networks use pretrained vectors")
+    with progress_bars(progress):
+        source = None if embeddings is None else embeddings(sentences, dev)
+        kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
+        if files := kept.files():
+            say(f"{files[0]}: resuming an earlier run")
+        config = _settled(config, sentences, say)
+        read = Reading(None, None) if reading is None else reading(source, kept)
+        one_source(source, None if read.tagger is None else read.tagger.embeddings)
+        best = _learned(config, families, sentences, dev, kept, source, say)
+        best.tagger, best.tokenizer = read
+        best.notes[NOTE] = card_note(sentences, dev, about or {})
+    if model is not None:
+        save_model(best, model)
+    kept.remove()
+    return best
+
+
+def _learned(
+    config: Configuration,
+    families: Sequence[FactorFamily],
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    checkpoint: Checkpoint,
+    embeddings: Embeddings | None,
+    say: Callable[[str], None],
+) -> Model:
+    """Train with checked arguments; otherwise as `train`."""
+    started = time.perf_counter()
+    data = prepare(sentences, config.model)
+    data.embeddings = embeddings
+    if data.projectivised:
+        say(
+            f"{data.projectivised} of {len(sentences)} training trees are not projective;"
+            " training uses the closest projective trees"
+        )
+    notes = {
+        "sentences": len(sentences), "projectivised": data.projectivised,
+        "tagged": any(sentence.has_tags for sentence in sentences),
+    }  # fmt: skip
+    if config.network.epochs:
+        best = learn_with_network(Run(config, data, None, dev, say, checkpoint), families)
+        best.notes.update(notes)
+        say(f"trained in {time.perf_counter() - started:.0f} s")
+        return best
+    pruner = prune_all(data, config, checkpoint)
+    candidates = sum(len(arcs[0]) for arcs in data.arcs) / sum(s.n_words for s in sentences)
+    say(
+        f"pruner trained: {candidates:.2f} candidate heads per word,"
+        f" {100 * data.recall:.2f} % of gold heads among them"
+    )
+    run = Run(config, data, pruner, dev, say, checkpoint)
+    best = run.thinned(run.learn(families))
+    best.notes.update(notes, pruner_recall=data.recall, candidates_per_word=candidates)
+    best.labeller = train_labeller(config, data)
+    if best.labeller is not None:
+        say(f"{len(best.labeller.labels)} labels trained")
+    say(f"trained in {time.perf_counter() - started:.0f} s")
+    return best
+
+
+def _check_labels(sentence: Sentence) -> None:
+    """Check that labels are text before training, not only when the model is written."""
+    for m, label in enumerate(sentence.deprels, start=1):
+        if not label or any(c in label for c in "\t\n\r"):
+            raise TreebankError(
+                f"{sentence.source or 'input'}, {sentence.name}: word {m} has the label {label!r},"
+                " expected text without tabs and breaks, or _ for none"
+            )
+
+
+def _settled(
+    config: Configuration, sentences: Sequence[Sentence], say: Callable[[str], None]
+) -> Configuration:
+    """Return the configuration with `model.projective` decided by the trees if it is "auto"."""
+    if config.model.projective == "auto":
+        crossing = sum(not is_projective(sentence.heads) for sentence in sentences)
+        share = crossing / len(sentences)
+        projective = share < LEAST_CROSSING
+        say(
+            f"model.projective = {str(projective).lower()}: arcs cross in {100 * share:.1f} % of"
+            f" the training trees, {'less' if projective else 'no less'} than"
+            f" {100 * LEAST_CROSSING:g} %"
+        )
+        config = config.with_("model", projective=projective)
+    return config

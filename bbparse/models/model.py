@@ -1,0 +1,201 @@
+"""`Model`, the content of a model file, and its card: training data, settings and accuracy."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bbparse import __version__
+from bbparse.models.configuration import Configuration
+from bbparse.models.scoring.labeller import Labelling
+from bbparse.models.scoring.problem_maker import ProblemMaker
+from bbparse.neural.embeddings import Embeddings, one_source
+from bbparse.runtime.errors import ModelError
+from bbparse.runtime.options import OPTIONS, check_number
+from bbparse.runtime.renamed import RenamedMember
+from bbparse.text.tagger import Tagger
+from bbparse.text.tokenizer import Tokenizer
+from bbparse.treebank import Sentence
+
+#: Key of the card among the notes of a model.
+NOTE = "card"
+
+#: Entries of the card that the user of `train` may supply.
+ABOUT = ("name", "language", "license")
+
+# Files of Universal Dependencies have such names: en_ewt-ud-train.conllu.
+_LANGUAGE = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-")
+_LEAST = 0.01  # fraction of the letters below which a script is not listed
+
+
+@dataclass(slots=True, eq=False)
+class Model:
+    """A trained model: the content of a model file."""
+
+    #: Makes problems from sentences.
+    maker: ProblemMaker
+    #: Predicts the labels of a tree's arcs.
+    labeller: Labelling | None = None
+    #: Predicts tags where the input has none.
+    tagger: Tagger | None = None
+    #: Facts about the training.
+    notes: dict[str, Any] = field(default_factory=dict)
+    #: Segments running text into sentences and words.
+    tokenizer: Tokenizer | None = None
+
+    @property
+    def config(self) -> Configuration:
+        """Settings of its training and of parsing."""
+        return self.maker.config
+
+    @property
+    def takes_words(self) -> bool:
+        """True if words need no tags: it has a tagger, or was trained without tags."""
+        return self.tagger is not None or not self.notes.get("tagged", True)
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """Embeddings of parser and tagger; raises `ModelError` if they use different ones."""
+        tagger = self.tagger
+        return one_source(self.maker.embeddings, None if tagger is None else tagger.embeddings)
+
+    outside = RenamedMember("embeddings")
+
+    def needed_tokenizer(self) -> Tokenizer:
+        """Return the tokenizer for running text; raises `ModelError` if the model has none."""
+        if self.tokenizer is None:
+            raise ModelError(
+                "the model has no tokenizer for running text: give sentences of words, or train it"
+                " anew without --no-text"
+            )
+        return self.tokenizer
+
+    def tagged(self, sentence: Sentence) -> Sentence:
+        """Return a sentence with tags: itself if it has some, else a copy with predicted tags.
+
+        Raises `ModelError` if it has none and the model was trained with tags and has no tagger.
+        """
+        if sentence.has_tags:
+            return sentence
+        if self.tagger is None:
+            if self.takes_words:
+                return sentence
+            raise ModelError(
+                f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the"
+                " model has no tagger: tag them with 'bbparse tag', or put a tagger into the model"
+                " with 'bbparse bundle'"
+            )
+        return self.tagger(sentence)
+
+    def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield sentences as `tagged` returns them; a batch at a time, which is faster."""
+        if self.tagger is None:
+            return map(self.tagged, sentences)
+        return self.tagger.tag(sentences, keep_tags=True)
+
+    def with_projective(self, projective: bool) -> Model:
+        """Return the same model for projective trees only, or for non-projective ones too.
+
+        Raises `ModelError` if the model was trained on projective trees and is to find
+        non-projective ones: it has learned nothing about crossing arcs.
+        """
+        if projective == self.config.projective:
+            return self
+        if not projective:
+            raise ModelError(
+                "the model was trained to draw projective trees, and cannot draw crossing ones:"
+                " train one with --projective no"
+            )
+        config = self.config.with_("model", projective=True)
+        return replace(self, maker=replace(self.maker, config=config))
+
+    def with_crossing(self) -> Model:
+        """Return the same model for non-projective trees, too, even if it saw no crossing arcs.
+
+        For trees around arcs that a person has chosen: these may cross.
+        """
+        config = self.config.with_("model", projective=False)
+        return replace(self, maker=replace(self.maker, config=config))
+
+    def with_members(self, members: int) -> Model:
+        """Return the same model with only `members` of its networks: faster, but less accurate.
+
+        Raises `ModelError` if it has fewer.
+        """
+        check_number("members", members, OPTIONS["members"]._replace(optional=False), ModelError)
+        network = self.maker.network
+        available = 0 if network is None else len(network.members)
+        if members > available:
+            raise ModelError(f"the model has {available} networks, not {members}")
+        if network is None or members == available:
+            return self
+        fewer = network.with_others(network.members[1:members])
+        labeller = fewer if self.labeller is network else self.labeller
+        return replace(self, maker=replace(self.maker, network=fewer), labeller=labeller)
+
+
+def card_note(
+    sentences: Sequence[Sentence], dev: Sequence[Sentence], about: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Return the part of a card that the notes of a model store.
+
+    It has no dates, so that runs are repeatable. `about` has some of the entries `ABOUT`. A missing
+    language is taken from file names of the form of Universal Dependencies.
+    """
+    files = sorted({Path(sentence.source).name for sentence in sentences if sentence.source})
+    languages = {match[1] for name in files if (match := _LANGUAGE.match(name))}
+    return {  # in the order of the model file
+        "bbparse": __version__,
+        "dev": _size(dev),
+        "language": about.get("language") or (languages.pop() if len(languages) == 1 else None),
+        "license": about.get("license"),
+        "name": about.get("name") or ", ".join(files) or None,
+        "scripts": scripts(form for sentence in sentences for form in sentence.forms),
+        "train": _size(sentences),
+    }
+
+
+def card(model: Model) -> dict[str, Any]:
+    """Return the card of a model.
+
+    It has the entries of `card_note` and ``results`` on dev, F1 in percent; unknown ones are
+    missing or None. It also has the input it ``takes``, pretrained vectors (``embeddings``) if any,
+    the kind of its trees, its ``labels``, ``factors``, ``seed`` and whole ``configuration``.
+    """
+    config, embeddings = model.config, model.embeddings
+    tagger, labeller = model.tagger, model.labeller
+    return {
+        **model.notes.get(NOTE, {}),
+        **({} if embeddings is None else {"embeddings": embeddings.note}),
+        "takes": [
+            *(["text"] if model.tokenizer is not None and model.takes_words else []),
+            *(["words"] if model.takes_words else []),
+            *(["words and tags"] if model.notes.get("tagged", True) else []),
+        ],
+        "projective": config.projective,
+        "tags": 0 if tagger is None else len(tagger.tags),
+        "labels": [] if labeller is None else list(labeller.labels),
+        "factors": [family.name for family in model.maker.families],
+        "seed": config.learning.seed,
+        "configuration": config.to_table(),
+    }
+
+
+def scripts(forms: Iterable[str]) -> list[str]:
+    """Return the scripts of the letters of words, most frequent first, by Unicode names."""
+    counts: Counter[str] = Counter()
+    for letter, count in Counter(c for form in forms for c in form if c.isalpha()).items():
+        name = unicodedata.name(letter, "").split(" ", 1)[0]
+        counts[name if name == "CJK" else name.capitalize()] += count
+    least = _LEAST * counts.total()
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [name for name, count in order if name and count >= least]
+
+
+def _size(sentences: Sequence[Sentence]) -> dict[str, int]:
+    return {"sentences": len(sentences), "words": sum(sentence.n_words for sentence in sentences)}

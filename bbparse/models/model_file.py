@@ -1,0 +1,348 @@
+"""Model files: arrays and JSON, never pickle.
+
+A model holds its whole configuration, so it parses the same wherever it is loaded. Its weights are
+stored without zeros: the distance of each from the one before, and its value in units of the
+greatest common divisor of all, both in the narrowest type.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import json
+import os
+from collections.abc import Iterable, Set
+from types import NoneType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse import __version__
+from bbparse.core.quantum import QUANTUM
+from bbparse.models import MODELS
+from bbparse.models.configuration import Configuration
+from bbparse.models.factors.family import FactorFamily
+from bbparse.models.factors.registry import load_families
+from bbparse.models.factors.table import FactorTable
+from bbparse.models.model import Model
+from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
+from bbparse.models.scoring.labeller import LABEL_ARRAYS, Labeller, Labelling
+from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner
+from bbparse.models.scoring.scorer import PartScorer, Weights, aligned_zeros
+from bbparse.neural.embeddings import EARLIER_NAMES, EMBEDDINGS_ARRAYS, embeddings_from
+from bbparse.runtime.archive import (
+    INTS,
+    REALS,
+    TEXT,
+    Rule,
+    archive_bytes,
+    archive_kind,
+    read_archive,
+    write_archive,
+)
+from bbparse.runtime.errors import BBParseError, ModelError
+from bbparse.runtime.options import check_type
+from bbparse.runtime.renamed import renamed_arguments
+from bbparse.text.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from
+from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
+
+KIND = "bbparse.Model"
+TAGGER_KIND = "bbparse.Tagger"
+VERSION = 1
+
+def packed_rules(name: str) -> dict[str, Rule]:
+    """Return the fields of the archive that hold a packed table."""
+    return {
+        f"{name}_gap": ("u", 1, f"{name}_gap"),
+        f"{name}_value": ("i", 1, f"{name}_gap"),
+        f"{name}_step": (INTS, 0, None),
+    }
+
+
+TEMPLATE_ARRAYS = {**packed_rules("backbone"), **packed_rules("pruner")}
+_ANEW = "of an earlier version: train the model anew with 'bbparse train'"
+#: Arrays of embeddings, under the names of earlier files, too.
+_EMBEDDINGS: dict[str, Rule] = {
+    **EMBEDDINGS_ARRAYS,
+    **{earlier: EMBEDDINGS_ARRAYS[name] for earlier, name in EARLIER_NAMES.items()},
+}
+_RULES: dict[str, Rule] = {
+    "header": (TEXT, 0, None),
+    **TEMPLATE_ARRAYS,
+    "factor_keys": ("u", 1, "factor_keys"),
+    "factor_gates": ("u", 1, "factor_keys"),
+    "factor_weights": (REALS, 1, "factor_keys"),
+    **LABEL_ARRAYS,
+    **ARC_ARRAYS,
+    **_EMBEDDINGS,
+    **TAGGER_ARRAYS,
+    **TOKENIZER_ARRAYS,
+}
+_OPTIONAL = set(_RULES) - {"header", "factor_keys", "factor_gates", "factor_weights"}
+
+
+def save_model(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a model file atomically; raises `OutputError` if it cannot be written."""
+    check_type("model", model, Model, "a Model", ModelError)
+    write_archive(path, KIND, VERSION, _arrays_of(model))
+
+
+def model_bytes(model: Model) -> bytes:
+    """Return a model as bytes, from which `model_of_bytes` makes the same model."""
+    return archive_bytes(KIND, VERSION, _arrays_of(model))
+
+
+def _reduced(model: Model) -> tuple[Any, ...]:
+    """Pickle a model as its file, with its families: a fifth of its size in memory."""
+    return model_of_bytes, (model_bytes(model), tuple(model.maker.families))
+
+
+copyreg.pickle(Model, _reduced)
+
+
+def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
+    maker = model.maker
+    header = {
+        "bbparse": __version__,
+        "quantum": maker.quantum,
+        "configuration": model.config.to_table(),
+        "notes": model.notes,
+    }
+    arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header, sort_keys=True))}
+    if maker.network is not None:
+        arrays |= maker.network.to_arrays()
+    if maker.scorer is not None and maker.pruner is not None:
+        for name, scorer, quantum in (
+            ("backbone", maker.scorer, maker.quantum), ("pruner", maker.pruner.scorer, QUANTUM),
+        ):  # fmt: skip
+            times = round(scorer.quantum / quantum)
+            arrays |= pack(name, scorer.weights.astype(np.int64) * times)
+    table = maker.table.pruned()
+    arrays["factor_keys"] = table.keys
+    arrays["factor_gates"] = table.gates
+    arrays["factor_weights"] = table.weights
+    if isinstance(model.labeller, Labeller):
+        arrays.update(model.labeller.to_arrays())
+    embeddings = model.embeddings
+    if embeddings is not None:
+        arrays.update(embeddings.to_arrays())
+    if model.tagger is not None:
+        arrays.update(tagger_arrays(model.tagger))
+    if model.tokenizer is not None:
+        arrays.update(model.tokenizer.to_arrays())
+    return arrays
+
+
+def load_model(
+    name_or_path: str | os.PathLike[str],
+    factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
+) -> Model:
+    """Read a model file, or a model that comes with the package, by its name.
+
+    `factors` are families that the model was trained with and that are not installed as plug-ins,
+    as classes or ``"module:Class"``: a model file alone never has code imported. Raises
+    `ModelError` if the file is missing, truncated, not a model, or of a newer version, and
+    `FactorError` if a family is missing.
+    """
+    path = MODELS.path(name_or_path)
+    return _model(_arrays(path), os.fspath(path), factors)
+
+
+def model_of_bytes(
+    data: bytes, factors: Iterable[str | type[FactorFamily] | FactorFamily] = ()
+) -> Model:
+    """Read a model from the bytes of `model_bytes` or of a model file; see `load_model`."""
+    return _model(_arrays(data), "bytes", factors)
+
+
+def _model(
+    arrays: dict[str, NDArray[Any]],
+    where: str,
+    factors: Iterable[str | type[FactorFamily] | FactorFamily],
+) -> Model:
+    try:
+        header = json.loads(str(arrays["header"].item()))
+        config = Configuration.from_table(_current(header["configuration"], where))
+        quantum = float(header["quantum"])
+        if not 0.0 < quantum < float("inf"):
+            raise ValueError(f"quantum is {quantum}, expected a number above 0")
+        notes = dict(header["notes"])
+    except ModelError:
+        raise
+    except (ValueError, KeyError, TypeError, BBParseError) as error:
+        raise ModelError(f"{where}: header is damaged: {error}") from error
+    families = load_families(
+        config.factors.families, given=load_families(factors), paths=False
+    )
+    network = pruner = scorer = None
+    if config.network.epochs:
+        network = ArcNetwork.from_arrays(arrays, where)
+    else:
+        for name in TEMPLATE_ARRAYS:
+            if name not in arrays:
+                raise ModelError(f"{where}: array {name} is missing")
+        size = 1 << config.templates.bits
+        weights = narrow_weights(size, *unpack(where, "backbone", arrays, size), quantum)
+        scorer = PartScorer(config.templates, *weights)
+        size = 1 << config.pruner_templates.bits
+        weights = narrow_weights(size, *unpack(where, "pruner", arrays, size), QUANTUM)
+        pruner = Pruner.of(config, *weights)
+    try:
+        table = FactorTable(arrays["factor_keys"], arrays["factor_gates"], arrays["factor_weights"])
+    except BBParseError as error:
+        raise ModelError(f"{where}: {error}") from error
+    labeller: Labelling | None = network if network is not None and network.labels else None
+    if network is None and not arrays.keys().isdisjoint(LABEL_ARRAYS):
+        labeller = Labeller.from_arrays(config.label_templates, arrays, where)
+    embeddings = embeddings_from(arrays, where)
+    tagger = None
+    if not arrays.keys().isdisjoint(TAGGER_ARRAYS):
+        tagger = tagger_from(arrays, where, embeddings)
+    taken = None if network is None else network.taken(embeddings, f"{where}: its network")
+    maker = ProblemMaker(config, network, pruner, scorer, families, table, taken, quantum)
+    return Model(maker, labeller, tagger, notes, _tokenizer(arrays, where))
+
+
+def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return the configuration of a model file without the keys of earlier versions.
+
+    Raises `ModelError` if its scores or labels came from a part that no longer exists.
+    """
+    tables = {name: dict(part) for name, part in table.items()}
+    labels = tables.get("labels", {})
+    for name, gone in (
+        ("guide", tables.pop("guide", {}).get("epochs")),
+        ("trees", tables.pop("trees", {}).get("epochs")),
+        ("labels", labels.get("mode") == "arcs"),
+    ):
+        if gone:
+            raise ModelError(f"{where}: [{name}] is {_ANEW}")
+    if "layers" in tables.get("network", {}) and "epochs" not in tables["network"]:
+        del tables["network"]
+    for record, keys in (
+        (labels, ("mode", "per_arc", "weight")),
+        (tables.get("factors", {}), ("stage", "fold_restarts")),
+    ):
+        for key in keys:
+            record.pop(key, None)
+    return tables
+
+
+def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]:
+    """Read a tagger's file, or the tagger of a parser's model; return it with its tokenizer.
+
+    Raises `ModelError` if the file is missing, truncated, not a tagger, or of a newer version.
+    """
+    if archive_kind(path) == KIND:
+        arrays = _arrays(path)
+        if arrays.keys().isdisjoint(TAGGER_ARRAYS):
+            raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
+    else:
+        rules = {**TAGGER_ARRAYS, **_EMBEDDINGS, **TOKENIZER_ARRAYS}
+        arrays = _read(path, TAGGER_KIND, rules, set(rules) - {"tagger_header"})
+    where = os.fspath(path)
+    return tagger_from(arrays, where, embeddings_from(arrays, where)), _tokenizer(arrays, where)
+
+
+@renamed_arguments(cutter="tokenizer")
+def save_tagger(
+    path: str | os.PathLike[str], tagger: Tagger, tokenizer: Tokenizer | None = None
+) -> None:
+    """Write a tagger's file atomically; raises `OutputError` if it cannot be written."""
+    check_type("tagger", tagger, Tagger, "a Tagger", ModelError)
+    check_type("tokenizer", tokenizer, (Tokenizer, NoneType), "a Tokenizer or None", ModelError)
+    arrays = tagger_arrays(tagger)
+    if tagger.embeddings is not None:
+        arrays.update(tagger.embeddings.to_arrays())
+    if tokenizer is not None:
+        arrays.update(tokenizer.to_arrays())
+    write_archive(path, TAGGER_KIND, VERSION, arrays)
+
+
+def _tokenizer(arrays: dict[str, NDArray[Any]], where: str) -> Tokenizer | None:
+    if arrays.keys().isdisjoint(TOKENIZER_ARRAYS):
+        return None
+    return Tokenizer.from_arrays(arrays, where)
+
+
+def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
+    return _read(source, KIND, _RULES, _OPTIONAL)
+
+
+def _read(
+    path: str | os.PathLike[str] | bytes, kind: str, rules: dict[str, Rule], optional: Set[str]
+) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a file; raises `ModelError` if a part is of an earlier version."""
+    arrays = read_archive(path, kind, VERSION, rules, optional, ModelError, f", it is {_ANEW}")
+    return {EARLIER_NAMES.get(name, name): array for name, array in arrays.items()}
+
+
+def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the fields of a table of weights, with names that begin with `name`."""
+    index = np.flatnonzero(weights)
+    values = weights[index].astype(np.int64)
+    step = max(1, int(np.gcd.reduce(values))) if len(values) else 1
+    return {
+        f"{name}_gap": _narrowest(np.diff(index, prepend=0).astype(np.uint64)),
+        f"{name}_value": _narrowest(values // step),
+        f"{name}_step": np.array(step, np.int64),
+    }
+
+
+def unpack(
+    where: str, name: str, arrays: dict[str, NDArray[Any]], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Unpack a table of `size` weights: ascending indices, and values in 32 bits.
+
+    The fields are validated: raises `ModelError`, naming the file `where`, if an index lies outside
+    the table or occurs twice, or a weight does not fit.
+    """
+    gaps, values = arrays[f"{name}_gap"], arrays[f"{name}_value"].astype(np.int64)
+    step, most = int(arrays[f"{name}_step"].item()), int(np.iinfo(np.int32).max)
+    if not 1 <= step <= most:
+        raise ModelError(f"{where}: {name}_step is {step}, expected 1..{most}")
+    if not len(gaps):
+        return np.empty(0, np.int64), values
+    # Each gap is within the table, so that their sum cannot overflow 64 bits.
+    if int(gaps.max()) >= size or (len(gaps) > 1 and int(gaps[1:].min()) < 1):
+        raise ModelError(f"{where}: {name}_gap is damaged: expected indices that ascend")
+    index = np.cumsum(gaps.astype(np.int64))
+    if int(index[-1]) >= size:
+        raise ModelError(
+            f"{where}: {name}_gap goes up to weight {int(index[-1])}, expected less than {size}"
+        )
+    largest = max(int(values.max()), -int(values.min())) * step
+    if largest > most:
+        raise ModelError(f"{where}: {name}_value is {largest}, expected at most {most}")
+    return index, values * step
+
+
+def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the same numbers in the narrowest type of their kind."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    limits = [np.iinfo(f"{values.dtype.kind}{size}") for size in (1, 2, 4, 8)]
+    return values.astype(next(x.dtype for x in limits if x.min <= low and high <= x.max))
+
+
+def narrow_weights(
+    size: int, index: NDArray[np.integer], value: NDArray[np.integer], quantum: float
+) -> tuple[Weights, float]:
+    """Return a table of weights in the narrowest integers that hold them exactly.
+
+    Scoring mostly waits for weights: a table a quarter as large is read in less than half the time.
+    `index` and `value` are the positions and values (32-bit integers) of the non-zero weights.
+    Returns the table, and the quantum times the power of two that divides all weights.
+    """
+    value = np.asarray(value, np.int64)
+    largest = int(np.abs(value).max(initial=0))
+    # The lowest bit that any weight has: the power of two that divides all of them.
+    together = int(np.bitwise_or.reduce(value)) if len(value) else 0
+    step = together & -together or 1
+    for dtype in (np.int8, np.int16):
+        if largest <= step * int(np.iinfo(dtype).max):
+            weights = aligned_zeros(size, dtype)
+            weights[index] = value // step
+            return weights, quantum * step
+    weights = aligned_zeros(size)
+    weights[index] = value
+    return weights, quantum

@@ -1,0 +1,294 @@
+"""`ProblemMaker`: from a sentence to its `Problem`.
+
+Each step (word vectors, candidates, scores, factors) reads its own tables, of up to tens of
+megabytes, and its own code. Some dozens of sentences pass through one step before the next, which
+keeps both in the caches: this saves a fifth of the time, and the results are the same.
+
+Pruning keeps a few candidate heads for each word, by a first-order classifier. It is log-linear
+over the heads of one word, so score differences are log-odds, and a margin on them means the same
+everywhere. The arcs of its best projective tree are always kept: without them the candidates may
+contain no tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.core import Problem
+from bbparse.core.parts import Counts, Factors, names_of
+from bbparse.core.quantum import QUANTUM
+from bbparse.models.configuration import Configuration
+from bbparse.models.factors.family import FactorFamily, alive_counts, alive_factors
+from bbparse.models.factors.table import FactorTable
+from bbparse.models.factors.view import FactorView
+from bbparse.models.scoring.arc_network import ArcNetwork
+from bbparse.models.scoring.batch_kernels import MOST_ARCS
+from bbparse.models.scoring.candidates import LONG, all_arcs
+from bbparse.models.scoring.in_trees import in_projective_trees
+from bbparse.models.scoring.network_scores import BatchScores, SentenceScores
+from bbparse.models.scoring.scorer import PartScorer, Weights
+from bbparse.models.scoring.soft_tags import likely_tags_of
+from bbparse.neural.embeddings import Embeddings
+from bbparse.runtime.arrays import Ints
+from bbparse.runtime.errors import ProblemError, TreebankError
+from bbparse.runtime.options import check_options, check_type
+from bbparse.runtime.renamed import RenamedMember
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import PAD, encode
+
+Values = NDArray[np.uint64]
+
+# Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
+MAX_PARTS = 60_000_000
+
+_FACTORS, _COUNTS = names_of("factor", Factors), names_of("count", Counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pruner:
+    """Pruner of candidate arcs, by arc templates and weights of the classifier.
+
+    A word keeps at most `k` heads (0: all), whose log-odds are within `margin` of its best one.
+    """
+
+    scorer: PartScorer
+    k: int
+    margin: float
+    single_root: bool = True
+
+    @classmethod
+    def of(cls, config: Configuration, weights: Weights, quantum: float = QUANTUM) -> Pruner:
+        """Build the pruner of a configuration from weights in quanta."""
+        scorer = PartScorer(config.pruner_templates, weights, quantum)
+        return cls(scorer, config.pruner.k, config.pruner.margin, config.model.single_root)
+
+    def candidates(
+        self,
+        values: NDArray[np.uint64],
+        k: int | None = None,
+        margin: float | None = None,
+    ) -> tuple[Ints, Ints]:
+        """Return the candidate arcs ``(arc_head, arc_mod)``, int32[A], sorted by (head, mod).
+
+        `k` and `margin` replace the pruner's own; its k is smaller for sentences of more than
+        `LONG` words. A k of 0 keeps every arc, whatever the margin.
+        """
+        n = len(values) - 2 * PAD - 1
+        if k is None:
+            k = self.k
+            if n > LONG and k > 0:  # otherwise their charts are too large for any limit on work
+                k = min(k, max(2, MOST_ARCS // n))
+        if margin is None:
+            margin = self.margin
+        if k == 0:
+            return all_arcs(n, n)
+        return self.scorer.likely_arcs(values, int(k), float(margin), self.single_root)
+
+
+def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:
+    """Return the union of candidate arcs and a tree, int32[n + 1] heads, sorted by (head, mod).
+
+    Words with a negative head get no further arcs.
+    """
+    n = len(heads) - 1
+    keys = arc_head.astype(np.int64) * (n + 1) + arc_mod
+    mods = 1 + np.flatnonzero(heads[1:] >= 0)
+    tree = heads[mods].astype(np.int64) * (n + 1) + mods
+    union = np.union1d(keys, tree)
+    return (union // (n + 1)).astype(np.int32), (union % (n + 1)).astype(np.int32)
+
+
+@dataclass(slots=True, eq=False)
+class Scored:
+    """A sentence and its problem."""
+
+    sentence: Sentence
+    #: uint64[...]: the encoded sentence.
+    values: Values
+    problem: Problem
+    #: The network's scores of the sentence; None with templates.
+    scores: SentenceScores | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProblemMaker:
+    """Maker of problems from sentences. Making one changes nothing in it, so threads may share it.
+
+    Arcs and parts are scored by a network, or by templates: the `pruner` selects the candidate
+    arcs, and `scorer` scores them.
+    """
+
+    config: Configuration
+    network: ArcNetwork | None = None
+    pruner: Pruner | None = None
+    scorer: PartScorer | None = None
+    families: Sequence[FactorFamily] = ()
+    #: Weights of the factors' features.
+    table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
+    #: Pretrained vectors as further input of the network.
+    embeddings: Embeddings | None = None
+    #: Unit of all scores, including those of factors.
+    quantum: float = QUANTUM
+    #: Most candidate parts of a sentence.
+    max_parts: int = MAX_PARTS
+
+    outside = RenamedMember("embeddings")
+
+    def __call__(
+        self,
+        sentences: Sequence[Sentence],
+        prune: int | None = None,
+        margin: float | None = None,
+        given: Sequence[Mapping[int, int]] = (),
+    ) -> list[Scored]:
+        """Make the scored problems of a batch of sentences.
+
+        `prune` is the most heads of a word instead of the model's, 0 for all arcs. `margin` is the
+        largest log-odds between a word's best head and a candidate. The arcs ``given`` for each
+        sentence, head by modifier, are candidates, too. Raises `ProblemError` if `prune` is
+        negative, or if the parts of the remaining arcs would not fit in memory.
+        """
+        check_options({"prune": prune}, ProblemError)
+        for sentence in sentences:
+            check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
+            if not sentence.forms:
+                raise TreebankError(f"{sentence.place()}: there are no words, expected some")
+        values = encode.together(sentences)
+        scores = self.scores(sentences, values)
+        arcs = self._candidates(values, scores, prune, margin, in_trees=not given and prune != 0)
+        for i, fixed in enumerate(given):
+            head, mod = arcs[i]
+            if fixed:
+                heads = np.full(sentences[i].n_words + 1, -1, np.int32)
+                heads[list(fixed)] = list(fixed.values())
+                arcs[i] = with_arcs_of(head, mod, heads)
+            elif prune != 0:
+                arcs[i] = self._in_trees(sentences[i].n_words, (head, mod))
+        return self._scored(sentences, values, arcs, scores)
+
+    def over_arcs(
+        self, sentence: Sentence, values: Values, arc_head: Ints, arc_mod: Ints
+    ) -> Scored:
+        """Make the scored problem over these candidate arcs, sorted by (head, mod)."""
+        scores = self.scores([sentence], [values])
+        return self._scored([sentence], [values], [(arc_head, arc_mod)], scores)[0]
+
+    def check_size(self, sentence: Sentence, n_arcs: int) -> None:
+        """Check that the parts of the arcs fit in memory; raises `ProblemError` otherwise."""
+        n = sentence.n_words
+        per_word = n_arcs / n
+        if n_arcs * per_word * (1.0 + per_word / 4.0) > self.max_parts:
+            raise ProblemError(
+                f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
+                f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"
+            )
+
+    def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
+        """Return the view of a sentence's arcs, sorted by (head, mod), for factor families."""
+        values = encode(sentence)
+        scores = self.scores([sentence], [values])
+        of_sentence = None if scores is None else scores.sentences()[0]
+        return self._view(sentence, values, arc_head, arc_mod, of_sentence)
+
+    def view_of(self, scored: Scored) -> FactorView:
+        """Return the view of a scored sentence and its candidate arcs."""
+        arcs = scored.problem.arc_head, scored.problem.arc_mod
+        return self._view(scored.sentence, scored.values, *arcs, scored.scores)
+
+    @property
+    def label_names(self) -> Sequence[str]:
+        """Labels that families may see on arcs, in order; empty with templates."""
+        return () if self.network is None else self.network.labels
+
+    def scores(
+        self, sentences: Sequence[Sentence], values: Sequence[Values]
+    ) -> BatchScores | None:
+        """Score sentences with the network; None with templates."""
+        if self.network is None:
+            return None
+        vectors = None if self.embeddings is None else self.embeddings(sentences)
+        return self.network(values, vectors, [likely_tags_of(s) for s in sentences])
+
+    def _candidates(
+        self, values: Sequence[Values], scores: BatchScores | None, k: int | None,
+        margin: float | None, in_trees: bool,
+    ) -> list[tuple[Ints, Ints]]:  # fmt: skip
+        """Return the candidate arcs of each sentence.
+
+        With ``in_trees`` those that belong to no projective tree are left out, if all trees are.
+        """
+        if scores is None:
+            assert self.pruner is not None  # templates come with a pruner
+            arcs = [self.pruner.candidates(encoded, k, margin) for encoded in values]
+            sizes = [len(encoded) - 2 * PAD - 1 for encoded in values]
+            return [self._in_trees(*one) for one in zip(sizes, arcs)] if in_trees else arcs
+        settings = self.config.pruner
+        return scores.candidates(
+            settings.k if k is None else k, settings.margin if margin is None else margin,
+            self.config.model.single_root, in_trees and self.config.projective,
+        )  # fmt: skip
+
+    def _in_trees(self, n: int, arcs: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+        """Return the candidate arcs of projective trees; all of them if there is no such tree."""
+        if not self.config.projective:
+            return arcs
+        kept: tuple[Ints, Ints] = in_projective_trees(n, *arcs, self.config.model.single_root)
+        return kept if len(kept[0]) else arcs
+
+    def _view(
+        self, sentence: Sentence, values: Values, head: Ints, mod: Ints,
+        scores: SentenceScores | None,
+    ) -> FactorView:  # fmt: skip
+        labels = None
+        if scores is not None and self.label_names:
+            known = scores.arc_labels
+            if known is None or len(known) != len(head):
+                known = scores.label_scores(head, mod)
+            labels = 1 + known.argmax(axis=1).astype(np.int32)
+        return FactorView(sentence, head, mod, values, labels, self.label_names)
+
+    def _scored(
+        self,
+        sentences: Sequence[Sentence],
+        values: Sequence[Values],
+        arcs: Sequence[tuple[Ints, Ints]],
+        batch: BatchScores | None,
+    ) -> list[Scored]:
+        """Make problems over candidate arcs."""
+        kind = self.config.projective, self.config.model.single_root
+        for sentence, (head, _) in zip(sentences, arcs):
+            self.check_size(sentence, len(head))
+        scores: Sequence[SentenceScores | None] = [None] * len(sentences)
+        if batch is None:
+            assert self.scorer is not None  # it comes with the pruner
+            parts = [self.scorer.score(v, *pair, *kind) for v, pair in zip(values, arcs)]
+        else:
+            scores = known = batch.sentences()
+            if self.label_names:
+                for one, pair, labels in zip(known, arcs, batch.label_scores(arcs)):
+                    one.keep_labels(*pair, labels)
+            parts = batch.fields(arcs, *kind, self.quantum)
+        if self.families and len(self.table):
+            # Views have copies of the arcs, because the arcs of problems become read-only.
+            views = [
+                self._view(sentence, encoded, *a, sentence_scores)
+                for sentence, a, encoded, sentence_scores in zip(sentences, arcs, values, scores)
+            ]
+            for fields, factors in zip(parts, alive_factors(self.families, views, self.table)):
+                fields.update(zip(_FACTORS, factors))
+            counting = [family for family in self.families if family.has_counts]
+            for fields, view in zip(parts, views):
+                fields.update(zip(_COUNTS, alive_counts(counting, view, self.table) or ()))
+        problems = [
+            Problem.trusted(
+                sentence.n_words, *a, **fields,
+                projective=self.config.projective, single_root=self.config.model.single_root,
+                quantum=self.quantum,
+            )
+            for sentence, a, fields in zip(sentences, arcs, parts)
+        ]  # fmt: skip
+        return list(map(Scored, sentences, values, problems, scores))

@@ -1,0 +1,115 @@
+"""`SoftTags`: the tags of a word as a mean over what a tagger finds likely.
+
+The best tag of a word may be wrong, and a parser that reads this tag alone then errs with it. So
+where a tagger says which tags are likely (`bbparse.text.likely`), the vectors of UPOS, XPOS and
+FEATS that are summed for a word (`bbparse.neural.sequence`) become their means. What depends on
+the form, too, stays as the best tag has it. The code fixes the order of all sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.layers import Floats, sum_rows
+from bbparse.neural.ragged import Ragged
+from bbparse.neural.sequence import known_rows
+from bbparse.runtime.arrays import Longs
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.jit import kernel
+from bbparse.runtime.options import check_type
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import PAD, attribute_values, row_of
+from bbparse.treebank.likely import Likely, LikelyTags, TagNames
+
+#: The attributes whose vectors become means: the first two of a tag, the last of FEATS.
+SOFT = ("upos", "xpos", "feats")
+
+
+class HasTagVectors(Protocol):
+    """A network with vectors of the tags of a tagger."""
+
+    def tag_vectors(self, names: TagNames) -> tuple[Floats, Floats]: ...
+
+
+def likely_tags_of(sentence: Sentence) -> LikelyTags | None:
+    """Return the likely tags of a sentence; None if it has other tags than its tagger chose."""
+    tags = sentence.likely_tags
+    kinds = (LikelyTags, type(None))
+    check_type("likely_tags", tags, kinds, "LikelyTags or None", TreebankError)
+    if tags is None or tags.chosen in (None, (sentence.upos, sentence.xpos, sentence.feats)):
+        return tags
+    return None
+
+
+class SoftTags:
+    """Likely tags of the words of a batch.
+
+    ``rows`` (int64[R, attributes]) are those of the vectors of each word's attributes; those in the
+    ``columns`` of `SOFT` become -1 where the likely tags of a sentence are known. Words without any
+    row stay unknown. Raises `ValueError` if a sentence has another number of words than its tags.
+    """
+
+    def __init__(
+        self, batch: Ragged, rows: Longs, columns: Longs, likely: Sequence[LikelyTags | None]
+    ) -> None:
+        self._parts: list[tuple[slice, NDArray[np.bool_], LikelyTags]] = []
+        for first, size, own in zip(batch.first.tolist(), batch.size.tolist(), likely):
+            if own is None:
+                continue
+            for some in (own.tags, own.feats):
+                if len(some.begin) != size:
+                    raise ValueError(
+                        f"likely_tags are those of {len(some.begin) - 1} words, expected {size - 1}"
+                    )
+            words = slice(first + 1, first + size)
+            self._parts.append((words, rows[words].max(axis=1) >= 0, own))
+            rows[words, columns] = -1
+
+    def add_to(self, words: Floats, network: HasTagVectors) -> None:
+        """Add the mean vectors of their tags to the sums of words, float32[R, d]."""
+        for where, known, own in self._parts:
+            for some, vectors in zip((own.tags, own.feats), network.tag_vectors(own.names)):
+                _add_means(some, vectors, known, words[where])
+
+
+@kernel
+def _add_means(likely: Likely, vectors: Floats, known: NDArray[np.bool_], out: Floats) -> None:
+    """Add the means of vectors to the rows of known words."""
+    begin, numbers, shares = likely
+    for i in range(np.uint64(out.shape[0])):
+        if not known[i]:
+            continue
+        for at in range(max(begin[i], 0), min(begin[i + 1], len(numbers), len(shares))):
+            number = np.int64(numbers[at])
+            if 0 <= number < vectors.shape[0]:
+                row, share = np.uint64(number), shares[at]
+                for j in range(np.uint64(out.shape[1])):
+                    out[i, j] += share * vectors[row, j]
+
+
+def vectors_of_tags(
+    keys: NDArray[np.uint64], vectors: Floats, names: TagNames
+) -> tuple[Floats, Floats]:
+    """Return the vectors of tags (UPOS and XPOS) and of FEATS, float32[names, d] each.
+
+    ``keys`` (sorted) are the hashes of the attribute values that have ``vectors``.
+    """
+    tables = []
+    for attributes, texts in zip((SOFT[:2], SOFT[2:]), names):
+        hashes = np.array([_hashes(attributes, text) for text in texts], np.uint64)
+        words = np.pad(hashes.reshape(len(texts), len(attributes)), ((PAD, PAD), (0, 0)))
+        table = np.empty((len(texts), vectors.shape[1]), np.float32)
+        sum_rows(known_rows(words, keys, np.arange(len(attributes))), vectors, table)
+        tables.append(table)
+    return tables[0], tables[1]
+
+
+def _hashes(attributes: Sequence[str], text: str) -> list[int]:
+    """Return the hashes of a tag's attributes: of UPOS, tab, XPOS, or of FEATS."""
+    upos, _, xpos = text.partition("\t")
+    values = attribute_values("", "", upos, xpos, text)
+    return row_of((name, values[name]) for name in attributes)

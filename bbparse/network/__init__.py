@@ -1,1 +1,0 @@
-"""Networks over sentences: their layers, word vectors in context, and training."""

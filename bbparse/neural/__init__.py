@@ -1,0 +1,1 @@
+"""Neural networks: layers, 8-bit products, sequence networks, pretrained embeddings."""

@@ -1,0 +1,200 @@
+"""`EncoderStates`: embeddings of words in their sentence by an encoder of the library transformers.
+
+States are computed on first use, cached in memory for a while, and stored on disk if there is a
+folder for them. They are those of `neural.embeddings.transformer`, in 16 bits; each dimension is
+standardised by its mean and variance over the training words.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.embeddings.protocol import Embeddings, Floats, note_array, read_note
+from bbparse.neural.embeddings.transformer import Transformer
+from bbparse.runtime.errors import EmbeddingsError
+from bbparse.runtime.output import open_binary_output, writing
+from bbparse.treebank import Sentence
+from bbparse.treebank.progress import watched
+
+#: Environment variable with the folder or name of the encoder, if it has moved since training.
+VARIABLE = "BBPARSE_ENCODER"
+
+_MAX_CACHED = 512  # sentences
+_BATCH = 64  # sentences
+
+States = NDArray[np.float16]
+
+
+class EncoderStates(Embeddings):
+    """Contextual embeddings of words.
+
+    The note has ``name``, ``revision``, ``hash`` and ``dimension`` of the encoder, which is loaded
+    on first use if it is not given. `shift`, float32[2, dimension], is the mean and the standard
+    deviation of its states; they are stored in `folder`, by encoder and sentence.
+    `EmbeddingsError` if the arguments do not agree with each other.
+    """
+
+    def __init__(
+        self,
+        note: dict[str, Any],
+        shift: Floats,
+        folder: str | os.PathLike[str] | None = None,
+        encoder: Transformer | None = None,
+    ) -> None:
+        expected = 2, note["dimension"]
+        if shift.shape != expected or shift.dtype != np.float32:
+            raise EmbeddingsError(
+                f"means and deviations have shape {shift.shape} and dtype {shift.dtype}, expected"
+                f" {expected} and float32"
+            )
+        if not np.isfinite(shift).all() or not (shift[1] > 0.0).all():
+            raise EmbeddingsError("means and deviations are no finite numbers, or not above 0")
+        self.note = note
+        self.folder = None if folder is None else Path(folder)
+        self._shift = shift
+        self._encoder = encoder
+        self._cached: OrderedDict[str, States] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
+        """Return the standardised states of each sentence, float32[n_words, width]."""
+        mean, deviation = self._shift
+        vectors = []
+        for states in self.states(sentences):
+            rows = np.zeros((len(states), self.width), np.float32)
+            rows[:, : len(mean)] = (states - mean) / deviation
+            rows[~states.any(axis=1)] = 0.0  # words without pieces are unknown
+            vectors.append(rows)
+        return vectors
+
+    def states(self, sentences: Sequence[Sentence]) -> list[States]:
+        """Return states as the encoder computes them: cached, read or new."""
+        keys = [self._key(sentence) for sentence in sentences]
+        with self._lock:
+            missing = {}
+            for key, sentence in zip(keys, sentences):
+                if key not in self._cached and key not in missing:
+                    states = self._read(key, sentence.n_words)
+                    if states is None:
+                        missing[key] = sentence.forms
+                    else:
+                        self._cached[key] = states
+            if missing:
+                for key, states in zip(
+                    missing, self._loaded_encoder().states(list(missing.values()))
+                ):
+                    self._cached[key] = states
+                    self._write(key, states)
+            cached = [self._cached[key] for key in keys]
+            while len(self._cached) > _MAX_CACHED:
+                self._cached.popitem(last=False)
+        return cached
+
+    def _key(self, sentence: Sentence) -> str:
+        text = "\0".join([self.note["hash"], *sentence.forms])
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    def _path(self, key: str) -> Path | None:
+        return None if self.folder is None else self.folder / key[:2] / f"{key[2:]}.npy"
+
+    def _read(self, key: str, n_words: int) -> States | None:
+        """Read stored states; None if there are none, or they are damaged."""
+        path, shape = self._path(key), (n_words, self.note["dimension"])
+        if path is not None and path.exists():
+            with suppress(OSError, ValueError, EOFError):
+                states = np.load(path, allow_pickle=False)
+                return states if states.shape == shape and states.dtype == np.float16 else None
+        return None
+
+    def _write(self, key: str, states: States) -> None:
+        path = self._path(key)
+        if path is None:
+            return
+        with writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with open_binary_output(path) as file:
+            np.save(file, states, allow_pickle=False)
+
+    def _loaded_encoder(self) -> Transformer:
+        """Return the encoder; load another one in a fork of a process that has it on a GPU."""
+        encoder, note = self._encoder, self.note
+        forked = encoder is not None and encoder.process != os.getpid()
+        if encoder is None or (forked and encoder.device != "cpu"):
+            name = os.environ.get(VARIABLE) or note["name"]
+            encoder = Transformer(name, note["revision"], cpu=forked)
+            if encoder.hash != note["hash"]:
+                raise EmbeddingsError(
+                    f"encoder {encoder.name}: another version than the model was trained with: its"
+                    f" files have the hash {encoder.hash}, expected {note['hash']}"
+                )
+            self._encoder = encoder
+        return encoder
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays for a model file."""
+        return {"embeddings_note": note_array(self.note), "embeddings_shift": self._shift}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> EncoderStates:
+        """Make embeddings from arrays of `to_arrays`; `EmbeddingsError` if they are damaged."""
+        return cls({"revision": None, **read_note(arrays)}, arrays["embeddings_shift"])
+
+
+def fit_encoder(
+    name: str | os.PathLike[str],
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence] = (),
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    license: str | None = None,
+) -> EncoderStates:
+    """Load an encoder and standardise its states over some sentences.
+
+    Parameters
+    ----------
+    name : str
+        A folder, or a name on the Hugging Face hub.
+    sentences, dev : sequence of Sentence
+        Training sentences, whose states are computed at once, and further sentences.
+    folder : path, optional
+        Folder in which states are stored; training reads them many times.
+    license : str, optional
+        License of the encoder, for the model card.
+
+    Returns
+    -------
+    EncoderStates
+
+    Raises
+    ------
+    EmbeddingsError
+        If the encoder cannot be loaded or used; see `neural.embeddings.transformer.Transformer`.
+    """
+    encoder = Transformer(os.fspath(name))
+    note = {
+        "kind": "encoder", "name": os.fspath(name), "revision": encoder.revision,
+        "hash": encoder.hash, "dimension": encoder.dimension, "license": license,
+    }  # fmt: skip
+    identity = np.repeat(np.array([[0.0], [1.0]], np.float32), encoder.dimension, axis=1)
+    source = EncoderStates(note, identity, folder, encoder)
+    count, total, squares = 0, np.zeros(encoder.dimension), np.zeros(encoder.dimension)
+    for first in watched(range(0, len(sentences), _BATCH), "states", " batches"):
+        for states in source.states(sentences[first : first + _BATCH]):
+            known_states = states[states.any(axis=1)].astype(np.float64)
+            count += len(known_states)
+            total += known_states.sum(axis=0)
+            squares += np.square(known_states).sum(axis=0)
+    mean = total / max(1, count)
+    deviation = np.sqrt(np.maximum(squares / max(1, count) - mean * mean, 0.0))
+    shift = np.stack([mean, np.where(deviation > 1e-6, deviation, 1.0)]).astype(np.float32)
+    return EncoderStates(note, shift, folder, encoder)

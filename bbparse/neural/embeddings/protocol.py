@@ -1,0 +1,75 @@
+"""Interface of pretrained embeddings: a vector for each word of a sentence, and its source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.runtime.archive import TEXT, Rule
+from bbparse.runtime.errors import EmbeddingsError
+from bbparse.treebank import Sentence
+
+Floats = NDArray[np.float32]
+
+#: Arrays of a model file, with the rules by which `read_archive` checks them.
+EMBEDDINGS_ARRAYS: dict[str, Rule] = {
+    "embeddings_note": (TEXT, 0, None),
+    "embeddings_keys": ("u", 1, None),
+    "embeddings_rows": ("i", 2, None),
+    "embeddings_scales": ("f", 1, None),
+    "embeddings_shift": ("f", 2, None),
+}
+#: Names of these arrays in earlier files → their names today.
+EARLIER_NAMES = {name.replace("embeddings_", "outside_"): name for name in EMBEDDINGS_ARRAYS}
+#: Maximum length of a vector.
+MAX_DIMENSIONS = 4096
+
+
+class Embeddings(Protocol):
+    """Pretrained embeddings. They depend only on the forms of words, and threads may share them."""
+
+    #: Facts for the model card that identify the source: file or encoder, hash, dimension.
+    note: dict[str, Any]
+
+    @property
+    def width(self) -> int:
+        """Length of the vectors: a multiple of 4, which suits networks."""
+        return width_of(self.note["dimension"])
+
+    def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
+        """Return float32[n_words, width] for each sentence; unknown words have zeros."""
+        ...
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of `EMBEDDINGS_ARRAYS` for a model file."""
+        ...
+
+
+def width_of(dimension: int) -> int:
+    """Round a dimension up to a multiple of 4."""
+    return dimension + -dimension % 4
+
+
+def note_array(note: Mapping[str, Any]) -> NDArray[Any]:
+    """Return a note as an array of a file."""
+    return np.array(json.dumps(note, sort_keys=True))
+
+
+def read_note(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the note in the arrays of a file; `EmbeddingsError` if it is damaged.
+
+    It has a name, a hash and a dimension within the limits.
+    """
+    try:
+        note = dict(json.loads(str(arrays["embeddings_note"].item())))
+        dimension = note["dimension"]
+        is_named = isinstance(note["name"], str) and isinstance(note["hash"], str)
+        if not is_named or type(dimension) is not int or not 1 <= dimension <= MAX_DIMENSIONS:
+            raise ValueError(f"dimension is {dimension!r:.20}")
+    except (KeyError, TypeError, ValueError) as error:
+        raise EmbeddingsError(f"embeddings_note is damaged: {error}") from None
+    return note

@@ -1,0 +1,252 @@
+"""Word vectors from a file: the text format of word2vec, fastText's ``.vec``, or GloVe.
+
+The file is read line by line. The vectors of words in the treebank are kept, and for later text the
+first ones of the file, which are usually the most frequent. Each dimension is standardised over
+them, and each vector is quantised to 8 bits with a scale of its own, so that some 20,000 words of
+300 dimensions take 6 MB.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.embeddings.protocol import (
+    MAX_DIMENSIONS,
+    Embeddings,
+    Floats,
+    note_array,
+    read_note,
+    width_of,
+)
+from bbparse.runtime.errors import EmbeddingsError
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import attribute_hash
+from bbparse.treebank.reading import open_source, raw_lines
+
+#: Default number of words that are kept from the beginning of a file.
+FIRST_WORDS = 20_000
+
+_LONGEST_LINE = 1 << 20
+_HEADER = re.compile(rb"([0-9]{1,12}) ([0-9]{1,12})")
+_NUMBER = re.compile(rb"[-+]?[.]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
+
+
+class WordVectors(Embeddings):
+    """Vectors of words; a word without one has the vector of its lower-cased form.
+
+    They are sorted hashes of the words, uint64[V], quantised vectors, int8[V, width], and the value
+    of one step of each, float32[V]. The note has ``name``, ``hash`` and ``dimension`` of the file.
+    `EmbeddingsError` if the arguments do not agree with each other.
+    """
+
+    def __init__(
+        self,
+        note: dict[str, Any],
+        keys: NDArray[np.uint64],
+        rows: NDArray[np.int8],
+        scales: Floats,
+    ) -> None:
+        expected = len(keys), width_of(note["dimension"])
+        if rows.shape != expected or rows.dtype != np.int8 or keys.dtype != np.uint64:
+            raise EmbeddingsError(
+                f"vectors have shape {rows.shape} and dtypes {keys.dtype} and {rows.dtype},"
+                f" expected {expected}, uint64 and int8"
+            )
+        if scales.shape != keys.shape or scales.dtype != np.float32:
+            raise EmbeddingsError(
+                f"there are {len(scales)} steps of {scales.dtype} for {len(keys)}"
+            )
+        if not np.isfinite(scales).all():
+            raise EmbeddingsError("steps of vectors are no finite numbers")
+        if not len(keys) or not (keys[1:] > keys[:-1]).all():
+            raise EmbeddingsError(
+                "there are no words, or they are not sorted, or not each there once"
+            )
+        self.note = note
+        self._keys, self._rows, self._scales = keys, rows, scales
+
+    def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
+        """Return the vectors of each sentence, float32[n_words, width]."""
+        forms = list(chain.from_iterable(sentence.forms for sentence in sentences))
+        indices = self._rows_of(forms)
+        vectors = self._rows[indices] * self._scales[indices, np.newaxis]
+        vectors[indices < 0] = 0.0
+        ends = np.cumsum([sentence.n_words for sentence in sentences])
+        return np.split(vectors, ends[:-1])
+
+    def coverage(self, sentences: Iterable[Sentence]) -> float:
+        """Return the fraction of the words of sentences that have a vector."""
+        indices = self._rows_of([form for sentence in sentences for form in sentence.forms])
+        return float((indices >= 0).mean())
+
+    def _rows_of(self, forms: list[str]) -> NDArray[np.int64]:
+        """Return the rows of words; -1 for words without a vector."""
+        indices = self._search(forms)
+        missing = np.flatnonzero(indices < 0)
+        if len(missing):
+            indices[missing] = self._search([forms[i].lower() for i in missing])
+        return indices
+
+    def _search(self, forms: list[str]) -> NDArray[np.int64]:
+        keys = np.array([attribute_hash("form", form) for form in forms], np.uint64)
+        indices = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[indices] == keys, indices, -1)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays for a model file."""
+        return {
+            "embeddings_note": note_array(self.note),
+            "embeddings_keys": self._keys,
+            "embeddings_rows": self._rows,
+            "embeddings_scales": self._scales,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:
+        """Make vectors from arrays of `to_arrays`; `EmbeddingsError` if they are damaged."""
+        return cls(
+            read_note(arrays),
+            *(arrays[f"embeddings_{name}"] for name in ("keys", "rows", "scales")),
+        )
+
+
+def read_vectors(
+    path: str | os.PathLike[str],
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence] = (),
+    *,
+    first: int = FIRST_WORDS,
+    license: str | None = None,
+) -> WordVectors:
+    """Read the vectors of the words in sentences, and of the first words of a file.
+
+    Parameters
+    ----------
+    path : path
+        Lines of a word and its numbers, separated by spaces; the first line may have the number of
+        words and the number of dimensions. ``.gz`` and ``.xz`` are unpacked.
+    sentences, dev : sequence of Sentence
+        Sentences whose words are kept, wherever they are in the file.
+    first : int
+        Number of words that are also kept from the beginning.
+    license : str, optional
+        License of the vectors, for the model card.
+
+    Returns
+    -------
+    WordVectors
+
+    Raises
+    ------
+    TreebankError, EmbeddingsError
+        If the file cannot be read, ends early, or has a line that is not a word with as many finite
+        numbers as the others; names file and line. The numbers of words that are not kept are only
+        counted.
+    """
+    forms = {form for sentence in (*sentences, *dev) for form in sentence.forms}
+    kept_words = {word.encode("utf-8", "surrogatepass") for f in forms for word in (f, f.lower())}
+    digest = blake2b(digest_size=16)
+    words: dict[bytes, int] = {}
+    rows: list[Floats] = []
+    count = announced = dimension = n_repeated = 0
+    with open_source(path) as (stream, name):
+        # a limit for each line: not all files are text
+        lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
+        for number, line in enumerate(raw_lines(lines, name), start=1):
+            digest.update(line)
+            line = line.rstrip(b" \r\n")
+            where = f"{name}, line {number}"
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+                header = _HEADER.fullmatch(line)
+                dimension = int(header[2]) if header else line.count(b" ")
+                if not 1 <= dimension <= MAX_DIMENSIONS:
+                    raise EmbeddingsError(
+                        f"{where}: {dimension} numbers a word, expected 1 to {MAX_DIMENSIONS}"
+                    )
+                if header:
+                    announced = int(header[1])
+                    continue
+            word = _word(line, dimension, where)
+            count += 1
+            if word in words:
+                n_repeated += 1
+            elif count <= first or word in kept_words:
+                words[word] = len(rows)
+                rows.append(_numbers(line, dimension, where))
+    if not count:
+        raise EmbeddingsError(f"{path}: there are no vectors")
+    if announced and count != announced:
+        raise EmbeddingsError(
+            f"{path}, line 1: {announced} words are announced, and {count} are there: is the file"
+            " whole?"
+        )
+    if not kept_words & words.keys():
+        raise EmbeddingsError(f"{path}: no word of the treebank is there: vectors of its language?")
+    keys = np.array([attribute_hash("form", word.decode()) for word in words], np.uint64)
+    order = np.argsort(keys)
+    note = {
+        "kind": "vectors", "name": Path(path).name, "hash": digest.hexdigest(),
+        "dimension": dimension, "words": len(rows), "of": count, "twice": n_repeated,
+        "license": license,
+    }  # fmt: skip
+    return WordVectors(note, keys[order], *_packed(np.stack(rows)[order]))
+
+
+def _word(line: bytes, dimension: int, where: str) -> bytes:
+    """Return the word of a line, after checking that it has the right number of numbers.
+
+    The word may contain spaces.
+    """
+    n_spaces = line.count(b" ")
+    pieces = line.rsplit(b" ", dimension) if n_spaces > dimension else [line.partition(b" ")[0]]
+    word = pieces[0]
+    if n_spaces < dimension or (
+        n_spaces > dimension and _NUMBER.fullmatch(word.rpartition(b" ")[2])
+    ):
+        raise EmbeddingsError(
+            f"{where}: a word and {n_spaces} numbers, expected {dimension} numbers"
+        )
+    try:
+        word.decode()
+    except UnicodeDecodeError as error:
+        raise EmbeddingsError(
+            f"{where}: byte 0x{word[error.start]:02x} in the word, expected text in UTF-8 (binary"
+            " files of vectors are not read)"
+        ) from None
+    return word
+
+
+def _numbers(line: bytes, dimension: int, where: str) -> Floats:
+    pieces = line.rsplit(b" ", dimension)[1:]
+    try:
+        with np.errstate(over="ignore"):
+            row = np.array([float(piece) for piece in pieces], np.float32)
+    except ValueError as error:
+        raise EmbeddingsError(f"{where}: {error}") from None
+    if not np.isfinite(row).all():
+        i = int(np.flatnonzero(~np.isfinite(row))[0])
+        raise EmbeddingsError(
+            f"{where}: number {i + 1} is {pieces[i].decode()!r}, expected a finite one"
+        )
+    return row
+
+
+def _packed(rows: Floats) -> tuple[NDArray[np.int8], Floats]:
+    """Standardise the dimensions of rows and quantise the rows to 8 bits; return also scales."""
+    rows -= rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    deviation = rows.std(axis=0, dtype=np.float64).astype(np.float32)
+    rows /= np.where(deviation > 0.0, deviation, np.float32(1.0))
+    rows = np.pad(rows, ((0, 0), (0, width_of(rows.shape[1]) - rows.shape[1])))
+    scales = np.maximum(np.abs(rows).max(axis=1), np.float32(1e-6)) / np.float32(127.0)
+    return np.rint(rows / scales[:, np.newaxis]).astype(np.int8), scales

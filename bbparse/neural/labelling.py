@@ -1,0 +1,280 @@
+"""`LabelNetwork`: scores of labels, of one or more kinds, for each element of a sequence.
+
+A tagger labels words (tags, features, rules for lemmas), a tokenizer characters (ends of tokens and
+of sentences). Elements are rows of hashed attributes, as in all networks
+(`bbparse.neural.sequence`); one hidden layer over the encoder serves all kinds of label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.layers import Backward, Floats, Weights, linear
+from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows, vocabulary
+from bbparse.neural.packing import rounded
+from bbparse.neural.ragged import Ragged
+from bbparse.neural.sequence import (
+    Dropout,
+    SequenceNetwork,
+    in_sentence,
+    known_rows,
+    mean_of,
+    network_rules,
+    sums_of_words,
+)
+from bbparse.runtime.archive import INTS, Rule
+from bbparse.runtime.errors import ModelError
+
+Ints = NDArray[np.int64]
+Values = NDArray[np.uint64]
+
+# In a small treebank, a pass has this many steps, but no batch has fewer elements.
+_STEPS, _SMALLEST_BATCH = 80, 32
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSettings:
+    """Training settings of a `LabelNetwork`."""
+
+    #: Layers after the first convolution (see `bbparse.neural.sequence`), and lengths of vectors:
+    #: of an element alone, in context, and of the hidden layer below the labels.
+    layers: str = "rcr"
+    word: int = 64
+    width: int = 192
+    hidden: int = 192
+    #: Fractions of the numbers between layers, and of the attributes, that are dropped.
+    dropout: float = 0.2
+    attribute_dropout: float = 0.08
+    #: Fraction of the elements that lose the attributes that name them, as unknown words do.
+    unknown: float = 0.15
+    #: Values of attributes that occur less often have no vectors.
+    cutoff: int = 5
+    #: Maximum number of passes over the training data, and of elements to learn from in all.
+    epochs: int = 60
+    elements: int = 5_000_000
+    #: Elements of each step, and the largest step of Adam.
+    batch: int = 512
+    rate: float = 0.003
+    #: Number of networks with different initial weights; their scores are averaged.
+    members: int = 2
+
+
+class LabelNetwork(SequenceNetwork):
+    """Scores of the labels of each element; a subclass names the attributes that it sees.
+
+    ``counts`` is the number of labels of each kind, in the order of `labels`.
+    """
+
+    SIZES: ClassVar[tuple[str, ...]] = (*SequenceNetwork.SIZES, "hidden")
+    #: Number of the first attributes that name an element.
+    N_LEXICAL: ClassVar[int]
+    counts: tuple[int, ...] = ()
+
+    @classmethod
+    def rules(cls) -> dict[str, Rule]:
+        """Return the arrays in a file, with the rules by which `read_archive` checks them."""
+        return {**network_rules(cls.NAME), f"{cls.NAME}_counts": (INTS, 1, None)}
+
+    @classmethod
+    def shapes(
+        cls, kinds: str, sizes: Mapping[str, int], n_labels: int
+    ) -> dict[str, tuple[int, ...]]:
+        hidden, columns = sizes["hidden"], -(-n_labels // 16) * 16
+        return {
+            **super().shapes(kinds, sizes, n_labels),
+            "end_w": (sizes["width"], hidden), "end_b": (hidden,),
+            "label_w": (hidden, columns), "label_b": (columns,),
+        }  # fmt: skip
+
+    def labels_of(self, kind: int) -> tuple[str, ...]:
+        """Return the labels of a kind."""
+        begin = sum(self.counts[:kind])
+        return self.labels[begin : begin + self.counts[kind]]
+
+    def scores(
+        self, values: Sequence[Values], vectors: Sequence[Floats] | None = None
+    ) -> list[list[Floats]]:
+        """Score a batch of encoded sequences: for each a float32[n, labels] for each kind.
+
+        Differences of the scores of a kind are logarithms of odds. ``vectors`` are pretrained
+        vectors of each sequence, float32[n, d], if the network uses any.
+        """
+        if not values:
+            return []
+        known = self.all_rows(values)
+        batch = Ragged.of([len(rows) for rows in known])
+        joined = None if vectors is None else batch.rows_of(vectors, 0.0)
+        rows = batch.rows_of(known, -1)
+        all_scores = []
+        for member in self.members:
+            words = sums_of_words(member.weights, rows, member.vectors, joined)
+            all_scores.append(_label_scores(member.weights, self.kinds, batch, words)[0])
+        scores = mean_of(all_scores)
+        bounds = list(pairwise(accumulate(self.counts, initial=0)))
+        return [
+            [scores[first : first + size, begin:end] for begin, end in bounds]
+            for first, size in zip(batch.first.tolist(), batch.size.tolist())
+        ]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {**super().to_arrays(), f"{self.NAME}_counts": np.array(self.counts, np.int32)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
+        network = super().from_arrays(arrays, where)
+        name = f"{cls.NAME}_counts"
+        if name not in arrays:
+            raise ModelError(f"{where}: array {name} is missing")
+        network.counts = tuple(arrays[name].tolist())
+        if min(network.counts, default=0) < 0 or sum(network.counts) != len(network.labels):
+            raise ModelError(
+                f"{where}: {name} are {network.counts}, expected {len(network.labels)} in all"
+            )
+        return network
+
+
+def _label_scores(
+    w: Weights, kinds: str, batch: Ragged, words: Floats, noise: Dropout | None = None,
+    rate: float = 0.0,
+) -> tuple[Floats, Backward]:  # fmt: skip
+    """Return the scores of all labels of the elements of a batch, float32[R, L or more]."""
+    state, back_state = in_sentence(w, kinds, batch, words, noise, rate)
+    kept = None if noise is None else noise.mask(state.shape, rate)
+    hidden, back_hidden = linear(w, "end", state if kept is None else state * kept)
+    np.maximum(hidden, np.float32(0.0), out=hidden)
+    scores, back_labels = linear(w, "label", hidden)
+
+    def backward(d_scores: Floats) -> Floats:
+        d_state = back_hidden(back_labels(d_scores) * (hidden > 0.0))
+        return back_state(d_state if kept is None else d_state * kept)
+
+    return scores, backward
+
+
+class LabelLearner:
+    """Gradients of the weights of a `LabelNetwork` on training sequences.
+
+    ``rows`` are those of the vectors of the elements of each sequence; ``gold`` (int64[n, kinds])
+    the numbers of their labels, -1 where there is nothing to learn; ``counts`` the numbers of
+    labels of each kind; ``vectors`` returns the pretrained vectors of chosen sequences.
+    """
+
+    def __init__(
+        self, network: type[LabelNetwork], settings: LabelSettings, rows: Sequence[Ints],
+        gold: Sequence[Ints], counts: Sequence[int], n_values: int, seed: int,
+        width: int = 0,
+    ) -> None:  # fmt: skip
+        self.settings, self.rows, self.gold, self.seed = settings, rows, gold, seed
+        self.bounds = list(pairwise(accumulate(counts, initial=0)))
+        self.n_lexical = network.N_LEXICAL
+        sizes = {name: getattr(settings, name) for name in ("word", "width", "hidden")}
+        self.learner = NetworkLearner(
+            network, settings.layers, {**sizes, "embeddings": width}, sum(counts), n_values, seed
+        )
+
+    def loss(
+        self, chosen: Sequence[int], vectors: Sequence[Floats] | None = None, dropout: bool = True
+    ) -> tuple[Ints, float]:
+        """Add the gradients of a batch; return the rows of its elements and its loss per element.
+
+        ``vectors`` are the pretrained vectors of each sequence.
+        """
+        settings, learner = self.settings, self.learner
+        w, noise = learner.weights, learner.noise if dropout else None
+        batch = Ragged.of([len(self.rows[i]) for i in chosen])
+        rows = batch.rows_of([self.rows[i] for i in chosen], -1)
+        gold = batch.rows_of([self.gold[i] for i in chosen], -1)
+        joined = None if vectors is None else batch.rows_of(vectors, 0.0)
+        if noise is not None:
+            rates = settings.attribute_dropout, settings.unknown
+            noise.hide(rows, joined, *rates, self.n_lexical)
+        words = sums_of_words(w, rows, learner.vectors.weights, joined)
+        scores, backward = _label_scores(w, learner.kinds, batch, words, noise, settings.dropout)
+        n = int(batch.mask.sum())
+        d_scores = np.zeros_like(scores)
+        loss = 0.0
+        for kind, (begin, end) in enumerate(self.bounds):
+            labelled = np.flatnonzero(gold[:, kind] >= 0)
+            if not len(labelled):
+                continue
+            slope = scores[labelled, begin:end]
+            loss += label_loss(slope, gold[labelled, kind])
+            d_scores[labelled, begin:end] = slope / np.float32(n)
+        learner.add_words(rows, backward(d_scores), joined)
+        return rows, loss / n
+
+
+def train_labels(
+    network: type[LabelNetwork],
+    values: Sequence[Values],
+    labels: Sequence[Sequence[str]],
+    gold: Sequence[Ints],
+    settings: LabelSettings,
+    seed: int,
+    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Floats]]] | None = None,
+    n_kinds: int | None = None,
+) -> LabelNetwork:
+    """Train a network on encoded sequences.
+
+    Parameters
+    ----------
+    network : type of LabelNetwork
+    values : sequence of uint64[n + 2 * PAD, attributes]
+    labels : sequence of sequence of str
+        Labels of each kind.
+    gold : sequence of int64[n, kinds]
+        Numbers of the labels of each element; -1 where there is nothing to learn.
+    settings : LabelSettings
+    seed : int
+    vectors : tuple, optional
+        Length of pretrained vectors, and a function that returns those of chosen sequences.
+    n_kinds : int, optional
+        Number of kinds of label that the network keeps. The others, which are last, only help to
+        train its encoder (Caruana 1997).
+    """
+    keys = vocabulary(values, network.COLUMNS, settings.cutoff)
+    keys = keys[keys != 0]  # hashes of attributes that an element does not have
+    rows = [known_rows(encoded, keys, network.COLUMNS) for encoded in values]
+    counts = [len(names) for names in labels]
+    width = 0 if vectors is None else vectors[0]
+    first, *others = (
+        _trained(
+            LabelLearner(network, settings, rows, gold, counts, len(keys), start, width), network,
+            keys, [name for names in labels[:n_kinds] for name in names], vectors,
+        )
+        for start in range(seed, seed + settings.members)
+    )  # fmt: skip
+    ensemble = first.with_others(others)
+    ensemble.counts = tuple(counts[:n_kinds])
+    return ensemble
+
+
+def _trained(
+    learner: LabelLearner, network: type[LabelNetwork], keys: Values, names: Sequence[str],
+    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Floats]]] | None,
+) -> LabelNetwork:  # fmt: skip
+    """Train one network, and return it with the first labels, which have these names."""
+
+    def learn_from(chosen: list[int], done: float) -> Ints:
+        known = None if vectors is None else vectors[1](chosen)
+        return touched_rows(learner.loss(chosen, known)[0])
+
+    settings = learner.settings
+    sizes = np.array([len(rows) for rows in learner.rows], np.int64)
+    n = int(sizes.sum())
+    epochs = max(1, min(settings.epochs, round(settings.elements / n)))
+    batch = min(settings.batch, max(_SMALLEST_BATCH, n // _STEPS))
+    table, parameters = learner.learner.learn(
+        sizes, epochs, batch, settings.rate, learner.seed, learn_from, network.NAME
+    )
+    for name in ("label_w", "label_b"):
+        shape = network.shapes(settings.layers, learner.learner.sizes, len(names))[name]
+        parameters[name] = parameters[name][..., : shape[-1]].copy()
+        parameters[name][..., len(names) :] = 0.0
+    return network(names, settings.layers, learner.learner.sizes, keys, table, rounded(parameters))

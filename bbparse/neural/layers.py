@@ -1,0 +1,400 @@
+"""Layers of a network over a batch of sentences, forward and backward side by side.
+
+A layer is a function. It takes its weights (`Weights`) and a float32 matrix with a row for each
+word of a batch (`bbparse.neural.ragged`). It returns the output matrix, with zeros in the padding,
+and a backward function. That function maps the gradient of the output to the gradient of the input,
+and adds the gradients of the weights to the existing ones.
+
+Matrix products are of bytes where there are matrices of bytes (`bbparse.neural.eight_bits`), else
+of floats. The code fixes the order of all sums of floats
+(`bbparse.neural.dense`), and the gates of the recurrence use only multiplications and divisions.
+So a network has the same scores on every machine, with any number of threads and in any batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.dense import dense
+from bbparse.neural.eight_bits import ZERO, ByteMatrix
+from bbparse.neural.lanes import lane_sum
+from bbparse.neural.ragged import Ragged
+from bbparse.runtime.arrays import Hashes
+from bbparse.runtime.jit import inlined, kernel
+from bbparse.treebank.encode import PAD
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+#: Function from the gradient of a layer's output to the gradient of its input.
+Backward = Callable[[Floats], Floats]
+
+_LARGEST = np.float32(40.0)
+_POWER = np.float32(1.0 / 64.0)
+
+
+class Weights(NamedTuple):
+    """Weights of layers by name, and their gradients, of the same shapes.
+
+    ``matrices`` are those whose products are of 8-bit numbers.
+    """
+
+    values: Mapping[str, Floats]
+    gradients: Mapping[str, Floats]
+    matrices: Mapping[str, ByteMatrix] = {}
+
+    def product(self, name: str, x: NDArray[Any]) -> Floats:
+        """Return ``x @ NAME_w + NAME_b``; ``x`` are bytes if the matrix has those."""
+        bias = self.values[f"{name}_b"]
+        if f"{name}_w" in self.matrices:
+            return self.matrices[f"{name}_w"].product(x, bias)
+        return product(x, self.values[f"{name}_w"], bias)
+
+    def input(self, name: str, x: Floats) -> NDArray[Any]:
+        """Return what `product` takes for ``x``: the same, or rounded to bytes."""
+        return self.matrices[f"{name}_w"].input(x) if f"{name}_w" in self.matrices else x
+
+    def back(self, name: str, x: NDArray[Any], d_out: Floats) -> Floats:
+        """Return the gradient of the `input` of a product, and add those of its weights."""
+        self.gradients[f"{name}_b"][...] += d_out.sum(axis=0)
+        gradient = self.gradients[f"{name}_w"]
+        if f"{name}_w" in self.matrices:
+            return self.matrices[f"{name}_w"].back(x, d_out, gradient)
+        gradient += product(x.T, d_out)
+        return product(d_out, self.values[f"{name}_w"].T)
+
+
+def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
+    """Return ``x @ weights + bias``, identical to the last bit on every machine.
+
+    It is fastest if the number of rows of ``x`` is a multiple of four.
+    """
+    rows, inputs = x.shape
+    if rows % 4:
+        x = np.concatenate([x, np.zeros((-rows % 4, inputs), np.float32)])
+    out = np.empty((len(x), weights.shape[1]), np.float32)
+    if bias is None:
+        bias = np.zeros(weights.shape[1], np.float32)
+    flat = np.ascontiguousarray(x).reshape(-1)
+    dense(flat, 0, inputs, inputs, np.ascontiguousarray(weights), bias, out)
+    return out[:rows]
+
+
+def linear(w: Weights, name: str, x: Floats) -> tuple[Floats, Backward]:
+    """Return ``x @ NAME_w + NAME_b`` and its backward function; padding does not stay zero."""
+    x = w.input(name, x)
+    return w.product(name, x), lambda d_out: w.back(name, x, d_out)
+
+
+@kernel
+def _windows(
+    x: NDArray[Any], first: Ints, size: Ints, reach: int, zero: Any, out: NDArray[Any]
+) -> None:
+    """Write the ``2 * reach + 1`` rows around each word side by side, zeros beyond its sentence.
+
+    Rows of ``out`` that belong to no word are zero.
+    """
+    width, taps = x.shape[1], 2 * reach + 1
+    end = 0
+    for s in range(first.shape[0] + 1):
+        begin = first[s] if s < first.shape[0] else out.shape[0]
+        for r in range(end, begin):
+            for j in range(np.uint64(out.shape[1])):
+                out[r, j] = zero
+        if s == first.shape[0]:
+            break
+        end = begin + size[s]
+        for r in range(begin, end):
+            for tap in range(taps):
+                row, at = r + tap - reach, np.uint64(tap * width)
+                there = begin <= row < end
+                source = np.uint64(row if there else r)
+                for j in range(np.uint64(width)):
+                    out[r, at + j] = x[source, j] if there else zero
+
+
+@kernel
+def _windows_back(d_windows: Floats, first: Ints, size: Ints, reach: int, d_x: Floats) -> None:
+    """Add the gradients of `_windows` to those of the rows it was given."""
+    width = d_x.shape[1]
+    for s in range(first.shape[0]):
+        begin, end = first[s], first[s] + size[s]
+        for r in range(begin, end):
+            for tap in range(2 * reach + 1):
+                row, at = r + tap - reach, np.uint64(tap * width)
+                if begin <= row < end:
+                    to = np.uint64(row)
+                    for j in range(np.uint64(width)):
+                        d_x[to, j] += d_windows[r, at + j]
+
+
+def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+    """Convolve the words around each word, as many as the weights cover, with max(0, ·) on top."""
+    width = x.shape[1]
+    taps = w.values[f"{name}_w"].shape[0] // width
+    rows = np.ascontiguousarray(w.input(name, x))
+    windows = np.empty((len(x), taps * width), rows.dtype)
+    zero = windows.dtype.type(ZERO if windows.dtype == np.uint8 else 0)
+    _windows(rows, batch.first, batch.size, taps // 2, zero, windows)
+    out = w.product(name, windows)
+    rectify(out, batch.mask)
+    active = out > 0.0  # the output may be overwritten
+
+    def backward(d_out: Floats) -> Floats:
+        d_x = np.zeros((len(x), width), np.float32)
+        d_windows = w.back(name, windows, d_out * active)
+        _windows_back(d_windows, batch.first, batch.size, taps // 2, d_x)
+        return d_x
+
+    return out, backward
+
+
+@kernel
+def rectify(x: Floats, mask: Floats) -> None:
+    """Set negative elements and padding to 0."""
+    for r in range(np.uint64(x.shape[0])):
+        for j in range(np.uint64(x.shape[1])):
+            x[r, j] = max(x[r, j], np.float32(0.0)) * mask[r]
+
+
+@inlined
+def growth(x: np.float32) -> np.float32:
+    """Approximate e^x by (1 + x / 64)^64, only with multiplications; needs 0 < 1 + x / 64."""
+    y = np.float32(1.0) + x * _POWER
+    y *= y
+    y *= y
+    y *= y
+    y *= y
+    y *= y
+    y *= y
+    return y
+
+
+@kernel
+def _gates(x: Floats) -> None:
+    """Turn rows (z, c, z, c) of four equal parts into gates σ(z) and values tanh(c), in place."""
+    width = np.uint64(x.shape[1] // 4)
+    one = np.float32(1.0)
+    for r in range(np.uint64(x.shape[0])):
+        for part in range(np.uint64(4)):
+            at = part * width
+            twice = np.float32(1.0) if part % np.uint64(2) == np.uint64(0) else np.float32(2.0)
+            less = np.float32(0.0) if part % np.uint64(2) == np.uint64(0) else np.float32(1.0)
+            for j in range(at, at + width):
+                value = min(max(-twice * x[r, j], -_LARGEST), _LARGEST)
+                x[r, j] = np.divide(twice, one + growth(value)) - less
+
+
+@kernel
+def _gates_back(x: Floats, gates: Floats, d_gates: Floats) -> None:
+    """Turn gradients of the result of `_gates` into gradients of its input, in place."""
+    width = np.uint64(x.shape[1] // 4)
+    one = np.float32(1.0)
+    for r in range(np.uint64(x.shape[0])):
+        for part in range(np.uint64(4)):
+            at = part * width
+            value = part % np.uint64(2) == np.uint64(1)
+            for j in range(at, at + width):
+                y = gates[r, j]
+                if value:  # 2σ(2x) - 1
+                    slope = one - y * y
+                    inner = np.float32(-2.0) * x[r, j]
+                else:
+                    slope = y * (one - y)
+                    inner = -x[r, j]
+                if abs(inner) < _LARGEST:
+                    d_gates[r, j] *= np.divide(slope, one + inner * _POWER)
+                else:
+                    d_gates[r, j] = np.float32(0.0)
+
+
+@kernel
+def _recur(gates: Floats, first: Ints, size: Ints, out: Floats) -> None:
+    """Compute h_t = (1 - z_t) h_{t-1} + z_t c_t along each sentence, in both directions."""
+    width = np.uint64(out.shape[1] // 2)
+    one = np.float32(1.0)
+    state = np.empty(out.shape[1] // 2, np.float32)
+    for s in range(first.shape[0]):
+        for direction in range(2):
+            z_at = np.uint64(direction) * np.uint64(2) * width
+            c_at, to = z_at + width, np.uint64(direction) * width
+            for j in range(width):
+                state[j] = np.float32(0.0)
+            for i in range(size[s]):
+                r = np.uint64(first[s] + (i if direction == 0 else size[s] - 1 - i))
+                for j in range(width):
+                    z = gates[r, z_at + j]
+                    state[j] = (one - z) * state[j] + z * gates[r, c_at + j]
+                    out[r, to + j] = state[j]
+
+
+@kernel
+def _recur_back(
+    gates: Floats, first: Ints, size: Ints, out: Floats, d_out: Floats, d_gates: Floats
+) -> None:
+    """Compute gradients of the gates of `_recur` from those of its output; zero in the padding."""
+    width = np.uint64(out.shape[1] // 2)
+    one = np.float32(1.0)
+    slope = np.empty(out.shape[1] // 2, np.float32)
+    for s in range(first.shape[0]):
+        for direction in range(2):
+            z_at = np.uint64(direction) * np.uint64(2) * width
+            c_at, to = z_at + width, np.uint64(direction) * width
+            for j in range(width):
+                slope[j] = np.float32(0.0)
+            step = 1 if direction == 0 else -1
+            for i in range(size[s]):
+                r = first[s] + (size[s] - 1 - i if direction == 0 else i)
+                begins = i == size[s] - 1  # the state before the sentence is zero
+                row, before = np.uint64(r), np.uint64(r if begins else r - step)
+                for j in range(width):
+                    z = gates[row, z_at + j]
+                    g = slope[j] + d_out[row, to + j]
+                    state = np.float32(0.0) if begins else out[before, to + j]
+                    d_gates[row, c_at + j] = g * z
+                    d_gates[row, z_at + j] = g * (gates[row, c_at + j] - state)
+                    slope[j] = g * (one - z)
+
+
+def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+    """Apply a minimal gated recurrence in both directions, each half as wide as x, side by side.
+
+    z = σ(W_z x), c = tanh(W_c x), h_t = (1 - z_t) h_{t-1} + z_t c_t. The gates see only the input,
+    so all products are over whole batches (Bradbury et al. 2017; Feng et al. 2024).
+    """
+    before, back_in = linear(w, f"{name}_in", x)
+    gates = before.copy() if w.gradients else before  # only training needs the input of the gates
+    _gates(gates)
+    joined = np.zeros((len(x), before.shape[1] // 2), np.float32)
+    _recur(gates, batch.first, batch.size, joined)
+
+    def backward(d_joined: Floats) -> Floats:
+        d_gates = np.zeros_like(gates)
+        _recur_back(gates, batch.first, batch.size, joined, d_joined, d_gates)
+        _gates_back(before, gates, d_gates)
+        return back_in(d_gates)
+
+    return joined, backward
+
+
+@kernel
+def _norm(x: Floats, mask: Floats, gain: Floats, shift: Floats, out: Floats, scale: Floats) -> None:
+    """Normalise rows; ``x`` becomes the rows before gain and shift, ``scale`` their 1/sd."""
+    width = np.uint64(gain.shape[0])
+    squares = np.empty(gain.shape[0], np.float32)
+    for r in range(np.uint64(x.shape[0])):
+        mean = lane_sum(x, r * width, width) / np.float32(width)
+        for j in range(width):
+            x[r, j] -= mean
+            squares[j] = x[r, j] * x[r, j]
+        total = lane_sum(squares, 0, width)
+        inverse = np.float32(1.0) / np.sqrt(total / np.float32(width) + np.float32(1e-5))
+        scale[r] = inverse
+        for j in range(width):
+            x[r, j] *= inverse
+            out[r, j] = (x[r, j] * gain[j] + shift[j]) * mask[r]
+
+
+@kernel
+def _norm_back(
+    gradient: Floats, mask: Floats, x: Floats, gain: Floats, scale: Floats,
+    out: Floats, gain_gradient: Floats, shift_gradient: Floats,
+) -> None:  # fmt: skip
+    """Compute the gradients of `_norm` from the gradient of its ``out``."""
+    width = np.uint64(gain.shape[0])
+    products = np.empty(gain.shape[0], np.float32)
+    for r in range(np.uint64(x.shape[0])):
+        if mask[r] == np.float32(0.0):
+            for j in range(width):
+                out[r, j] = np.float32(0.0)
+            continue
+        for j in range(width):
+            gain_gradient[j] += gradient[r, j] * x[r, j]
+            shift_gradient[j] += gradient[r, j]
+            out[r, j] = gradient[r, j] * gain[j]
+            products[j] = out[r, j] * x[r, j]
+        first = lane_sum(out, r * width, width) / np.float32(width)
+        second = lane_sum(products, 0, width) / np.float32(width)
+        for j in range(width):
+            out[r, j] = (out[r, j] - first - x[r, j] * second) * scale[r]
+
+
+def normalisation(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+    """Apply layer normalisation (Ba, Kiros & Hinton 2016); ``x`` is overwritten."""
+    gain, shift = w.values[f"{name}_gain"], w.values[f"{name}_shift"]
+    out, scale = np.empty_like(x), np.empty(len(x), np.float32)
+    _norm(x, batch.mask, gain, shift, out, scale)
+
+    def backward(d_out: Floats) -> Floats:
+        d_x = np.empty_like(d_out)
+        _norm_back(
+            np.ascontiguousarray(d_out), batch.mask, x, gain, scale, d_x,
+            w.gradients[f"{name}_gain"], w.gradients[f"{name}_shift"],
+        )  # fmt: skip
+        return d_x
+
+    return out, backward
+
+
+@kernel
+def sum_rows(rows: Ints, table: Floats, out: Floats) -> None:
+    """Set ``out[i]`` to the sum of ``table[rows[i, k]]`` over k; negative rows are skipped."""
+    width = np.uint64(table.shape[1])
+    for i in range(np.uint64(rows.shape[0])):
+        for j in range(width):
+            out[i, j] = np.float32(0.0)
+        for k in range(np.uint64(rows.shape[1])):
+            if rows[i, k] >= 0:
+                row = np.uint64(rows[i, k])
+                for j in range(width):
+                    out[i, j] += table[row, j]
+
+
+@kernel
+def add_to_rows(rows: Ints, gradient: Floats, table: Floats) -> None:
+    """Add ``gradient[i]`` to ``table[rows[i, k]]`` for all k; negative rows are skipped."""
+    width = np.uint64(table.shape[1])
+    for i in range(np.uint64(rows.shape[0])):
+        for k in range(np.uint64(rows.shape[1])):
+            if rows[i, k] >= 0:
+                row = np.uint64(rows[i, k])
+                for j in range(width):
+                    table[row, j] += gradient[i, j]
+
+
+@kernel
+def find_rows(
+    values: Hashes, columns: Ints, keys: Hashes, begin: NDArray[np.int32], shift: int
+) -> Ints:
+    """Find the rows of words' attributes, int64[n_words + 1, attributes]; -1 for unknown values.
+
+    ``keys`` are sorted; those whose upper bits are b lie from ``begin[b]`` to ``begin[b + 1]``.
+    """
+    n = values.shape[0] - 2 * PAD
+    out = np.full((n, columns.shape[0]), -1, np.int64)
+    for i in range(n):
+        for k in range(columns.shape[0]):
+            value = values[PAD + i, columns[k]]
+            bucket = np.int64(value >> np.uint64(shift))
+            for at in range(begin[bucket], begin[bucket + 1]):
+                if keys[at] == value:
+                    out[i, k] = at
+    return out
+
+
+@inlined
+def sum_of(lanes: Floats, length: np.uint64) -> np.float32:
+    """Sum `length` >= 1 numbers by adding halves; the numbers are overwritten."""
+    while length > np.uint64(1):
+        half = (length + np.uint64(1)) >> np.uint64(1)
+        for j in range(length - half):
+            lanes[j] += lanes[j + half]
+        length = half
+        if length == np.uint64(8):  # the same sum, without loops
+            return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + (
+                (lanes[1] + lanes[5]) + (lanes[3] + lanes[7])
+            )
+    return lanes[0]

@@ -1,0 +1,205 @@
+"""`NetworkLearner`: weights of a network, their gradients, and averaged steps of Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.eight_bits import ByteMatrix
+from bbparse.neural.layers import Floats, Weights, add_to_rows, product
+from bbparse.neural.packing import split, total_size
+from bbparse.neural.sequence import (
+    QUANTUM,
+    Dropout,
+    SequenceNetwork,
+    byte_matrices,
+    keep_freed_memory,
+)
+from bbparse.runtime.jit import kernel
+from bbparse.treebank.encode import PAD
+from bbparse.treebank.progress import watched
+
+Ints = NDArray[np.int64]
+
+# Adam's means come from a few sentences at first, so the rate rises over these steps, or over a
+# tenth of all steps if that is less.
+_WARM_UP = 200
+_LAST_RATE = 0.02
+_LONGEST_GRADIENT = 2.0
+# Vectors start short, so that those of rare values stay so, and files are a third smaller. Ten
+# times as long, they give the same accuracy; zeros would never pass the cut-off of a convolution.
+_START = 0.01
+_AVERAGED = 0.15  # fraction of the steps, at the end, over which weights are averaged
+_EVERY = 8  # one step in so many is part of the mean
+
+
+class Learned(NamedTuple):
+    """Rows of weights, their gradients, and the running means of gradients and their squares."""
+
+    weights: Floats
+    gradient: Floats
+    mean: Floats
+    square: Floats
+
+    @classmethod
+    def of(cls, weights: Floats) -> Learned:
+        """Return the state of untrained weights."""
+        return cls(weights, *(np.zeros_like(weights) for _ in range(3)))
+
+
+@kernel
+def adam(rows: Ints, learned: Learned, rate: float, clock: int) -> None:
+    """Take a step of Adam (Kingma & Ba 2015) for some rows, and set their gradients to 0."""
+    weights, gradient, mean, square = learned
+    decay, square_decay = 0.9, 0.98
+    one = np.float32(1.0)
+    step = np.float32(rate / (1.0 - decay**clock))
+    share = np.float32(1.0 / np.sqrt(1.0 - square_decay**clock))
+    d, s = np.float32(decay), np.float32(square_decay)
+    for i in range(np.uint64(rows.shape[0])):
+        row = np.uint64(rows[i])
+        for j in range(np.uint64(weights.shape[1])):
+            g = gradient[row, j]
+            mean[row, j] = d * mean[row, j] + (one - d) * g
+            square[row, j] = s * square[row, j] + (one - s) * g * g
+            weights[row, j] -= (
+                # not "/": Python's division by zero raises, and then no loop is vectorised
+                np.divide(step * mean[row, j], np.sqrt(square[row, j]) * share + np.float32(1e-8))
+            )
+            gradient[row, j] = np.float32(0.0)
+
+
+class NetworkLearner:
+    """Weights of a network during training.
+
+    ``sizes`` are those of the network class; ``n_values`` is the number of attribute values that
+    have vectors.
+    """
+
+    def __init__(
+        self,
+        network: type[SequenceNetwork],
+        kinds: str,
+        sizes: Mapping[str, int],
+        n_labels: int,
+        n_values: int,
+        seed: int,
+    ) -> None:
+        keep_freed_memory()
+        random = np.random.default_rng([seed, 2])
+        self.kinds, self.sizes = kinds, dict(sizes)
+        self.shapes = network.shapes(kinds, sizes, n_labels)
+        # All weights except the vectors of values, as one row.
+        self._dense = Learned.of(np.zeros((1, total_size(self.shapes)), np.float32))
+        self._matrices: dict[str, ByteMatrix] = {}
+        self.weights = Weights(
+            split(self._dense.weights[0], self.shapes),
+            split(self._dense.gradient[0], self.shapes),
+            self._matrices,
+        )
+        network.start(self.shapes, self.weights.values, random)
+        vectors = _START * random.standard_normal((n_values, sizes["word"]))
+        self.vectors = Learned.of(vectors.astype(np.float32))
+        self.noise = Dropout(random)
+        self._clock = 0
+
+    def add_words(self, rows: Ints, d_words: Floats, embeddings: Floats | None) -> None:
+        """Add the gradients of the input of `bbparse.neural.sequence.sums_of_words`."""
+        if embeddings is not None:
+            self.weights.gradients["embeddings_w"][...] += product(embeddings.T, d_words)
+        add_to_rows(rows, d_words, self.vectors.gradient)
+
+    def _step(self, rate: float, touched: Ints) -> None:
+        """Take a step along the gradients and clear them; `touched` are rows of vectors to move."""
+        gradient = self._dense.gradient[0]
+        length = float(np.sqrt(np.square(gradient, dtype=np.float64).sum()))
+        if length > _LONGEST_GRADIENT:
+            gradient *= np.float32(_LONGEST_GRADIENT / length)
+        self._clock += 1
+        adam(np.zeros(1, np.int64), self._dense, rate, self._clock)
+        adam(touched, self.vectors, rate, self._clock)
+
+    def learn(
+        self,
+        sizes: Ints,
+        epochs: int,
+        batch: int,
+        rate: float,
+        seed: int,
+        learn_from: Callable[[list[int], float], Ints],
+        name: str,
+    ) -> tuple[Floats, dict[str, Floats]]:
+        """Train, and return the vectors, in whole steps of `QUANTUM`, and the weights.
+
+        Both are averaged over the last steps. ``sizes`` are the numbers of words of the examples; a
+        step takes examples of about ``batch`` words. ``learn_from`` gets their indices and the
+        fraction of the run that is over, adds their gradients, and returns the rows of vectors that
+        they touch. Rates fall from ``rate`` to `_LAST_RATE` of it along a cosine (Loshchilov &
+        Hutter 2017).
+        """
+        random = np.random.default_rng(seed)
+        steps = epochs * sum(1 for _ in _batches(np.arange(len(sizes)), sizes, batch))
+        warm_up = min(_WARM_UP, steps // 10 + 1)
+        parts = (self._dense, self.vectors)
+        totals, taken = [np.zeros_like(part.weights) for part in parts], 0
+        for _ in range(epochs):
+            chunks = list(_batches(random.permutation(len(sizes)), sizes, batch))
+            for chosen in watched(chunks, name):
+                done = min(1.0, self._clock / steps)
+                self._matrices.update(byte_matrices(self.weights.values, ByteMatrix.nearest))
+                touched = learn_from(chosen, done)
+                fall = _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + np.cos(np.pi * done))
+                self._step(rate * fall * min(1.0, (self._clock + 1) / warm_up), touched)
+                left = steps - self._clock
+                if left <= max(1, _AVERAGED * steps) and left % _EVERY == 0:
+                    for total, part in zip(totals, parts):
+                        total += part.weights
+                    taken += 1
+        if not taken:  # other batches made fewer steps than expected
+            totals, taken = [part.weights for part in parts], 1
+        limits = np.iinfo(np.int8)
+        quanta = np.rint(totals[1] / np.float32(taken * QUANTUM))
+        vectors = np.clip(quanta, limits.min, limits.max).astype(np.float32) * np.float32(QUANTUM)
+        return vectors, split(totals[0][0] / np.float32(taken), self.shapes)
+
+
+def _batches(order: Ints, sizes: Ints, batch: int) -> Iterator[list[int]]:
+    """Yield batches of examples in a given order, each of at least ``batch`` words if possible."""
+    chosen: list[int] = []
+    words = 0
+    for i in order.tolist():
+        chosen.append(i)
+        words += int(sizes[i])
+        if words >= batch:
+            yield chosen
+            chosen, words = [], 0
+    if chosen:
+        yield chosen
+
+
+def touched_rows(rows: Ints) -> Ints:
+    """Return the rows of vectors that words use, each once."""
+    return np.flatnonzero(np.bincount(rows.reshape(-1) + 1)[1:])
+
+
+def label_loss(scores: Floats, gold: Ints) -> float:
+    """Return the log-loss of labels; ``scores`` (rows of labels) become its gradient."""
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    right = np.arange(len(gold)), gold
+    loss = -float(np.log(np.maximum(scores[right], 1e-30)).sum())
+    scores[right] -= 1.0
+    return loss
+
+
+def vocabulary(
+    values: Iterable[NDArray[np.uint64]], columns: Ints, cutoff: int
+) -> NDArray[np.uint64]:
+    """Return the attribute values that occur at least ``cutoff`` times, sorted."""
+    seen = np.concatenate([words[PAD : len(words) - PAD, columns].reshape(-1) for words in values])
+    keys, counts = np.unique(seen, return_counts=True)
+    return keys[counts >= cutoff]

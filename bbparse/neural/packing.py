@@ -1,0 +1,87 @@
+"""Weights of networks as flat arrays; in files, those of matrices have 8 bits each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.eight_bits import Floats, in_steps, steps_of
+
+
+def in_16_bits(array: Floats) -> Floats:
+    """Return weights as files hold them; those that are too large become infinite."""
+    with np.errstate(over="ignore"):
+        return array.astype(np.float16).astype(np.float32)
+
+
+def rounded(parameters: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Round to 16 bits, and matrices further, to multiples of a power of two in each column.
+
+    Files are then small.
+    """
+    out = {name: in_16_bits(array) for name, array in parameters.items()}
+    for name, array in parameters.items():
+        if array.ndim == 2:
+            steps, exponents = steps_of(out[name])
+            out[name] = np.ldexp(np.rint(steps), exponents)
+    return out
+
+
+def packed(members: Sequence[Mapping[str, Floats]]) -> NDArray[np.int8] | NDArray[np.float16]:
+    """Return the weights of some networks as one array.
+
+    Of `rounded` ones these are matrices in steps, each followed by its exponents, and the bytes of
+    16-bit floats; of others, which come from an earlier version, all are 16-bit floats.
+    """
+    arrays = [array for parameters in members for array in parameters.values()]
+    parts: list[NDArray[np.int8]] = []
+    for array in arrays:
+        stepped = (array.astype("<f2").view(np.int8),) if array.ndim == 1 else in_steps(array)
+        if stepped is None:
+            return np.concatenate([array.reshape(-1) for array in arrays]).astype("<f2")
+        parts += [part.reshape(-1) for part in stepped]
+    return np.concatenate(parts)
+
+
+def unpacked(stored: NDArray[np.int8], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
+    """Return the weights of one network, given their shapes."""
+    parameters = {}
+    at = 0
+
+    def following(size: int) -> NDArray[np.int8]:
+        nonlocal at
+        at += size
+        return stored[at - size : at]
+
+    for name, shape in shapes.items():
+        if len(shape) == 2:
+            steps, exponents = following(int(np.prod(shape))), following(shape[1])
+            whole = steps.reshape(shape).astype(np.float32)
+            with np.errstate(over="ignore"):  # infinite weights are refused with a better message
+                parameters[name] = np.ldexp(whole, exponents.astype(np.int32))
+        else:
+            parameters[name] = following(2 * shape[0]).view("<f2").astype(np.float32)
+    return parameters
+
+
+def packed_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Return the number of elements of a packed network."""
+    columns = sum(shape[1] if len(shape) == 2 else shape[0] for shape in shapes.values())
+    return total_size(shapes) + columns
+
+
+def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    return sum(int(np.prod(shape)) for shape in shapes.values())
+
+
+def split(flat: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
+    """Return consecutive views of one array by name."""
+    parts = {}
+    at = 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        parts[name] = flat[at : at + size].reshape(shape)
+        at += size
+    return parts

@@ -1,0 +1,400 @@
+"""`SequenceNetwork`: word vectors in their sentence.
+
+A word is the sum of the vectors of its attributes and, with pretrained embeddings
+(`bbparse.embeddings`), of a linear function of its own. The first layer is a convolution over five
+words. Each further layer is added to its input, and the sum is normalised: recurrences over the
+whole sentence in both directions, and convolutions over three words. Subclasses add the output for
+their task (arcs, tags, tokens).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from itertools import accumulate
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural import layers, packing
+from bbparse.neural.eight_bits import STEPS, ByteMatrix
+from bbparse.neural.embeddings import Embeddings
+from bbparse.neural.lanes import LANES
+from bbparse.neural.layers import Backward, Floats, Weights, find_rows
+from bbparse.neural.ragged import Ragged
+from bbparse.runtime.archive import INTS, TEXT, Rule
+from bbparse.runtime.errors import ModelError
+from bbparse.treebank.encode import PAD
+
+Ints = NDArray[np.int64]
+Values = NDArray[np.uint64]
+F = TypeVar("F", bound=np.floating[Any])
+
+#: Step of the vectors in a file: 8 bits reach from -4 to 4.
+QUANTUM = 2.0**-5
+#: Words that the first convolution sees.
+FIRST = 5
+#: Kinds of layers after the first, by the letters of the setting `layers`.
+KINDS = {"r": "recurrence", "c": "convolution"}
+MOST_LAYERS = 8
+#: Most networks of an ensemble.
+MOST_MEMBERS = 16
+
+_BUCKET_BITS = 16
+_KEPT = (1 << 25) - (1 << 13)  # glibc takes blocks of up to 32 MiB, with their header, into account
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep some tens of MB of freed memory for the next batch.
+
+    Otherwise the arrays of every batch, of a MB each, come from the operating system anew, page by
+    page, which takes a quarter of the time of parsing. glibc returns memory only beyond twice the
+    largest block of up to 32 MiB that was ever freed (mallopt(3), M_MMAP_THRESHOLD); nothing is
+    written to this one, so it costs nothing. Other C libraries are not affected.
+    """
+    np.empty(_KEPT, np.uint8)
+
+
+def network_rules(name: str) -> dict[str, Rule]:
+    """Return the arrays of a network in a file, for `bbparse.runtime.archive.read_archive`."""
+    return {
+        f"{name}_labels": (TEXT, 1, None),
+        f"{name}_layers": (TEXT, 0, None),
+        f"{name}_sizes": (INTS, 1, None),
+        f"{name}_keys": ("u", 1, None),
+        f"{name}_vectors": ("i", 2, f"{name}_keys"),
+        f"{name}_weights": ("iuf", 1, None),
+    }
+
+
+class Dropout:
+    """Dropout masks from random numbers that are drawn once; each mask starts at another offset."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self.random = random
+        self._noise = random.random(1 << 22, np.float32)
+
+    def mask(self, shape: tuple[int, ...], rate: float) -> Floats:
+        """Return the factors of dropout: 0, or 1 / (1 - rate) to preserve the mean."""
+        return self.kept(shape, rate).astype(np.float32) / np.float32(1.0 - rate)
+
+    def kept(self, shape: tuple[int, ...], rate: float) -> NDArray[np.bool_]:
+        """Return an array that is True with probability ``1 - rate``."""
+        size = int(np.prod(shape))
+        if size > len(self._noise):
+            noise = self.random.random(size, np.float32)
+        else:
+            start = int(self.random.integers(len(self._noise) - size + 1))
+            noise = self._noise[start : start + size]
+        return (noise >= np.float32(rate)).reshape(shape)
+
+    def hide(
+        self, rows: Ints, vectors: Floats | None, attribute_rate: float, word_rate: float,
+        n_lexical: int,
+    ) -> None:  # fmt: skip
+        """Hide attributes and words in place, so that a network learns to do without them.
+
+        Single attributes of ``rows`` (int64[R, attributes]) become -1 at ``attribute_rate``. At
+        ``word_rate`` words lose their first ``n_lexical`` attributes and their pretrained vectors
+        (float32[R, d]) together, as unknown words do.
+        """
+        rows[~self.kept(rows.shape, attribute_rate)] = -1
+        unknown = ~self.kept((len(rows),), word_rate)
+        rows[unknown, :n_lexical] = -1
+        if vectors is not None:
+            vectors[unknown] = 0.0
+
+
+class SequenceNetwork:
+    """Vectors of attributes and weights of layers.
+
+    ``keys`` (uint64[V], sorted) are the hashes of the attribute values that have vectors, and
+    ``vectors`` (float32[V, word]) those vectors. ``sizes`` maps the names of `SIZES` to numbers;
+    ``embeddings`` is the length of pretrained vectors, 0 for none. ``kinds`` has a letter of
+    `KINDS` for each layer after the first. Using a network changes nothing in it, so threads may
+    share it.
+
+    A network may be an ensemble (`with_others`): its scores are the means over its members.
+    """
+
+    NAME: ClassVar[str]  #: Prefix of the names of its arrays in a file.
+    COLUMNS: ClassVar[Ints]  #: The attributes whose vectors are summed for a word.
+    #: Names of its sizes; the first two are the lengths of word vectors, alone and in context.
+    SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "embeddings")
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        kinds: str,
+        sizes: Mapping[str, int],
+        keys: Values,
+        vectors: Floats,
+        parameters: Mapping[str, Floats],
+    ) -> None:
+        keep_freed_memory()
+        self.labels = tuple(labels)
+        self.kinds = kinds
+        self.sizes = {name: int(sizes[name]) for name in self.SIZES}
+        self._check_sizes()
+        if vectors.shape != (len(keys), self.sizes["word"]):
+            raise ModelError(
+                f"vectors have shape {vectors.shape}, expected {(len(keys), self.sizes['word'])}"
+            )
+        if len(keys) and not (keys[1:] > keys[:-1]).all():
+            raise ModelError("keys are not sorted, or not each there once")
+        self.keys = np.ascontiguousarray(keys, np.uint64)
+        self._buckets = buckets(self.keys)
+        self.vectors = np.ascontiguousarray(vectors, np.float32)
+        for name, shape in self.shapes(self.kinds, self.sizes, len(self.labels)).items():
+            array = parameters[name]
+            if array.shape != shape or array.dtype != np.float32:
+                raise ModelError(
+                    f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
+                    " float32"
+                )
+        # Files hold at most 16 bits of each weight, which is all that a network needs.
+        rounded = {name: packing.in_16_bits(array) for name, array in parameters.items()}
+        for name, array in rounded.items():
+            if not np.isfinite(array).all():
+                raise ModelError(f"{name} has elements that are no finite numbers")
+        self.weights = Weights(rounded, {}, byte_matrices(rounded, ByteMatrix.of))
+        self._others: tuple[Self, ...] = ()
+
+    @property
+    def members(self) -> tuple[Self, ...]:
+        """Members of the ensemble, itself first."""
+        # Not an attribute: a cycle would keep the arrays until the garbage collector runs.
+        return (self, *self._others)
+
+    def _check_sizes(self) -> None:
+        if not set(self.kinds) <= set(KINDS) or len(self.kinds) > MOST_LAYERS:
+            raise ModelError(f"layers are {self.kinds!r}, expected at most {MOST_LAYERS} of r, c")
+        for name, size in self.sizes.items():
+            least = 0 if name == "embeddings" else LANES
+            if (size % LANES and name != "embeddings") or not least <= size <= 4096:
+                raise ModelError(f"{name} is {size}, expected a multiple of {LANES} up to 4096")
+
+    @classmethod
+    def shapes(
+        cls, kinds: str, sizes: Mapping[str, int], n_labels: int
+    ) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the weights, in the order of files."""
+        word, width = sizes["word"], sizes["width"]
+        shapes: dict[str, tuple[int, ...]] = {}
+        if sizes["embeddings"]:
+            shapes["embeddings_w"] = (sizes["embeddings"], word)
+        shapes |= {"c0_w": (FIRST * word, width), "c0_b": (width,)}
+        for i, kind in enumerate(kinds, start=1):
+            if kind == "c":
+                shapes |= {f"c{i}_w": (3 * width, width), f"c{i}_b": (width,)}
+            else:
+                shapes |= {f"r{i}_in_w": (width, 2 * width), f"r{i}_in_b": (2 * width,)}
+        for i in range(len(kinds) + 1):
+            shapes |= {f"n{i}_gain": (width,), f"n{i}_shift": (width,)}
+        return shapes
+
+    @classmethod
+    def start(
+        cls, shapes: Mapping[str, tuple[int, ...]], p: Mapping[str, Floats],
+        random: np.random.Generator,
+    ) -> None:  # fmt: skip
+        """Fill weights of zeros with their initial values."""
+        for name, shape in shapes.items():
+            if name.endswith("_w"):
+                p[name][:] = random.standard_normal(shape) / np.sqrt(shape[0])
+            elif name.endswith("_gain"):
+                p[name][:] = 1.0
+            elif name.endswith("_in_b"):  # at first, gates keep more than they take
+                p[name].reshape(4, -1)[[0, 2]] = -1.0
+            elif not name.endswith(("_b", "_shift")):
+                p[name][:] = 0.1 * random.standard_normal(shape)
+
+    def rows(self, values: Values) -> Ints:
+        """Return the rows of the vectors of an encoded sentence's words, -1 if there is none."""
+        return find_rows(values, self.COLUMNS, self.keys, self._buckets, 64 - _BUCKET_BITS)
+
+    def all_rows(self, values: Sequence[Values]) -> list[Ints]:
+        """Return the `rows` of each of some sentences, found in one call."""
+        found = self.rows(np.concatenate(values))
+        starts = accumulate(map(len, values), initial=0)
+        return [found[at : at + len(own) - 2 * PAD] for at, own in zip(starts, values)]
+
+    def taken(self, embeddings: Embeddings | None, whose: str) -> Embeddings | None:
+        """Return `embeddings` if this network uses pretrained vectors, else None.
+
+        Raises `ModelError` if the vectors it needs are missing or have another length.
+        """
+        width = self.sizes["embeddings"]
+        if width not in (0, 0 if embeddings is None else embeddings.width):
+            raise ModelError(
+                f"{whose} needs pretrained vectors of {width} dimensions, which are missing"
+            )
+        return embeddings if width else None
+
+    def with_others(self, others: Sequence[Self]) -> Self:
+        """Return the ensemble of this network and others.
+
+        Raises `ModelError` if their labels, layers, sizes or keys differ.
+        """
+        for other in others:
+            same = (other.labels, other.kinds, other.sizes) == (self.labels, self.kinds, self.sizes)
+            if not same or not np.array_equal(other.keys, self.keys):
+                raise ModelError("networks of other labels, layers, sizes or keys have no mean")
+        network = copy(self)
+        network._others = tuple(others)
+        return network
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of `network_rules`, with vectors and weights of all members joined."""
+        vectors = [
+            np.rint(member.vectors / np.float32(QUANTUM)).astype(np.int8) for member in self.members
+        ]
+        shapes = self.shapes(self.kinds, self.sizes, len(self.labels))
+        weights = [{name: one.weights.values[name] for name in shapes} for one in self.members]
+        return {
+            f"{self.NAME}_labels": np.array(self.labels, np.str_),
+            f"{self.NAME}_layers": np.array(self.kinds),
+            f"{self.NAME}_sizes": np.array([self.sizes[name] for name in self.SIZES], np.int32),
+            f"{self.NAME}_keys": self.keys,
+            f"{self.NAME}_vectors": np.concatenate(vectors, axis=1),
+            f"{self.NAME}_weights": packing.packed(weights),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
+        """Build a network from the arrays of `to_arrays`.
+
+        Raises `ModelError`, with the file's name ``where``, if an array is missing or does not fit.
+        """
+        for field in network_rules(cls.NAME):
+            if field not in arrays:
+                raise ModelError(f"{where}: array {field} is missing")
+        names, kinds, sizes, keys, vectors, weights = (arrays[f] for f in network_rules(cls.NAME))
+        columns, word = vectors.shape[1], int(sizes[:1].max(initial=1))
+        count = columns // word
+        if not 1 <= count <= MOST_MEMBERS or columns % count or len(weights) % count:
+            count = 1  # the arrays then do not fit, which raises the error
+        try:
+            first, *others = (
+                cls._member(names, kinds, sizes, keys, *parts)
+                for parts in zip(np.split(vectors, count, axis=1), np.split(weights, count))
+            )
+            return first.with_others(others)
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
+
+    @classmethod
+    def _member(
+        cls, names: NDArray[Any], kinds: NDArray[Any], sizes: NDArray[Any], keys: Values,
+        vectors: NDArray[Any], flat: NDArray[Any],
+    ) -> Self:  # fmt: skip
+        """Build one member of a network from arrays; raises `ModelError`."""
+        if keys.dtype != np.uint64:
+            raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
+        if len(sizes) != len(cls.SIZES):
+            raise ModelError(
+                f"{cls.NAME}_sizes has {len(sizes)} elements, expected {len(cls.SIZES)}"
+            )
+        by_name = dict(zip(cls.SIZES, sizes.tolist()))
+        if not all(0 <= size <= 4096 for size in by_name.values()):
+            raise ModelError(f"{cls.NAME}_sizes are {by_name}, expected at most 4096")
+        letters = str(kinds.item())
+        if len(letters) > MOST_LAYERS:
+            raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
+        shapes = cls.shapes(letters, by_name, len(names))
+        sizes_of = {"int8": packing.packed_size(shapes), "float16": packing.total_size(shapes)}
+        if sizes_of.get(str(flat.dtype)) != len(flat):
+            expected = " or ".join(f"{size} of {dtype}" for dtype, size in sizes_of.items())
+            raise ModelError(
+                f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype}, expected"
+                f" {expected}; other files are to be trained anew"
+            )
+        if flat.dtype == np.int8:
+            parameters = packing.unpacked(flat, shapes)
+        else:
+            parameters = packing.split(flat.astype(np.float32), shapes)
+        whole = vectors.astype(np.float32) * np.float32(QUANTUM)
+        return cls(names.tolist(), letters, by_name, keys, whole, parameters)
+
+
+def in_sentence(
+    w: Weights,
+    kinds: str,
+    batch: Ragged,
+    words: Floats,
+    noise: Dropout | None = None,
+    rate: float = 0.0,
+) -> tuple[Floats, Backward]:
+    """Return the vectors of words in context, float32[R, width], from their sums ``words``.
+
+    In training, ``noise`` drops a fraction ``rate`` of the numbers between layers.
+    """
+    first_kept = None
+    if noise is not None:
+        first_kept = noise.mask(words.shape, rate)
+        words = words * first_kept
+    new, back_new = layers.convolution(w, "c0", words, batch)
+    state, back_norm = layers.normalisation(w, "n0", new, batch)
+    steps: list[tuple[Backward, Backward, Floats | None]] = []
+    for i, kind in enumerate(kinds, start=1):
+        layer = layers.recurrence if kind == "r" else layers.convolution
+        new, back_layer = layer(w, f"{kind}{i}", state, batch)
+        kept = None
+        if noise is not None:
+            kept = noise.mask(new.shape, rate)
+            new = new * kept
+        state, back = layers.normalisation(w, f"n{i}", state + new, batch)
+        steps.append((back, back_layer, kept))
+
+    def backward(d_state: Floats) -> Floats:
+        for back, back_layer, kept in reversed(steps):
+            d_state = back(d_state)
+            d_state = d_state + back_layer(d_state if kept is None else d_state * kept)
+        d_words = back_new(back_norm(d_state))
+        return d_words if first_kept is None else d_words * first_kept
+
+    return state, backward
+
+
+def sums_of_words(
+    w: Weights, rows: Ints, vectors: Floats, embeddings: Floats | None
+) -> Floats:
+    """Sum the vectors of words, float32[R, word]; ``embeddings`` are pretrained, float32[R, d]."""
+    words = np.empty((len(rows), vectors.shape[1]), np.float32)
+    layers.sum_rows(rows, vectors, words)
+    if embeddings is not None:
+        words += layers.product(embeddings, w.values["embeddings_w"])
+    return words
+
+
+def byte_matrices(
+    weights: Mapping[str, Floats], laid_out: Callable[[Floats, int], ByteMatrix | None]
+) -> dict[str, ByteMatrix]:
+    """Lay out those matrices for bytes that have inputs of a known size."""
+    names = {name for name in weights if name.endswith("_w")}
+    if "embeddings_w" in names:
+        names -= {"embeddings_w", "c0_w"}  # pretrained vectors may be of any size
+    steps = {"c0_w": round(1 / QUANTUM)}  # its inputs are sums of vectors
+    matrices = {name: laid_out(weights[name], steps.get(name, STEPS)) for name in names}
+    return {name: matrix for name, matrix in matrices.items() if matrix is not None}
+
+
+def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
+    """Return the mean of arrays of the same shape, summed in order; a single array as it is."""
+    total, *others = arrays
+    for array in others:
+        total = total + array
+    return total / total.dtype.type(len(arrays)) if others else total
+
+
+def known_rows(values: Values, keys: Values, columns: Ints) -> Ints:
+    """Return the rows of words' attributes among sorted keys, -1 for unknown values."""
+    return find_rows(values, columns, keys, buckets(keys), 64 - _BUCKET_BITS)
+
+
+def buckets(keys: Values) -> NDArray[np.int32]:
+    """Return the index of the first key of each value of the upper bits, int32[buckets + 1]."""
+    upper = (keys >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
+    counts = np.bincount(upper, minlength=1 << _BUCKET_BITS)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)

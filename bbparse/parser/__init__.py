@@ -1,0 +1,1 @@
+"""The pipeline from sentences or text to trees: `Parser`, documents, confidence, validity."""

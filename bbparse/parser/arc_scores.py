@@ -1,0 +1,60 @@
+"""`ModelScores`: what a model says of each labelled arc, for `bbparse.parser.validity.repair`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bbparse.core import Problem
+from bbparse.models.scoring.candidates import all_arcs
+from bbparse.models.scoring.problem_maker import Scored
+from bbparse.parser.parser import Parser
+from bbparse.parser.valid import label_scores_around
+from bbparse.runtime.arrays import Floats
+from bbparse.runtime.errors import ModelError
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import encode
+
+
+class ModelScores:
+    """Log-probabilities of labelled arcs: of the head among all heads, and of the label.
+
+    Siblings, grandchildren and factors are left out. The labels of a model with templates depend on
+    the tree around the arc, for which the sentence's own tree is taken. Raises `ModelError` if the
+    model has no labels.
+    """
+
+    def __init__(self, parser: Parser) -> None:
+        if parser.labeller is None:
+            raise ModelError("the model has no labels, expected one that was trained with labels")
+        self.maker, self.labeller = parser.maker, parser.labeller
+        self.tagged = parser.tagged
+        self.labels = parser.labeller.labels
+
+    def __call__(self, sentence: Sentence) -> Floats:
+        """Return log-probabilities by head, modifier and label, float64[n + 1, n + 1, L]."""
+        sentence = self.tagged(sentence)
+        n, values, maker = sentence.n_words, encode(sentence), self.maker
+        head, mod = all_arcs(n, n)
+        labels = np.zeros((n + 1, n + 1, len(self.labels)))
+        known = maker.scores([sentence], [values])
+        if known is not None:
+            (scores,) = known.sentences()
+            arcs = scores.scores.astype(np.float64)
+            labels[head, mod] = scores.label_scores(head, mod)
+        else:
+            assert maker.pruner is not None  # templates come with a pruner
+            arcs = maker.pruner.scorer.score_all_arcs(values)
+            scored = Scored(sentence, values, Problem.from_arc_scores(np.zeros((n + 1, n + 1))))
+            tree = np.maximum([0, *sentence.heads], 0).astype(np.int32)
+            of_arc = label_scores_around(self.labeller, scored, tree)
+            for h, m in zip(head.tolist(), mod.tolist()):
+                labels[h, m] = of_arc(h, m)
+        arcs[:, 0] = 0.0
+        scores_of_heads: Floats = _log_softmax(arcs, 0)[:, :, None]
+        return scores_of_heads + _log_softmax(labels, 2)
+
+
+def _log_softmax(scores: Floats, axis: int) -> Floats:
+    shifted = scores - scores.max(axis=axis, keepdims=True)
+    log_probabilities: Floats = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return log_probabilities

@@ -1,0 +1,248 @@
+"""Calibrated confidence: the probability that an arc or a tree is right.
+
+The max-marginal gap of an arc is the score of its tree minus that of the best tree without it. One
+inside-outside pass of the dynamic program bounds the gaps of all arcs of a sentence. The pass holds
+no factors: scores of arcs replace them, with the same sum in the tree itself and at least their sum
+in any other. So the gap is at least what the pass finds. Count factors are left out, and in
+non-projective trees all factors; there the result is an estimate.
+
+A logistic regression maps the gaps and the network's log-odds of heads and labels to probabilities:
+that head and label are right, that the head is this one or its best rival, and that the whole tree
+is right. It is fitted to a treebank that the parser was not trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.core import Problem
+from bbparse.core.order import in_order
+from bbparse.inference.search.marginals import max_marginals
+from bbparse.models.model import Model
+from bbparse.models.scoring.problem_maker import Scored
+from bbparse.runtime.arrays import Floats
+from bbparse.runtime.errors import ModelError, TreebankError
+from bbparse.treebank import Sentence
+
+#: Key of the calibration among the notes of a model.
+NOTE = "confidence"
+#: Thresholds at which gaps are clipped, one feature each. Larger gaps say no more.
+KNOTS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
+#: Log-probabilities of heads that separate the steps. From the third on each step is a feature.
+_ODDS = np.log([0.001, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999])
+STEPS = np.arange(3, 12)
+#: Fewest arcs to fit a calibration to: fewer contain too few wrong ones.
+FEWEST = 1000
+#: Number of calibration features of a model with a network and labels.
+N_COLUMNS = 7 + len(KNOTS) + len(STEPS)
+
+
+class Confidences(NamedTuple):
+    """Probabilities of being right."""
+
+    arcs: tuple[float, ...]  #: For each arc, with its label if there are labels.
+    tree: float  #: For the whole tree.
+    rivals: tuple[int, ...] = ()  #: Each word's best other head, -1 if there is none.
+    either: tuple[float, ...] = ()  #: The probability that the head or its rival is right.
+
+
+class Losses(NamedTuple):
+    """Max-marginal gaps of the arcs of a tree."""
+
+    #: float64[n]: lower bounds; negative if the tree is not the best, inf for an arc of every tree.
+    least: Floats
+    #: int64[n]: the head in the best tree without the arc, by the bound; -1: no such tree.
+    rivals: NDArray[np.int64]
+
+
+class Evidence(NamedTuple):
+    """Calibration features of the arcs of a tree, float64[n, c], and the rivals of `Losses`."""
+
+    columns: Floats
+    rivals: NDArray[np.int64]
+
+
+class Judged(NamedTuple):
+    """Calibration features of a tree's arcs, with the gold answer for each arc and its rival."""
+
+    evidence: Evidence
+    right: NDArray[np.bool_]
+    either: NDArray[np.bool_]
+
+
+def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
+    """Bound the max-marginal gaps of a tree's arcs, without labels.
+
+    Parameters
+    ----------
+    problem : Problem
+    arcs : int32[n]
+        A row of `Solution.arcs`.
+    """
+    p, order = in_order(problem)
+    if order is not None:
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order))
+        arcs = place[arcs]
+    each, score = max_marginals(p, arcs)
+    each[arcs] = -np.inf
+    best = np.argsort(each, kind="stable")  # the best arc into a word comes last
+    others, rivals = np.full(p.n_words + 1, -np.inf), np.full(p.n_words + 1, -1)
+    others[p.arc_mod[best]] = each[best]
+    rivals[p.arc_mod[best]] = p.arc_head[best]
+    rivals[others == -np.inf] = -1
+    return Losses(score - others[1:], rivals[1:])
+
+
+def evidence_of(
+    model: Model,
+    scored: Scored,
+    arcs: NDArray[np.int32],
+    labels: list[str],
+    label_rows: Floats | None = None,
+) -> Evidence:
+    """Return the calibration features of the arcs of a tree.
+
+    ``label_rows`` are the scores that `Labelling.tree_scores` returns, if they are known.
+    """
+    losses, rivals = least_losses(scored.problem, arcs)
+    heads = scored.problem.arc_head[arcs]
+    n = len(arcs)
+    columns = np.ones((n, N_COLUMNS))
+    clipped = columns[:, 1 : 1 + len(KNOTS)]
+    np.minimum(np.maximum(losses[:, None], -KNOTS), KNOTS, out=clipped)
+    most, used = clipped[:, -1], 1 + len(KNOTS)
+    columns[:, used] = np.append(KNOTS[-1], most)[heads]
+    columns[:, used + 1] = most.min()
+    columns[:, used + 2] = np.log(n)
+    used += 3
+    if scored.scores is not None:
+        odds = scored.scores.log_odds(scored.problem.arc_head, scored.problem.arc_mod)
+        steps = np.searchsorted(_ODDS, odds)
+        columns[:, used : used + len(STEPS)] = steps[arcs][:, None] == STEPS
+        used += len(STEPS)
+        steps[arcs] = -1
+        others = np.full(n + 1, -1)  # steps of the best other head
+        np.maximum.at(others, scored.problem.arc_mod, steps)
+        columns[:, used] = others[1:] / 4.0
+        used += 1
+    if model.labeller is not None:
+        if label_rows is None:
+            label_rows = model.labeller.tree_scores(scored, np.append(np.int32(0), heads))
+        number = {label: i for i, label in enumerate(model.labeller.labels)}
+        probability = label_rows[np.arange(n), [number.get(label, 0) for label in labels]]
+        probability = np.exp(probability - np.logaddexp.reduce(label_rows, axis=1))
+        probability = np.minimum(np.maximum(probability, 1e-4), 1 - 1e-4)
+        columns[:, used] = np.log(probability)
+        columns[:, used + 1] = np.log(probability / (1.0 - probability))
+        used += 2
+    return Evidence(columns[:, :used].copy(), rivals)
+
+
+def judged(
+    model: Model, scored: Scored, arcs: NDArray[np.int32], labels: list[str], gold: Sentence
+) -> Judged:
+    """Return the calibration features of a tree's arcs, and which of them are those of a gold tree.
+
+    An arc is right if its head is and, in a labelled model, its label without the subtype.
+    """
+    heads = np.array(gold.heads)
+    evidence = evidence_of(model, scored, arcs, labels)
+    right = scored.problem.arc_head[arcs] == heads
+    either = right | (evidence.rivals == heads)
+    if labels:
+        pairs = zip(labels, gold.deprels)
+        right &= np.array([a.split(":")[0] == b.split(":")[0] for a, b in pairs])
+    return Judged(evidence, right, either)
+
+
+def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:
+    """Fit a logistic regression by Newton's method, with a small ridge penalty.
+
+    Parameters
+    ----------
+    evidence : float64[rows, columns]
+    right : bool[rows]
+        The outcome to predict.
+    rounds : int
+        Most iterations.
+
+    Returns
+    -------
+    float64[columns]
+        The weights.
+    """
+    weights = np.zeros(evidence.shape[1])
+    shrink = 0.1 * np.eye(evidence.shape[1])
+    for _ in range(rounds):
+        chance = chances(evidence, weights)
+        slope = evidence.T @ (right - chance) - shrink @ weights
+        bend = (evidence * (chance * (1.0 - chance))[:, None]).T @ evidence + shrink
+        step = np.linalg.solve(bend, slope)
+        weights = weights + step
+        if np.abs(step).max() < 1e-8:
+            break
+    return weights
+
+
+def chances(evidence: Floats, weights: Floats) -> Floats:
+    """Return the probabilities of a logistic regression, float64[rows]."""
+    return 1.0 / (1.0 + np.exp(-np.clip(evidence @ weights, -30.0, 30.0)))
+
+
+def _tree_evidence(arcs: Floats) -> Floats:
+    """Return the features of a tree, float64[columns], from the probabilities of its arcs."""
+    surprise = -np.log(np.clip(arcs, 1e-6, 1.0))
+    return np.array([1.0, surprise.sum(), surprise.max(), np.sqrt(surprise.sum())])
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Weights of the logistic regressions from features to probabilities, float64[columns] each."""
+
+    arc: Floats
+    either: Floats
+    tree: Floats
+
+    @classmethod
+    def of(cls, model: Model) -> Calibration:
+        """Load the calibration of a model; raises `ModelError` if it has none."""
+        note = model.notes.get(NOTE)
+        if note is None or "either" not in note:
+            raise ModelError(
+                "the model cannot say how sure it is: calibrate it with 'bbparse calibrate'"
+            )
+        return cls(*(np.array(note[name]) for name in ("arc", "either", "tree")))
+
+    @classmethod
+    def fitted(cls, rows: Iterable[Judged]) -> Calibration:
+        """Fit a calibration to trees; raises `TreebankError` if there are none."""
+        trees = list(rows)
+        if not trees:
+            raise TreebankError("there are no trees to calibrate on")
+        columns = [row.evidence.columns for row in trees]
+        together = np.concatenate(columns)
+        arc = fit(together, np.concatenate([row.right for row in trees]))
+        either = fit(together, np.concatenate([row.either for row in trees]))
+        whole = np.stack([_tree_evidence(chances(row, arc)) for row in columns])
+        return cls(arc, either, fit(whole, np.array([row.right.all() for row in trees])))
+
+    def note(self) -> dict[str, Any]:
+        """Return the weights as a model file stores them."""
+        return {name: getattr(self, name).tolist() for name in ("arc", "either", "tree")}
+
+    def __call__(self, evidence: Evidence) -> Confidences:
+        """Return the probabilities of the arcs of a tree and of the tree."""
+        arcs = chances(evidence.columns, self.arc)
+        either = np.maximum(arcs, chances(evidence.columns, self.either))
+        rivals, both = evidence.rivals.tolist(), either.tolist()
+        return Confidences(tuple(arcs.tolist()), self.of_tree(arcs), tuple(rivals), tuple(both))
+
+    def of_tree(self, arcs: Floats) -> float:
+        """Return the probability that a tree is right, from those of its arcs, float64[n]."""
+        return float(chances(_tree_evidence(arcs)[None], self.tree)[0])

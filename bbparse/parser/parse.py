@@ -1,0 +1,207 @@
+"""`ParseOptions`, what is asked of a parse, and `Parse`, its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from inspect import Parameter, signature
+from typing import Any, NamedTuple, TypeVar
+
+from bbparse.core import Solution
+from bbparse.models.factors.tree_family import TreeFamily
+from bbparse.parser.confidence import Calibration, Confidences
+from bbparse.parser.validity.check import Fault
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_options, check_type
+from bbparse.text.segmentation import Split
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import ScoredTree
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: A tree family, its class or its name.
+AnyTreeFamily = TreeFamily | type[TreeFamily] | str
+
+
+@dataclass(frozen=True, slots=True)
+class ParseOptions:
+    """What is asked of the parse of each sentence: one record from any interface to the search.
+
+    Parameters
+    ----------
+    k_best : int
+        Number of trees; all trees if fewer exist.
+    prune : int, optional
+        Most candidate heads of a word, instead of the model's number; 0: all arcs.
+    time_limit, node_limit : optional
+        Seconds, or nodes, for the search. Without both the limit is the work of about a second, the
+        same work on every machine; ``time_limit=inf`` removes the limit.
+    valid : str or Rules, optional
+        Validity rules of the trees: a file, a plug-in, "ud" or "none". UD's rules are the default
+        if the model's labels are relations of UD; files and plug-ins add to them.
+    confidence : bool
+        Add the probability that each arc and each tree is right; needs a calibrated model.
+    keep_heads : bool
+        Find the best trees around the heads and labels that a sentence has, one at a time.
+
+    Raises
+    ------
+    ProblemError
+        If a value is out of range.
+    """
+
+    k_best: int = 1
+    prune: int | None = None
+    time_limit: float | None = None
+    node_limit: int | None = None
+    valid: str | Rules | None = None
+    confidence: bool = False
+    keep_heads: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        numbers = ("k_best", "prune", "time_limit", "node_limit")
+        check_options({name: getattr(self, name) for name in numbers}, ProblemError)
+        for name in ("confidence", "keep_heads"):
+            check_type(name, getattr(self, name), bool, "True or False", ProblemError)
+
+
+def with_options(function: F) -> F:
+    """Show the fields of `ParseOptions` in a signature, in place of ``**changes``."""
+    own = signature(function)
+    kept = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    named = [
+        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+        for f in fields(ParseOptions)
+    ]
+    vars(function)["__signature__"] = own.replace(parameters=[*kept, *named])
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions(ParseOptions):
+    """What is asked of the parse of files: the options of ``bbparse parse``.
+
+    Parameters
+    ----------
+    split : {"text", "lines", "words"}, optional
+        How running text is split; without it, names of files say what they are.
+    format_name : str
+        Of the output.
+    projective, members : optional
+        See `Parser.with_projective` and `Parser.with_members`.
+    ascii_only : bool
+        Draw trees in ASCII.
+    skip_invalid : bool
+        Leave out sentences that cannot be parsed.
+    """
+
+    split: Split | None = None
+    format_name: str = "conllu"
+    projective: bool | None = None
+    members: int | None = None
+    ascii_only: bool = False
+    skip_invalid: bool = False
+
+
+#: What is asked by default.
+USUAL, USUAL_FILES = ParseOptions(), FileOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Options with the rules, the calibration and the tree scores of a parser that apply.
+
+    ``deadline`` belongs to one sentence; `begun` sets it.
+    """
+
+    options: ParseOptions
+    rules: Rules | None = None
+    calibration: Calibration | None = None
+    trees: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
+    until: Deadline = NO_DEADLINE  #: For all sentences together.
+    deadline: Deadline = NO_DEADLINE  #: For one sentence.
+
+    def __post_init__(self) -> None:
+        """Check the deadline for all sentences; `ParseOptions` checks the options."""
+        check_type("until", self.until, Deadline, "a Deadline", ProblemError)
+
+    def begun(self, spent: float = 0.0) -> Wanted:
+        """Return the same options for a sentence whose time begins now, of which some is spent."""
+        limit = self.options.time_limit
+        deadline = self.until.within(None if limit is None else max(0.0, limit - spent))
+        return self if deadline is self.deadline else replace(self, deadline=deadline)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Limits for `Parser.solve_problem`, with the time that is left."""
+        o, deadline = self.options, self.deadline
+        return {
+            "k_best": o.k_best, "node_limit": o.node_limit,
+            "time_limit": deadline.limit() if o.time_limit is None else deadline.left(),
+            "by_work": o.time_limit is None and o.node_limit is None,
+        }  # fmt: skip
+
+    def more_than(self, solution: Solution) -> bool:
+        """Return True if fewer trees were found than requested and time is left for more."""
+        few = len(solution) < self.options.k_best and solution.status == "optimal"
+        return few and not self.deadline.is_over()
+
+
+class Parse(NamedTuple):
+    """Result of parsing a sentence.
+
+    Attributes
+    ----------
+    sentence : Sentence
+    solution : Solution
+    labels : list of list of str
+        For each tree of the solution the labels of its arcs; empty if the model has no labels.
+    faults : list of list of Fault
+        For each tree the rules that no search could make it satisfy; empty if there are none.
+    sure : list of Confidences
+        For each tree, if confidences were requested.
+    """
+
+    sentence: Sentence
+    solution: Solution
+    labels: list[list[str]]
+    faults: Sequence[Sequence[Fault]] = ()
+    sure: Sequence[Confidences] = ()
+
+    def first(self, count: int) -> Parse:
+        """Return the parse with only its first trees; see `Solution.first`."""
+        if count >= len(self.solution):
+            return self
+        return Parse(
+            self.sentence, self.solution.first(count), self.labels[:count], self.faults[:count],
+            self.sure[:count],
+        )  # fmt: skip
+
+    @property
+    def trees(self) -> list[ScoredTree]:
+        """The trees as plain records, best first."""
+        trees = trees_of(self.solution, self.labels)
+        for k, faults in enumerate(self.faults):
+            texts = [f.text(self.sentence, trees[k].heads, trees[k].labels) for f in faults]
+            trees[k] = replace(trees[k], broken=tuple(texts))
+        for k, sure in enumerate(self.sure):
+            trees[k] = replace(
+                trees[k], confidences=sure.arcs, confidence=sure.tree,
+                rivals=sure.rivals, either=sure.either,
+            )  # fmt: skip
+        return trees
+
+
+def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:
+    """Convert the trees of a solution to plain records, with the labels of each if given."""
+    rows = zip(
+        solution.heads[:, 1:].tolist(), solution.scores.tolist(), solution.upper_bounds.tolist(),
+        solution.proved.tolist(), labels or [()] * len(solution),
+    )  # fmt: skip
+    return [
+        ScoredTree(tuple(heads), score, bound, proved, tuple(names))
+        for heads, score, bound, proved, names in rows
+    ]

@@ -1,0 +1,226 @@
+"""`load` and `Pipeline`: a model as one object that is called with text or sentences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from bbparse.models import DEFAULT_MODEL
+from bbparse.models.factors.family import FactorFamily
+from bbparse.models.model import card
+from bbparse.parser.document import Document, ParsedSentence
+from bbparse.parser.parse import USUAL, ParseOptions, with_options
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import ModelError, TreebankError
+from bbparse.runtime.options import check_type
+from bbparse.text.segmentation import Split, sentences_of_text
+from bbparse.treebank import Sentence
+
+Token: TypeAlias = "str | Sequence[str]"
+"""A word: its form, or (form, UPOS, XPOS, lemma, FEATS) of which the last may be left out."""
+
+_COLUMNS = ("form", "UPOS", "XPOS", "lemma", "FEATS")
+
+
+def load(
+    model: str | os.PathLike[str] = DEFAULT_MODEL,
+    factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
+) -> Pipeline:
+    """Read a model and return a pipeline that parses with it.
+
+    Parameters
+    ----------
+    model : path or name
+        A file, or the name of a model that comes with the package.
+    factors : iterable of families, optional
+        Factor families that the model was trained with and that are not installed as plug-ins:
+        classes, or ``"module:Class"``. A model file alone never has code imported.
+
+    Raises
+    ------
+    ModelError
+        If the file is missing, truncated, not a model, or of a newer version.
+    FactorError
+        If a family that the model needs is neither installed nor given.
+
+    Examples
+    --------
+    ::
+
+        nlp = bbparse.load("english.model")
+        doc = nlp([("She", "PRON"), ("slept", "VERB"), (".", "PUNCT")], k_best=2)
+        for word in doc[0]:
+            print(word.form, word.head, word.label)
+    """
+    return Pipeline(Parser.load(model, factors))
+
+
+class Pipeline:
+    """A parser that takes text, sentences, words, or lists of them, and returns a `Document`.
+
+    Parameters
+    ----------
+    parser : Parser
+    """
+
+    def __init__(self, parser: Parser) -> None:
+        check_type("parser", parser, Parser, "a Parser: bbparse.load reads one")
+        self.parser = parser
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """The model's training data, settings and accuracy; see `bbparse.models.model.card`."""
+        return card(self.parser.model)
+
+    @with_options
+    def __call__(
+        self,
+        text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
+        options: ParseOptions = USUAL,
+        *,
+        split: Split = "text",
+        threads: int = 1,
+        **changes: Any,
+    ) -> Document:
+        """Parse a text, a sentence or several sentences.
+
+        Parameters
+        ----------
+        text : str, Sentence, words, or an iterable of sentences
+            Running text is segmented into sentences and words. A list of words is one sentence. A
+            word is its form, or a tuple of its form, UPOS, XPOS, lemma and FEATS, of which the last
+            may be left out; a word with blanks in it, as in some treebanks, must be a tuple.
+            Several sentences are an iterable of `Sentence` or of lists of words; for several texts
+            use `pipe`. Words without tags are tagged first if the model has a tagger.
+        options : ParseOptions
+        split : {"text", "lines", "words"}
+            Segmentation of running text: "text" as the model has learned it; "lines" takes each
+            line as a sentence; "words" also takes blanks as the boundaries of words.
+        threads : int
+            Number of batches of sentences that threads of this process parse at the same time.
+            Python code runs in one thread at a time, so two threads are 1.2 to 1.5 times as fast as
+            one. For a corpus, the processes of ``bbparse parse --threads`` are faster.
+        changes
+            Options by name, as ``k_best=2``: the fields of `ParseOptions`.
+
+        Raises
+        ------
+        TreebankError
+            If words are given in another form, or no tree has the heads to keep.
+        ModelError
+            If raw text is given and the model has no tokenizer, or needs tags and has no tagger.
+        """
+        sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
+        parsed = self.pipe(sentences, options, split=split, threads=threads, **changes)
+        return Document(list(parsed))
+
+    def pipe(
+        self,
+        sentences: Iterable[Sentence | str | Sequence[Token]],
+        options: ParseOptions = USUAL,
+        *,
+        split: Split = "text",
+        **more: Any,
+    ) -> Iterator[ParsedSentence]:
+        """Parse a stream of sentences, texts, or lists of words, a little ahead of the reader.
+
+        A text may contain several sentences. The arguments are those of a call.
+        """
+        # Without a tagger, words without tags are parsed by their forms.
+        stream = self._stream(sentences, split)
+        tagged = stream if self.parser.tagger is None else self.parser.tag(stream)
+        for parse in self.parser.parse_all(tagged, options, **more):
+            yield ParsedSentence(parse.sentence, parse.trees, parse.solution.status)
+
+    def _sentences(self, text: Any) -> Iterable[Any]:
+        """Return the input of a call as a stream of sentences or texts."""
+        if isinstance(text, str):
+            return [text]
+        if not isinstance(text, Iterable):
+            raise TreebankError(
+                f"found {text!r:.60}, expected text, a Sentence, a list of words or of sentences"
+            )
+        items = list(text)
+        if not items or not all(isinstance(item, str) or _is_word(item) for item in items):
+            return [
+                item if isinstance(item, Sentence) else sentence_of(item, number)
+                for number, item in enumerate(items, start=1)
+            ]
+        for i, item in enumerate(items, start=1):
+            if isinstance(item, str) and " " in item:
+                raise TreebankError(
+                    f"word {i} is {item!r:.60}, which has blanks in it: a list of texts is for"
+                    f" pipe; a word with blanks is given as ({item!r:.60},)"
+                )
+        return [sentence_of(items)]
+
+    def _stream(self, items: Iterable[Any], split: Split) -> Iterator[Sentence]:
+        """Yield sentences from sentences, texts, or lists of words."""
+        if isinstance(items, str | Sentence) or not isinstance(items, Iterable):
+            raise TreebankError(f"found {items!r:.60}, expected an iterable of sentences or texts")
+        for number, item in enumerate(items, start=1):
+            if isinstance(item, Sentence):
+                yield item
+            elif isinstance(item, str):
+                if not self.parser.model.takes_words:
+                    raise ModelError(
+                        "the model has no tagger, so it cannot parse raw text: give words with"
+                        " their tags, or put a tagger into the model with 'bbparse bundle'"
+                    )
+                yield from sentences_of_text(item, self.parser.needed_tokenizer(), split=split)
+            else:
+                yield sentence_of(item, number)
+
+    def __repr__(self) -> str:
+        names = [family.name for family in self.parser.maker.families]
+        families = f"factors {', '.join(names)}" if names else "no factors"
+        return f"<Pipeline: {self.parser.config.model.backbone} backbone, {families}>"
+
+
+def _is_word(item: Any) -> bool:
+    """Return True for a tuple that describes a word, False for a list of words."""
+    return (
+        isinstance(item, tuple)
+        and 1 <= len(item) <= len(_COLUMNS)
+        and all(isinstance(value, str) for value in item)
+    )
+
+
+def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
+    """Build a sentence from a list of words.
+
+    Parameters
+    ----------
+    words : iterable of str or tuple
+        Forms, or tuples (form, UPOS, XPOS, lemma, FEATS), of which the last may be left out.
+    number : int
+        Number of the sentence, for messages.
+
+    Raises
+    ------
+    TreebankError
+        If a word is neither, or there are no words.
+    """
+    rows: list[tuple[str, ...]] = []
+    if isinstance(words, str) or not isinstance(words, Iterable):
+        raise TreebankError(f"sentence {number} is {words!r:.60}, expected a list of words")
+    for i, word in enumerate(words, start=1):
+        row = tuple(word) if isinstance(word, tuple | list) else (word,)
+        if not 1 <= len(row) <= len(_COLUMNS) or not all(isinstance(v, str) for v in row):
+            raise TreebankError(
+                f"sentence {number}, word {i} is {word!r}, expected text or a tuple of"
+                f" {', '.join(_COLUMNS)}"
+            )
+        if not row[0].strip():
+            raise TreebankError(f"sentence {number}, word {i} is {row[0]!r}, expected text")
+        rows.append(row + ("_",) * (len(_COLUMNS) - len(row)))
+    if not rows:
+        raise TreebankError(f"sentence {number} has no words")
+    forms, upos, xpos, lemmas, feats = ([v or "_" for v in column] for column in zip(*rows))
+    try:
+        sentence = Sentence.from_words(forms, upos=upos, xpos=xpos, lemmas=lemmas, feats=feats)
+    except ValueError as error:
+        raise TreebankError(f"sentence {number}: {error}") from error
+    sentence.number = number
+    return sentence

@@ -1,0 +1,282 @@
+"""bbparse as a component of spaCy: ``nlp.add_pipe("bbparse", config={"model": "english.model"})``.
+
+The component reads the tokens of a `Doc` and sets heads, labels and sentence starts, and tags,
+lemmas and features if there are none yet. The tokenizer, ``nlp.tokenizer = BBParseTokenizer(…)`` or
+in a config ``[nlp.tokenizer] @tokenizers = "bbparse.Tokenizer.v1"``, segments text as the model has
+learned it. spaCy finds both by their entry points, so nothing needs to be imported. Install them
+with ``pip install 'bbparse[spacy]'``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from spacy.attrs import DEP, HEAD
+from spacy.language import Language
+from spacy.parts_of_speech import IDS as UPOS
+from spacy.pipeline import Sentencizer
+from spacy.tokens import Doc, Token
+from spacy.util import DummyTokenizer, registry
+from spacy.vocab import Vocab
+
+from bbparse.models import DEFAULT_MODEL, MODELS
+from bbparse.parser.document import Tree
+from bbparse.parser.pipeline import Pipeline, load
+from bbparse.text import sentences_of_text
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import offsets
+
+_ROOT = "ROOT"  # spaCy's label of the arc to a root
+_FILE = "bbparse.models"
+_SPACE = "dep"  # spaCy's label of the arc to a token of white space
+
+
+@Language.factory(
+    "bbparse",
+    default_config={
+        "model": DEFAULT_MODEL, "k_best": 1, "prune": None, "node_limit": None, "time_limit": None,
+    },
+    assigns=[
+        "token.head", "token.dep", "token.is_sent_start", "doc.sents",
+        "token.pos", "token.tag", "token.lemma", "token.morph",
+    ],
+)
+def make_parser(
+    nlp: Language,
+    name: str,
+    model: str,
+    k_best: int,
+    prune: int | None,
+    node_limit: int | None,
+    time_limit: float | None,
+) -> SpacyParser:
+    """Make the component; settings and errors are those of `bbparse.Pipeline`.
+
+    A missing model file is no error before the first text, because spaCy may read the component
+    from where `SpacyParser.to_disk` wrote it.
+    """
+    there = model in MODELS.names() or Path(model).exists()
+    return SpacyParser(
+        load(model) if there else model, name, k_best=k_best, prune=prune,
+        node_limit=node_limit, time_limit=time_limit,
+    )  # fmt: skip
+
+
+class SpacyParser:
+    """Component that sets heads and labels of a `Doc`, and tags, lemmas and features if missing.
+
+    The sentences are those of the `Doc` if it has any, otherwise those of spaCy's rule-based
+    `Sentencizer`. If a `Doc` has no tags, the model's tagger predicts them.
+
+    ``doc._.bbparse`` then has, for each sentence, a dictionary of ``start`` and ``end`` (tokens),
+    ``score``, ``upper_bound`` and ``proved``; with ``k_best`` above 1 also ``trees``, best first,
+    each with ``heads`` (indices into the `Doc`; a root is its own head), ``labels``, ``score``,
+    ``upper_bound`` and ``proved``.
+
+    Parameters
+    ----------
+    pipeline : Pipeline, or path
+        Given a path, the model is read when it is first needed.
+    name : str
+        Name of the component.
+    options
+        For `Pipeline.pipe`.
+    """
+
+    def __init__(self, pipeline: Pipeline | str, name: str = "bbparse", **options: Any) -> None:
+        self._pipeline = pipeline
+        self.name = name
+        self.options = options
+        self._sentencizer = Sentencizer()
+        self._warned = False
+        if not Doc.has_extension("bbparse"):
+            Doc.set_extension("bbparse", default=None)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline, read from its path if necessary."""
+        if isinstance(self._pipeline, str):
+            self._pipeline = load(self._pipeline)
+        return self._pipeline
+
+    def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.pipeline.parser.save(folder / _FILE)
+
+    def from_disk(
+        self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()
+    ) -> SpacyParser:
+        self._pipeline = load(Path(path) / _FILE)
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        with TemporaryDirectory() as folder:
+            self.to_disk(folder)
+            return (Path(folder) / _FILE).read_bytes()
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> SpacyParser:
+        """Read the model from the result of `to_bytes`."""
+        with TemporaryDirectory() as folder:
+            (Path(folder) / _FILE).write_bytes(data)
+            return self.from_disk(folder)
+
+    def __call__(self, doc: Doc) -> Doc:
+        bounds = list(self._bounds(doc))
+        tokens = [[t for t in doc[start:end] if not t.is_space] for start, end in bounds]
+        self._look_for_tags(doc)
+        sentences = [_sentence_of(words) for words in tokens if words]
+        results = self.pipeline.pipe(sentences, **self.options)
+        strings = doc.vocab.strings
+        columns = np.zeros((len(doc), 2), np.uint64)  # offset of the head, label
+        facts: list[dict[str, Any]] = []
+        for (start, end), words in zip(bounds, tokens):
+            before = words[0].i if words else start
+            for token in doc[start:end]:
+                if not token.is_space:
+                    before = token.i
+                    continue
+                # White space depends on the word before it, or on the first word at the beginning.
+                label = strings.add(_SPACE if words else _ROOT)
+                columns[token.i] = np.int64(before - token.i).astype(np.uint64), label
+            if not words:
+                continue
+            parsed = next(results)
+            record = _record(parsed.best, words)
+            for token, head, name in zip(words, record["heads"], parsed.labels or repeat("")):
+                label = strings.add(_ROOT if head == token.i else name or _SPACE)
+                columns[token.i] = np.int64(head - token.i).astype(np.uint64), label
+            _set_tags(words, parsed.sentence)
+            keys = ("score", "upper_bound", "proved")
+            facts.append({"start": start, "end": end, **{name: record[name] for name in keys}})
+            if self.options.get("k_best", 1) > 1:
+                facts[-1]["trees"] = [_record(tree, words) for tree in parsed.trees]
+        if len(doc):
+            doc.from_array([HEAD, DEP], columns)
+        doc._.bbparse = facts
+        return doc
+
+    def _bounds(self, doc: Doc) -> Iterator[tuple[int, int]]:
+        """Yield the first token of each sentence and the token after its last."""
+        if not len(doc):
+            return
+        if doc.has_annotation("SENT_START"):
+            starts = [sentence.start for sentence in doc.sents]
+        else:
+            (flags,) = self._sentencizer.predict([doc])
+            starts = [i for i, begins in enumerate(flags) if begins or i == 0]
+            # Blanks alone belong to the sentence before them.
+            ends = [*starts[1:], len(doc)]
+            starts = [
+                a for a, b in zip(starts, ends) if a == 0 or not all(t.is_space for t in doc[a:b])
+            ]
+        yield from zip(starts, [*starts[1:], len(doc)])
+
+    def _look_for_tags(self, doc: Doc) -> None:
+        parser = self.pipeline.parser
+        if parser.model.takes_words:
+            return
+        if self._warned or not len(doc) or doc.has_annotation("POS") or doc.has_annotation("TAG"):
+            return
+        self._warned = True
+        warnings.warn(
+            "the documents have no tags, which the parser was trained to look at: add a tagger "
+            "to the pipeline before bbparse, or to the model with 'bbparse bundle'",
+            stacklevel=3,
+        )
+
+
+def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:
+    """Return a tree as a dictionary over the tokens of the document."""
+    heads = [words[head - 1].i if head else words[m].i for m, head in enumerate(tree.heads)]
+    return {
+        "heads": heads, "labels": list(tree.labels), "score": tree.score,
+        "upper_bound": tree.upper_bound, "proved": tree.proved,
+    }  # fmt: skip
+
+
+def _set_tags(words: list[Token], sentence: Sentence) -> None:
+    """Copy tags, lemmas and features of the sentence to the tokens that lack them."""
+    columns = (sentence.upos, sentence.xpos, sentence.lemmas, sentence.feats)
+    for token, upos, xpos, lemma, feats in zip(words, *columns):
+        if not token.pos and upos in UPOS:
+            token.pos_ = upos
+        if not token.tag and xpos != "_":
+            token.tag_ = xpos
+        if not token.lemma and lemma != "_":
+            token.lemma_ = lemma
+        if not token.has_morph() and feats != "_":
+            token.set_morph(feats)
+
+
+@registry.tokenizers("bbparse.Tokenizer.v1")
+def make_tokenizer(model: str = DEFAULT_MODEL) -> Callable[[Language], BBParseTokenizer]:
+    """Return the factory of the tokenizer, as spaCy's configuration expects it."""
+    return lambda nlp: BBParseTokenizer(nlp.vocab, model)
+
+
+class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the model
+    """Tokenizer that segments text into words and sentences as a model has learned it.
+
+    A multiword token that does not split into pieces of text (*du*, which is *de le*) stays one
+    token, as spaCy's tokens are pieces of the text.
+
+    Parameters
+    ----------
+    vocab : Vocab
+    model : str
+        A model with a tokenizer.
+    """
+
+    def __init__(self, vocab: Vocab, model: str = DEFAULT_MODEL) -> None:
+        self.vocab = vocab
+        self.tokenizer = load(model).parser.needed_tokenizer()
+
+    def __call__(self, text: str) -> Doc:
+        """Return the tokens of a text."""
+        words: list[str] = []
+        spaces: list[bool] = []
+        starts: list[bool] = []
+        end = 0
+
+        def fill(start: int) -> None:
+            """Add the blanks before `start`, except the one that ends the word before them."""
+            blank = text[end:start]
+            if words and blank.startswith(" "):
+                spaces[-1] = True
+                blank = blank[1:]
+            if blank:
+                words.append(blank)
+                spaces.append(False)
+                starts.append(len(words) == 1)
+
+        for sentence in sentences_of_text(text, self.tokenizer):
+            # Words of a multiword token that are not pieces of it count once.
+            for i, (a, b) in enumerate(dict.fromkeys(offsets(sentence))):
+                fill(a)
+                words.append(text[a:b])
+                spaces.append(False)
+                starts.append(not i or len(words) == 1)
+                end = b
+        fill(len(text))
+        return Doc(self.vocab, words=words, spaces=spaces, sent_starts=starts)
+
+
+def _sentence_of(tokens: list[Token]) -> Sentence:
+    def column(values: list[str]) -> list[str]:
+        return [" ".join(value.split()) or "_" for value in values]
+
+    return Sentence.from_words(
+        column([t.text for t in tokens]),
+        upos=column([t.pos_ for t in tokens]),
+        xpos=column([t.tag_ for t in tokens]),
+        lemmas=column([t.lemma_ for t in tokens]),
+        feats=column([str(t.morph) for t in tokens]),
+    )

@@ -1,0 +1,256 @@
+"""Broken rules as constraints of a problem over labelled arcs.
+
+A tree must not have an arc of every group of a constraint, unless it also has an arc of the
+exception. Each group is into one word. Constraints become count factors over sets of arcs: at most
+k - 1 arcs of k groups; and with an exception, at least one arc of the exception or into the same
+words from outside the groups. If each group has one arc, the constraint is an ordinary factor.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
+from typing import NamedTuple
+
+import numpy as np
+
+from bbparse.core import Problem
+from bbparse.core.edit import arc_index, with_sets
+from bbparse.core.parts import SetRow, pair_keys, set_fields, set_rows
+from bbparse.core.tree import rivals
+from bbparse.parser.validity.check import ALWAYS, PERHAPS, Arc, RuledSentence, relation
+from bbparse.runtime.arrays import Floats, Ints, Longs
+from bbparse.runtime.errors import ProblemError
+
+#: Scores float64[L] of the labels of an arc (head, modifier), up to a constant.
+LabelScores = Callable[[int, int], Floats]
+
+
+class Group(NamedTuple):
+    """Arcs with those labels with which they fulfil a condition, a bit; 0: with any label."""
+
+    condition: int
+    arcs: tuple[Arc, ...]
+
+
+class Constraint(NamedTuple):
+    """Groups of which a tree must not have an arc each, unless it has an arc of the exception.
+
+    No tree breaks two different constraints for one fault.
+    """
+
+    groups: tuple[Group, ...]
+    unless: Group | None
+    #: Index of the rule's entry. If several forbid the same, a tree has a fault for each of them.
+    entry: int
+
+
+class SplitArcs(NamedTuple):
+    """A problem over labelled arcs, and the origin of its A arcs."""
+
+    problem: Problem
+    base: Longs  #: Index of each arc in the problem without labels.
+    labels: Ints  #: Label of each arc; -1: the best one, whichever it is.
+
+
+class Candidates:
+    """Candidate arcs of a problem and names of labels, under the rules of a sentence."""
+
+    def __init__(self, problem: Problem, names: Sequence[str], ruled: RuledSentence) -> None:
+        self.problem = problem
+        self.names = names
+        self.ruled = ruled
+        self._with_any = ~sum(ruled.rules.functions)  # conditions that any label fulfils
+        for bits in ruled.rules.of_labels(names):
+            self._with_any &= bits
+
+    def _into(self, m: int) -> list[Arc]:
+        """Return the candidate arcs into a word."""
+        return [(h, m) for h in self.problem.arc_head[self.problem.arc_mod == m].tolist()]
+
+    def _group(self, entry: int, part: int, arcs: Iterable[Arc]) -> Group:
+        """Return the arcs that can be a part of an entry; parts as in `RuleTable.bit`."""
+        condition = self.ruled.rules.bit(entry, part)
+        arcs = tuple([arc for arc in arcs if self.ruled.between(*arc) & condition])
+        return Group(0 if condition & self._with_any else condition, arcs)
+
+    def forbidding(self, e: int, arcs: Sequence[Arc]) -> Constraint:
+        """Return the constraint that forbids a fault, also with other arcs and labels.
+
+        The arcs break entry `e` together, in the order of `Fault.arcs`.
+        """
+        arc, *others = arcs
+        rule, first = self.ruled.rules.entries[e].rule, arc[1]
+        groups = [self._group(e, 0, self._into(first) if rule.kind in ("", "below") else [arc])]
+        if rule.kind:
+            second, *above = others
+            seconds = [second]
+            if rule.kind == "inside" or (rule.kind == "crossing" and not above):
+                into = self._into(second[1])
+                seconds = [other for other in into if relation(rule.kind, arc, other) == ALWAYS]
+            groups.append(self._group(e, 1, seconds))
+            groups += [Group(0, (other,)) for other in above]
+        unless = None
+        if rule.unless is not None:
+            below = self.problem.arc_mod[self.problem.arc_head == first].tolist()
+            unless = self._group(e, 2, [(first, m) for m in below])
+        return Constraint(tuple(groups), unless, e)
+
+    def every(self) -> Iterator[Constraint]:
+        """Yield everything that the rules forbid of candidate arcs.
+
+        `ProblemError` if that depends on more than a few arcs: for punctuation in trees that may be
+        non-projective.
+        """
+        p = self.problem
+        pairs = sorted({*zip(p.arc_head.tolist(), p.arc_mod.tolist())})
+        for e, entry in enumerate(self.ruled.rules.entries):
+            kind = entry.rule.kind
+            if kind == "crossing" and p.projective:
+                continue
+            seconds = self._group(e, 1, pairs).arcs
+            from_head: dict[int, list[Arc]] = {}
+            for other in seconds:
+                from_head.setdefault(other[0], []).append(other)
+            for arc in self._group(e, 0, pairs).arcs:
+                if not kind:
+                    yield self.forbidding(e, [arc])
+                elif kind in ("below", "beside"):
+                    near = from_head.get(arc[1] if kind == "below" else arc[0], ())
+                    yield from (self.forbidding(e, [arc, o]) for o in near if o[1] not in arc)
+                else:
+                    related = {other: relation(kind, arc, other) for other in seconds}
+                    if PERHAPS in related.values():
+                        raise ProblemError(
+                            f"rule {entry.rule.name} is about crossing arcs, expected a projective"
+                            " problem (parsing keeps it in all trees)"
+                        )
+                    yield from (self.forbidding(e, [arc, o]) for o, how in related.items() if how)
+
+    def split(
+        self, constraints: Iterable[Constraint], scores: Mapping[Arc, Floats], *, valid: bool
+    ) -> SplitArcs:
+        """Copy the arcs of constraints, one copy for each label that makes a difference.
+
+        ``scores`` are those of the labels of an arc. Of labels that fulfil the same conditions,
+        only the best one of an arc becomes a copy: no best tree needs another. If trees have to be
+        `valid`, no copy has a label that a rule about one arc forbids, as long as there is another.
+        A copy has the score of the arc minus the difference of its label to the arc's best one. The
+        problem has no labels, and its arcs are sorted by head and modifier.
+        """
+        p = self.problem
+        conditions: dict[Arc, int] = {}
+        for constraint in constraints:
+            for group in (*constraint.groups, *([constraint.unless] if constraint.unless else [])):
+                for arc in group.arcs if group.condition else ():
+                    conditions[arc] = conditions.get(arc, 0) | group.condition
+        keys = pair_keys(p.n_words, p.arc_head, p.arc_mod)
+        n_copies = np.ones(len(keys), np.int64)
+        forbidden = self.ruled.rules.alone if valid else 0
+        copies: dict[int, list[tuple[int, float]]] = {}  # arc → labels, and their losses
+        for arc, relevant in conditions.items():
+            key = arc[0] * (p.n_words + 1) + arc[1]
+            a = int(np.searchsorted(keys, key))
+            if a < len(keys) and keys[a] == key:  # trees of a wider problem may have other arcs
+                bits = self.ruled.bits(arc, self.names)
+                copies[a] = _best_labels(scores[arc], bits, relevant, forbidden)
+                n_copies[a] = len(copies[a])
+        first = np.concatenate([[0], np.cumsum(n_copies)])
+        base = np.repeat(np.arange(len(keys)), n_copies)
+        labels, losses = np.full(len(base), -1, np.int32), np.zeros(len(base))
+        for a, options in copies.items():
+            for i, (label, loss) in enumerate(options, start=first[a]):
+                labels[i], losses[i] = label, loss
+        if p.quantum:
+            losses = np.rint(losses / p.quantum) * p.quantum + 0.0
+        state = p.arc_state.copy()
+        for a in np.flatnonzero((state == 1) & (n_copies > 1)).tolist():  # any copy will do
+            state[p.arc_mod == p.arc_mod[a]] = -1
+            state[a] = 0
+
+        def copies_of(arcs: Sequence[int]) -> list[range]:
+            return [range(first[a], first[a + 1]) for a in arcs]
+
+        factors = [
+            (arcs, scores)
+            for base_arcs, scores in set_rows(p, "factor")
+            for arcs in product(*copies_of(base_arcs))
+        ]
+        counts = []
+        for base_arcs, table in set_rows(p, "count"):
+            arcs = [*chain(*copies_of(base_arcs))]  # a tree has at most one copy of an arc
+            counts.append((arcs, table + table[-1:] * (len(arcs) - len(base_arcs))))
+        split = p.changed(
+            arc_head=p.arc_head[base], arc_mod=p.arc_mod[base],
+            arc_score=p.arc_score[base] + losses, arc_state=state[base],
+            arc_label=np.maximum(labels, 0),
+            **set_fields("factor", factors), **set_fields("count", counts),
+        )  # fmt: skip
+        return SplitArcs(split, base, labels)
+
+    def constrained(
+        self, p: Problem, labels: Ints, constraints: Iterable[Constraint],
+        penalty: float = np.inf,
+    ) -> Problem:  # fmt: skip
+        """Return a problem with constraints, each of which costs a penalty if it is broken.
+
+        `labels` int32[A] has the label of each of its arcs; -1: any label.
+        """
+        arcs_between = arc_index(p)
+
+        def members(group: Group) -> set[int]:
+            arcs = {a: arc for arc in group.arcs for a in arcs_between.get(arc, ())}
+            return {
+                a
+                for a, arc in arcs.items()
+                if not group.condition
+                or self.ruled.bits(arc, [self.names[labels[a]]])[0] & group.condition
+            }
+
+        score, state = p.arc_score.copy(), p.arc_state.copy()
+        factors: list[SetRow] = []
+        counts: list[SetRow] = []
+        n_entries = Counter((c.groups, c.unless) for c in dict.fromkeys(constraints))
+        for (forbidden, unless), count in n_entries.items():
+            groups = [members(group) for group in forbidden]
+            cost = count * penalty
+            if not all(groups):
+                continue
+            union = sorted(set().union(*groups))
+            alternatives: set[int] = set()
+            if unless is not None:
+                alternatives = {*np.flatnonzero(rivals(p.arc_mod, union)).tolist()}
+                alternatives |= members(unless)
+            if alternatives:
+                counts.append((sorted(alternatives), [-cost] + [0.0] * len(alternatives)))
+            elif len(groups) > 1 and len(union) == len(groups):
+                factors.append((union, [-cost]))
+            elif len(groups) > 1:
+                excess = len(union) + 1 - len(groups)
+                counts.append((union, [0.0] * len(groups) + [-cost] * excess))
+            elif np.isinf(cost):
+                required = [a for a in union if state[a] == 1]
+                state[union] = -1
+                state[np.isin(p.arc_mod, p.arc_mod[required])] = -1  # then there is no tree
+            else:
+                score[union] -= cost
+        changed = p.changed(arc_score=score, arc_state=state)
+        return with_sets(with_sets(changed, "factor", factors), "count", counts)
+
+
+def _best_labels(
+    scores: Floats, bits: Sequence[int], relevant: int, forbidden: int
+) -> list[tuple[int, float]]:
+    """Return the best label for each set of relevant conditions, and its difference to the best.
+
+    ``bits`` are the conditions that each label fulfils. Labels that fulfil a forbidden one are left
+    out, unless all do.
+    """
+    order = [i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] > -np.inf]
+    order = [i for i in order if not bits[i] & forbidden] or order
+    best: dict[int, int] = {}
+    for label in order:
+        best.setdefault(bits[label] & relevant, label)
+    top = float(scores.max())
+    return [(label, float(scores[label]) - top) for label in sorted(best.values())]

@@ -1,0 +1,167 @@
+"""The best valid trees: a rule becomes part of a problem only when a best tree breaks it.
+
+A labelled tree has the score
+
+    φ(tree) + Σ (score of the arc's label - score of the arc's best label),
+
+which is φ if every arc has its best label. The problem is solved, the trees are checked, the rules
+that they break become constraints over copies of the arcs concerned, and the problem is solved
+again, until no rule is broken. The last trees are the best of all valid ones: each problem on the
+way contains all valid trees, with all labels that a best one may have, and its best tree is valid.
+If no tree is valid, each fault has a constraint that costs more than trees can differ by, and the
+best tree is one of those with the fewest faults. Where that cost is so large that it hides scores,
+as beside masks of -1e12, a tree with the fewest faults is found first, and then the best one at a
+cost that outweighs only what trees score more than that one. Scores that `solve` itself adds to
+whole trees may outweigh the cost, and hide a tree with fewer faults: callers then drop the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.core import Problem, Solution
+from bbparse.core.edit import with_sets
+from bbparse.parser.validity.check import Fault, RuledSentence
+from bbparse.parser.validity.constraints import Candidates, Constraint, LabelScores, SplitArcs
+from bbparse.parser.validity.penalty import Penalty
+from bbparse.parser.validity.table import Cache
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+
+#: Finds the k best trees of a problem.
+Solve = Callable[[Problem, int], Solution]
+
+
+class ValidTrees(NamedTuple):
+    """Trees that keep the validity rules, or one that breaks as few as possible."""
+
+    #: Trees with different heads, in arcs of the original problem. Scores are those of labelled
+    #: trees, without the costs of broken rules.
+    solution: Solution
+    labels: list[list[str]]  #: Label of each word, by tree.
+    #: Faults by tree; empty lists, unless no tree keeps all rules or a limit was reached.
+    faults: list[list[Fault]]
+    rounds: int  #: Number of times that the problem was solved.
+
+
+def solve_valid(
+    problem: Problem,
+    ruled: RuledSentence,
+    names: Sequence[str],
+    label_scores: LabelScores,
+    solve: Solve,
+    *,
+    k_best: int = 1,
+    broken: Iterable[tuple[Sequence[int], Sequence[Fault]]] = (),
+    deadline: Deadline = NO_DEADLINE,
+) -> ValidTrees:
+    """Find the k best trees that keep validity rules, with their labels.
+
+    The problem has no labels, and its arcs are sorted by head and modifier. ``label_scores``
+    returns the scores float64[L] of the labels ``names`` of an arc (head, modifier); -inf: not this
+    label. ``solve`` finds the k best trees of a problem, within the deadline, which ends the search
+    with the trees found so far. ``broken`` are trees that are known to break rules: heads of the
+    words 1 to n, and faults.
+    """
+    candidates = Candidates(problem, names, ruled)
+    constraints: dict[Constraint, None] = {}
+    scores = Cache(lambda arc: label_scores(*arc))
+
+    def forbid(heads: Sequence[int], faults: Sequence[Fault]) -> None:
+        for fault in faults:
+            arcs = [(heads[m - 1], m) for m in fault.arcs]
+            constraints[candidates.forbidding(fault.entry, arcs)] = None
+
+    for heads, faults in broken:
+        forbid(heads, faults)
+    possible, rounds, penalty = True, 0, Penalty()  # possible: some tree may keep all rules
+    while True:
+        split = candidates.split(constraints, scores, valid=possible)
+        cost = np.inf if possible else penalty.of(split.problem)
+        restricted = candidates.constrained(split.problem, split.labels, constraints, cost)
+        result = _distinct(restricted, split, k_best, solve)
+        rounds += 1
+        if result.status == "infeasible" and possible and constraints:
+            possible, k_best = False, 1
+            continue
+        labels: list[list[str]] = []
+        faults_of: list[list[Fault]] = []
+        n_known = len(constraints)
+        for row, arcs in deadline.through(zip(result.heads, result.arcs)):
+            heads = row[1:].tolist()
+            numbers = [
+                label if label >= 0 else int(scores[h, m].argmax())
+                for m, (h, label) in enumerate(zip(heads, split.labels[arcs].tolist()), start=1)
+            ]
+            labels.append([names[i] for i in numbers])
+            faults_of.append(ruled.faults(heads, labels[-1]))
+            forbid(heads, faults_of[-1])
+        result = result.first(len(labels))
+        penalty.see(faults_of)
+        if result.status != "optimal":
+            break  # at a limit, no proof will follow
+        known = len(constraints) == n_known
+        if known if possible else penalty.settles(split.problem, result.arcs[0], known):
+            break
+    # At a limit, rules may be broken that the problem did not have: no proof holds under these.
+    unruled = [bool(faults) for faults in faults_of] if possible else [len(constraints) > n_known]
+    unproved = np.logical_or.accumulate(np.array(unruled, np.bool_))
+    result = replace(result, proved=result.proved & ~unproved)
+    if not possible and len(result):
+        result = _without_penalty(result, restricted, split.problem, penalty)
+    result = replace(result, arcs=split.base[result.arcs].astype(np.int32))
+    return ValidTrees(result, labels, faults_of, rounds)
+
+
+def _without_penalty(
+    result: Solution, restricted: Problem, problem: Problem, penalty: Penalty
+) -> Solution:
+    """Return a tree without what its faults cost, but with what scores whole trees."""
+    of_tree = result.scores[0] - restricted.score(result.arcs[0])
+    values = np.array([problem.score(result.arcs[0]) + of_tree])
+    proved, status = result.proved, result.status
+    if status == "optimal" and penalty.hides:
+        proved, status = np.zeros(1, np.bool_), "gap"
+    bounds = np.where(proved, values, np.inf)
+    return replace(result, scores=values, upper_bounds=bounds, proved=proved, status=status)
+
+
+def _distinct(problem: Problem, split: SplitArcs, k_best: int, solve: Solve) -> Solution:
+    """Find the k best trees that differ in heads, each with its best labels.
+
+    If trees that differ only in labels take some of the places, the trees found so far are
+    forbidden, and the search goes on.
+    """
+    parts: list[tuple[NDArray[Any], ...]] = []
+    n_missing, all_proved = k_best, True
+    while True:
+        result = solve(problem, n_missing)
+        rows: dict[tuple[int, ...], int] = {}
+        for row, heads in enumerate(result.heads.tolist()):
+            rows.setdefault((*heads,), row)
+        if not parts and len(rows) == len(result):
+            return result
+        # the proof of a tree assumes that the trees before it are the better ones
+        proved = np.logical_and.accumulate(result.proved) & all_proved
+        bounds = np.where(proved, result.scores, np.inf)
+        first_rows = [*rows.values()]
+        arrays = (result.heads, result.arcs, result.scores, bounds, proved)
+        parts.append(tuple([array[first_rows] for array in arrays]))
+        n_missing -= len(rows)
+        if not n_missing or len(rows) == len(result) or result.status != "optimal":
+            break
+        all_proved = bool(proved.all())
+        forbidden = []
+        for arcs in split.base[result.arcs[first_rows]]:  # at most n - 1 of their n arcs
+            copies = np.flatnonzero(np.isin(split.base, arcs)).tolist()
+            n_allowed = problem.n_words
+            excess = len(copies) + 1 - n_allowed
+            forbidden.append((copies, [0.0] * n_allowed + [-np.inf] * excess))
+        problem = with_sets(problem, "count", forbidden)
+    heads, arcs, scores, bounds, proved = (np.concatenate(column) for column in zip(*parts))
+    status = "optimal" if result.status == "infeasible" else result.status  # no more trees exist
+    return Solution.trusted(heads, arcs, scores, bounds, proved, status, result.stats)

@@ -1,0 +1,287 @@
+"""Repair of annotated trees: the valid tree that keeps most of the given heads and labels.
+
+Every pair of words is a candidate arc, with every label that the rules know. The score of a
+labelled arc is an integer of three parts, each of which outweighs all that follow it in a tree:
+
+1. the weight of the word if its head is kept, and again if its label is;
+2. minus one if the word changes;
+3. the model's score of the arc; without a model minus the length of the arc if its head is new.
+
+So the best valid tree (`parser.validity.lazily`) keeps most; among these it changes the fewest
+words; and so on. A search is exact up to 1e-12 of the largest sum. The first two parts are always
+larger than that; in sentences of more than some 40 words with fine weights the third may not be.
+The choice among trees that are still equal is arbitrary, but always the same
+(`bbparse.core.order`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from bbparse.core import Problem, Solution
+from bbparse.inference.solve import solve
+from bbparse.inference.trees import work_of
+from bbparse.parser.validity.check import NO_ENTRY, Fault, RuledSentence
+from bbparse.parser.validity.lazily import ValidTrees, solve_valid
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.arrays import Floats, Longs
+from bbparse.runtime.deadline import Deadline
+from bbparse.runtime.errors import TreebankError
+from bbparse.treebank import NO_HEAD, Sentence
+from bbparse.treebank.trees import crossing_words
+
+#: Most words of a sentence that is repaired: it has the square of this many arcs.
+MAX_WORDS = 300
+#: Weights are multiples of 1 / `WEIGHT_STEPS`, at most `MAX_WEIGHT`.
+WEIGHT_STEPS, MAX_WEIGHT = 100, 10.0
+#: A model's log-probabilities are rounded to multiples of 1 / `SCORE_STEPS`, at least `LEAST`.
+SCORE_STEPS, LEAST = 64, -32.0
+#: Hyperedges that the search for one sentence may visit without a time limit: ten seconds or so.
+WORK_LIMIT = 2e8
+
+
+class ArcScores(Protocol):
+    """A model's opinion of labelled arcs."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Labels that the model knows."""
+
+    def __call__(self, sentence: Sentence) -> Floats:
+        """Return log-probabilities by head, modifier and label, float64[n + 1, n + 1, L]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairOptions:
+    """Options of `repair`.
+
+    Attributes
+    ----------
+    only_punct : bool
+        Change heads of words with the relation punct, and nothing else.
+    projective : bool
+        The tree must have no crossing arcs.
+    scores : ArcScores, optional
+        Chooses among trees that keep as much and change as few words.
+    time_limit : float, optional
+        Seconds for one sentence; by default the limit is some ten seconds' work, the same on every
+        machine.
+    """
+
+    only_punct: bool = False
+    projective: bool = False
+    scores: ArcScores | None = None
+    time_limit: float | None = None
+
+
+class Change(NamedTuple):
+    """A word with another head or label, and why."""
+
+    word: int
+    old: tuple[int, str]  #: Head (-1: none) and label.
+    new: tuple[int, str]
+    #: Faults that the repaired tree has if this word alone keeps its old head and label.
+    reasons: tuple[str, ...]
+
+
+class Repair(NamedTuple):
+    """Result of `repair`."""
+
+    sentence: Sentence  #: The sentence as it was.
+    heads: list[int]  #: Head of each word in the repaired tree.
+    labels: list[str]
+    changes: list[Change]
+    before: list[Fault]  #: Faults of the given tree, without warnings.
+    after: list[Fault]  #: Faults that are left.
+    #: True if no valid tree keeps more, or if none is valid, none with as few faults.
+    proved: bool
+    obstacle: str = ""  #: Why the sentence was left as it was in spite of faults.
+
+
+def repair(
+    sentence: Sentence, rules: Rules, weights: Sequence[float] | None = None,
+    options: RepairOptions = RepairOptions(),
+) -> Repair:  # fmt: skip
+    """Find the valid tree that keeps most of the heads and labels of a sentence.
+
+    Of several, it is the one that changes the fewest words, then the one with the best scores of
+    the model or else the shortest new arcs. If no tree keeps all rules, it is one with the fewest
+    faults. If a limit ends the search before there is a valid tree, it is the best projective one,
+    or the sentence is left as it was.
+
+    Parameters
+    ----------
+    sentence : Sentence
+        Its tree may have any fault: cycles, several roots, words without head (-1).
+    rules : Rules
+        Warnings are left out.
+    weights : sequence of float, length n, optional
+        What a kept head counts, and a kept label: 0 to 10, in hundredths. 1 by default.
+    options : RepairOptions
+
+    Returns
+    -------
+    Repair
+
+    Raises
+    ------
+    TreebankError
+        If weights do not fit the sentence.
+    """
+    rules = rules.binding
+    steps = _steps(sentence, weights)
+    before = _faults(sentence, rules, options.projective)
+    unchanged = Repair(sentence, sentence.heads, sentence.deprels, [], before, before, not before)
+    if not before:
+        return unchanged
+    if sentence.n_words > MAX_WORDS:
+        return unchanged._replace(obstacle=f"it has more than {MAX_WORDS} words")
+    if options.only_punct:
+        names = sorted({*sentence.deprels})
+        table = _only_punct(sentence, names, _table(sentence, names, steps, options.scores))
+    else:
+        names = label_names(rules, sentence, options.scores)
+        table = _table(sentence, names, steps, options.scores)
+    trees = _best(sentence, rules, names, table, options)
+    status = trees.solution.status
+    if status == "infeasible":
+        return unchanged._replace(obstacle="no tree has all the heads that must stay")
+    if status != "optimal" and not _is_valid(trees):
+        trees = _best(sentence, rules, names, table, replace(options, projective=True))
+        if not _is_valid(trees):
+            return unchanged._replace(obstacle="no valid tree was found within the limit")
+    heads, labels = trees.solution.heads[0, 1:].tolist(), trees.labels[0]
+    after = _faults(replace(sentence, heads=heads, deprels=labels), rules, options.projective)
+    changes = _changes(sentence, heads, labels, rules, options.projective)
+    return Repair(sentence, heads, labels, changes, before, after, status == "optimal")
+
+
+def _is_valid(trees: ValidTrees) -> bool:
+    return len(trees.solution) > 0 and not trees.faults[0]
+
+
+def label_names(rules: Rules, sentence: Sentence, scores: ArcScores | None = None) -> list[str]:
+    """Return the labels that words may get; of equally good ones of an arc, the first is taken.
+
+    ``dep`` comes first, UD's relation for what is not known; then the relations of the rules, and
+    subtypes of them that the sentence or the model has. Rules without relations leave the labels of
+    the sentence and the model.
+    """
+    known = {*sentence.deprels} - {"_"} | {*(scores.labels if scores else ())}
+    relations = rules.relations
+    if not relations:
+        return sorted(known) or ["_"]
+    subtypes = sorted(label for label in known if label.partition(":")[0] in relations)
+    dep = [label for label in relations if label == "dep"]
+    return list(dict.fromkeys([*dep, *sorted(relations), *subtypes]))
+
+
+def _faults(sentence: Sentence, rules: Rules, projective: bool) -> list[Fault]:
+    """Return the faults of a tree; arcs that cross are one if it must be projective."""
+    faults = rules.faults(sentence)
+    missing = tuple(m for m, head in enumerate(sentence.heads, start=1) if head == NO_HEAD)
+    crossing = tuple(sorted(crossing_words(sentence.heads))) if projective else ()
+    for name, words in (("no-head", missing), ("crossing-arcs", crossing)):
+        if words:
+            faults.append(Fault(name, words[0], words, NO_ENTRY))
+    return faults
+
+
+def _steps(sentence: Sentence, weights: Sequence[float] | None) -> Longs:
+    """Return the weights of the words 1 to n as integers without a common divisor."""
+    n = sentence.n_words
+    if weights is None:
+        return np.ones(n, np.int64)
+    if len(weights) != n:
+        raise TreebankError(f"{sentence.place()}: found {len(weights)} weights, expected {n}")
+    for i, weight in enumerate(weights):
+        if not 0.0 <= weight <= MAX_WEIGHT:
+            raise TreebankError(
+                f"{sentence.place(i)}: the weight of word {i + 1} is {weight}, expected 0 to"
+                f" {MAX_WEIGHT:g}"
+            )
+    steps = np.rint(np.asarray(weights, np.float64) * WEIGHT_STEPS).astype(np.int64)
+    return steps // max(1, gcd(*steps.tolist()))
+
+
+def _table(
+    sentence: Sentence, names: Sequence[str], steps: Longs, scores: ArcScores | None
+) -> Floats:  # fmt: skip
+    """Score all labelled arcs by head, modifier and label, float64[n + 1, n + 1, L]."""
+    n = sentence.n_words
+    words = np.arange(n + 1)
+    keeps_head = (words[:, None] == [NO_HEAD, *sentence.heads])[:, :, None]
+    keeps_label = np.array([(), *sentence.deprels], object)[:, None] == [*names]
+    if scores is None:
+        ties = np.where(keeps_head, 0.0, -np.abs(words[:, None] - words)[:, :, None])
+    else:
+        ties = np.full((n + 1, n + 1, len(names)), LEAST)
+        places = {label: i for i, label in enumerate(scores.labels)}
+        known = [i for i, name in enumerate(names) if name in places]
+        ties[:, :, known] = scores(sentence)[:, :, [places[names[i]] for i in known]]
+        ties = np.rint(np.clip(ties, LEAST, 0.0) * SCORE_STEPS)
+    change = n * float(np.ptp(ties)) + 1.0
+    kept = (n + 1) * change
+    counts = np.add(keeps_head, keeps_label, dtype=np.float64)
+    table: Floats = kept * np.append(0, steps)[:, None] * counts
+    table += ties - change * ~(keeps_head & keeps_label)
+    table[:, 0] = table[words, words] = -np.inf
+    return table
+
+
+def _only_punct(sentence: Sentence, names: Sequence[str], table: Floats) -> Floats:
+    """Forbid all that changes a label, or the head of a word that is no punctuation."""
+    for m, (head, label) in enumerate(zip(sentence.heads, sentence.deprels), start=1):
+        table[:, m, [name != label for name in names]] = -np.inf
+        if label.partition(":")[0] != "punct":
+            table[np.arange(len(table)) != head, m] = -np.inf
+    return table
+
+
+def _best(
+    sentence: Sentence, rules: Rules, names: Sequence[str], table: Floats, options: RepairOptions
+) -> ValidTrees:  # fmt: skip
+    """Find the best valid tree under the scores of `_table`."""
+    best = table.max(axis=2)
+    head, mod = np.nonzero(best > -np.inf)
+    problem = Problem(
+        sentence.n_words, head, mod, best[head, mod], projective=options.projective,
+        single_root="root" in rules.relations, quantum=1.0,
+    )  # fmt: skip
+    deadline = Deadline.after(options.time_limit)
+    left = WORK_LIMIT
+
+    def find(problem: Problem, k_best: int) -> Solution:
+        nonlocal left
+        solution = solve(
+            problem, k_best=k_best, time_limit=deadline.limit(), explain=False,
+            work_limit=left if options.time_limit is None else None,
+        )  # fmt: skip
+        left = max(left - work_of(solution), 0.1 * WORK_LIMIT)
+        return solution
+
+    ruled = RuledSentence(rules, sentence)
+    return solve_valid(problem, ruled, names, lambda h, m: table[h, m], find, deadline=deadline)
+
+
+def _changes(
+    sentence: Sentence, heads: list[int], labels: list[str], rules: Rules, projective: bool
+) -> list[Change]:
+    """Return the words that differ, each with the faults that its old arc brings back."""
+    repaired = replace(sentence, heads=heads, deprels=labels)
+    left = _faults(repaired, rules, projective)
+    old_arcs = zip(sentence.heads, sentence.deprels)
+    changes = []
+    for i, (old, new) in enumerate(zip(old_arcs, zip(heads, labels))):
+        if old != new:
+            kept = replace(repaired, heads=heads.copy(), deprels=labels.copy())
+            kept.heads[i], kept.deprels[i] = old
+            faults = [fault for fault in _faults(kept, rules, projective) if fault not in left]
+            reasons = tuple([fault.text(kept, kept.heads, kept.deprels) for fault in faults])
+            changes.append(Change(i + 1, old, new, reasons))
+    return changes

@@ -1,1 +1,0 @@
-"""From sentences and texts to trees."""

@@ -1,1 +1,0 @@
-"""Phrase structure: bracketed trees, head-driven grammars, and parsers that agree with others."""

@@ -1,0 +1,1 @@
+"""Foundations: errors, option checks, compilation, files, processes, signals and clocks."""

@@ -1,0 +1,248 @@
+"""Compile kernels that call kernels in half the time that numba takes.
+
+numba makes each function ready to run by itself: it optimises its code with all code that it calls,
+generates machine code, and adds an entry point for callers in Python. A kernel deep down is thus
+optimised and generated again for each kernel above it, although it needs none of this. Here, what a
+kernel calls stays much as numba's front end left it (a *part*), until a kernel that Python calls (a
+*whole*) includes all its parts and is optimised once. The same applies to numba's own functions
+that kernels call. Types that operators return are cached: numba tries some dozen candidates for
+each subscript and each sum in the text, and the answer depends on the types alone.
+
+numba has an interface for compilers made from its passes, but the passes see internals that may
+change. The versions that this was tested with are in ``_TRIED``. With others, or if something has
+changed, kernels are compiled as numba does: the same code, more slowly.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
+from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.types.containers import Tuple, UniTuple
+from numba.core.types.misc import unliteral
+from numba.core.typing.context import Context
+
+from bbparse.runtime.lowering import Lower
+
+_TRIED = ((0, 63), (0, 68))
+# Functions for which it makes no difference whether a number is constant: numba would compile them
+# again for each constant.
+_ANY_NUMBER: frozenset[Any] = frozenset(
+    [
+        *(bool, int, float, min, max),
+        *(np.arange, np.empty, np.empty_like, np.full, np.ones, np.zeros),
+    ]
+)
+_PURE = _ANY_NUMBER | {range, len, *filter(callable, vars(operator).values())}
+_NUMBERS = (types.IntegerLiteral, types.BooleanLiteral, Tuple, UniTuple)
+_signatures: dict[Any, Any] = {}
+
+
+def is_tried() -> bool:
+    """Return True if the compilers of this module were tested with this version of numba."""
+    version = tuple(int(part) for part in numba.__version__.split(".")[:2])
+    return _TRIED[0] <= version <= _TRIED[1]
+
+
+class _CachingContext(Context):
+    """Typing context that caches return types by function and types of arguments."""
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        if getattr(func, "typing_key", func) not in _PURE:
+            return super().resolve_function_type(func, args, kws)
+        if getattr(func, "typing_key", func) in _ANY_NUMBER:
+            args = _unknown(args)
+        # the global, not the function: its type changes when a library extends it
+        key = self._lookup_global(func) or func, args, tuple(sorted(kws.items()))
+        signature = _signatures.get(key)
+        if signature is None:
+            signature = _signatures[key] = super().resolve_function_type(func, args, kws)
+        return signature
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        key = self._lookup_global(operator.setitem), (target, index, value), None
+        signature = _signatures.get(key)
+        if signature is None:
+            signature = _signatures[key] = super().resolve_setitem(target, index, value)
+        return signature
+
+
+def _unknown(args: Any) -> Any:
+    """Return types of arguments in which constant numbers are treated like any other numbers."""
+    return tuple(unliteral(a) if isinstance(a, _NUMBERS) else a for a in args)
+
+
+@cache
+def _caching(context: Any) -> Any:
+    """Return the one caching context for another context, whose tables it shares."""
+    caching = copy.copy(context)
+    caching.__class__ = _CachingContext
+    return caching
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Code library of a part: made ready to run only if it has an entry point for Python."""
+
+    _runs = False
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Make the code smaller by cheap passes; everything is optimised in the whole."""
+        ll_module.data_layout = self._codegen._data_layout
+        builder, passes = self._codegen._pass_builder(), create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+    def finalize(self) -> None:
+        """Link what is called; do not optimise, and generate no machine code."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return an address for Python; zero without an entry point, as in all parts of kernels."""
+        self._ensure_finalized()
+        if not self._runs:
+            try:
+                if self._final_module.get_function(name).is_declaration:
+                    return 0
+            except NameError:
+                return 0
+            self._runs = True  # a jitted function from another package
+            self._optimize_final_module()
+            self._final_module.verify()
+            self._finalize_final_module()
+        address: int = super().get_pointer_to_function(name)
+        return address
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        return JITCodeLibrary._unserialize(codegen, state)
+
+    @property
+    def codegen(self) -> Any:
+        return self._codegen if self._runs else _NoEnvironments()
+
+
+class _WholeLibrary(JITCodeLibrary):
+    """Code library of a kernel that Python calls."""
+
+    _optimize_functions = _PartLibrary._optimize_functions  # everything is optimised when linked
+
+
+class _NoEnvironments:
+    """Stand-in for the code generator of a part, which has no memory for environments."""
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Do nothing: a whole sets the environments of its parts when it is loaded."""
+
+
+class _BeforeCode(FunctionPass):
+    """Base of the passes that run once the types are known.
+
+    All kernels are declared alike, as numba declares its own functions: what they use of numba
+    depends on the declaration, and would be compiled again for each.
+    """
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.flags = state.flags.copy()
+        state.flags.no_cfunc_wrapper = True  # the wrapper for C takes a tenth of the time
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _AsPart(_BeforeCode):
+    """Send the code to a library of parts."""
+
+    _name = "as_part"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _AsWhole(_BeforeCode):
+    """Add an entry point for Python, which releases Python's lock."""
+
+    _name = "as_whole"
+
+    def run_pass(self, state: Any) -> bool:
+        super().run_pass(state)
+        state.library = _WholeLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        state.flags.no_cpython_wrapper = False
+        state.flags.release_gil = True
+        return True
+
+
+class _Compiler(CompilerBase):
+    """Compiler of numba with cached types, and a pass before the code is generated."""
+
+    extra: type[FunctionPass]
+
+    def __init__(self, typingctx: Any, *args: Any) -> None:
+        super().__init__(_caching(typingctx), *args)
+
+    def define_pipelines(self) -> list[Any]:
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        names = [getattr(step, "__name__", "") for step, _ in manager.passes]
+        manager.passes[names.index("NativeLowering")] = Lower, Lower._name
+        manager.passes.insert(names.index("IRLegalization"), (self.extra, self.extra._name))
+        manager.finalize()
+        return [manager]
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile; numba's own functions that are compiled on the way are parts as well."""
+        codegen = self.state.targetctx.codegen()
+        library_class = codegen._library_class
+        codegen._library_class = _PartLibrary
+        try:
+            return super().compile_extra(func)
+        finally:
+            codegen._library_class = library_class
+
+
+class WholeCompiler(_Compiler):
+    """Compiler of kernels for Python."""
+
+    extra = _AsWhole
+
+
+class PartCompiler(_Compiler):
+    """Compiler of kernels for kernels."""
+
+    extra = _AsPart
+
+
+def kernel_type(part: Any) -> Any:
+    """Return the type of a kernel in kernels that call it; ``part`` is its jitted function."""
+    return types.Dispatcher(part)
+
+
+def for_any_number(part: Any) -> Any:
+    """Compile a part once for all numbers, constant or not."""
+    get = part.get_call_template
+    part.get_call_template = lambda args, kws: get(
+        _unknown(args), {name: _unknown([kind])[0] for name, kind in kws.items()}
+    )
+    return part

@@ -1,0 +1,210 @@
+"""Output files that are written atomically: completely or not at all."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import lzma
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
+from tempfile import TemporaryDirectory
+from time import time
+from typing import IO, Any, cast
+
+from bbparse.runtime.errors import OutputError
+from bbparse.runtime.interrupts import undone_by
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+#: Names of unfinished files, and their minimum age in seconds before others remove them.
+_UNFINISHED, _MIN_AGE = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
+
+# Errors of the disk: they become an OutputError even inside the with block, where other errors pass
+# unchanged.
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
+
+@contextmanager
+def open_output(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """Open a text file (UTF-8, line breaks as written) that appears if the block ends well.
+
+    ``-`` is the standard output, which is written as it comes; ``.gz`` and ``.xz`` are compressed.
+    `OutputError` if it cannot be written. If this or any other error leaves the block, an existing
+    file is unchanged and no incomplete one is left.
+    """
+    with open_binary_output(path) as binary:
+        text = io.TextIOWrapper(binary, encoding="utf-8", newline="")
+        try:
+            yield text
+            text.flush()
+        finally:
+            with suppress(OSError, ValueError):
+                text.detach()
+
+
+@contextmanager
+def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a binary file that appears when the block ends without error; see `open_output`."""
+    name = os.fspath(path)
+    try:
+        descriptor = _descriptor(name)
+        if descriptor == 1:
+            if sys.stdout is None:
+                raise OutputError("standard output: cannot be written: it is closed")
+            stream = sys.stdout.buffer
+            yield stream
+            stream.flush()
+        elif descriptor is not None or _is_special(name):
+            with _open(name if descriptor is None else descriptor, name, "wb") as file:
+                yield file
+        else:
+            # a link stays a link
+            target = os.path.realpath(name)
+            with replacing(target, name) as file, _packed(file, name) as packed:
+                yield packed
+    except OSError as error:
+        if error.errno in _DISK_ERRORS:
+            raise OutputError(f"{_shown(name)}: cannot be written: {error.strerror}") from error
+        raise
+
+
+def check_output(path: str | os.PathLike[str]) -> None:
+    """Check that a file can be written (`OutputError`), before hours of work and not after."""
+    name = os.fspath(path)
+    if _descriptor(name) is not None or _is_special(name):
+        return
+    folder = os.path.dirname(name) or "."
+    if not os.path.isdir(folder):
+        raise OutputError(f"{name}: cannot be written: there is no folder {folder}")
+    # just as the file will be written: as a new one in the same folder
+    probe = os.path.join(os.path.dirname(os.path.realpath(name)), _unfinished())
+    with _begun(probe, name) as file:
+        file.close()
+        os.unlink(probe)
+
+
+def _unfinished() -> str:
+    """Return a name that no file has."""
+    return f".bbparse-{secrets.token_hex(8)}.tmp"
+
+
+def _descriptor(name: str) -> int | None:
+    """Return the open file that a name from a shell stands for, or None: 1 is the standard output.
+
+    Writing to it continues at its position, and its content is kept.
+    """
+    names = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
+    match = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]+)", name)
+    return int(match[1]) if match else names.get(name)
+
+
+def _is_special(name: str) -> bool:
+    """Return True for a device or a pipe, which a file cannot replace."""
+    try:
+        mode = os.stat(name).st_mode
+    except OSError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise OutputError(f"{name}: cannot be written: it is a folder")
+    return not stat.S_ISREG(mode)
+
+
+@contextmanager
+def writing(name: object) -> Iterator[None]:
+    """Raise the system's errors of writing a file as `OutputError`, which names it."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{name}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
+    """Open a new file that replaces ``target`` at the end of the block; messages show ``name``."""
+    if os.path.exists(target) and not os.access(target, os.W_OK):
+        raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
+    folder = os.path.dirname(target)
+    remove_unfinished(folder)
+    temporary = os.path.join(folder, _unfinished())
+    with _begun(temporary, name) as file:
+        try:
+            with file:
+                lock_file(file)
+                yield file
+            if os.path.exists(target):
+                with suppress(OSError):
+                    os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+            with writing(name):
+                os.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def _begun(path: str, name: str) -> AbstractContextManager[IO[bytes]]:
+    """Open a new file, which is removed if a signal ends the process."""
+    return undone_by(lambda _: os.unlink(path), lambda: _open(path, name, "xb"))
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Make a folder that is removed at the end of the block, however it ends."""
+    begin = partial(TemporaryDirectory, prefix="bbparse-")
+    with undone_by(TemporaryDirectory.cleanup, begin) as folder, folder as name:
+        yield name
+
+
+def lock_file(file: IO[Any]) -> bool | None:
+    """Lock a file until it is closed or the process ends.
+
+    Returns False if another process holds the lock, None if the system has no locks.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def remove_unfinished(folder: str | os.PathLike[str], min_age: float = _MIN_AGE) -> None:
+    """Remove unfinished files of killed processes that are at least ``min_age`` seconds old."""
+    with suppress(OSError), os.scandir(folder or ".") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                # a new one may not be locked yet
+                if _UNFINISHED.fullmatch(entry.name) and time() - entry.stat().st_mtime >= min_age:
+                    with open(entry.path, "rb") as file:
+                        if lock_file(file):
+                            os.unlink(entry.path)
+
+
+def _open(path: str | int, name: str, mode: str) -> IO[bytes]:
+    with writing(name):
+        return cast("IO[bytes]", open(path, mode, closefd=not isinstance(path, int)))
+
+
+def _packed(file: IO[bytes], name: str) -> AbstractContextManager[Any]:
+    """Return the file, or one that packs what is written into it."""
+    if name.endswith(".gz"):
+        # Without a name and a time, so that the same text gives the same bytes.
+        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+    return lzma.LZMAFile(file, "wb") if name.endswith(".xz") else nullcontext(file)
+
+
+def _shown(name: str) -> str:
+    return "standard output" if name == "-" else name

@@ -1,9 +1,0 @@
-"""Trees to look at: drawn for terminals, as SVG, as JSON lines. Nothing here searches or scores."""
-
-from __future__ import annotations
-
-from bbparse.show.formats import FORMATS, json_line, sentence_record
-from bbparse.show.svg import draw_svg
-from bbparse.show.text import draw_text
-
-__all__ = ["FORMATS", "draw_svg", "draw_text", "json_line", "sentence_record"]

@@ -1,1 +1,0 @@
-"""From a `Problem` to a `Solution`."""

@@ -1,0 +1,296 @@
+"""`Tagger`: forms → UPOS, XPOS, FEATS and lemmas, by one network over the sentence.
+
+The network (`bbparse.neural.labelling`) scores tags (UPOS and XPOS together), FEATS and rules that
+make lemmas (`bbparse.text.lemmas`). A word gets the best pair of tag and FEATS that the training
+text has, then the best rule of those for new words with its tag; words that had one lemma only keep
+it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse import __version__
+from bbparse.neural.embeddings import Embeddings
+from bbparse.neural.labelling import LabelNetwork
+from bbparse.neural.layers import Floats
+from bbparse.neural.ragged import batches
+from bbparse.runtime.archive import INTS, TEXT, Rule
+from bbparse.runtime.errors import ModelError
+from bbparse.runtime.header import reading_header
+from bbparse.runtime.jit import kernel
+from bbparse.runtime.renamed import RenamedMember
+from bbparse.text.columns import COLUMNS, N_WHOLE, FormEncoder
+from bbparse.text.lemmas import apply_rule
+from bbparse.text.likely import likely
+from bbparse.treebank import Sentence
+from bbparse.treebank.likely import LikelyTags
+from bbparse.treebank.writing import with_columns
+
+#: Rules that apply to every form: the form in lower case, and as it is.
+LOWER, SAME = "l\t\t\t\t", "k\t\t\t\t"
+#: Kinds of label.
+TAGS, FEATS, LEMMAS = range(3)
+_CACHED = 200_000  # forms with their lemmas or the rules they may be made by
+
+
+class TagNetwork(LabelNetwork):
+    """Scores of the tags (UPOS, tab, XPOS), the FEATS and the rules of lemmas of words."""
+
+    NAME = "tags"
+    COLUMNS = np.arange(len(COLUMNS))
+    N_LEXICAL: ClassVar[int] = N_WHOLE
+
+
+_NEEDED: dict[str, Rule] = {
+    "tagger_header": (TEXT, 0, None), "tagger_pairs": (INTS, 2, None), **TagNetwork.rules(),
+}  # fmt: skip
+#: Arrays of a tagger, with the rules that `bbparse.runtime.archive.read_archive` checks them by.
+TAGGER_ARRAYS: dict[str, Rule] = {**_NEEDED, "tagger_lexicon": (TEXT, 0, None)}
+
+
+@dataclass(frozen=True, slots=True)
+class TagColumns:
+    """The columns of a tagger, one element for each word; ``_`` where it has nothing to say."""
+
+    lemmas: list[str]
+    upos: list[str]
+    xpos: list[str]
+    feats: list[str]
+    #: Other tags that are likely, too.
+    likely: LikelyTags | None = field(default=None, repr=False, compare=False)
+
+    def of(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with these columns, also in its lines."""
+        tagged = with_columns(
+            sentence, lemmas=self.lemmas, upos=self.upos, xpos=self.xpos, feats=self.feats
+        )
+        tagged.likely_tags = self.likely
+        return tagged
+
+
+@kernel
+def _best_pairs(tags: Floats, feats: Floats, pairs: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the pair of a tag and FEATS that each word scores most, the first of equal ones."""
+    best = np.empty((tags.shape[0], 2), np.int32)
+    for i in range(tags.shape[0]):
+        top = np.float32(-np.inf)
+        for p in range(pairs.shape[0]):
+            score = tags[i, pairs[p, 0]] + feats[i, pairs[p, 1]]
+            if p == 0 or score > top:
+                top = score
+                best[i] = pairs[p]
+    return best
+
+
+class Tagger:
+    """A trained tagger. Threads may share it.
+
+    Parameters
+    ----------
+    network : TagNetwork
+    pairs : int32[P, 2]
+        Tags and FEATS that go together, by their numbers.
+    rules : mapping of str to sequence of int
+        Rules that may make a lemma: of words with several lemmas by form, tab, tag; of new words
+        by tab, tag, tab, FEATS, or by the tag alone; of words with new tags by the empty text.
+    lexicon : mapping of str to str
+        Lemmas of words that have but one, by form, tab, tag.
+    habits : mapping of str to str
+        Capitals of common words within a sentence, by the form in lower case.
+    notes : mapping, optional
+        Notes on the training; saved with the model.
+    embeddings : Embeddings, optional
+        Pretrained vectors that the network uses.
+
+    Raises
+    ------
+    ModelError
+        If the parts do not fit each other.
+    """
+
+    def __init__(
+        self,
+        network: TagNetwork,
+        pairs: NDArray[np.int32],
+        rules: Mapping[str, Sequence[int]],
+        lexicon: Mapping[str, str],
+        habits: Mapping[str, str],
+        notes: Mapping[str, Any] | None = None,
+        embeddings: Embeddings | None = None,
+    ) -> None:
+        self.network, self.pairs, self.embeddings = network, pairs, embeddings
+        self.encode = FormEncoder(habits)
+        self.rules = {tag: tuple(numbers) for tag, numbers in rules.items()}
+        self.lexicon = dict(lexicon)
+        self.notes = dict(notes or {})
+        if len(network.counts) != 3:
+            raise ModelError(f"the tagger has {len(network.counts)} kinds of label, expected 3")
+        self.tags, self.feats, self.lemma_rules = map(network.labels_of, range(3))
+        self._names = self.tags, self.feats
+        limits = len(self.tags), len(self.feats)
+        if pairs.shape != (len(pairs), 2) or not len(pairs):
+            raise ModelError(f"tagger_pairs has shape {pairs.shape}, expected some pairs")
+        if pairs.min() < 0 or (pairs.max(axis=0) >= limits).any():
+            raise ModelError(f"tagger_pairs goes up to {pairs.max(axis=0)}, there are {limits}")
+        for tag, numbers in self.rules.items():
+            if not all(0 <= number < len(self.lemma_rules) for number in numbers):
+                raise ModelError(f"the rules of {tag!r} are {numbers}, expected numbers of rules")
+        self._cache: dict[tuple[str, str, str], str | tuple[int, ...]] = {}
+
+    outside = RenamedMember("embeddings")
+
+    def columns(self, forms: Sequence[str]) -> TagColumns:
+        """Return tags, features and lemmas of the words of a sentence."""
+        return self.columns_of([forms])[0]
+
+    def columns_of(self, sentences: Sequence[Sequence[str]]) -> list[TagColumns]:
+        """Return tags, features and lemmas of the words of a batch of sentences."""
+        return [
+            self._columns(forms, *scores)
+            for forms, scores in zip(sentences, self.scores(sentences))
+        ]
+
+    def scores(self, sentences: Sequence[Sequence[str]]) -> list[list[Floats]]:
+        """Return the scores of the labels of each kind, float32[n, labels], for each sentence."""
+        vectors = None
+        if self.embeddings is not None:
+            vectors = self.embeddings([Sentence.from_words(forms) for forms in sentences])
+        return self.network.scores([self.encode(forms) for forms in sentences], vectors)
+
+    def __call__(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with LEMMA, UPOS, XPOS and FEATS, in its lines, too."""
+        return self.columns(sentence.forms).of(sentence)
+
+    def tag(
+        self, sentences: Iterable[Sentence], *, keep_tags: bool = False
+    ) -> Iterator[Sentence]:
+        """Yield copies of sentences with tags, a batch at a time, which is faster.
+
+        With ``keep_tags``, sentences that have tags are yielded as they are.
+        """
+        for batch in batches(sentences):
+            kept = [keep_tags and sentence.has_tags for sentence in batch]
+            forms = [sentence.forms for sentence, keep in zip(batch, kept) if not keep]
+            columns = iter(self.columns_of(forms))
+            for sentence, keep in zip(batch, kept):
+                yield sentence if keep else next(columns).of(sentence)
+
+    def _columns(
+        self, forms: Sequence[str], tag_scores: Floats, feats_scores: Floats, rule_scores: Floats
+    ) -> TagColumns:
+        """Return the columns of a sentence with these scores of its words."""
+        tag_scores, feats_scores = map(np.ascontiguousarray, (tag_scores, feats_scores))
+        best = _best_pairs(tag_scores, feats_scores, self.pairs)
+        tags = [self.tags[number] for number in best[:, 0].tolist()]
+        feats = [self.feats[number] for number in best[:, 1].tolist()]
+        lemmas = ["_"] * len(forms)
+        if self.lemma_rules:
+            for i, word in enumerate(zip(forms, tags, feats)):
+                known = self._lemma(*word)
+                if not isinstance(known, str):
+                    rule = known[int(rule_scores[i, known].argmax())]
+                    known = apply_rule(self.lemma_rules[rule], forms[i]) or forms[i]
+                lemmas[i] = known
+        upos, xpos = [], []
+        for tag in tags:
+            first, _, second = tag.partition("\t")
+            upos.append(first)
+            xpos.append(second)
+        others = LikelyTags(
+            self._names, likely(tag_scores), likely(feats_scores), (upos, xpos, feats)
+        )
+        return TagColumns(lemmas, upos, xpos, feats, others)
+
+    def _lemma(self, form: str, tag: str, feats: str) -> str | tuple[int, ...]:
+        """Return the lemma of a form with a tag and FEATS, or the rules that may make it."""
+        known = self._cache.get((form, tag, feats))
+        if known is None:
+            for key in (f"{form}\t{tag}", f"{form.lower()}\t{tag}"):
+                known = self.lexicon.get(key) or self.rules.get(key)
+                if known is not None:
+                    break
+            else:
+                known = self._fitting(form, f"\t{tag}\t{feats}") or self._fitting(form, tag)
+                known = known or self.rules[""]
+            if len(self._cache) > _CACHED:
+                self._cache.clear()
+            self._cache[form, tag, feats] = known
+        return known
+
+    def _fitting(self, form: str, key: str) -> tuple[int, ...]:
+        """Return the rules with this key that can be applied to a form."""
+        rules = self.rules.get(key, ())
+        return tuple(i for i in rules if apply_rule(self.lemma_rules[i], form) is not None)
+
+
+def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
+    """Return the fractions of words with the right UPOS, XPOS, FEATS and lemma, and all four."""
+    right = dict.fromkeys(("UPOS", "XPOS", "FEATS", "lemma", "all"), 0)
+    words = 0
+    for sentence in sentences:
+        predicted = tagger.columns(sentence.forms)
+        pairs = (
+            (sentence.upos, predicted.upos), (sentence.xpos, predicted.xpos),
+            (sentence.feats, predicted.feats), (sentence.lemmas, predicted.lemmas),
+        )  # fmt: skip
+        same = [[a == b for a, b in zip(gold, column)] for gold, column in pairs]
+        for name, column in zip(right, same):
+            right[name] += sum(column)
+        right["all"] += sum(map(all, zip(*same)))
+        words += sentence.n_words
+    return {name: count / max(1, words) for name, count in right.items()}
+
+
+def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
+    """Return the arrays that `tagger_from` reads."""
+    header = {
+        "bbparse": __version__, "habits": tagger.encode.habits, "notes": tagger.notes,
+        "rules": tagger.rules,
+    }  # fmt: skip
+    arrays = {
+        "tagger_header": np.array(json.dumps(header, sort_keys=True)),
+        "tagger_pairs": tagger.pairs,
+        **tagger.network.to_arrays(),
+    }
+    if tagger.lexicon:
+        lines = (f"{key}\t{lemma}" for key, lemma in tagger.lexicon.items())
+        arrays["tagger_lexicon"] = np.array("\n".join(lines))
+    return arrays
+
+
+def tagger_from(
+    arrays: Mapping[str, NDArray[Any]], where: str, embeddings: Embeddings | None = None
+) -> Tagger:
+    """Make a tagger from arrays that keep the rules of `TAGGER_ARRAYS`.
+
+    It uses the pretrained vectors ``embeddings`` if it was trained with such. `ModelError` with the
+    name of the file, ``where``, if arrays are missing or damaged.
+    """
+    with reading_header("tagger", _NEEDED, arrays, where) as header:
+        habits = {str(form): str(value) for form, value in header["habits"].items()}
+        rules = {str(tag): [int(i) for i in numbers] for tag, numbers in header["rules"].items()}
+        notes = dict(header["notes"])
+    lexicon: dict[str, str] = {}
+    if "tagger_lexicon" in arrays:
+        for line in str(arrays["tagger_lexicon"].item()).split("\n"):
+            key, tab, lemma = line.rpartition("\t")
+            if not tab or not lemma:
+                raise ModelError(f"{where}: tagger_lexicon is damaged at {line!r:.60}")
+            lexicon[key] = lemma
+    network = TagNetwork.from_arrays(arrays, where)
+    used = network.taken(embeddings, f"{where}: its tagger")
+    pairs = arrays["tagger_pairs"].astype(np.int32)
+    try:
+        tagger = Tagger(network, pairs, rules, lexicon, habits, notes, used)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+    if tagger.lemma_rules and not tagger.rules.get(""):
+        raise ModelError(f"{where}: the tagger has no rules for words with new tags")
+    return tagger

@@ -1,0 +1,254 @@
+"""Training of a tagger: labels and lemma rules of a treebank, then one network.
+
+A parser that is to work with predicted tags is best trained on predicted tags that are as wrong as
+those of new text (QL13 §4.2): so training text is tagged in folds (`jackknife`), each by a tagger
+that was trained on the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.embeddings import Embeddings
+from bbparse.neural.labelling import LabelSettings, train_labels
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.renamed import renamed_arguments
+from bbparse.text.columns import FormEncoder, style
+from bbparse.text.lemmas import apply_rule, is_absolute, rule_of
+from bbparse.text.tagger import LOWER, SAME, Tagger, TagNetwork
+from bbparse.treebank import Sentence
+from bbparse.treebank.progress import progress_bars
+
+
+@dataclass(frozen=True, slots=True)
+class TaggerSettings:
+    """Training settings of a tagger."""
+
+    network: LabelSettings = field(default_factory=LabelSettings)
+    #: Number of occurrences from which on a form's capitals count as its habit.
+    known: int = 3
+    #: Seed of the initial weights and of the order of sentences.
+    seed: int = 1
+
+    def with_epochs(self, epochs: int) -> TaggerSettings:
+        """Return the same settings with so many passes over the training data."""
+        return replace(self, network=replace(self.network, epochs=epochs))
+
+
+@renamed_arguments(outside="embeddings")
+def train_tagger(
+    sentences: Sequence[Sentence],
+    settings: TaggerSettings | None = None,
+    *,
+    embeddings: Embeddings | None = None,
+    progress: bool = False,
+) -> Tagger:
+    """Train a tagger.
+
+    Parameters
+    ----------
+    sentences : sequence of Sentence
+        With tags; columns of ``_`` alone (XPOS, FEATS, LEMMA) stay ``_``.
+    settings : TaggerSettings, optional
+    embeddings : Embeddings, optional
+        Pretrained vectors as further input of the network.
+    progress : bool
+        Draw progress bars on standard error.
+
+    Raises
+    ------
+    TreebankError
+        If there are no sentences, or a word has no UPOS.
+    """
+    settings = settings or TaggerSettings()
+    if not sentences:
+        raise TreebankError("there are no training sentences")
+    for sentence in sentences:
+        if "_" in sentence.upos:
+            word = sentence.upos.index("_") + 1
+            raise TreebankError(
+                f"{sentence.source or 'input'}, {sentence.name}: word {word} has no UPOS,"
+                " expected one to learn from"
+            )
+    tags = _numbers(tag for sentence in sentences for tag in _tags(sentence))
+    upos = _numbers(tag for sentence in sentences for tag in sentence.upos)
+    deprels = _numbers(label for sentence in sentences for label in sentence.deprels)
+    feats = _numbers(value for sentence in sentences for value in sentence.feats)
+    lemmas = _LemmaRules(sentences)
+    pairs: set[tuple[int, int]] = set()
+    gold = []
+    for sentence in sentences:
+        columns = [
+            [tags[tag] for tag in _tags(sentence)], [feats[value] for value in sentence.feats],
+            [lemmas.numbers.get(rule, -1) for rule in _rules(sentence)],
+            # what only helps to train the encoder
+            [upos[tag] for tag in sentence.upos], [deprels[name] for name in sentence.deprels],
+        ]  # fmt: skip
+        pairs.update(zip(*columns[:2]))
+        gold.append(np.array(columns, np.int64).T)
+    habits = _habits(sentences, settings.known)
+    encode = FormEncoder(habits)
+    vectors = None
+    if embeddings is not None:
+        source = embeddings
+        vectors = source.width, lambda chosen: source([sentences[i] for i in chosen])
+    with progress_bars(progress):
+        network = train_labels(
+            TagNetwork, [encode(sentence.forms) for sentence in sentences],
+            (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)), gold,
+            settings.network, settings.seed, vectors, n_kinds=3,
+        )  # fmt: skip
+    assert isinstance(network, TagNetwork)
+    notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
+    known = np.array(sorted(pairs), np.int32)
+    return Tagger(network, known, lemmas.candidates, lemmas.lexicon, habits, notes, embeddings)
+
+
+def _tags(sentence: Sentence) -> list[str]:
+    return [f"{upos}\t{xpos}" for upos, xpos in zip(sentence.upos, sentence.xpos)]
+
+
+def _rules(sentence: Sentence) -> list[str]:
+    """Return the rule of each word's lemma, empty where it has none."""
+    return [
+        rule_of(form, lemma) if lemma != "_" or form == "_" else ""
+        for form, lemma in zip(sentence.forms, sentence.lemmas)
+    ]
+
+
+def _numbers(values: Iterable[str]) -> dict[str, int]:
+    return {value: i for i, value in enumerate(sorted(set(values)))}
+
+
+def _habits(sentences: Sequence[Sentence], least: int) -> dict[str, str]:
+    """Return the capitals of forms that occur at least so often, by the form in lower case."""
+    cases: dict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in sentences:
+        # the first word of a sentence and titles have capitals for other reasons
+        telling = style(sentence.forms) not in "AT"
+        for i, form in enumerate(sentence.forms):
+            if i and telling:
+                case = "T" if form[:1].isupper() else "l"
+                cases[form.lower()]["A" if form.isupper() and len(form) > 1 else case] += 1
+    return {
+        form: "".join(case for case in "ATl" if 10 * own[case] >= own.total())
+        for form, own in cases.items()
+        if own.total() >= least
+    }
+
+
+class _LemmaRules:
+    """Rules of the lemmas of a treebank.
+
+    `numbers` has those that the network chooses among, `candidates` those of words with several
+    lemmas (by form, tab, tag) and of new words (by tab, tag, tab, FEATS, or by the tag alone),
+    `lexicon` the lemmas of words that have but one (by form, tab, tag).
+    """
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        self.numbers: dict[str, int] = {}
+        self.candidates: dict[str, tuple[int, ...]] = {}
+        self.lexicon: dict[str, str] = {}
+        words: dict[tuple[str, str], set[str]] = defaultdict(set)
+        forms_of: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for sentence in sentences:
+            for form, tag, feats, rule in zip(
+                sentence.forms, _tags(sentence), sentence.feats, _rules(sentence)
+            ):
+                if rule:
+                    words[form, tag].add(rule)
+                    if not is_absolute(rule):
+                        for key in (tag, f"\t{tag}\t{feats}"):
+                            forms_of[key][rule].add(form.lower())
+        if not words:
+            return
+        candidates = {"": {LOWER, SAME}}
+        for (form, tag), rules in words.items():
+            if len(rules) > 1:
+                candidates[f"{form}\t{tag}"] = rules
+            else:
+                self.lexicon[f"{form}\t{tag}"] = apply_rule(next(iter(rules)), form) or form
+        for tag, of_rule in forms_of.items():
+            general = {rule for rule, forms in of_rule.items() if len(forms) >= 2}
+            if general:
+                candidates[tag] = general
+        self.numbers = _numbers(rule for rules in candidates.values() for rule in rules)
+        self.candidates = {
+            key: tuple(sorted(self.numbers[rule] for rule in rules))
+            for key, rules in candidates.items()
+        }
+
+
+#: Sentences that stay together where the file does not say which documents it has.
+_BLOCK = 20
+
+
+def folds_of(sentences: Sequence[Sentence], folds: int) -> NDArray[np.int64]:
+    """Return the fold of each sentence, int64[N].
+
+    Raises `TreebankError` if there are too few sentences.
+
+    Documents (comments ``newdoc``) stay whole, because their words repeat; in a file without them,
+    blocks of sentences do. They go round the folds, so that each has something of every genre.
+    """
+    number = np.cumsum([
+        any(line.startswith("# newdoc") for line in sentence.lines[: sentence.word_lines[0]])
+        for sentence in sentences
+    ])  # fmt: skip
+    if len(np.unique(number)) < 2 * folds:
+        block = max(1, min(_BLOCK, len(sentences) // (2 * folds)))
+        number = np.arange(len(sentences)) // block
+    found = number % folds
+    if folds < 2 or len(np.unique(found)) < folds:
+        raise TreebankError(
+            f"{len(sentences)} sentences cannot be divided into {folds} folds, expected at least"
+            " two folds with a sentence each"
+        )
+    return found
+
+
+def jackknife(
+    sentences: Sequence[Sentence],
+    folds: int = 10,
+    settings: TaggerSettings | None = None,
+    *,
+    progress: bool = False,
+    report: Callable[[str], object] = lambda line: None,
+) -> list[Sentence]:
+    """Tag each fold of a treebank by a tagger that was trained on the others.
+
+    Parameters
+    ----------
+    sentences : sequence of Sentence
+        With gold tags.
+    folds : int
+        At least 2.
+    settings : TaggerSettings, optional
+    progress : bool
+        Whether to draw progress bars on standard error.
+    report : callable, optional
+        Called with a line of text after each fold.
+
+    Returns
+    -------
+    list of Sentence
+        Copies, in the same order; trees are as they were.
+    """
+    of = folds_of(sentences, folds)
+    out: list[Sentence] = list(sentences)
+    right = words = 0
+    for fold in range(folds):
+        tagger = train_tagger(
+            [sentences[i] for i in np.flatnonzero(of != fold).tolist()], settings, progress=progress
+        )
+        for i in np.flatnonzero(of == fold).tolist():
+            out[i] = tagger(sentences[i])
+            right += sum(a == b for a, b in zip(out[i].upos, sentences[i].upos))
+            words += sentences[i].n_words
+        report(f"fold {fold + 1} of {folds}: UPOS {100 * right / words:.2f} so far")
+    return out

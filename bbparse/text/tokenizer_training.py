@@ -1,0 +1,186 @@
+"""Train a `Tokenizer` on the text of a treebank."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.labelling import LabelSettings, train_labels
+from bbparse.runtime.errors import TreebankError
+from bbparse.text.characters import Span, encode_characters, kinds_of
+from bbparse.text.raw import readings
+from bbparse.text.tokenizer import (
+    CHARACTER_LABELS,
+    IN,
+    SENTENCE_LABELS,
+    TOKEN,
+    WORD,
+    CharacterNetwork,
+    Tokenizer,
+    contexts,
+    has_letter,
+)
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import Piece
+
+#: Number of common words by which the language of a text is recognised.
+COMMON = 300
+
+
+SETTINGS = LabelSettings(
+    layers="rr", word=32, width=96, hidden=32, dropout=0.2, attribute_dropout=0.1, unknown=0.0,
+    cutoff=6, epochs=40, elements=10_000_000, batch=3000, members=1,
+)  # fmt: skip
+#: A label that has less than this fraction of the occurrences of a context is no candidate there.
+MIN_FRACTION = 0.0003
+#: Maximum number of characters to train on: more of a large treebank would add little accuracy.
+MAX_CHARACTERS = 1_200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph with its tokens, words and sentence boundaries."""
+
+    text: str
+    spans: list[Span]  #: Start and end of each token.
+    words: list[tuple[str, ...]]  #: Words of each token.
+    ends: list[bool]  #: For each token, whether a sentence ends with it.
+
+
+def texts_of(sentences: Sequence[Sentence], block: int = 8) -> list[Text]:
+    """Return the paragraphs of a treebank.
+
+    A treebank that does not mark spaces is read twice: with a space between any two tokens, and
+    with the usual spaces. If it has no paragraphs, every ``block`` sentences are one.
+    """
+    texts: list[Text] = []
+    for groups in readings(sentences):
+        if len(groups) * 50 < len(sentences):
+            tokenized = [sentence for group in groups for sentence in group]
+            groups = [tokenized[i : i + block] for i in range(0, len(tokenized), block)]
+        texts += map(_text, groups)
+    return texts
+
+
+def _text(group: Sequence[Sequence[Piece]]) -> Text:
+    parts: list[str] = []
+    spans: list[Span] = []
+    words, ends = [], []
+    start = 0
+    for sentence in group:
+        for piece in sentence:
+            end = start + len(piece.form)
+            spans.append((start, end))
+            words.append(piece.words)
+            ends.append(False)
+            parts.append(piece.form + " " * piece.blank)
+            start = end + piece.blank
+        ends[-1] = True
+    return Text("".join(parts).rstrip(), spans, words, ends)
+
+
+def train_tokenizer(
+    sentences: Sequence[Sentence], seed: int = 1, settings: LabelSettings = SETTINGS
+) -> Tokenizer:
+    """Train a tokenizer on sentences in the order of their text.
+
+    Parameters
+    ----------
+    sentences : sequence of Sentence
+        Sentences of a treebank.
+    seed : int
+        Seed of the initial weights and of the order of the paragraphs.
+    settings : LabelSettings
+        Settings of the network.
+
+    Raises
+    ------
+    TreebankError
+        If there are no sentences.
+    """
+    if not sentences:
+        raise TreebankError("a tokenizer cannot be trained: there are no sentences")
+    texts = texts_of(sentences)
+    random = np.random.default_rng(seed)
+    size = 0
+    chosen: list[int] = []
+    for i in random.permutation(len(texts)).tolist():
+        size += len(texts[i].text)
+        if chosen and size > MAX_CHARACTERS:
+            break
+        chosen.append(i)
+    texts = [texts[i] for i in sorted(chosen)]
+    multiwords = _multiwords(texts)
+    gold = [_labels(text, multiwords) for text in texts]
+    network = train_labels(
+        CharacterNetwork, [encode_characters(text.text) for text in texts],
+        (CHARACTER_LABELS, SENTENCE_LABELS), gold, settings, seed,
+    )  # fmt: skip
+    assert isinstance(network, CharacterNetwork)
+    return Tokenizer(network, _allowed(texts, gold), multiwords, _language(texts))
+
+
+def _language(texts: Sequence[Text]) -> dict[str, Any]:
+    """Return the most common words of a treebank, and their fraction of its words."""
+    counts = Counter(
+        word.lower() for text in texts for words in text.words for word in words if has_letter(word)
+    )
+    common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    common = common[:COMMON]
+    fraction = sum(counts[word] for word in common) / max(1, counts.total())
+    return {"common": common, "share": round(fraction, 4)}
+
+
+def _multiwords(texts: Sequence[Text]) -> dict[str, tuple[str, ...]]:
+    """Map the lower-cased tokens that mostly are several words to these words."""
+    counts_of: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for text in texts:
+        for (a, b), words in zip(text.spans, text.words):
+            counts_of[text.text[a:b].lower()][tuple(word.lower() for word in words)] += 1
+    multiwords = {}
+    for form, counts in counts_of.items():
+        words, _ = max(counts.items(), key=lambda item: (item[1], item[0]))
+        if len(words) > 1:
+            multiwords[form] = words
+    return multiwords
+
+
+def _labels(text: Text, multiwords: dict[str, tuple[str, ...]]) -> NDArray[np.int64]:
+    """Return the labels of characters, int64[n, 2]: ends of words and tokens, and of sentences."""
+    labels = np.full((len(text.text), 2), (IN, -1), np.int64)
+    for (a, b), words, is_end in zip(text.spans, text.words, text.ends):
+        labels[b - 1] = TOKEN, is_end
+        if len(words) > 1 and "".join(words) == text.text[a:b]:
+            for word in words[:-1]:
+                a += len(word)
+                labels[a - 1, 0] = WORD
+    labels[text.spans[-1][1] - 1, 1] = -1  # the text ends there in any case
+    return labels
+
+
+def _allowed(
+    texts: Sequence[Text], gold: Sequence[NDArray[np.int64]]
+) -> dict[str, tuple[int, ...]]:
+    """Return the labels that characters have in each context."""
+    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for text, labels in zip(texts, gold):
+        names, indices = contexts(kinds_of(text.text))
+        for (i, label), count in Counter(zip(indices.tolist(), labels[:, 0].tolist())).items():
+            counts[names[i]][label] += count
+    allowed = {"": (IN, TOKEN), " ": (TOKEN,), "joined": (IN,)}
+    for context, label_counts in sorted(counts.items()):
+        if context == "joined":
+            continue
+        total = label_counts.total()
+        candidates = [
+            label
+            for label, count in label_counts.items()
+            if count >= MIN_FRACTION * total and (count > 1 or total < 20)
+        ]
+        allowed[context] = tuple(sorted(candidates)) or (label_counts.most_common(1)[0][0],)
+    return allowed

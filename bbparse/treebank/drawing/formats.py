@@ -1,0 +1,149 @@
+"""Output formats of ``bbparse parse``, by name: one text for each sentence.
+
+docs/reference/formats.md has the schema of the records in JSON lines. Within a version, fields may
+be added, but none changes or disappears.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from bbparse.treebank import Sentence, format_sentence
+from bbparse.treebank.drawing.layout import printable
+from bbparse.treebank.drawing.text import draw_text, painted
+from bbparse.treebank.sentence import ScoredTree, offsets
+from bbparse.treebank.trees import changed_words
+
+VERSION = 1
+
+
+def tree_record(tree: ScoredTree) -> dict[str, Any]:
+    """Return the record of one tree, as in the schema."""
+    return {
+        "heads": list(tree.heads),
+        "labels": list(tree.labels) or None,
+        "score": finite(tree.score),
+        "upper_bound": finite(tree.upper_bound),
+        "proved": tree.proved,
+        "broken": list(tree.broken),
+        "confidences": list(tree.confidences) or None,
+        "confidence": finite(tree.confidence),
+        "rivals": list(tree.rivals) or None,
+        "either": list(tree.either) or None,
+    }
+
+
+def sentence_record(
+    sentence: Sentence, trees: Sequence[ScoredTree], status: str
+) -> dict[str, Any]:
+    """Return the record of a sentence and its trees, as in the schema."""
+    spans = offsets(sentence)
+    return {
+        "version": VERSION,
+        "sentence": sentence.name,
+        "words": list(sentence.forms),
+        **{name: list(getattr(sentence, name)) for name in ("lemmas", "upos", "xpos", "feats")},
+        "offsets": None if (-1, -1) in spans else [list(span) for span in spans],
+        "status": status,
+        "trees": [tree_record(tree) for tree in trees],
+    }
+
+
+def json_line(sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> str:
+    """Return the record on one line with its line feed; only control characters are escaped."""
+    record = sentence_record(sentence, trees, status)
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
+    # Some readers break lines at these characters, although JSON does not.
+    for character in "\u0085\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text + "\n"
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None if it is infinite or nan, which JSON cannot express."""
+    return value if math.isfinite(value) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Settings of an output format."""
+
+    k_best: int = 1  #: Number of trees requested; if more than one, each is numbered.
+    last: bool = True  #: True if no other sentence follows.
+    colour: bool = False  #: Draw trees in colour.
+    ascii_only: bool = False  #: Draw trees in ASCII.
+
+
+def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
+    """Write the sentence once for each of its trees; only HEAD and DEPREL change."""
+    blocks = []
+    between = replace(sentence, after="") if len(trees) > 1 else sentence  # one blank line
+    for k, tree in enumerate(trees):
+        comments = []
+        last = k == len(trees) - 1
+        if style.k_best > 1:
+            comments.append(f"tree = {k + 1} of {len(trees)}")
+        if style.k_best > 1 or not tree.proved:
+            comments.append(f"score = {tree.score:.6f}")
+            comments.append(f"upper_bound = {tree.upper_bound:.6f}")
+            comments.append(f"proved = {'yes' if tree.proved else 'no'}")
+        if tree.confidences:
+            comments.append(f"confidence = {tree.confidence:.4f}")
+        comments += [f"broken_rule = {text}" for text in tree.broken]
+        blocks.append(
+            format_sentence(
+                sentence if last else between, tree.heads, tree.labels or None, comments=comments,
+                confidences=tree.confidences, first=k == 0, last=style.last and last,
+            )
+        )
+    return "".join(blocks)
+
+
+def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
+    """Draw the trees with box characters, under a line with their score and other facts."""
+    lines = []
+    for k, tree in enumerate(trees):
+        title = printable(sentence.name)
+        if len(trees) > 1:
+            title += f", tree {k + 1} of {len(trees)}"
+        facts = [f"score {tree.score:.4f}"]
+        if not tree.proved:
+            facts.append(f"not proved: at most {tree.upper_bound:.4f}")
+        if tree.confidences:
+            facts.append(f"confidence {tree.confidence:.2f}")
+        facts += [f"breaks {text}" for text in tree.broken]
+        changed: list[int] = []
+        if k:
+            best = trees[0]
+            changed, kind = changed_words(tree.heads, best.heads), "head"
+            if not changed:
+                changed, kind = changed_words(tree.labels, best.labels), "label"
+            facts.append(f"{best.score - tree.score:.4f} less than the best")
+            facts.append(f"{len(changed)} other {kind}{'s' * (len(changed) != 1)} *")
+        ruler = "--" if style.ascii_only else "──"
+        lines.append(painted(f"{ruler} {title}: {', '.join(facts)}", "tag", style.colour) + "\n")
+        tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
+        lines.append(
+            draw_text(
+                sentence.forms, tree.heads, tree.labels, tags, changed=changed,
+                colour=style.colour, ascii_only=style.ascii_only,
+            )
+        )
+        lines.append("\n")
+    if not trees:
+        lines.append(f"{printable(sentence.name)}: no tree ({status})\n\n")
+    return "".join(lines)
+
+
+Writer: TypeAlias = Callable[[Sentence, Sequence[ScoredTree], str, Style], str]
+
+#: Name of the format → its writer.
+FORMATS: dict[str, Writer] = {
+    "conllu": as_conllu,
+    "jsonl": lambda sentence, trees, status, style: json_line(sentence, trees, status),
+    "tree": as_tree,
+}

@@ -1,0 +1,177 @@
+"""The journal: nothing is lost if the process is killed at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbparse.apps.annotate.treebank import Treebank
+from bbparse.apps.annotate.view import sentence_view
+from bbparse.runtime.errors import OutputError, TreebankError
+from tests.apps.annotate.conftest import TEXT, Opened, completer, does
+
+
+def journal(opened: Opened) -> Path:
+    return Path(f"{opened.path}.journal")
+
+
+def state(treebank: Treebank) -> list[Any]:
+    return [
+        (entry.text, entry.at, entry.steps, sentence_view(treebank, i)["cells"])
+        for i, entry in enumerate(treebank.entries)
+    ]
+
+
+def work(treebank: Treebank) -> None:
+    does(treebank, 0, "fix", 1, head=2, label="det")
+    does(treebank, 2, "fix", 6, head=2)
+    does(treebank, 2, "cell", 2, column="lemmas", value="kitten")
+    does(treebank, 2, "forbid", 4, head=6)
+    does(treebank, 2, "undo")
+    does(treebank, 1, "accept")
+    does(treebank, 2, "undo")
+    does(treebank, 2, "release", 0)
+    does(treebank, 2, "undo")
+
+
+def test_all_steps_are_restored(opened: Opened) -> None:
+    treebank = opened()
+    work(treebank)
+    expected = state(treebank)
+    assert opened.text == TEXT  # not saved
+    again = opened()
+    assert state(again) == expected and not again.is_saved
+    again.save()
+    assert opened.text == "".join(entry[0] for entry in expected)
+    saved = opened()  # from a file that has the steps
+    assert state(saved) == expected and saved.is_saved
+    does(saved, 2, "redo")
+    for _ in range(2):
+        does(saved, 2, "undo")
+    does(saved, 1, "undo")
+    does(saved, 0, "undo")
+    saved.save()
+    assert opened.text == TEXT
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("number", [1, 5, 9])
+def test_after_a_kill(opened: Opened, number: int) -> None:
+    expected = opened()
+    completer()  # trained once, before the fork
+
+    def steps(treebank: Treebank, stop: int) -> None:
+        kinds = [("fix", 6, 2), ("fix", 6, 4), ("undo", 0, 0), ("forbid", 6, 3), ("fix", 1, 2)]
+        for i in range(stop):
+            kind, word, head = kinds[i % 5]
+            does(treebank, 2, kind, word, head=head + i // 5)
+
+    def die() -> None:
+        treebank = Treebank(opened.path, completer())
+        treebank.start()  # it saves at any time, too
+        steps(treebank, number)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    steps(expected, number)
+    wanted = [(entry.text, entry.at, entry.steps) for entry in expected.entries]
+    opened.kill()
+    journal(opened).unlink()
+    process = get_context("fork").Process(target=die)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    found = opened()
+    assert [(entry.text, entry.at, entry.steps) for entry in found.entries] == wanted
+    found.save()
+    assert opened.text == "".join(text for text, _, _ in wanted)
+
+
+def test_a_line_that_was_not_completed(opened: Opened) -> None:
+    treebank = opened()
+    work(treebank)
+    opened.kill()
+    data = journal(opened).read_bytes()
+    lines = data.splitlines(keepends=True)
+    for cut in range(len(data) - len(lines[-1]) - len(lines[-2]), len(data), 7):
+        journal(opened).write_bytes(data[:cut])
+        treebank = opened()
+        whole = data[:cut].count(b"\n")
+        assert treebank.entries[2].at == {len(lines) - 2: 1, len(lines) - 1: 2}[whole]
+        does(treebank, 2, "accept")
+        assert opened().entries[2].at == treebank.entries[2].at
+
+
+def test_sentences_that_were_changed_elsewhere(opened: Opened) -> None:
+    work(opened())
+    text = TEXT.replace("7\t.\t", "7\t!\t")
+    opened.path.write_text(text, encoding="utf-8")
+    treebank = opened()
+    assert treebank.messages == ["sentence 3 was changed elsewhere: its steps are left out"]
+    assert [entry.at for entry in treebank.entries] == [1, 1, 0]
+    does(treebank, 2, "fix", 6, head=4)
+    treebank = opened()
+    assert [entry.at for entry in treebank.entries] == [1, 1, 1] and not treebank.messages
+
+
+def test_what_is_no_journal(opened: Opened) -> None:
+    journal(opened).write_text("hello\n")
+    with pytest.raises(TreebankError, match=r"journal, line 1: no line of a journal"):
+        opened()
+    journal(opened).unlink()
+    work(opened())
+    lines = journal(opened).read_text().splitlines(keepends=True)
+    opened.kill()
+    step = json.loads(lines[1])
+    assert step.pop("base") and step["step"] == 1 and step["fixed"] and len(step["heads"]) == 4
+    for record in (
+        {"sentence": 7, "at": 1}, {"sentence": -1, "at": 1}, {"sentence": 0, "at": 2},
+        step | {"step": 0}, step | {"step": 3}, step | {"heads": [0, 1, 1]},
+        step | {"heads": [0, 1, 1, 5]},
+        step | {"heads": [0, 1, 1, 1.5]}, step | {"labels": ["a", "b", "c"]},
+        step | {"labels": ["a", "b\tc", "d", "e"]}, step | {"labels": ["a", "\ud800", "d", "e"]},
+        step | {"labels": ["a", "", "d", "e"]}, step | {"fixed": [[5, 1, "x"]]},
+        step | {"fixed": [[1, 5, "x"]]}, step | {"fixed": [[1, 2, 3]]},
+        step | {"forbidden": [[1, 0]]},
+        step | {"forbidden": 1},
+        step | {"cells": [["heads", 1, "x"]]}, step | {"cells": [["upos", 1, ""]]},
+        step | {"cells": [["upos", 5, "X"]]}, step | {"digest": []}, {"sentence": 1, "base": 3},
+        {"sentence": 1, "base": "no rows\n\n"}, {"sentence": 1, "base": ""},
+        {"sentence": [], "base": TEXT},
+        {"sentence": 1, "base": TEXT.removeprefix("\ufeff")}, [], None,
+    ):  # fmt: skip
+        journal(opened).write_text("".join([*lines[:2], json.dumps(record) + "\n"]))
+        with pytest.raises(TreebankError, match="line 3: no line of a journal"):
+            opened()
+    journal(opened).write_text("".join([*lines[:2], "[" * 100_000 + "\n"]))
+    with pytest.raises(TreebankError, match="line 3: no line of a journal"):
+        opened()
+
+
+def test_a_journal_that_cannot_be_written(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    treebank = opened()
+    work(treebank)
+    before, size = state(treebank), journal(opened).stat().st_size
+    file = treebank._journal._file
+
+    class Full:
+        """A file on a disk that is full after some bytes."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(file, name)
+
+        def write(self, data: bytes) -> int:
+            return file.write(data[:20])
+
+    monkeypatch.setattr(treebank._journal, "_file", Full())
+    for kind in ("accept", "undo"):
+        with pytest.raises(OutputError, match=r"journal: cannot be written: the disk is full"):
+            does(treebank, 2, kind)
+    assert state(treebank) == before and journal(opened).stat().st_size == size

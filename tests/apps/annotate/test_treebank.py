@@ -1,0 +1,285 @@
+"""Steps of a person on a treebank: what the tree becomes, and what the file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bbparse.apps.annotate.completion import Completer
+from bbparse.apps.annotate.marks import Marks
+from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
+from bbparse.apps.annotate.view import options_view, row, rows, search, sentence_view
+from bbparse.runtime.errors import BBParseError, OutputError
+from bbparse.treebank import check_tree, read_conllu
+from tests import toy
+from tests.apps.annotate.conftest import TEXT, Opened, completer, does
+from tests.oracles.enumerate import enumerate_trees
+
+
+def heads(treebank: Treebank, index: int) -> list[int]:
+    return [cell["head"] for cell in sentence_view(treebank, index)["cells"]]
+
+
+def test_a_file_that_is_only_looked_at_stays_as_it_is(opened: Opened) -> None:
+    treebank = opened()
+    for index in range(3):
+        view = sentence_view(treebank, index, 3)
+        assert view["state"] == "untouched" and len(view["cells"]) == view["words"]
+    treebank.save()
+    treebank.close()
+    assert opened.text == TEXT and not list(opened.path.parent.glob("*.journal"))
+
+
+def test_everything_else_becomes_the_best_tree_around_what_is_fixed(opened: Opened) -> None:
+    parser = completer().parser
+    free = Completer(parser, "none")
+    sentence = parser.tagged(opened().entries[2].base)
+    for word, head, banned in [(6, 2, 0), (6, 3, 2), (1, 7, 3), (4, 3, 0), (2, 0, 1), (7, 1, 2)]:
+        marks = Marks({word: (head, "")}, frozenset({(banned, 5)}))
+        (tree,) = free.best(sentence, marks)
+        expected: list[float] = []
+        for prune, margin in ((None, None), (None, np.inf), (0, None)):  # as far as needed
+            p = parser.maker([sentence], prune, margin, [{word: head}])[0].problem
+            expected = [
+                score for score, arcs in enumerate_trees(p)
+                if p.arc_head[arcs[word - 1]] == head and p.arc_head[arcs[4]] != banned
+            ]
+            if expected:
+                break
+        assert tree.score == pytest.approx(expected[0])
+        assert tree.proved and tree.heads[word - 1] == head and tree.heads[4] != banned
+
+
+def test_steps(opened: Opened) -> None:
+    treebank = opened()
+    before = heads(treebank, 2)
+    does(treebank, 2, "fix", 6, head=2)
+    view = sentence_view(treebank, 2)
+    assert view["cells"][5]["fixed"] and not view["cells"][5]["named"]
+    assert view["cells"][5]["sure"] < 1.0 and view["state"] == "work"  # its label is open
+    does(treebank, 2, "fix", 6, head=2, label="conj")
+    assert sentence_view(treebank, 2)["cells"][5]["sure"] == 1.0
+    assert sentence_view(treebank, 2)["cells"][5]["label"] == "conj"
+    does(treebank, 2, "forbid", 6, head=2)
+    view = sentence_view(treebank, 2)
+    assert view["forbidden"] == [[2, 6]] and view["cells"][5]["head"] != 2
+    does(treebank, 2, "release", 6)
+    assert heads(treebank, 2) == before
+    for _ in range(4):
+        does(treebank, 2, "undo")
+    assert sentence_view(treebank, 2)["state"] == "untouched"
+    with pytest.raises(Impossible, match="nothing to undo"):
+        does(treebank, 2, "undo")
+    for _ in range(4):
+        does(treebank, 2, "redo")
+    with pytest.raises(Impossible, match="nothing to redo"):
+        does(treebank, 2, "redo")
+    does(treebank, 2, "accept")
+    view = sentence_view(treebank, 2)
+    assert view["state"] == "done" and view["sure"] == 1.0
+    assert all(cell["named"] for cell in view["cells"])
+    assert [cell["head"] for cell in view["cells"]] == before
+
+
+def test_other_trees(opened: Opened) -> None:
+    treebank = opened()
+    best, *others = treebank.trees(2, 5)
+    scores = [tree.score for tree in others]
+    assert scores == sorted(scores, reverse=True) and best.score >= scores[0]
+    view = sentence_view(treebank, 2, 1)
+    assert view["tree"] == 1 and 'class="bbp-arc mine' in view["svg"]
+    assert 'class="bbp-arc theirs"' in view["svg"]
+    does(treebank, 2, "accept", tree=1)
+    assert treebank.entries[2].step.heads == others[0].heads
+    # all arcs are fixed: the alternatives are those of an open choice
+    assert treebank.trees(2, 2)[1].heads == best.heads
+
+
+def test_arcs_that_cross_and_trees_that_cannot_be(opened: Opened) -> None:
+    treebank = opened()
+    does(treebank, 2, "fix", 5, head=2)
+    does(treebank, 2, "fix", 3, head=6)
+    found = heads(treebank, 2)
+    assert found[4] == 2 and found[2] == 6
+    tree = treebank.entries[2].step
+    sentence = next(iter(read_conllu(opened.path)))
+    sentence.heads = list(tree.heads)
+    check_tree(sentence)
+    with pytest.raises(Impossible, match="are fixed: slept ← bed, bed ← slept"):
+        does(treebank, 2, "fix", 6, head=3)
+    does(treebank, 2, "fix", 1, head=0)
+    with pytest.raises(Impossible, match="are fixed: A ← the root, bed ← the root"):
+        does(treebank, 2, "fix", 6, head=0)
+    does(treebank, 2, "undo")
+    with pytest.raises(Impossible, match="not its own head"):
+        does(treebank, 2, "fix", 6, head=6)
+    with pytest.raises(Impossible, match="expected 1 to 7"):
+        does(treebank, 2, "fix", 8, head=6)
+    with pytest.raises(Impossible, match="tabs"):
+        does(treebank, 2, "cell", 1, column="upos", value="a\tb")
+    with pytest.raises(Impossible, match="expected another act"):
+        does(treebank, 2, "cell", 1, column="forms", value="a")
+    assert treebank.entries[2].at == 2
+
+
+def test_the_tree_follows_tags(opened: Opened) -> None:
+    treebank = opened()
+    does(treebank, 2, "cell", 3, column="upos", value="NOUN")
+    does(treebank, 2, "cell", 2, column="upos", value="VERB")
+    sentence = treebank.tagged(treebank.entries[2])
+    assert sentence.upos[1:3] == ["VERB", "NOUN"]
+    (tree,) = completer().parser.parse(sentence)
+    assert tuple(heads(treebank, 2)) == tree.heads
+    does(treebank, 2, "cell", 2, column="feats", value="")
+    treebank.save()
+    assert "2\tcat\t_\tVERB\t_\t_\t" in opened.text
+
+
+def test_heads_of_a_file(opened: Opened) -> None:
+    treebank = opened()
+    view = sentence_view(treebank, 0)  # incomplete: its heads are fixed
+    assert view["cells"][2]["named"] and view["cells"][2]["head"] == 0
+    assert not view["cells"][0]["fixed"]
+    assert view["tokens"] == [[3, 4, "seesit"]] and view["empty"] == [[2, "ghost"]]
+    assert view["comments"] == ["# newdoc id = x", "# text = The  dog sees itself"]
+    view = sentence_view(treebank, 1)  # complete: a draft, but for what is marked
+    assert view["rtl"] and [cell["fixed"] for cell in view["cells"]] == [False, True, False]
+    centres = [float(x) for x in re.findall(r'"bbp-form" x="([\d.]+)"', view["svg"])]
+    assert centres == sorted(centres, reverse=True) and len(centres) == 3
+    treebank = opened(suggest_only=True)
+    assert all(cell["named"] for cell in sentence_view(treebank, 1)["cells"])
+    does(treebank, 1, "accept")
+    assert sentence_view(treebank, 1)["state"] == "done"
+
+
+def test_suggestions_are_not_saved(opened: Opened) -> None:
+    treebank = opened(suggest_only=True)
+    does(treebank, 0, "fix", 1, head=2)
+    does(treebank, 2, "fix", 6, head=3, label="obl")
+    treebank.save()
+    saved = list(read_conllu(opened.path))
+    assert saved[0].heads == [2, -1, 0, -1] and saved[0].deprels == ["_", "_", "root", "_"]
+    assert saved[2].heads == [-1, -1, -1, -1, -1, 3, -1]
+    does(treebank, 0, "accept")
+    treebank.save()
+    saved = list(read_conllu(opened.path))
+    assert -1 not in saved[0].heads and saved[1].heads == [2, 0, 2]
+
+
+def test_only_what_changes_is_rewritten(opened: Opened) -> None:
+    treebank = opened(mark_fixed=True)
+    does(treebank, 0, "fix", 1, head=2, label="det")
+    treebank.save()
+    ours, old = opened.text.split("\n"), TEXT.split("\n")
+    assert ours[:2] == old[:2] and ours[5] == old[5] and ours[8:] == old[8:]
+    assert ours[2] == "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\tX=1|Fixed=Yes"
+    assert ours[4] == old[4].replace("3:dep", "_")  # its graph extends another tree
+    assert ours[6].endswith("\t0\troot\t_\tFixed=Yes")
+    does(treebank, 0, "undo")
+    treebank.save()
+    assert opened.text == TEXT
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\n"])
+def test_line_breaks_are_kept(opened: Opened, ending: str) -> None:
+    text = TEXT.replace("\n", ending)
+    opened.path.write_bytes(text.encode())
+    treebank = opened(mark_fixed=True)
+    does(treebank, 2, "accept")
+    treebank.save()
+    ours, old = opened.text.split("\n"), text.split("\n")
+    assert ours[:15] == old[:15] and len(ours) == len(old)
+    assert all(line.endswith("Fixed=Yes" + ending[:-1]) for line in ours[16:-1])
+    does(treebank, 2, "undo")
+    treebank.save()
+    assert opened.text == text
+
+
+def test_the_second_of_two_is_told(opened: Opened) -> None:
+    treebank = opened()
+    treebank.act(2, Act("fix", 0, 6, 2))
+    with pytest.raises(Conflict):
+        treebank.act(2, Act("fix", 0, 6, 4))
+    assert heads(treebank, 2)[5] == 2
+    with pytest.raises(OutputError, match="another bbparse annotate is at work"):
+        Treebank(opened.path, completer())
+    opened.path.write_text(TEXT + "\n", encoding="utf-8")
+    treebank.save()
+    assert "another program has changed it" in treebank.trouble
+    assert opened.text == TEXT + "\n" and not treebank.is_saved
+
+
+def test_another_output(opened: Opened, tmp_path: Path) -> None:
+    out = tmp_path / "out.conllu"
+    treebank = opened(out)
+    does(treebank, 2, "accept")
+    treebank.save()
+    assert opened.text == TEXT and out.read_text() != TEXT
+    treebank = opened(out)
+    assert sentence_view(treebank, 2)["state"] == "done"
+    opened.kill()
+    (tmp_path / "out.conllu.journal").unlink()
+    with pytest.raises(OutputError, match="exists and has no journal"):
+        opened(out)
+
+
+def test_rules_in_words(opened: Opened) -> None:
+    treebank = opened()
+    does(treebank, 2, "fix", 1, head=3, label="det")
+    does(treebank, 2, "fix", 2, head=1, label="nsubj")
+    view = sentence_view(treebank, 2)
+    (fault,) = [fault for fault in view["faults"] if 2 in fault["arcs"]]
+    assert fault["name"] in row(treebank, 2)["broken"] and fault["says"].endswith(".")
+    assert "A -nsubj-> cat" in fault["where"]
+
+
+def test_trees_of_a_file_that_are_none(opened: Opened) -> None:
+    opened.path.write_text(
+        "1\tA\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tcat\t_\tNOUN\t_\t_\t1\tdep\t_\t_\n\n"
+        "1\tA\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tcat\t_\tNOUN\t_\t_\t1\tdep\t_\t_\n"
+        "3\tx\t_\tNOUN\t_\t_\t_\t_\t_\t_\n\n"
+    )
+    treebank = opened()
+    view = sentence_view(treebank, 0, 1)
+    assert view["complaint"] and [fault["name"] for fault in view["faults"]] == ["non-tree"]
+    does(treebank, 0, "fix", 2, head=0)
+    assert heads(treebank, 0) == [2, 0]
+    view = sentence_view(treebank, 1)
+    assert "no tree" in view["complaint"] and "bbp-arc" in view["svg"]
+    assert options_view(treebank, 1, 1, 0) == {"heads": [], "labels": []}
+    does(treebank, 1, "release", 2)
+    assert not sentence_view(treebank, 1)["complaint"]
+
+
+def test_options_are_ordered_by_probability(opened: Opened) -> None:
+    treebank = opened()
+    found = options_view(treebank, 2, 2, 0)
+    for options in found.values():
+        shares = [share for _, share in options]
+        assert shares == sorted(shares, reverse=True) and 0 < sum(shares) < 1.001
+    assert len(found["labels"]) == len(completer().labels)
+
+
+def test_lists(opened: Opened) -> None:
+    treebank = opened()
+    assert rows(treebank, -1)[0]["sure"] is None
+    for index in range(3):
+        treebank.trees(index, 1)
+    known = rows(treebank, -1)
+    assert all(0 <= each["least"] <= 1 and each["broken"] is not None for each in known)
+    assert [each["index"] for each in rows(treebank, 2)] == [2]
+    assert search(treebank, "form", "CAT") == [2]
+    assert search(treebank, "relation", "det") == [0, 2]
+
+
+def test_marks_as_records() -> None:
+    marks = Marks({2: (0, "root")}, frozenset({(1, 2), (0, 1)}), {("upos", 1): "X"})
+    assert Marks.from_record(marks.record(), 5) == marks
+
+
+def test_models_that_cannot_annotate(opened: Opened) -> None:
+    with pytest.raises(BBParseError, match="calibrate it"):
+        Completer(toy.parser())

@@ -1,0 +1,91 @@
+"""One small model for all tests of commands, trained by the command itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bbparse.apps.cli.main import main
+from tests import toy
+
+
+@dataclass
+class Done:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    def complaint(self, *, alone: bool = True) -> str:
+        """The line of an error that the user caused, without the program's name.
+
+        It stands alone, or comes after what was told before.
+        """
+        assert self.code == 2
+        lines = self.err.splitlines()
+        assert lines, "an error must be told"
+        assert [line for line in lines if line.startswith("bbparse: error: ")] == lines[-1:]
+        assert "Traceback" not in self.err
+        assert len(lines) == 1 or not alone
+        return lines[-1].removeprefix("bbparse: error: ")
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def small_networks() -> Iterator[None]:
+    """Parsers are trained with taggers whose networks are small, which takes less time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bbparse.models.learning.reading.TaggerSettings", lambda: toy.TAGGER)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def silent_compiler() -> Iterator[None]:
+    """Whatever a test, or a fixture, is the first to compile, its command says nothing of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bbparse.apps.cli.main._tell_of_compiling", lambda: None)
+        yield
+
+
+def succeed(*arguments: str | Path) -> None:
+    """Run a command in this process, for a fixture."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    assert stop.value.code == 0
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process."""
+
+    def command(*arguments: str | Path) -> Done:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return Done(stop.value.code, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The configuration of the toy parser as a file."""
+    path = tmp_path_factory.mktemp("config") / "toy.toml"
+    path.write_text(toy.TOML, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory, config: Path) -> Path:
+    """A model trained on all of the small treebank; not to be changed."""
+    path = tmp_path_factory.mktemp("model") / "toy.model"
+    succeed("train", toy.TRAIN, "--config", config, "--model", path, "--no-text")
+    return path

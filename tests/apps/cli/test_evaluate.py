@@ -1,0 +1,99 @@
+"""``bbparse evaluate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bbparse.runtime.output import open_output
+from bbparse.treebank import format_sentence, read_conllu
+from tests.apps.cli.conftest import Run
+from tests.toy import DEV
+
+
+@pytest.fixture
+def chains(tmp_path: Path) -> Path:
+    """A file in which each word's head is the word before it."""
+    path = tmp_path / "chains.conllu.gz"
+    with open_output(path) as stream:
+        for sentence in read_conllu(DEV):
+            stream.write(format_sentence(sentence, list(range(sentence.n_words))))
+    return path
+
+
+def test_table(run: Run, chains: Path, tmp_path: Path) -> None:
+    done = run("evaluate", DEV, DEV)
+    lines = done.out.splitlines()
+    assert done.code == 0 and lines[0].startswith("30 sentences, 268 words, ")
+    assert len({len(line) for line in lines if line.startswith(("UAS", "LAS"))}) == 1
+    assert lines[3].split() == ["UAS", "100.00", "100.00"]
+    assert lines[-1] == "tags and lemmas: as in GOLD"
+    assert "100.00" not in run("evaluate", DEV, chains).out
+    other = tmp_path / "other.conllu"
+    other.write_text(DEV.read_text(encoding="utf-8").replace("\tNOUN\t", "\tX\t"))
+    rows = [line.split() for line in run("evaluate", DEV, other).out.splitlines()]
+    found = {row[0]: row[1] for row in rows if row[:1] in (["UPOS"], ["lemmas"])}
+    assert 50 < float(found["UPOS"]) < 100 and found["lemmas"] == "100.00"
+
+
+def test_against(run: Run, chains: Path) -> None:
+    done = run("evaluate", DEV, DEV, "--against", chains)
+    lines = done.out.splitlines()
+    assert lines[1:3] == [f"A: {DEV}", f"B: {chains}"]
+    (row,) = [line.split() for line in lines if line.startswith("UAS  ")]
+    assert row[1] == "100.00" and row[-1] == "0.0001"
+    assert lines[-1] == "paired bootstrap over sentences, 10000 draws, seed 1"
+    assert "tags and lemmas: as in GOLD" in lines
+    assert run("evaluate", DEV, DEV, "--against", chains) == done
+    options = "--json --resamples 99 --seed 3 --confidence 0.9".split()
+    found = json.loads(run("evaluate", DEV, chains, "--against", DEV, *options).out)
+    assert found["bootstrap"] == {"resamples": 99, "seed": 3, "confidence": 0.9}
+    assert found["against"]["uas"] == 1.0
+    uas = found["differences"]["uas"]
+    assert uas["first"] == found["uas"] and uas["second"] == 1.0
+    assert uas["difference"] == pytest.approx(found["uas"] - 1.0)
+    assert uas["low"] < uas["difference"] < uas["high"] < 0
+    assert uas["p_value"] == 0.01
+
+
+def test_breakdowns(run: Run, chains: Path) -> None:
+    options = ["--by", "relation", "--by", "length", "--by", "relation"]
+    lines = run("evaluate", DEV, chains, *options).out.splitlines()
+    assert [line for line in lines if line.startswith("by ")] == ["by relation", "by length"]
+    header = lines[lines.index("by length") + 1]
+    assert header.split() == ["length", "sentences", "words", "UAS", "LAS", "complete"]
+    lines = run("evaluate", DEV, chains, *options, "--against", DEV).out.splitlines()
+    assert [line for line in lines if line[3:5] == "by"] == [
+        "A, by relation", "A, by length", "B, by relation", "B, by length"
+    ]  # fmt: skip
+    asked = ("--by", "distance", "--json", "--against", DEV)
+    found = json.loads(run("evaluate", DEV, chains, *asked).out)
+    assert found["by"]["distance"][0]["distance"] == "root"
+    assert found["against"]["by"]["distance"][0]["recall"] == 1.0
+
+
+def test_errors(run: Run, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.conllu"
+    bad.write_text("1\tA\n", encoding="utf-8")
+    for arguments, message in (
+        ((DEV, bad), "bad.conllu, line 1: expected 10 columns, found 2"),
+        ((DEV, tmp_path / "none"), "none: cannot be read: No such file or directory"),
+        (("-", "-"), "standard input: can be only one of the files"),
+        ((DEV, "-", "--against", "-"), "standard input: can be only one of the files"),
+    ):
+        assert message in run("evaluate", *arguments).complaint()
+
+
+def test_other_words_are_aligned(run: Run, tmp_path: Path) -> None:
+    gold, other = tmp_path / "gold.conllu", tmp_path / "other.conllu"
+    rows = "1-2\tdont\t_\t_\t_\t_\t_\t_\t_\t_\n1\tdo\t_\tAUX\t_\t_\t0\troot\t_\t_\n2\tnt\t_\tPART"
+    gold.write_text(rows + "\t_\t_\t1\tadvmod\t_\t_\n\n", encoding="utf-8")
+    other.write_text("1\tdont\t_\tAUX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    shown = run("evaluate", gold, other).out
+    assert "F1" in shown and "sentences" in shown
+    shares = json.loads(run("evaluate", gold, other, "--json").out)
+    assert shares["tokens"] == shares["sentences"] == 1.0 and shares["words"] == 0.0
+    complaint = run("evaluate", gold, other, "--by", "length").complaint()
+    assert "have nothing to compare" in complaint

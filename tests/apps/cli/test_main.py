@@ -1,0 +1,206 @@
+"""What the command line does with errors, whatever the command."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+
+from bbparse import __version__
+from bbparse.apps.cli import main as main_module
+from bbparse.apps.cli.main import cli
+from bbparse.runtime.errors import TreebankError
+from tests import toy
+from tests.apps.cli.conftest import Run
+
+ROOT = Path(__file__).parent.parent.parent
+TELL_OF_COMPILING = main_module._tell_of_compiling.__wrapped__  # other tests have it silent
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Replace all commands by one, `fail`, that raises what it is given."""
+
+    def install(error: BaseException) -> None:
+        @click.command()
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setitem(sys.modules, "bbparse.apps.cli.fail", SimpleNamespace(fail=fail))
+        monkeypatch.setattr(main_module, "COMMANDS", {"fail": "Fails."})
+
+    return install
+
+
+def test_version_and_help(run: Run) -> None:
+    done = run("--version")
+    assert done.code == 0 and __version__ in done.out
+    done = run("--help")
+    assert done.code == 0
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    for name, value in vars(main_module).items():
+        if name.startswith("EXIT_"):
+            assert f"| {value} |" in page and f" {value} " in " ".join(done.out.split())
+    for name, line in main_module.COMMANDS.items():
+        assert name in done.out and line.split()[0] in done.out
+        text = run(name, "--help").out
+        assert f"Usage: bbparse {name}" in text
+        _, _, examples = text.partition("\n  Example")
+        assert f"    bbparse {name}" in examples, name
+
+
+def test_completion(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    def offered(line: str) -> list[str]:
+        """What bash offers after a line, whose last word is not finished."""
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        monkeypatch.setenv(main_module.COMPLETE, "bash_complete")
+        done = run()
+        assert (done.code, done.err) == (0, "")
+        return done.out.splitlines()
+
+    for shell in ("bash", "zsh", "fish"):
+        monkeypatch.setenv(main_module.COMPLETE, f"{shell}_source")
+        done = run()
+        assert done.code == 0 and f"{shell}_complete" in done.out
+    assert len(offered("bbparse ")) == len(main_module.COMMANDS)
+    assert "plain,--debug" in offered("bbparse --")
+    for line, only in (
+        ("ev", "plain,evaluate"), ("evaluate --aga", "plain,--against"),
+        ("evaluate a b --by dis", "plain,distance"), ("parse --model en", "plain,english"),
+        ("train t --config u", "plain,universal"), ("parze --m", ""),
+    ):  # fmt: skip
+        assert offered(f"bbparse {line}") == [only], line
+    for line in ("parse in", "parse --model m", "solve p", "verify p s", "train t --dev d",
+                 "tune d", "tag t", "explain e", "evaluate g p --against a"):  # fmt: skip
+        assert offered(f"bbparse {line}") == [f"file,{line.split()[-1]}"], line
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (TreebankError("a.conllu, line 3:\n  bad"), 2, "bbparse: error: a.conllu, line 3: bad\n"),
+        (KeyError("x"), 70, "bbparse: internal error: KeyError: 'x' (use --debug to see where)\n"),
+        (KeyboardInterrupt(), 130, "bbparse: interrupted\n"),
+        (BrokenPipeError(), 141, ""),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "bbparse: error: the output cannot be written: No space left on device\n",
+        ),
+    ],
+)
+def test_errors_in_commands(
+    failing: Callable[[BaseException], None], run: Run, monkeypatch: pytest.MonkeyPatch,
+    error: BaseException, code: int, message: str,
+) -> None:  # fmt: skip
+    # Standard output is that of the test run; it must not be closed.
+    monkeypatch.setattr(main_module, "_silence_stdout", lambda: None)
+    failing(error)
+    done = run("fail")
+    assert (done.code, done.out, done.err) == (code, "", message)
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "fail"], ["fail", "--debug"]])
+@pytest.mark.parametrize(("error", "code"), [(TreebankError("bad"), 2), (KeyError("x"), 70)])
+def test_debug_shows_tracebacks(
+    failing: Callable[[BaseException], None], run: Run, arguments: list[str],
+    error: BaseException, code: int,
+) -> None:  # fmt: skip
+    failing(error)
+    done = run(*arguments)
+    assert done.code == code and "Traceback" in done.err
+    assert done.err.splitlines()[-1].startswith("bbparse: ")
+
+
+def test_wrong_usage_is_one_line(run: Run) -> None:
+    complaint = run("parze").complaint()
+    assert "no command 'parze'; there are: " in complaint and "evaluate" in complaint
+    complaint = run("evaluate", "--odd").complaint()
+    assert "--odd" in complaint and "(see bbparse evaluate --help)" in complaint
+    done = run()
+    assert done.code == 2 and "Commands:" in done.err
+
+
+def test_help_does_not_wait_for_numba() -> None:
+    code = (
+        "import sys, bbparse.apps.cli.main as m\n"
+        "try: m.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "import bbparse, bbparse.apps.cli.evaluate, bbparse.treebank\n"
+        "print(sorted({'numba', 'numpy', 'scipy'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_signals_that_end_it_leave_nothing_behind(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.conllu"
+    treebank = toy.DEV.read_bytes()
+    command = [sys.executable, "-m", "bbparse", "tag", "-", "-o", str(out)]
+    before = signal.signal(signal.Signals[name], signal.SIG_DFL)  # nohup has it ignored
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(signal.Signals[name], before)
+    with process:
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write(treebank[: treebank.index(b"\n\n") + 2])
+        process.stdin.flush()
+        while not list(tmp_path.iterdir()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.Signals[name])
+        assert process.wait(60) == 128 + signal.Signals[name]
+        process.stdin.close()
+        assert process.stderr.read().decode().endswith(f"bbparse: ended by {name}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_compiling_is_told_with_a_terminal_or_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("bbparse.apps.cli.main._complain", told.append)
+    watchers: list[Callable[[int, float], None]] = []
+    monkeypatch.setattr("bbparse.treebank.progress.watch_compiling", watchers.append)
+    TELL_OF_COMPILING()
+    for done, seconds in ((0, 0.0), (1, 3.0), (5, 12.0), (6, 15.0), (9, 24.0)):
+        watchers[0](done, seconds)
+    assert told[0].startswith("compiling for this machine, once")
+    assert told[1:] == ["compiling: 5 functions in 12 s", "compiling: 9 functions in 24 s"]
+
+
+def numbers() -> Iterator[Any]:
+    """Options that take numbers, each with values that are out of its range."""
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        for option in command.params:
+            kind = option.type
+            wrong = ["x", "", "nan", "-1"]
+            if isinstance(kind, click.IntRange | click.FloatRange):
+                wrong += ["1.5", "inf"] if isinstance(kind, click.IntRange) else []
+                if kind.min is not None:
+                    wrong.append(str(kind.min if kind.min_open else kind.min - 1))
+                if kind.max is not None:
+                    wrong.append(str(kind.max if kind.max_open else kind.max + 1))
+            elif kind.name not in ("prune_number", "prune_numbers"):
+                what = f"{name} {option.opts[0]}: numbers without a range"
+                assert not isinstance(kind, type(click.INT) | type(click.FLOAT)), what
+                continue
+            yield pytest.param(name, option.opts[0], wrong, id=f"{name} {option.opts[0]}")
+
+
+@pytest.mark.parametrize(("name", "option", "wrong"), list(numbers()))
+def test_out_of_range_is_refused(run: Run, name: str, option: str, wrong: list[str]) -> None:
+    for value in wrong:
+        complaint = run(name, option, value).complaint()
+        assert option in complaint, f"{value!r}: {complaint}"

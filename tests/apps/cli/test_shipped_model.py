@@ -1,0 +1,55 @@
+"""The model that comes with the package: it parses text, it is small, and its card is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import bbparse
+from bbparse.models import DEFAULT_MODEL, MODELS
+from bbparse.runtime.errors import ModelError
+from tests.apps.cli.conftest import Run
+
+FOLDER = Path(bbparse.__file__).parent / "models"
+
+
+def test_names_and_paths(tmp_path: Path) -> None:
+    assert DEFAULT_MODEL in MODELS.names()
+    assert MODELS.path(DEFAULT_MODEL) == FOLDER / "english.model"
+    own = tmp_path / "own.model"
+    own.write_bytes(b"")
+    assert MODELS.path(own) == own
+    with pytest.raises(ModelError, match=r"none\.model: no such file, nor the name .*english"):
+        MODELS.path(tmp_path / "none.model")
+
+
+def test_each_model_is_small_and_has_a_card() -> None:
+    total = 0
+    for name in MODELS.names():
+        total += (FOLDER / f"{name}.model").stat().st_size
+        card = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+        for promised in ("CC BY-SA 4.0", "configs/english.toml", "bbparse train", "UAS"):
+            assert promised in card
+    assert total < 15_000_000  # all of it is in the wheel
+
+
+def test_text_is_parsed_and_tagged_where_no_model_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "dog.txt").write_text("The dog chased a cat.\n", encoding="utf-8")
+    done = run("parse", tmp_path / "dog.txt")
+    words = [line.split("\t") for line in done.out.splitlines() if line[:1].isdigit()]
+    assert [word[1] for word in words] == ["The", "dog", "chased", "a", "cat", "."]
+    assert [word[6] for word in words] == ["2", "3", "0", "5", "3", "3"]
+    assert [word[7] for word in words][:3] == ["det", "nsubj", "root"]
+    bare = tmp_path / "bare.conllu"
+    rest = "\t_" * 8
+    bare.write_text(f"1\tShe{rest}\n2\tslept{rest}\n\n", encoding="utf-8")
+    words = [line.split("\t")[1:4] for line in run("tag", bare).out.splitlines() if line]
+    assert words == [["She", "she", "PRON"], ["slept", "sleep", "VERB"]]
+
+
+def test_it_can_be_called_from_python() -> None:
+    doc = bbparse.load()("She sleeps. They don't.", k_best=2)
+    assert [len(sentence) for sentence in doc] == [3, 4]
+    assert doc[0].heads == (2, 0, 2)
+    assert all(tree.proved for sentence in doc for tree in sentence.trees)

@@ -1,0 +1,61 @@
+"""``bbparse tune``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bbparse.apps.tuning import measure_settings
+from tests import toy
+from tests.apps.cli.conftest import Run
+
+
+def test_table_plot_and_advice(run: Run, model: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "tuning.svg"
+    done = run("tune", toy.DEV, "--model", model, "--prune", "1,4,none", "--plot", plot)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0] == "30 sentences, 268 words"
+    assert lines[2].split() == ["prune", "UAS", "LAS", "words/s", "DP", "calls", "proved,", "%"]
+    rows = [line.split() for line in lines[3:6]]
+    assert [row[0] for row in rows] == ["1", "4", "none"]
+    assert all(row[-1] == "100.00" for row in rows)
+    settings = measure_settings(toy.parser(), toy.dev_sentences(), [1, 4, 0], passes=1)
+    assert [row[1] for row in rows] == [f"{100 * one.scores.uas:.2f}" for one in settings]
+    assert lines[-2].startswith("suggested: --prune ")
+    assert lines[-1] == f"wrote {plot}"
+    assert plot.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_json_and_samples(run: Run, model: Path) -> None:
+    options = "--prune 2,3,2 --sentences 7 --passes 1 --json --max-loss 100 --measure uas".split()
+    found = json.loads(run("tune", toy.DEV, "--model", model, *options).out)
+    assert [setting["prune"] for setting in found["settings"]] == ["2", "3"]
+    assert all(len(setting["seconds"]) == 1 for setting in found["settings"])
+    assert found["measure"] == "uas"
+    fastest = max(found["settings"], key=lambda setting: setting["words_per_second"])
+    assert found["suggested"] == fastest["prune"]
+    low, high = found["loss_interval"]
+    assert low <= found["loss"] <= high
+
+
+def test_errors(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = tmp_path / "empty.conllu"
+    empty.write_text("", encoding="utf-8")
+    for arguments, message in (
+        (("--prune", "3,x"), "'x' is neither 'none' nor a whole number"),
+        (("--prune", ","), "expected numbers of candidate heads, separated by commas"),
+        (("--plot", tmp_path / "a.gif"), "a.gif: expected a file that ends in .svg, .png, .pdf"),
+    ):
+        assert message in run("tune", toy.DEV, "--model", model, *arguments).complaint()
+    assert "the file is empty" in run("tune", empty, "--model", model).complaint()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    plot = tmp_path / "a.svg"
+    done = run("tune", toy.DEV, "--model", model, "--plot", plot)
+    assert "pip install 'bbparse[plot]'" in done.complaint()
+    assert not plot.exists()

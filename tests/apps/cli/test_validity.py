@@ -1,0 +1,184 @@
+"""``bbparse check``, ``bbparse rules``, ``bbparse repair`` and ``bbparse calibrate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbparse.treebank import Sentence
+from tests import toy
+from tests.apps.cli.conftest import Run
+
+
+def written(folder: Path, heads: list[int], labels: list[str], **more: Any) -> Path:
+    """A file with one sentence of three words."""
+    words = Sentence.from_words(["This", "he", "said"], heads=heads, deprels=labels, **more)
+    (folder / "in.conllu").write_text("\n".join(words.lines) + "\n\n")
+    return folder / "in.conllu"
+
+
+def test_check(run: Run, tmp_path: Path) -> None:
+    labels, tags = ["nsubj", "nsubj", "root"], ["PRON", "PRON", "VERB"]
+    path = written(tmp_path, [3, 3, 0], labels, upos=tags, name="s1")
+    done = run("check", path)
+    assert done.code == 1
+    where, what = f"{path}:4: ", "too-many-subjects: word 1: said -nsubj-> This, word 2: said"
+    assert done.out == f"{where}{what} -nsubj-> he (s1)\n"
+    assert done.err == "1 faults in 1 of 1 sentences (too-many-subjects 1)\n"
+    rules = tmp_path / "mine.toml"
+    rules.write_text("[[rule]]\nname = 'mine'\narc = 'label=obj'\n")
+    assert run("check", path, "--valid", rules).code == 0
+    assert run("check", toy.DEV).code == 0
+
+
+@pytest.mark.parametrize(
+    ("heads", "labels", "fault"),
+    [
+        ([2, 2, 0], ["nsubj", "dep", "root"], "3: head-self-loop: word 2: he -dep-> he"),
+        ([2, 3, 1], ["dep"] * 3, "2: non-tree: word 1: he -dep-> This, word 2: said -dep-> he,"
+                                 " word 3: This -dep-> said"),
+        ([0, 0, 1], ["root", "root", "dep"], "3: multiple-roots: word 1: ROOT -root-> This,"
+                                             " word 2: ROOT -root-> he"),
+        ([2, 0, 2], ["dep", "root", "sb"], "4: unknown-deprel: word 3: he -sb-> said"),
+        ([2, 0, 2], ["dep:x", "root", "_"], "4: unknown-deprel: word 3: he -_-> said"),
+    ],
+)  # fmt: skip
+def test_what_is_no_tree(
+    run: Run, tmp_path: Path, heads: list[int], labels: list[str], fault: str
+) -> None:
+    path = written(tmp_path, heads, labels, upos=["X"] * 3, name="s1")
+    done = run("check", path)
+    assert (done.code, done.out) == (1, f"{path}:{fault} (s1)\n")
+    assert done.err.startswith("1 faults in 1 of 1 sentences")
+
+
+def test_other_schemes(run: Run, tmp_path: Path) -> None:
+    """Relations are those that their rules name, and a tree may have several roots."""
+    rules = tmp_path / "nothing.toml"
+    rules.write_text("relations = ['a', 'b']\n[[rule]]\nname = 'x'\narc = 'label=b mod.form=z'\n")
+    for heads, labels, code in (
+        ([0, 0, 2], ["a", "b", "b:c"], 0), ([0, 0, 2], ["a", "b", "c"], 1),
+        ([0, 3, 2], ["a", "b", "b"], 1),
+    ):  # fmt: skip
+        assert run("check", written(tmp_path, heads, labels), "--valid", rules).code == code
+
+
+def test_rules(run: Run) -> None:
+    done = run("rules")
+    assert done.code == 0
+    assert "too-many-subjects\n    A word has one subject at most" in done.out
+    assert "not: This he said (word 1: said -nsubj-> This, word 2: said -nsubj-> he)" in done.out
+
+
+def test_one_line_for_what_is_wrong(run: Run, tmp_path: Path) -> None:
+    rules = tmp_path / "mine.toml"
+    rules.write_text("[[rule]]\nname = 'mine'\narc = 'label=objs'\n")
+    for command in (("check", toy.DEV), ("rules",)):
+        complaint = run(*command, "--valid", rules).complaint()
+        assert complaint.startswith(f"{rules}, line 3: arc: 'label=objs' has 'objs', expected one")
+
+
+def test_calibrate(run: Run, model: Path, tmp_path: Path) -> None:
+    sure = tmp_path / "sure.model"
+    done = run("calibrate", toy.DEV, "--model", model, "--output", sure)
+    assert done.code == 0
+    assert "arcs are few to calibrate on" in done.err
+    plain, calibrated = (run("parse", toy.DEV, "--model", one).out for one in (model, sure))
+    assert plain == calibrated
+    found = run("parse", toy.DEV, "--model", sure, "--confidence").out
+    assert found.count("Confidence=") == sum(one.n_words for one in toy.dev_sentences())
+    assert found.count("# confidence = ") == len(toy.dev_sentences())
+
+
+SLIPS = """\
+# sent_id = s1
+# text = Timeflies, he said.
+1-2\tTimeflies\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+1\tTime\t_\tNOUN\t_\t_\t2\tnsubj\t2:nsubj\t_
+2\tflies\t_\tVERB\t_\t_\t5\tccomp\t5:ccomp\t_
+2.1\tgone\t_\t_\t_\t_\t_\t_\t2:conj\t_
+3\t,\t_\tPUNCT\t_\t_\t1\tpunct\t1:punct\t_
+4\the\t_\tPRON\t_\t_\t5\tnsubj\t5:nsubj\t_
+5\tsaid\t_\tVERB\t_\t_\t0\troot\t0:root\tSpaceAfter=No
+6\t.\t_\tPUNCT\t_\t_\t5\tpunct\t_\t_
+
+# sent_id = s2
+1\tWe\t_\tPRON\t_\t_\t3\tnsubj\t_\tSure=0.5
+2\the\t_\tPRON\t_\t_\t3\tnsubj\t_\tSure=0.51|X=1
+3\tsaid\t_\tVERB\t_\t_\t0\troot\t_\t_
+
+"""
+
+
+def test_repair(run: Run, tmp_path: Path) -> None:
+    path, out, report = (tmp_path / name for name in ("in.conllu", "out.conllu", "report"))
+    path.write_bytes(SLIPS.encode())
+    done = run("repair", path, "-o", out, "--report", report, "--weight", "Sure")
+    assert (done.code, done.out) == (0, "")
+    last = "2 words changed in 2 of 2 sentences; 0 with faults left, 0 without proof\n"
+    assert done.err == last
+    changed = SLIPS.replace("1\tpunct\t1:punct", "2\tpunct\t2:punct")
+    changed = changed.replace("3\tnsubj\t_\tSure=0.5\n", "3\tdep\t_\tSure=0.5\n")
+    assert out.read_bytes() == changed.encode()
+    first, second = report.read_text().splitlines()
+    assert first == (
+        f"{path}:7: word 3: Time -punct-> , becomes flies -punct-> ,; the old arc breaks"
+        " punct-is-nonproj: word 3: Time -punct-> ,, word 2: said -ccomp-> flies (s1)"
+    )
+    assert second.startswith(f"{path}:13: word 1: said -nsubj-> We becomes said -dep-> We; ")
+    again = run("repair", out)
+    assert again.out == changed and again.err.startswith("0 words changed in 0 of 2 sentences; 0 ")
+    assert run("check", out).code == 0
+
+
+def test_only_punctuation(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "in.conllu"
+    path.write_text(SLIPS.replace("0\troot\t_\t_", "_\troot\t_\t_"))
+    done = run("repair", path, "--only", "punct", "--json")
+    assert done.code == 1
+    assert done.out == path.read_text().replace("1\tpunct\t1:punct", "2\tpunct\t2:punct")
+    first, second = map(json.loads, done.err.splitlines()[:-1])
+    assert first["sentence"] == "s1" and first["proved"] and not first["left"]
+    assert first["changes"] == [{
+        "word": 3, "form": ",", "old": {"head": 1, "label": "punct"},
+        "new": {"head": 2, "label": "punct"}, "breaks": first["faults"],
+    }]  # fmt: skip
+    assert second["obstacle"] == "no tree has all the heads that must stay"
+    assert second["left"] == second["faults"] and not second["proved"] and not second["changes"]
+
+
+def test_crossing_arcs(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "in.conllu"
+    rows = [(3, "dep"), (4, "dep"), (0, "root"), (3, "dep")]
+    path.write_text("".join(
+        f"{m}\tw\t_\tX\t_\t_\t{head}\t{label}\t_\t_\n" for m, (head, label) in enumerate(rows, 1)
+    ) + "\n")  # fmt: skip
+    assert run("repair", path).out == path.read_text()
+    nested = run("repair", path, "--projective", "yes")
+    assert nested.out != path.read_text() and "the old arc breaks crossing-arcs: " in nested.err
+
+
+def test_mistakes(run: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    path.write_text(SLIPS)
+    both = run("repair", path, "--report", "-").complaint()
+    assert both.startswith("trees and report both go to the standard output")
+    path.write_text(SLIPS.replace("Sure=0.51", "Sure=high"))
+    done = run("repair", path, "--weight", "Sure", "-o", out)
+    told = f"{path}, line 14, s2: Sure is 'high' in MISC, expected a number"
+    assert done.complaint(alone=False) == told
+    path.write_text(SLIPS.replace("Sure=0.51", "Sure=nan"))
+    done = run("repair", path, "--weight", "Sure", "-o", out, "--report", tmp_path / "report")
+    assert done.complaint().endswith("s2: the weight of word 2 is nan, expected 0 to 10")
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_model_chooses(run: Run, tmp_path: Path, model: Path) -> None:
+    path = tmp_path / "in.conllu"
+    path.write_text(SLIPS)
+    plain, chosen = run("repair", path), run("repair", path, "--model", model)
+    assert plain.code == chosen.code == 0 and plain.out != chosen.out
+    assert "said -dep-> " in plain.err and "said -dep-> " not in chosen.err

@@ -1,0 +1,325 @@
+"""Shards in, shards out: the same bytes whatever is lost on the way, and nothing twice."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import bbparse
+from bbparse.apps.corpus import CorpusSummary, Manifest, ParseSpec, Settings, parse_corpus
+from bbparse.apps.corpus import run as run_module
+from bbparse.apps.corpus.work import (
+    LOCK,
+    MAX_LOSSES,
+    Outcome,
+    Task,
+    locked,
+    parse_task,
+    work_through,
+)
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import BBParseError, ModelError, OutputError, TreebankError
+from bbparse.runtime.output import open_binary_output
+from bbparse.runtime.pool import Ended, WorkerLost
+from bbparse.runtime.processes import CAN_FORK
+from bbparse.treebank import read_conllu
+from tests import toy
+
+Contents = Callable[[Path], dict[str, bytes]]
+needs_forks = pytest.mark.skipif(not CAN_FORK, reason="processes are not forked")
+
+
+def parse(shards: Path, out: Path, spec: ParseSpec, **options: object) -> CorpusSummary:
+    return parse_corpus([f"{shards}/*.conllu.xz"], out, spec, **options)  # type: ignore[arg-type]
+
+
+def test_the_same_bytes_whatever_the_number_of_workers(
+    shards: Path, tmp_path: Path, spec: ParseSpec, contents: Contents
+) -> None:
+    one, three = tmp_path / "one", tmp_path / "a" / "three"
+    done = parse(shards, one, spec)
+    assert (done.parsed, done.kept, done.failed) == (8, 0, 0)
+    assert parse(shards, three, spec, workers=3) == done
+    assert contents(one) == contents(three)
+    sentences = 0
+    for shard in shards.iterdir():
+        expected = [found.trees[0].heads for found in toy.parser().parse_all(read_conllu(shard))]
+        trees = list(read_conllu(one / shard.name))
+        assert [tuple(sentence.heads) for sentence in trees] == expected
+        sentences += len(trees)
+    header, *lines = map(json.loads, (one / "manifest.jsonl").read_text().splitlines())
+    assert header["sentences"] == done.sentences == sentences
+    assert header["words"] == done.words == sum(line["words"] for line in lines)
+    assert [line["output"] for line in lines] == sorted(path.name for path in shards.iterdir())
+
+
+def test_what_is_done_is_kept_as_long_as_it_is_what_it_was(
+    shards: Path, tmp_path: Path, spec: ParseSpec, contents: Contents, model: Path
+) -> None:
+    out = tmp_path / "out"
+    parse(shards, out, spec)
+    first = contents(out)
+    dates = {path: path.stat().st_mtime_ns for path in out.glob("*.xz")}
+    assert parse(shards, out, spec, workers=2) == CorpusSummary(kept=8)
+    assert dates == {path: path.stat().st_mtime_ns for path in out.glob("*.xz")}
+    # cut off, changed, gone
+    (out / "shard-0.conllu.xz").write_bytes(first["shard-0.conllu.xz"][:-8])
+    (out / "shard-1.conllu.xz").write_bytes(b"")
+    (out / "shard-2.conllu.xz").unlink()
+    done = parse(shards, out, spec)
+    assert (done.parsed, done.kept) == (3, 5)
+    assert contents(out) == first
+    # the same name with another content; and another name
+    (shards / "shard-3.conllu.xz").write_bytes((shards / "shard-4.conllu.xz").read_bytes())
+    (shards / "shard-5.conllu.xz").rename(shards / "shard-9.conllu.xz")
+    done = parse(shards, out, spec)
+    assert (done.parsed, done.kept) == (2, 6)
+    assert (out / "shard-3.conllu.xz").read_bytes() == first["shard-4.conllu.xz"]
+    # other settings, another model of the same name
+    done = parse(shards, out, ParseSpec.of(model, Settings(prune=2)))
+    assert (done.parsed, done.kept) == (8, 0)
+    other = tmp_path / "toy.model"
+    Parser(replace(toy.parser().model, notes={"another": 1})).save(other)
+    assert parse(shards, out, ParseSpec.of(other, Settings(prune=2))).parsed == 8
+
+
+def test_a_corrupt_shard_is_named_and_the_rest_is_done(
+    shards: Path, tmp_path: Path, spec: ParseSpec
+) -> None:
+    out = tmp_path / "out"
+    parse(shards, out, spec)
+    text = lzma.decompress((shards / "shard-0.conllu.xz").read_bytes())
+    (shards / "shard-0.conllu.xz").write_bytes(lzma.compress(text + b"1\tone\ttwo\n\n"))
+    whole = (shards / "shard-1.conllu.xz").read_bytes()
+    (shards / "shard-1.conllu.xz").write_bytes(whole[: len(whole) // 2])
+    told: list[str] = []
+    done = parse(shards, out, spec, workers=2, tell=told.append)
+    assert (done.parsed, done.kept, done.failed) == (0, 6, 2)
+    line = text.count(b"\n") + 1
+    name = str(shards / "shard-0.conllu.xz")
+    assert f"{name}, line {line}: expected 10 columns, found 3" in told
+    assert any("shard-1.conllu.xz: cannot be read" in text for text in told)
+    assert len(list(out.glob("*.xz"))) == 6, "what is old is no output of what is corrupt"
+    assert Manifest(out).entries["shard-0.conllu.xz"].error in told
+    # mended, it is done
+    (shards / "shard-1.conllu.xz").write_bytes(whole)
+    done = parse(shards, out, spec, tell=told.append)
+    assert (done.parsed, done.kept, done.failed) == (1, 6, 1)
+
+
+@needs_forks
+def test_a_lost_worker_costs_nothing_but_time(
+    shards: Path, tmp_path: Path, spec: ParseSpec, contents: Contents,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    one, out = tmp_path / "one", tmp_path / "out"
+    parse(shards, one, spec)
+    killed = tmp_path / "killed"
+
+    def dies_once(spec: ParseSpec, task: Task) -> Outcome:
+        if "shard-3" in task.shard.name and not killed.exists():
+            killed.touch()
+            with open_binary_output(task.output):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return parse_task(spec, task)
+
+    monkeypatch.setattr(run_module, "parse_task", dies_once)
+    assert parse(shards, out, spec, workers=2).parsed == 8
+    assert killed.exists()
+    assert contents(one) == contents(out)
+    assert not list(out.glob(".bbparse-*.tmp"))
+
+
+@needs_forks
+def test_a_shard_that_kills_is_given_up(
+    shards: Path, tmp_path: Path, spec: ParseSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(spec: ParseSpec, task: Task) -> Outcome:
+        if "shard-3" in task.shard.name:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return parse_task(spec, task)
+
+    monkeypatch.setattr(run_module, "parse_task", dies)
+    told: list[str] = []
+    done = parse(shards, tmp_path / "out", spec, workers=2, tell=told.append)
+    assert (done.parsed, done.failed) == (7, 1)
+    (line,) = told
+    assert "shard-3.conllu.xz: 3 processes were killed that parsed it" in line
+
+
+COMMAND = [sys.executable, "-m", "bbparse", "parse", "--threads", "2", "--output-dir"]
+
+
+@needs_forks
+def test_a_run_that_is_killed_goes_on(
+    shards: Path, tmp_path: Path, spec: ParseSpec, model: Path, contents: Contents
+) -> None:
+    one, out = tmp_path / "one", tmp_path / "out"
+    parse(shards, one, spec)
+    command = [*COMMAND, str(out), f"{shards}/*.xz", "--model", str(model)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
+        # two workers: the third output is of one that has told of another
+        while run.poll() is None and len(list(out.glob("*.xz"))) < 3:
+            time.sleep(0.002)
+        run.kill()
+    # at once, and whatever it was that was being written
+    done = parse(shards, out, spec, workers=2)
+    assert done.parsed + done.kept == 8 and done.kept and not done.failed
+    assert contents(out) == contents(one)
+    assert {path.name for path in out.iterdir()} == {*contents(one), LOCK}
+
+
+def test_a_folder_has_one_run(
+    shards: Path, tmp_path: Path, spec: ParseSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bbparse.apps.corpus.work.PATIENCE", 0.1)
+    out = tmp_path / "out"
+    with locked(out):
+        if os.name == "posix":
+            with pytest.raises(OutputError, match=rf"another run is writing .*{os.getpid()} on"):
+                parse(shards, out, spec)
+    # of a process that is gone, which had no time to say so
+    (out / LOCK).write_text('{"process": 1, "machine": "here"}')
+    assert parse(shards, out, spec).parsed == 8
+
+
+def test_names_of_outputs(tmp_path: Path, spec: ParseSpec, shards: Path, model: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.conllu").write_bytes(toy.DEV.read_bytes())
+    out = tmp_path / "out"
+    both = r"a/x.conllu and .*b/x.conllu: both would be written as .*out/x.conllu"
+    with pytest.raises(OutputError, match=both):
+        parse_corpus([f"{tmp_path}/?/x.conllu"], out, spec)
+    with pytest.raises(OutputError, match="its output would take its place"):
+        parse_corpus([f"{tmp_path}/a/*"], tmp_path / "a", spec)
+    with pytest.raises(TreebankError, match="names no file"):
+        parse_corpus([f"{tmp_path}/a/*.xz"], out, spec)
+    with pytest.raises(TreebankError, match="is a folder"):
+        parse_corpus([str(tmp_path)], out, spec)
+    assert not out.exists()
+    lines = ParseSpec.of(model, Settings(format_name="jsonl"))
+    twice = [f"{tmp_path}/a/*", str(tmp_path / "a" / "x.conllu")]
+    assert parse_corpus(twice, out, lines).parsed == 1
+    assert json.loads((out / "x.jsonl").read_text().splitlines()[0])["trees"]
+
+
+@pytest.mark.parametrize(
+    ("where", "what"),
+    [("manifest.jsonl", '{"something": "else"}\n'), ("manifest.jsonl", "[1, 2]\n"), (".", "")],
+)
+def test_what_else_lies_there_is_left_alone(
+    shards: Path, tmp_path: Path, spec: ParseSpec, where: str, what: str
+) -> None:
+    out = tmp_path / "out"
+    if where == ".":
+        out.write_text(what)
+    else:
+        out.mkdir()
+        (out / where).write_text(what)
+    with pytest.raises(OutputError, match=r"not a manifest|cannot be written"):
+        parse(shards, out, spec)
+    assert (out / where if where != "." else out).read_text() == what
+
+
+def test_a_line_that_was_cut_off_does_not_count(
+    shards: Path, tmp_path: Path, spec: ParseSpec, contents: Contents
+) -> None:
+    out = tmp_path / "out"
+    parse(shards, out, spec)
+    first = contents(out)
+    (out / "manifest.jsonl").write_bytes(first["manifest.jsonl"][:-20])
+    done = parse(shards, out, spec)
+    assert (done.parsed, done.kept) == (1, 7)
+    assert contents(out) == first
+
+
+def test_what_is_no_fault_of_a_shard_ends_the_run(
+    shards: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ModelError, match="no such file"):
+        ParseSpec.of("nothing.model")
+    damaged = tmp_path / "damaged.model"
+    damaged.write_bytes(model.read_bytes()[:-100])
+    with pytest.raises(ModelError, match=r"^.*damaged\.model: not a complete"):
+        parse(shards, tmp_path / "out", ParseSpec.of(damaged))
+    with pytest.raises(ModelError, match="calibrate"):
+        parse(shards, tmp_path / "out", ParseSpec.of(model, Settings(confidence=True)))
+
+
+@needs_forks
+def test_a_full_disk(
+    shards: Path, tmp_path: Path, spec: ParseSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setattr(ParseSpec, "text", lambda self, found: _raise(errno.ENOSPC))
+    with pytest.raises(BBParseError, match="cannot be written: No space left on device"):
+        parse(shards, out, spec, workers=2)
+    assert [path.name for path in out.iterdir() if path.name != LOCK] == ["manifest.jsonl"]
+
+
+def _raise(number: int) -> None:
+    raise OSError(number, os.strerror(number))
+
+
+def test_work_goes_on_until_it_is_done() -> None:
+    """Who takes what, with workers that are lost."""
+    tasks = [Task(Path(str(i)), Path(str(i))) for i in range(5)]
+
+    class Pool:
+        def __init__(self) -> None:
+            self.busy: list[Task] = []
+            self.taken: list[Task] = []
+
+        def has_room(self) -> bool:
+            return len(self.busy) < 2
+
+        def take(self, task: Task) -> None:
+            self.busy.append(task)
+            self.taken.append(task)
+
+        def wait(self, arrival: int | None = None) -> list[Ended]:
+            task = self.busy.pop()
+            if task is tasks[1] or (task is tasks[2] and self.taken.count(task) < 2):
+                return [Ended(task, error=WorkerLost())]
+            return [Ended(task, Outcome(task, entry_of(task), "parsed"))]
+
+        def close(self) -> None: ...
+
+    pool = Pool()
+    found = list(work_through(pool, tasks))
+    assert {outcome.task: outcome.state for outcome in found} == {
+        task: "failed" if task is tasks[1] else "parsed" for task in tasks
+    }
+    assert len(found) == 5
+    assert pool.taken.count(tasks[1]) == MAX_LOSSES
+    assert pool.taken.count(tasks[2]) == 2
+
+
+def entry_of(task: Task) -> object:
+    from bbparse.apps.corpus import Entry
+
+    return Entry(task.output.name, task.shard.name, "")
+
+
+def test_text(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "a.txt.gz", "wt", encoding="utf-8") as file:
+        file.write("Time flies like an arrow. Fruit flies like a banana.\n")
+    out = tmp_path / "out"
+    done = parse_corpus([str(tmp_path / "a.txt.gz")], out, ParseSpec.of())
+    assert (done.parsed, done.sentences, done.words) == (1, 2, 12)
+    found = bbparse.load()("Time flies like an arrow. Fruit flies like a banana.")
+    trees = list(read_conllu(out / "a.conllu.gz"))
+    assert [tuple(one.heads) for one in trees] == [one.trees[0].heads for one in found]

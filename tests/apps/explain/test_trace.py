@@ -1,0 +1,267 @@
+"""What a search tells of itself, and what arcs lose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from bbparse.apps.explain import explain, page
+from bbparse.apps.explain.explanation import arc_losses, rule_costs
+from bbparse.apps.explain.terms import PARTS
+from bbparse.apps.explain.trace import trace_search
+from bbparse.core import Problem
+from bbparse.inference.solve import solve
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.deadline import Deadline
+from tests import strategies, toy
+from tests.inference.search.helpers import SETTINGS
+from tests.oracles.enumerate import enumerate_trees
+from tests.solutions import spread
+
+
+def random_problem(rng: np.random.Generator) -> Problem:
+    return strategies.random_problem(rng, projective=True, labelled=False, max_counts=2)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_trace_ends_where_the_search_does(name: str) -> None:
+    rng = np.random.default_rng(11)
+    branched = 0
+    for _ in range(60):
+        p = random_problem(rng)
+        expected = solve(p, settings=SETTINGS[name], explain=False)
+        trace = trace_search(p, settings=SETTINGS[name])
+        assert trace.status == expected.status
+        if not len(expected):
+            continue
+        rounding = 1e-12 * (1.0 + spread(p))
+        assert trace.lower == pytest.approx(expected.scores[0], abs=rounding)
+        assert trace.upper == pytest.approx(expected.upper_bounds[0], abs=rounding)
+        if expected.stats["edges"] == 0:  # solved over a matrix, without a search
+            continue
+        assert trace.dp_calls == expected.stats["dp_calls"]
+        assert len(trace.nodes) == expected.stats["nodes"]
+        branched += len(trace.nodes) > 1
+    assert branched or name not in ("branching only", "levels")
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_bound_of_the_trace_holds(name: str) -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(60):
+        p = random_problem(rng)
+        trace = trace_search(p, settings=SETTINGS[name])
+        trees = enumerate_trees(p)
+        if not trees:
+            assert trace.status == "infeasible" and trace.lower == -math.inf
+            continue
+        best = trees[0][0]
+        rounding = 1e-11 * (1.0 + spread(p))
+        for before, point in zip([None, *trace.curve], trace.curve):
+            assert point.lower <= best + rounding and point.upper >= best - rounding
+            if before is not None:
+                assert point.calls > before.calls
+                assert point.upper <= before.upper and point.lower >= before.lower
+        assert trace.lower == pytest.approx(best, abs=rounding)
+        assert trace.upper == pytest.approx(best, abs=rounding)
+        arcs = list(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
+        for arc in trace.gone:
+            with_it = [s for s, tree in trees if arc in {arcs[a] for a in tree}]
+            assert max(with_it, default=-math.inf) <= best + rounding
+            if trace.gone[arc] == 0:
+                assert not with_it, "what goes before the search is in no tree at all"
+        assert set(trace.gone) | trace.left == set(arcs)
+        assert not set(trace.gone) & trace.left
+
+
+def hard_problem(n: int = 12) -> Problem:
+    """Twelve words and pair factors as strong as the arcs, so that one node is not enough."""
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(n + 1, n + 1))
+    problem = Problem.from_arc_scores(scores)
+    pairs = [(h, m) for m in range(1, n + 1) for h in range(n + 1) if h != m]
+    factors = []
+    for _ in range(600):
+        first, second = (pairs[i] for i in rng.choice(len(pairs), 2, replace=False))
+        if first[1] != second[1]:
+            factors.append(([first, second], float(rng.normal(scale=3.0))))
+    return problem.with_factors(factors)
+
+
+def test_a_search_tree() -> None:
+    problem = hard_problem()
+    trace = trace_search(problem)
+    expected = solve(problem)
+    assert len(trace.nodes) == expected.stats["nodes"] > 3
+    assert trace.upper == trace.lower == pytest.approx(expected.scores[0])
+    by_number = {node.number: node for node in trace.nodes}
+    assert list(by_number) == list(range(1, len(trace.nodes) + 1))
+    for node in trace.nodes:
+        assert node.steps, "every node is bounded at least once"
+        for first, second in zip(node.steps, node.steps[1:]):
+            assert second.calls >= first.calls and second.bound <= first.bound
+            assert (len(second.arcs), second.edges) <= (len(first.arcs), first.edges)
+        if node.number == 1:
+            assert node.parent == 0 and node.arc is None
+            continue
+        parent = by_number[node.parent]
+        assert node.depth == parent.depth + 1
+        assert node.arc == parent.branched
+        assert not parent.closed
+    children = [node for node in trace.nodes if node.parent]
+    assert sum(node.present for node in children) == len(children) / 2
+    assert any(node.closed for node in trace.nodes)
+
+
+def test_a_search_that_was_cut_short() -> None:
+    problem = hard_problem()
+    expected = solve(problem, node_limit=2)
+    trace = trace_search(problem, node_limit=2)
+    assert expected.status == trace.status == "node_limit"
+    assert trace.lower == pytest.approx(expected.scores[0])
+    assert trace.upper == pytest.approx(expected.upper_bounds[0])
+    assert trace.upper > trace.lower
+    assert trace.curve[-1].upper == trace.upper and trace.curve[-1].lower == trace.lower
+
+
+def test_crossing_arcs_are_traced() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        problem = Problem.from_arc_scores(rng.normal(size=(4, 4)), projective=False)
+        trace = trace_search(problem.with_factors([([(0, 1), (1, 2)], 1.5)]))
+        assert trace.status == "optimal"
+        assert trace.lower == pytest.approx(trace.upper)
+        assert trace.nodes[-1].closed
+
+
+def check_against_all_trees(p: Problem) -> set[bool]:
+    """Compare all losses of the best tree with the definition; whether arcs were forced."""
+    solution = solve(p, explain=False)
+    if not len(solution):
+        return set()
+    trees = enumerate_trees(p)
+    rounding = 1e-11 * (1.0 + spread(p))
+    losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))
+    assert [loss.mod for loss in losses] == list(range(1, p.n_words + 1))
+    for loss, arc in zip(losses, solution.arcs[0].tolist()):
+        assert loss.head == p.arc_head[arc] and loss.exact
+        pair = (p.arc_head[arc], p.arc_mod[arc])
+        copies = {a for a in range(len(p.arc_head)) if (p.arc_head[a], p.arc_mod[a]) == pair}
+        without = [score for score, tree in trees if not copies & set(tree)]
+        if not without:
+            assert loss.loss == loss.least == math.inf and loss.instead is None
+            assert loss.forced
+            continue
+        assert loss.loss == pytest.approx(trees[0][0] - without[0], abs=rounding)
+        assert loss.least == pytest.approx(loss.loss, abs=rounding)
+        assert loss.loss >= -rounding
+        best = tuple(solution.heads[0, 1:].tolist())
+        assert loss.others_changed(best) == sum(
+            a != b for m, (a, b) in enumerate(zip(best, loss.heads), 1) if m != loss.mod
+        )
+        assert loss.instead == loss.heads[loss.mod - 1]
+        assert loss.instead != loss.head
+        if p.arc_label is None:
+            assert p.score([-1, *loss.heads]) == pytest.approx(without[0], abs=rounding)
+    return {loss.forced for loss in losses}
+
+
+@pytest.mark.parametrize("factors", [0, 12])
+def test_against_all_trees(factors: int) -> None:
+    rng = np.random.default_rng(21)
+    forced: set[bool] = set()
+    for _ in range(80):
+        p = strategies.random_problem(rng, max_factors=factors, max_counts=2 if factors else 0)
+        forced |= check_against_all_trees(p)
+    assert forced == {True, False}
+
+
+def test_a_required_arc_cannot_be_lost() -> None:
+    for factor in ([], [([(1, 2), (2, 3)], 1.0)]):
+        p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4)).with_factors(factor)
+        p = p.with_heads({2: 1})
+        solution = solve(p)
+        losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))
+        assert losses[1].head == 1 and losses[1].loss == math.inf and losses[1].exact
+
+
+def test_losses_of_a_trained_parser() -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences()[:6]:
+        problem = parser.problem(sentence)
+        solution = solve(problem, backbone="grandsib")
+        score = float(solution.scores[0])
+        for loss in arc_losses(problem, solution.arcs[0], score, backbone="grandsib"):
+            if not math.isfinite(loss.loss):
+                continue
+            without = solve(problem.without_arcs([(loss.head, loss.mod)]), backbone="grandsib")
+            assert loss.loss == pytest.approx(score - without.scores[0])
+            assert problem.score([-1, *loss.heads]) == pytest.approx(without.scores[0])
+
+
+def test_progress_can_be_watched() -> None:
+    problem = hard_problem()
+    solution = solve(problem)
+    seen: list[int] = []
+
+    def watch(arcs: list[int]) -> Iterator[int]:
+        for arc in arcs:
+            yield arc
+            seen.append(arc)
+
+    score = float(solution.scores[0])
+    losses = arc_losses(problem, solution.arcs[0], score, node_limit=1, watch=watch)
+    assert seen == solution.arcs[0].tolist() and len(losses) == len(seen)
+
+
+def test_limits_leave_bounds() -> None:
+    problem = hard_problem()
+    solution = solve(problem)
+    score = float(solution.scores[0])
+    exact = arc_losses(problem, solution.arcs[0], score)
+    cut = arc_losses(problem, solution.arcs[0], score, node_limit=1)
+    assert any(not loss.exact for loss in cut)
+    for loss, true in zip(cut, exact):
+        assert true.exact
+        assert loss.least - 1e-9 <= true.loss <= loss.loss + 1e-9
+
+
+def test_what_there_is_no_time_for_is_not_known() -> None:
+    """Features of arcs take as long as searches where a sentence is long."""
+    parser, sentence = toy.parser(), toy.dev_sentences()[0]
+    late = explain(parser, sentence, deadline=Deadline.after(0.0))
+    whole = explain(parser, sentence)
+    assert not any(loss.exact for loss in late.losses if not loss.forced)
+    assert [t.features for t in late.terms[0] if t.kind in PARTS] != []
+    assert not any(t.features for t in late.terms[0] if t.kind in PARTS)
+    assert any(t.features for t in whole.terms[0] if t.kind in PARTS)
+    assert math.fsum(t.value for t in late.terms[0]) == pytest.approx(late.best.score)
+    assert page(late) and late.trees == whole.trees
+
+
+def test_costs_of_rules() -> None:
+    parser, ud, seen = toy.parser(), Rules.load("ud").binding, 0
+    for sentence in toy.dev_sentences():
+        (best,) = parser.parse(sentence, valid="none")
+        costs = rule_costs(parser, sentence, best)
+        (valid,) = parser.parse(sentence)
+        if not costs:
+            assert valid == best
+            continue
+        assert all(cost.cost >= -1e-9 for cost in costs)
+        assert costs[-1].cost >= max(cost.cost for cost in costs) - 1e-9
+        assert abs(best.score - valid.score - costs[-1].cost) < 1e-9
+        assert {cost.name for cost in costs if cost.faults} <= {rule.name for rule in ud.rules}
+        if not seen:
+            text = page(explain(parser, sentence))
+            assert "Not a valid tree" in text and costs[0].name in text
+            assert "Not a valid tree" not in page(explain(parser, sentence, valid="none"))
+            assert not rule_costs(parser, sentence, best, "none")
+            one = Rules(rule for rule in ud.rules if rule.name == costs[0].name)
+            (alone, *_) = rule_costs(parser, sentence, best, one)
+            assert (alone.name, alone.faults, alone.cost) == costs[0][:3]
+        seen += 1
+    assert seen

@@ -1,0 +1,129 @@
+"""Explanations of models with scores of whole trees, against the list of all trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from bbparse.apps.explain import Explanation, explain, page
+from bbparse.factors import FactorView, TreeFamily
+from bbparse.models.factors.view import ROOT
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import FactorError
+from bbparse.treebank import Sentence
+from tests import toy
+from tests.apps.explain.test_page import read
+
+
+class Near(TreeFamily):
+    """Long arcs cost, each by itself; words are told."""
+
+    name = "near"
+    summary = "long arcs"
+    cost: ClassVar[Any] = -99.0
+
+    def tree_terms(self, view: FactorView, heads: Any, labels: Sequence[str]) -> Any:
+        for m in range(1, len(heads)):
+            if heads[m] and abs(int(heads[m]) - m) > 1:
+                yield f"{view.forms[int(heads[m])]} <- {view.forms[m]}", self.cost
+            yield "nothing", 0.0
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        return math.fsum(-99.0 for text, _ in self.tree_terms(view, heads, labels) if "<-" in text)
+
+
+class Plain(TreeFamily):
+    """The same, with the default terms and a bound."""
+
+    name = "plain"
+    summary = "arcs that are too long"
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        return Near().tree_score(view, heads, labels)
+
+    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
+        return self.tree_score(view, np.maximum(heads, 0), [])
+
+
+def sentence_of(parser: Parser) -> Sentence:
+    """A short sentence whose best tree is another with the family."""
+    for sentence in [s for s in toy.dev_sentences() if s.n_words < 8]:
+        trees = [
+            parser.parse(sentence, valid="none", prune=0, tree_score=one)[0] for one in (None, Near)
+        ]
+        if trees[0].heads != trees[1].heads:
+            return sentence
+    raise AssertionError("no sentence changes")
+
+
+@pytest.fixture(scope="module", params=["templates", "network"])
+def parser(request: pytest.FixtureRequest) -> Parser:
+    return toy.parser() if request.param == "templates" else toy.network_parser()
+
+
+def told(parser: Parser, family: type[TreeFamily] = Near, **options: Any) -> Explanation:
+    return explain(
+        parser, sentence_of(parser), valid="none", prune=0, tree_score=family, time_limit=60.0,
+        **options,
+    )  # fmt: skip
+
+
+def test_terms_add_up(parser: Parser) -> None:
+    e = told(parser)
+    for tree, terms in zip(e.trees, e.terms):
+        assert abs(math.fsum(term.value for term in terms) - tree.score) < 1e-9
+        for term in terms:
+            if term.kind == "near":
+                assert e.in_words(term) == "the whole tree" and term.words == term.arcs == ()
+                assert math.fsum(f.weight for f in term.features) == term.value
+                assert all("<-" in f.text and f.weight == -99.0 for f in term.features)
+    for k in range(1, len(e.trees)):
+        lead = e.best.score - e.trees[k].score
+        assert abs(math.fsum(net for _, net in e.feature_balance(k)) - lead) < 1e-9
+
+
+def test_losses_and_the_tree_without(parser: Parser) -> None:
+    e = told(parser)
+    assert e.whole is not None and e.whole.families == ("near",) and e.families[-1] == "near"
+    many = parser.parse(e.sentence, valid="none", prune=0, k_best=20_000, time_limit=60.0)
+    assert e.whole.plain.heads == many[0].heads != e.best.heads
+    view = parser.maker.view_of(parser.maker([e.sentence], 0)[0])
+    totals = {
+        tree.heads: tree.score + Near().tree_score(view, [-1, *tree.heads], [ROOT, *tree.labels])
+        for tree in many
+    }
+    assert abs(max(totals.values()) - e.best.score) < 1e-9
+    assert abs(e.whole.score - (totals[many[0].heads] - many[0].score)) < 1e-9
+    for loss in e.losses:
+        rest = [total for heads, total in totals.items() if heads[loss.mod - 1] != loss.head]
+        assert loss.exact and abs(e.best.score - loss.loss - max(rest)) < 1e-9
+
+
+def test_the_page(parser: Parser) -> None:
+    for family, words in ((Near, ("near", "<-")), (Plain, ("plain", Plain.summary))):
+        e = told(parser, family)
+        assert e.whole is not None and (e.whole.bounds > 0) == (family is Plain)
+        text = read(page(e)).words
+        assert "What scores whole trees" in text and "How it was proved" not in text
+        assert "scored as a whole" in text and "another tree would be the best" in text
+        assert all(word in text for word in words)
+        assert ("of trees)" in text) == (family is Plain)
+    assert page(told(parser)) == page(told(parser))
+
+
+def test_without_tree_families_nothing_is_told(parser: Parser) -> None:
+    e = explain(parser, toy.dev_sentences()[2])
+    assert e.whole is None and "as a whole" not in read(page(e)).words
+
+
+def test_terms_that_do_not_add_up(parser: Parser, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentence = sentence_of(parser)
+    for cost, words in ((-98.0, "tree_terms add up to -.*, expected tree_score, -"), ("x", "'x'")):
+        monkeypatch.setattr(Near, "cost", cost)
+        with pytest.raises(FactorError, match=f"'near', {sentence.name}: .*{words}") as caught:
+            explain(parser, sentence, tree_score=Near)
+        assert "\n" not in str(caught.value)

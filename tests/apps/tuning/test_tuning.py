@@ -1,0 +1,178 @@
+"""What tuning measures, what it suggests, and the plots that it draws."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from bbparse.apps.tuning import Setting, measure_settings, suggest
+from bbparse.apps.tuning import measure as measure_module
+from bbparse.apps.tuning.plots import PALETTE, check_plot, plot_settings
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import (
+    BBParseError,
+    ConfigError,
+    OutputError,
+    ProblemError,
+    TreebankError,
+)
+from bbparse.treebank import Sentence, Tally
+from tests import toy
+
+
+def test_agrees_with_the_parser() -> None:
+    parser, sentences = toy.parser(), toy.dev_sentences()
+    few, all_arcs = measure_settings(parser, sentences, [2, 0], passes=2)
+    assert (few.name, all_arcs.name) == ("2", "none")
+    for setting in (few, all_arcs):
+        tally = Tally()
+        calls = []
+        for found in parser.parse_all(sentences, prune=setting.prune):
+            tally.add(found.sentence, found.solution.heads[0, 1:].tolist(), found.labels[0])
+            calls.append(found.solution.stats.get("dp_calls", 0))
+        assert setting.scores == tally.scores()
+        assert setting.sentence_calls.tolist() == calls
+        assert setting.figures["dp_calls"] == pytest.approx(np.mean(calls))
+        assert setting.lengths.tolist() == [sentence.n_words for sentence in sentences]
+        assert setting.figures["proved"] == setting.figures["proved_to_60_words"] == 1.0
+        assert len(setting.passes) == 2 and min(setting.passes) > 0
+        words = sum(sentence.n_words for sentence in sentences)
+        assert setting.words_per_second == pytest.approx(words / np.median(setting.passes))
+        assert (setting.sentence_seconds > 0).all()
+        assert setting.as_dict()["prune"] == setting.name
+
+
+def test_classes_of_length() -> None:
+    setting = Setting(
+        3, lengths=np.array([1, 2, 5, 6, 30, 31, 40], np.int32),
+        sentence_calls=np.array([1, 2, 3, 4, 5, 6, 100]),
+        sentence_seconds=np.arange(7, dtype=float),
+    )  # fmt: skip
+    rows = setting.by_length(width=5, min_sentences=2)
+    assert rows[:, 3].tolist() == [3, 2, 2]  # 6 takes 30 in; 40 alone goes with 31
+    assert rows[:, 0].tolist() == pytest.approx([8 / 3, 18, 35.5])
+    assert rows[:, 1].tolist() == pytest.approx([2, 4.5, 53])
+    assert rows[:, 2].tolist() == pytest.approx([1, 3.5, 5.5])
+    assert setting.by_length(width=5, min_sentences=50)[:, 3].tolist() == [7]
+    assert Setting(3).by_length().shape == (0, 4)
+
+
+def made_up(prune: int, right: int, seconds: float) -> Setting:
+    """A hundred words, of which so many are right."""
+    tally = Tally()
+    heads = list(range(10))
+    for i in range(10):
+        here = min(10, max(0, right - 10 * i))
+        predicted = [h if m < here else m + 1 for m, h in enumerate(heads)]
+        tally.add(Sentence.from_words(["w"] * 10, heads=heads), predicted, ["_"] * 10)
+    return Setting(prune, tally, passes=[seconds], lengths=np.full(10, 10, np.int32))
+
+
+def test_suggestions() -> None:
+    right = {3: 90, 10: 95, 20: 96}
+    settings = [made_up(prune, right[prune], prune / 3) for prune in right]
+    for max_loss, prune in ((0.0, 20), (0.0099, 20), (0.01, 10), (0.05, 10), (0.06, 3), (1.0, 3)):
+        found = suggest(settings, max_loss)
+        assert found is not None
+        assert (found.setting.prune, found.best.prune) == (prune, 20)
+        assert found.loss.difference == pytest.approx((96 - right[prune]) / 100)
+    found = suggest([*settings, made_up(0, 96, 2.5)], 0.0)
+    assert found is not None and found.best.prune == 0  # the faster of equals
+    assert suggest([Setting(0, failure="too large")], 1.0) is None
+
+
+def test_what_does_not_fit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Parser.solve
+
+    def solve(self: Parser, sentence: Sentence, **options: object) -> object:
+        if options["prune"] == 0 and sentence.n_words > 5:
+            raise ProblemError("too many parts for memory; prune more")
+        return whole(self, sentence, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Parser, "solve", solve)
+    few, none = measure_settings(toy.parser(), toy.dev_sentences(), [3, 0], passes=1)
+    assert few.failure == "" and len(few.passes) == 1
+    assert none.failure == "too many parts for memory; prune more"
+    assert none.as_dict() == {"prune": "none", "failure": none.failure}
+    assert none.passes == [] and none.words_per_second == 0.0
+
+
+def test_long_passes_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure_module, "LONG_PASS", 0.0)
+    (one,) = measure_settings(toy.parser(), toy.dev_sentences(), [2], passes=3)
+    assert len(one.passes) == 1  # the first pass, which gave the accuracy, too
+
+
+def test_refusals() -> None:
+    parser = toy.parser()
+    with pytest.raises(TreebankError, match="no sentences to tune on"):
+        measure_settings(parser, [], [3])
+    with pytest.raises(TreebankError, match="sentence #1: has no tree"):
+        measure_settings(parser, [Sentence.from_words(["a"])], [3])
+    for prunes in ([], [-1]):
+        with pytest.raises(ConfigError, match="prunes are"):
+            measure_settings(parser, toy.dev_sentences(), prunes)
+    with pytest.raises(ConfigError, match="passes is 0"):
+        measure_settings(parser, toy.dev_sentences(), [3], passes=0)
+
+
+@pytest.fixture(scope="module")
+def settings() -> list[Setting]:
+    return [
+        *measure_settings(toy.parser(), toy.dev_sentences(), [2, 4], passes=1),
+        Setting(0, failure="too large"),
+    ]
+
+
+def test_svg(settings: list[Setting], tmp_path: Path) -> None:
+    path, again = tmp_path / "a.svg", tmp_path / "b.svg"
+    plot_settings(settings, path, suggestion=suggest(settings, 1.0))
+    plot_settings(settings, again, suggestion=suggest(settings, 1.0))
+    text = path.read_text(encoding="utf-8")
+    assert text == again.read_text(encoding="utf-8")
+    words = " ".join(ElementTree.fromstring(text).itertext())
+    for part in ("Accuracy against speed", "words in the sentence", "DP calls", "LAS, %", "k = 2",
+                 "k = 4", "suggested"):  # fmt: skip
+        assert part in words
+    assert "no pruning" not in words  # it has no figures
+    assert PALETTE[0].lower() in text.lower()
+
+
+def test_png_and_nothing_to_draw(settings: list[Setting], tmp_path: Path) -> None:
+    plot_settings(settings, tmp_path / "a.png", measure="uas")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    plot_settings(settings[-1:], tmp_path / "b.png")
+    assert (tmp_path / "b.png").stat().st_size > 1000
+
+
+def test_many_calls_are_drawn_on_a_logarithmic_axis(tmp_path: Path) -> None:
+    def setting(prune: int, calls: int) -> Setting:
+        return Setting(
+            prune, passes=[1.0], lengths=np.full(10, 9, np.int32),
+            sentence_calls=np.full(10, calls), sentence_seconds=np.full(10, 0.1),
+        )  # fmt: skip
+
+    for calls, ticks in ((12, {"0", "4", "8", "12"}), (400, {"5", "10", "200"})):
+        path = tmp_path / f"{calls}.svg"
+        plot_settings([setting(3, 4), setting(0, calls)], path, measure="uas")
+        drawn = {text.strip() for text in ElementTree.parse(path).getroot().itertext()}
+        assert ticks <= drawn
+
+
+def test_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "folder.svg").mkdir()
+    for name, message in (
+        ("a.gif", "expected a file that ends in .svg, .png, .pdf"),
+        ("plain", "expected a file that ends in"),
+        ("none/a.svg", "there is no folder"),
+        ("folder.svg", "it is a folder"),
+    ):
+        with pytest.raises(OutputError, match=message):
+            check_plot(tmp_path / name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(BBParseError, match=r"pip install 'bbparse\[plot\]'"):
+        check_plot(tmp_path / "a.svg")

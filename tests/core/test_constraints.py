@@ -1,0 +1,314 @@
+"""Each constraint, and each score of numbers of arcs, against its meaning in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core import Problem
+from bbparse.core.edit import MAX_ARCS, expand_count_factors
+from bbparse.inference.solve import solve
+from bbparse.runtime.errors import ProblemError
+from tests.oracles.enumerate import enumerate_trees
+from tests.strategies import random_problem
+
+NONE = -math.inf
+Meaning = Callable[[list[int]], float]
+
+
+def blank(n: int, **flags: bool) -> Problem:
+    """All arcs of n words, all scores 0."""
+    return Problem.from_arc_scores(np.zeros((n + 1, n + 1)), **flags)
+
+
+def check(p: Problem, meaning: Meaning, n: int = 4, **flags: bool) -> None:
+    """The trees of p are those of n words that the meaning, of heads, gives a finite score."""
+    found = {tuple(p.arc_head[list(arcs)].tolist()): score for score, arcs in enumerate_trees(p)}
+    q = blank(n, **flags)
+    expected = {}
+    for _, arcs in enumerate_trees(q):
+        heads = [-1, *q.arc_head[list(arcs)].tolist()]
+        if meaning(heads) > NONE:
+            expected[tuple(heads[1:])] = meaning(heads)
+    assert found == expected
+    assert expected
+
+
+def modifiers(heads: list[int], head: int) -> list[int]:
+    return [m for m in range(1, len(heads)) if heads[m] == head]
+
+
+def allowed(condition: bool) -> float:
+    return 0.0 if condition else NONE
+
+
+def test_scores_of_numbers() -> None:
+    named = [(0, 2), (2, 1), (2, 3), (3, 4), (1, 3)]
+    scores = [1.0, -2.0, NONE, 5.0, 0.5, 7.0]
+    p = blank(4).with_count_scores(named, scores)
+    check(p, lambda heads: scores[sum(heads[m] == h for h, m in named)])
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 9])
+def test_at_most_and_at_least(k: int) -> None:
+    named = [(2, 1), (2, 3), (3, 4)]
+    check(
+        blank(4).with_at_most(named, k),
+        lambda heads: allowed(sum(heads[m] == h for h, m in named) <= k),
+    )
+    p = blank(4).with_at_least(named, k)
+    if k == 9:
+        assert enumerate_trees(p) == []
+        return
+    check(p, lambda heads: allowed(sum(heads[m] == h for h, m in named) >= k))
+
+
+def test_at_most_and_at_least_one_by_default() -> None:
+    named = [(2, 1), (2, 3), (2, 4)]
+    p = blank(4).with_at_most(named).with_at_least(iter(named))
+    check(p, lambda heads: allowed(len(modifiers(heads, 2)) == 1))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 1), (1, None), (2, 3), (0, 99)])
+@pytest.mark.parametrize("side", [None, "left", "right"])
+def test_valency(low: int, high: int | None, side: Any) -> None:
+    def meaning(heads: list[int]) -> float:
+        on_side = [
+            m
+            for m in modifiers(heads, 3)
+            if side is None or (m < 3 and side == "left") or (m > 3 and side == "right")
+        ]
+        return allowed(low <= len(on_side) <= (high if high is not None else 9))
+
+    p = blank(5).with_valency(3, low, high, side=side)
+    check(p, meaning, 5)
+    if (low, high) == (0, 99):
+        assert len(p.count_arcs) == 0
+
+
+def test_valency_of_the_root() -> None:
+    p = blank(4, single_root=False).with_valency(0, 2, 3)
+    check(p, lambda heads: allowed(2 <= len(modifiers(heads, 0)) <= 3), single_root=False)
+
+
+@pytest.mark.parametrize("words", [[2, 3], [1], [2, 4], [1, 2, 3, 4], (2, 3, 3)])
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("flags", [{}, {"projective": False, "single_root": False}])
+def test_subtree(words: list[int], complete: bool, flags: dict[str, bool]) -> None:
+    inside = set(words)
+
+    def meaning(heads: list[int]) -> float:
+        # Walk along arcs within the set from one of its words: all are reached.
+        reached, todo = set(), [min(inside)]
+        while todo:
+            word = todo.pop()
+            reached.add(word)
+            near = {heads[word], *modifiers(heads, word)} & inside
+            todo.extend(near - reached)
+        closed = all(heads[m] not in inside for m in range(1, 5) if m not in inside)
+        return allowed(reached == inside and (closed or not complete))
+
+    p = blank(4, **flags).with_subtree(words, complete=complete)
+    if words == [2, 4] and complete and p.projective:
+        # Word 3 lies under the arc between them, and hangs from neither.
+        assert enumerate_trees(p) == []
+    else:
+        check(p, meaning, **flags)
+
+
+def test_or() -> None:
+    named = [(2, 1), (1, 3), (3, 4)]
+    for weight in (1.5, -2.0):
+        p = blank(4).with_or(named, weight)
+        check(p, lambda heads, w=weight: w if any(heads[m] == h for h, m in named) else 0.0)
+    p = blank(4).with_or(named, NONE)
+    check(p, lambda heads: allowed(not any(heads[m] == h for h, m in named)))
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 7])
+def test_valency_score(k: int) -> None:
+    p = blank(4).with_valency_score(2, k, 1.25)
+    check(p, lambda heads: 1.25 if len(modifiers(heads, 2)) == k else 0.0)
+    p = blank(4).with_valency_score(2, k, NONE, modifiers=[1, 2, 4])
+    check(p, lambda heads: allowed(len({1, 4} & set(modifiers(heads, 2))) != k))
+
+
+def labelled() -> Problem:
+    """Three words; all arcs under labels 0 and 1."""
+    pairs = [(h, m, x) for m in (1, 2, 3) for h in range(4) if h != m for x in (0, 1)]
+    return Problem(
+        3, [h for h, _, _ in pairs], [m for _, m, _ in pairs], np.zeros(len(pairs)),
+        [x for _, _, x in pairs],
+    )  # fmt: skip
+
+
+def test_labelled_arcs() -> None:
+    p = labelled()
+    free = {arcs for _, arcs in enumerate_trees(p)}
+
+    def number(arcs: tuple[int, ...], named: list[tuple[int, ...]]) -> int:
+        triples = {(int(p.arc_head[a]), int(p.arc_mod[a]), int(p.arc_label[a])) for a in arcs}  # type: ignore[index]
+        return sum(any(triple[: len(name)] == name for name in named) for triple in triples)
+
+    subject = p.with_valency(2, high=1, label=1)
+    every: list[tuple[int, ...]] = [(2, 1, 1), (2, 3, 1)]
+    kept = {arcs for _, arcs in enumerate_trees(subject)}
+    assert kept == {arcs for arcs in free if number(arcs, every) <= 1}
+    named: list[tuple[int, ...]] = [(2, 1), (2, 3, 0), (0, 2, 1)]
+    scored = p.with_count_scores(named, [0, 1, 4, 9])
+    assert {arcs: s for s, arcs in enumerate_trees(scored)} == {
+        arcs: float(number(arcs, named) ** 2) for arcs in free
+    }
+    # An arc and the same arc under one of its labels is one arc.
+    both: list[tuple[int, ...]] = [(2, 1), (2, 1, 0)]
+    scored = p.with_count_scores(both, [0, 1, NONE])
+    assert len(enumerate_trees(scored)) == len(free)
+
+
+def test_arcs_that_are_no_candidates_are_not_counted() -> None:
+    scores = np.zeros((4, 4))
+    scores[3, 1] = scores[1, 3] = -math.inf
+    p = Problem.from_arc_scores(scores)
+    assert p.with_at_most([(3, 1), (2, 1)]) is p
+    assert len(enumerate_trees(p.with_at_least([(3, 1), (2, 1)]))) == sum(
+        p.arc_head[arcs[0]] == 2 for _, arcs in enumerate_trees(p)
+    )
+    assert p.with_or([(3, 1), (1, 3)], 5.0) is p
+    shifted = p.with_count_scores([(3, 1), (1, 3)], [2.5, NONE, NONE])
+    assert {s for s, _ in enumerate_trees(shifted)} == {2.5}
+    assert len(enumerate_trees(shifted)) == len(enumerate_trees(p))
+    for impossible in (
+        p.with_at_least([(3, 1), (1, 3)]),
+        p.with_count_scores([(3, 1)], [NONE, 0]),
+        p.with_at_least([(2, 1)], 2),
+        p.without_arcs([(1, 2)]).with_valency(1, 2),
+    ):
+        assert enumerate_trees(impossible) == []
+    nothing = Problem(2, [], [], [])
+    assert nothing.with_valency(1, 1) is nothing
+
+
+def test_required_and_forbidden_arcs_count() -> None:
+    p = blank(4).with_heads({3: 2}).without_arcs([(2, 4)]).with_valency(2, 2, 2)
+    check(p, lambda h: allowed(h[3] == 2 and h[4] != 2 and len(modifiers(h, 2)) == 2))
+
+
+def test_the_quantum_is_kept_where_it_holds() -> None:
+    p = Problem(2, [0, 0, 1, 2], [1, 2, 2, 1], [0.5, 1, 1, 0], quantum=0.5)
+    assert p.with_at_most([(0, 1), (1, 2)]).quantum == 0.5
+    assert p.with_or([(0, 1), (1, 2)], 1.5).quantum == 0.5
+    assert p.with_or([(0, 1), (1, 2)], 0.3).quantum == 0.0
+    assert p.with_or([(0, 1), (1, 2)], 0.3).count_score.tolist() == [0.0, 0.3, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p.with_at_most([]), "arcs names no arc"),
+        (lambda p: p.with_at_most(3), "arcs is of type int, expected arcs"),
+        (lambda p: p.with_at_most([3]), "arcs[0] is 3, expected (head, mod)"),
+        (lambda p: p.with_at_most([(0, 1), (2, 2)]), "arcs[1] is (2, 2): word 2 cannot be its own"),
+        (lambda p: p.with_at_most([(0, 4)]), "mod of arcs[0] is 4, expected 1..3"),
+        (lambda p: p.with_at_most([(0, 1, 0)]), "arcs[0] is (0, 1, 0), expected (head, mod)"),
+        (lambda p: p.with_at_most([(0, 1), (0, 1)]), "arcs names an arc twice"),
+        (lambda p: p.with_at_most([(0, 1)], -1), "k is -1, expected 0.."),
+        (lambda p: p.with_at_least([(0, 1)], 1.0), "k is 1.0, expected an integer"),
+        (
+            lambda p: p.with_count_scores([(0, 1)], [0.0]),
+            "scores has 1 elements, expected 2: one for each number of the 1 arcs, from 0",
+        ),
+        (lambda p: p.with_count_scores([(0, 1)], [0, math.nan]), "scores[1] is nan"),
+        (lambda p: p.with_count_scores([(0, 1)], [[0, 1]]), "scores has shape (1, 2)"),
+        (lambda p: p.with_or([(0, 1)], math.inf), "weight is inf, expected -inf or a number"),
+        (lambda p: p.with_valency(4), "head is 4, expected 0..3"),
+        (lambda p: p.with_valency(1, 3, 2), "low is 3, expected at most high = 2"),
+        (lambda p: p.with_valency(1, high=-1), "high is -1, expected 0.."),
+        (lambda p: p.with_valency(1, side="up"), "side is 'up', expected 'left' or 'right'"),
+        (lambda p: p.with_valency(1, label=0), "label is 0, but the arcs have no labels"),
+        (lambda p: p.with_subtree([]), "words is empty, expected at least one word"),
+        (lambda p: p.with_subtree(3), "words is of type int, expected words"),
+        (lambda p: p.with_subtree([1, 0]), "words[1] is 0, expected 1..3"),
+        (lambda p: p.with_subtree([1, 2]), "words forbids the arc 2 -> 3, which is required"),
+        (lambda p: p.with_valency_score(1, -1, 0.0), "k is -1, expected 0.."),
+        (lambda p: p.with_valency_score(1, 1, 0.0, [7]), "modifiers[0] is 7, expected 1..3"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(change: Any, message: str) -> None:
+    with pytest.raises(ProblemError) as caught:
+        change(blank(3).with_heads({3: 2}))
+    assert message in str(caught.value)
+
+
+def test_expansion_of_or_and_of_valency() -> None:
+    p = expand_count_factors(blank(3).with_or([(0, 1), (2, 3)], 2.0))
+    assert p.factor_score.tolist() == [-2.0]
+    assert p.arc_score.tolist() == [2.0, 0, 0, 0, 0, 0, 0, 0, 2.0]
+    p = expand_count_factors(blank(4).with_valency_score(2, 2, 1.0))
+    assert p.factor_score.tolist() == [1.0, 1.0, 1.0, -3.0]
+    assert len(p.count_arcs) == 0
+    p = expand_count_factors(blank(4).with_valency_score(2, 0, 1.0))
+    assert sorted(p.factor_score.tolist()) == [-1.0, 1.0, 1.0, 1.0]
+    assert p.score([-1, 0, 1, 1, 1]) == 1.0
+    p = expand_count_factors(blank(4).with_or([(0, 1), (2, 1), (3, 1)], 1.0))
+    assert len(p.factor_score) == 0
+    p = expand_count_factors(blank(4).with_count_scores([(0, 1), (2, 3), (3, 4)], [0, 1, 2, 3]))
+    assert len(p.factor_score) == 0 and p.arc_score.sum() == 3.0
+
+
+def test_what_is_not_expanded() -> None:
+    hard = blank(4).with_at_most([(2, 1), (2, 3)])
+    assert expand_count_factors(hard) is hard
+    large = blank(4).with_or([(h, m) for h in range(4) for m in range(1, 5) if h != m], 1.0)
+    assert len(large.count_arcs) > MAX_ARCS
+    assert expand_count_factors(large) is large
+    both = expand_count_factors(hard.with_or([(2, 1), (3, 4)], 1.0))
+    assert both.count_arcs.tolist() == hard.count_arcs.tolist()
+    assert both.count_score.tolist() == hard.count_score.tolist()
+    assert len(both.factor_score) == 1
+    huge = blank(6).with_count_scores([(6, m) for m in range(1, 6)], [1e100, -1e100] * 3)
+    with pytest.raises(ProblemError, match=r"factor_score\[0\] is -?4e\+100"):
+        expand_count_factors(huge)
+
+
+def test_expansion_scores_all_trees_alike() -> None:
+    rng = np.random.default_rng(4)
+    expanded = 0
+    for _ in range(400):
+        p = random_problem(rng, max_words=5, max_counts=6)
+        q = expand_count_factors(p)
+        expanded += len(p.count_ptr) - len(q.count_ptr)
+        before = {arcs: score for score, arcs in enumerate_trees(p)}
+        after = {arcs: score for score, arcs in enumerate_trees(q)}
+        assert before.keys() == after.keys()
+        scores = np.concatenate([q.factor_score, q.arc_score, p.arc_score, p.count_score, [0.0]])
+        rounding = 1e-13 * float(np.abs(scores[np.isfinite(scores)]).sum())
+        for arcs, score in before.items():
+            assert after[arcs] == pytest.approx(score, rel=1e-9, abs=rounding)
+        if p.quantum:
+            assert np.allclose(np.round(q.arc_score / p.quantum) * p.quantum, q.arc_score)
+    assert expanded > 300
+
+
+def test_the_same_valency_for_several_words() -> None:
+    rng = np.random.default_rng(52)
+    arcs = [(h, m, label) for h in range(5) for m in range(1, 5) for label in (0, 1) if h != m]
+    head, mod, label = (np.array(column) for column in zip(*arcs))
+    p = Problem(4, head, mod, rng.normal(size=len(arcs)) + 2.0 * (label == 0), label)
+    one_by_one = p
+    for h in (1, 3, 4):
+        one_by_one = one_by_one.with_valency(h, high=1, label=0)
+    at_once = p.with_valency([1, 3, 4], high=1, label=0)
+    assert at_once.count_arcs.tolist() == one_by_one.count_arcs.tolist()
+    assert at_once.count_ptr.tolist() == one_by_one.count_ptr.tolist()
+    tree = solve(p.with_valency(np.arange(1, 5), high=1, label=0)).arcs[0]
+    subjects = [int(head[a]) for a in tree if label[a] == 0]
+    assert len(set(subjects) - {0}) == len([h for h in subjects if h])
+    with pytest.raises(ProblemError, match=r"head\[1\] is 9, expected 0..4"):
+        p.with_valency([1, 9], high=1)
+    for bad in ("12", 1.5, np.array(1.5), None):
+        with pytest.raises(ProblemError, match="head"):
+            p.with_valency(bad, high=1)

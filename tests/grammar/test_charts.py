@@ -1,0 +1,392 @@
+"""Charts and tag sequences against enumeration, joint parses against all pairs."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.grammar.chart import FREE, Chart, build_chart
+from bbparse.grammar.grammar import HeadChild, Modifier, head_weight, modifier_weight, next_state
+from bbparse.grammar.k_best import KBestStructures
+from bbparse.grammar.oracles import ChartOracle
+from bbparse.grammar.parser import _derived, _Sentence, _structures
+from bbparse.grammar.prune import AFTER, BARE, LEFT, RIGHT, cell, possible_rules, prune
+from bbparse.grammar.training import train_phrases
+from bbparse.grammar.trees import JOIN, SPLIT, clean, from_phrase, read_trees_text
+from bbparse.runtime.deadline import Deadline
+from tests.grammar import toy
+
+SENTENCES = [
+    "Ada saw the fly .", "it walks .", "the saw sees it in a park .", "Kim saw Ada with it .",
+]  # fmt: skip
+EVERYTHING = 1e9
+
+
+def _chart(words: list[str], arcs: Any = None) -> tuple[Any, Any, Any]:
+    """The unpruned chart of a sentence with all tags of its words."""
+    p = toy.parser()
+    g = p.grammar
+    leaves = p.tagger.leaves(words)
+    leaves, scores = leaves._replace(score=np.zeros(len(leaves.word))), leaves.score
+    n = len(words)
+    kept = np.ones((n * (n + 1) // 2, len(g.symbols)), bool)
+    kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
+    free = np.full((n + 1, n), FREE, np.int32) if arcs is None else arcs
+    chart, _, full = build_chart(
+        leaves, (g.forms, g.kind, g.pairs, possible_rules(g.pairs), g.table, p.tagger.joins),
+        (kept, kept_pair), free, 1 << 17,
+    )  # fmt: skip
+    assert not full
+    return chart, leaves, scores
+
+
+def _derivations(chart: Any, item: int) -> list[tuple[float, frozenset[int]]]:
+    """All derivations of an item: score and coordinates."""
+    if item == 0:
+        return [(0.0, frozenset())]
+    found = []
+    for e in range(chart.item_ptr[item], chart.item_ptr[item + 1]):
+        own = frozenset([int(chart.coordinate[e])]) - {FREE}
+        for a, b in product(
+            _derivations(chart, chart.left[e]), _derivations(chart, chart.right[e])
+        ):
+            found.append((a[0] + b[0] + chart.weight[e], a[1] | b[1] | own))
+    return found
+
+
+def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:  # noqa: C901 – all trees, by recursion
+    """The best tree of each choice of tags, by the grammar alone and without a chart."""
+    g, joins = toy.parser().grammar, toy.parser().tagger.joins
+    scratch = np.empty(7, np.uint64)
+    pairs = list(zip(g.pairs.parent.tolist(), g.pairs.head.tolist()))
+    rules = possible_rules(g.pairs)
+    memory: dict[tuple[int, int], list[tuple[int, int, float, frozenset[int]]]] = {}
+
+    def weigh(side: int, x: int, state: int, q: int, label: int, own: int) -> float:
+        parent, head = pairs[x]
+        child = HeadChild(side, parent, head, state, leaves.tag[q], leaves.number[q])
+        modifier = Modifier(label, 0, 0)
+        if label >= 0:
+            modifier = Modifier(label, leaves.tag[own], leaves.number[own])
+        return float(modifier_weight(g.table, child, modifier, g.forms, scratch))
+
+    def phrases(i: int, j: int) -> list[tuple[int, int, float, frozenset[int]]]:
+        """Symbol, head, score and tags of all phrases over a span."""
+        if (i, j) in memory:
+            return memory[i, j]
+        found = []
+        if j == i + 1:
+            for q in range(leaves.ptr[i], leaves.ptr[i + 1]):
+                found.append((int(leaves.tag[q]), q, 0.0, frozenset([q])))
+        base = list(found)
+        for a in range(i, j):
+            for b in range(a + 1, j + 1):
+                if (a, b) == (i, j) and j > i + 1:
+                    continue  # a phrase over a phrase
+                heads = base if (a, b) == (i, j) else phrases(a, b)
+                for x, (parent, head) in enumerate(pairs):
+                    for symbol, q, score, tags in heads:
+                        if symbol != head:
+                            continue
+                        score += head_weight(
+                            g.table, parent, head, leaves.tag[q], leaves.number[q], g.forms, scratch
+                        )
+                        for right, own in modified(x, q, 1, b, j):
+                            for left, more in modified(x, q, 0, i, a):
+                                found.append((parent, q, score + right + left, tags | own | more))
+        memory[i, j] = found
+        return found
+
+    def modified(x: int, q: int, side: int, i: int, j: int) -> list[tuple[float, frozenset[int]]]:
+        """All modifiers on one side of a head that cover a span, with STOP."""
+
+        def go(state: int, i: int, j: int) -> list[tuple[float, frozenset[int]]]:
+            if i == j:
+                return [(weigh(side, x, state, q, -1, 0), frozenset())]
+            found = []
+            for k in range(i + 1, j + 1):
+                span = (i, k) if side == 1 else (j - (k - i), j)
+                for symbol, own, score, tags in phrases(*span):
+                    if rules[symbol, side, x]:
+                        weight = score + weigh(side, x, state, q, symbol, own)
+                        join = joins[side, g.forms.plain[pairs[x][0]], g.forms.plain[symbol]]
+                        weight += leaves.join[(span[0] if side == 1 else span[1]) - 1, join]
+                        after = int(next_state(state, g.kind[symbol]))
+                        rest = (span[1], j) if side == 1 else (i, span[0])
+                        found += [(weight + v, tags | t) for v, t in go(after, *rest)]
+            return found
+
+        return go(0, i, j)
+
+    best: dict[frozenset[int], float] = {}
+    for symbol, q, score, tags in phrases(0, len(words)):
+        if g.pairs.root[symbol] > -np.inf:
+            modifier = Modifier(symbol, leaves.tag[q], leaves.number[q])
+            below_root = HeadChild(2, 0, 0, 0, 0, 0)
+            score += modifier_weight(g.table, below_root, modifier, g.forms, scratch)
+            best[tags] = max(best.get(tags, -np.inf), score)
+    return best
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_the_chart_holds_all_trees_of_the_grammar(text: str) -> None:
+    words = text.split()
+    chart, leaves, _ = _chart(words)
+    expected = _all_trees(words, leaves)
+    oracle = ChartOracle(chart, leaves.word)
+    rng = np.random.default_rng(3)
+    for scores in [np.zeros(oracle.n_coordinates), rng.normal(size=oracle.n_coordinates) * 3]:
+        value = {tags: v + sum(scores[q] for q in tags) for tags, v in expected.items()}
+        best = oracle.best(scores)
+        assert best.value == pytest.approx(max(value.values()), abs=1e-4)
+        with_each = oracle.with_each(scores)
+        for q in range(oracle.n_coordinates):
+            wanted = max((v for tags, v in value.items() if q in tags), default=-np.inf)
+            assert with_each[q] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_sweeps_are_those_of_all_derivations() -> None:
+    words = "Kim saw a fly .".split()
+    chart, leaves, _ = _chart(words)
+    oracle = ChartOracle(chart, leaves.word)
+    every = sorted(_derivations(chart, len(chart.symbol) - 1), key=lambda d: -d[0])
+    sets: dict[frozenset[int], float] = {}
+    for value, on in every:
+        sets.setdefault(on, value)
+    listed = oracle.k_best(np.zeros(oracle.n_coordinates), len(sets) + 1)
+    assert [one.value for one in listed] == pytest.approx(list(sets.values()))
+    assert {frozenset(np.flatnonzero(one.on).tolist()) for one in listed} == sets.keys()
+    q = max(every[0][1])
+    flags = np.arange(oracle.n_coordinates) == q
+    without = [v for v, on in every if q not in on]
+    barred = oracle.restrict(np.zeros_like(flags), flags).best(np.zeros(len(flags)))
+    assert barred.value == pytest.approx(max(without, default=-np.inf))
+    for other in range(oracle.n_coordinates):
+        flags = np.arange(oracle.n_coordinates) == other
+        best = oracle.restrict(flags, np.zeros_like(flags)).best(np.zeros(len(flags)))
+        having = [v for v, on in every if other in on]
+        assert best.value == pytest.approx(max(having, default=-np.inf))
+        assert not having or best.on[other]
+
+
+def _brackets(grammar: Any, chart: Any, step_of: Any, words: list[str]) -> dict[str, float]:
+    """All trees of a chart as they are written, each with the score of its best derivation."""
+    goal = len(step_of) - 1
+
+    @cache
+    def every(item: int) -> dict[tuple[str, ...], float]:
+        """The parts of all that an item may be; of phrases and words there is one."""
+        found: dict[tuple[str, ...], float] = {}
+        for e in range(chart.item_ptr[item], chart.item_ptr[item + 1]):
+            left, right = int(chart.left[e]), int(chart.right[e])
+            for (one, a), (other, b) in product(
+                (every(left) if left else {(): 0.0}).items(),
+                (every(right) if right else {(): 0.0}).items(),
+            ):
+                parts = one + other
+                if step_of[item] == 0 and item != goal:
+                    label = grammar.symbols[chart.symbol[item]].split(SPLIT)[0]
+                    text = " ".join(parts) or words[chart.head[item]]
+                    for name in reversed(label.split(JOIN)):
+                        text = f"({name} {text})"
+                    parts = (text,)
+                value = a + b + float(chart.weight[e])
+                found[parts] = max(value, found.get(parts, value))
+        return found
+
+    return {f"(ROOT {parts[0]})": value for parts, value in every(goal).items()}
+
+
+def _n_derivations(chart: Any) -> int:
+    count = [1]
+    for begin, end in pairwise(chart.item_ptr[1:].tolist()):
+        count.append(sum(count[chart.left[e]] * count[chart.right[e]] for e in range(begin, end)))
+    return count[-1]
+
+
+#: Trees of which a grammar learns to see one tree in several ways: with one head or another, and
+#: with a noun phrase that has words only as one with a phrase in it, too.
+AMBIGUOUS = """
+(ROOT (S (NP (DT the) (NN dog) (NN walk)) (VP (VBZ saw) (NP (NN park) (CC and) (NN fly))) (. .)))
+(ROOT (S (NP (DT the) (NN fly) (PP (IN in) (NP (NN park)))) (VP (VBZ saw) (NP (NN dog))) (. .)))
+(ROOT (S (NP (NN dog) (CC and) (NN fly) (PP (IN in) (NP (NN park) (NN walk)))) (VP (VBZ saw)
+  (NP (NP (DT the) (NN fly)) (PP (IN in) (NP (NN park))))) (. .)))
+(ROOT (S (NP (DT the) (NN fly) (CC and) (NN dog) (PP (IN in) (NP (DT the) (NN park)))) (VP
+  (VBZ saw) (NP (DT the) (NN dog)) (PP (IN in) (NP (DT the) (NN park)))) (. .)))
+"""
+
+
+@cache
+def _ambiguous() -> Any:
+    trees = [clean(tree) for _, tree in read_trees_text(AMBIGUOUS)]
+    return train_phrases([tree for tree in trees if tree is not None], config=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_trees", "n_derivations"),
+    [
+        ("the dog saw the fly .", 1, 2),
+        ("the dog walk in the park saw the fly and dog .", 8, 18),
+        ("dog and fly park saw the dog and walk in park .", 24, 54),
+    ],
+)
+def test_the_best_trees_are_different_and_all_that_are_better(
+    text: str, n_trees: int, n_derivations: int
+) -> None:
+    words, p = text.split(), _ambiguous()
+    tag = {"the": "DT", "saw": "VBZ", "in": "IN", "and": "CC", ".": "."}
+    sentence = _Sentence(p, words, [tag.get(word, "NN") for word in words], "none")
+    made = sentence._chart(None, None, 5.0)
+    assert made is not None
+    expected = _brackets(p.grammar, *made, words)
+    for k in (1, 2, 7, len(expected) + 5):
+        oracle = ChartOracle(made[0], sentence.leaves.word)
+        combine = _structures(p.grammar, *made, sentence.leaves)
+        found = oracle.k_steps(np.zeros(oracle.n_coordinates), k, combine)
+        trees = [
+            str(from_phrase(_derived(p.grammar, *made, steps, sentence), words))
+            for _, steps in found
+        ]
+        assert len(set(trees)) == len(trees) == min(k, len(expected))
+        assert [expected[tree] for tree in trees] == pytest.approx([value for value, _ in found])
+        best = sorted(expected.values(), reverse=True)[:k]
+        assert [value for value, _ in found] == pytest.approx(best)
+    assert (len(expected), _n_derivations(made[0])) == (n_trees, n_derivations)
+
+
+def test_structures_are_listed_in_time_however_many_derivations_they_have() -> None:
+    n = 200  # items, each made of the one before by any of three steps, of which two are one
+    left = np.repeat(np.arange(n + 1), 3).astype(np.int32)
+    chart = Chart(
+        np.append(0, np.arange(n + 2) * 3).astype(np.int32), left, np.zeros_like(left),
+        np.tile([0.0, -0.5, -1.0], n + 1), left, left, left,
+    )  # fmt: skip
+    inside = np.zeros(n + 2)
+    listing = KBestStructures(chart, inside, lambda step, one, _: ((step % 3) // 2, one))
+    found = listing.best(50)
+    assert [value for value, _ in found] == [0.0] + [-1.0] * 49
+    assert len({tuple(steps) for _, steps in found}) == 50
+    alike = KBestStructures(chart, inside, lambda step, one, _: one)
+    assert [value for value, _ in alike.best(50)] == [0.0]
+    every = KBestStructures(chart, inside, lambda step, one, _: (step, one))
+    assert 0 < len(every.best(500, Deadline(0.0))) < 500
+
+
+def _leaf(words: list[str]) -> Any:
+    """Scores of the tags of words, as pruning takes them."""
+    p = toy.parser()
+    leaves = p.tagger.leaves(words)
+    leaf = np.full((len(words), p.grammar.n_tags), -np.inf, np.float32)
+    leaf[leaves.word, leaves.tag] = leaves.score
+    return leaf
+
+
+def _best_kept(pairs: Any, leaf: Any, kept: Any, kept_pair: Any) -> float:
+    """The best tree of a grammar without words in what was kept, by its recurrence."""
+    n, parents, heads = len(leaf), pairs.parent.tolist(), pairs.head.tolist()
+    rule_of = np.repeat(np.arange(len(pairs.root)), np.diff(pairs.rule_ptr)).tolist()
+    rules = list(zip(rule_of, pairs.rule_pair.tolist(), pairs.rule_side.tolist()))
+
+    @cache
+    def pair(i: int, j: int, x: int, step: int) -> float:
+        """The best way to a step of a pair over a span."""
+        if not kept_pair[cell(n, i, j), x] & (1 << step):
+            return -np.inf
+        if step == BARE:
+            return phrase(i, j)[heads[x]] + pairs.score[x]
+        if step == AFTER:
+            near, far = pairs.stop[1, :, x]
+            return max(pair(i, j, x, BARE) + near, pair(i, j, x, RIGHT) + far)
+        side, first = (1, BARE) if step == RIGHT else (0, AFTER)
+        found = [-np.inf]
+        for k in range(i + 1, j):
+            own, other = ((i, k), (k, j)) if side else ((k, j), (i, k))
+            for (m, y, where), scores in zip(rules, pairs.rule_score):
+                if (y, where) == (x, side):
+                    begun = pair(*own, x, first) + scores[0], pair(*own, x, step) + scores[1]
+                    found.append(phrase(*other)[m] + max(begun))
+        return max(found)
+
+    @cache
+    def phrase(i: int, j: int) -> Any:
+        """The best score of each symbol over a span."""
+        c, best = cell(n, i, j), np.full(len(pairs.root), -np.inf)
+        if j == i + 1:
+            best[: leaf.shape[1]] = np.where(kept[c, : leaf.shape[1]], leaf[i], -np.inf)
+        for x, (parent, head) in enumerate(zip(parents, heads)):
+            ends = [pair(i, j, x, LEFT) + pairs.stop[0, 1, x]]
+            ends.append(pair(i, j, x, RIGHT) + pairs.stop[1, 1, x] + pairs.stop[0, 0, x])
+            if j == i + 1 and head < leaf.shape[1]:
+                ends.append(best[head] + pairs.score[x] + pairs.stop[:, 0, x].sum())
+            if kept[c, parent]:
+                best[parent] = max(best[parent], *ends)
+        return best
+
+    return float((phrase(0, n) + pairs.root).max())
+
+
+def test_pruning_keeps_the_best_tree_of_each_grammar() -> None:
+    p = toy.parser()
+    for text in SENTENCES:
+        leaf = _leaf(text.split())
+        n_cells = len(leaf) * (len(leaf) + 1) // 2
+        for margin in (0.0, 3.0, EVERYTHING):
+            best, kept, kept_pair = prune(leaf, p.grammars[0].pairs, margin)
+            for number, grammar in enumerate(p.grammars):
+                if number:
+                    division = p.divisions[number - 1]
+                    every = np.ones_like(kept), np.full_like(kept_pair, 15)
+                    whole, _, _ = prune(leaf, grammar.pairs, margin, (division, *every))
+                    coarser = best
+                    best, kept, kept_pair = prune(
+                        leaf, grammar.pairs, margin, (division, kept, kept_pair)
+                    )
+                    if margin == EVERYTHING:
+                        assert best == pytest.approx(whole, abs=1e-4)
+                        assert best <= whole and coarser > -np.inf
+                if best == -np.inf:
+                    assert margin < EVERYTHING
+                    break
+                assert kept.shape == (n_cells, len(grammar.symbols))
+                value = _best_kept(grammar.pairs, leaf, kept, kept_pair)
+                assert value == pytest.approx(float(best), abs=1e-3)
+
+
+@pytest.mark.parametrize("text", SENTENCES[:2])
+def test_a_parse_has_the_best_tags_and_tree_together(text: str) -> None:
+    p, words = toy.parser(), text.split()
+    chart, leaves, scores = _chart(words)
+    trees: dict[frozenset[int], float] = {}
+    for value, on in _derivations(chart, len(chart.symbol) - 1):
+        trees[on] = max(trees.get(on, -np.inf), value)
+    best, on = max((value + scores[list(on)].sum(), sorted(on)) for on, value in trees.items())
+    found = p.parse(words, use="tags")
+    assert found.agreement is None and found.scores[0] == pytest.approx(best)
+    assert found.trees[0].tags == [p.grammar.symbols[leaves.tag[q]] for q in on]
+
+
+def test_arcs_that_are_forbidden_are_in_no_tree() -> None:
+    words = "Ada saw the fly .".split()
+    n = len(words)
+    arcs = np.arange((n + 1) * n, dtype=np.int32).reshape(n + 1, n)
+    chart, _, _ = _chart(words, arcs)
+    mods = np.tile(np.arange(n), n + 1)
+    # tags have coordinates here that are numbered as arcs are: let them have none
+    chart = chart._replace(coordinate=np.where(chart.left == 0, FREE, chart.coordinate))
+    oracle = ChartOracle(chart, mods.astype(np.int32))
+    best = oracle.best(np.zeros(len(mods)))
+    assert best.on.sum() == n
+    arc = int(np.flatnonzero(best.on)[0])
+    barred = arcs.copy()
+    barred.ravel()[arc] = -2
+    fewer, _, _ = _chart(words, barred)
+    fewer = fewer._replace(coordinate=np.where(fewer.left == 0, FREE, fewer.coordinate))
+    scores = np.zeros(len(mods))
+    scores[arc] = -np.inf
+    value = ChartOracle(fewer, mods.astype(np.int32)).best(np.zeros(len(mods))).value
+    assert value == pytest.approx(oracle.best(scores).value)
+    assert SPLIT not in str(words)

@@ -1,0 +1,347 @@
+"""The parser as a whole: model files, parts, commands, wrong input."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bbparse
+from bbparse import Agreement, Problem
+from bbparse.apps.cli.main import cli
+from bbparse.grammar.model import KIND, load_phrases, save_phrases
+from bbparse.grammar.parser import MAX_WORDS, PhraseParser, PhraseSettings
+from bbparse.grammar.tagger import PhraseTagger
+from bbparse.grammar.training import train_phrases
+from bbparse.grammar.trees import clean, read_trees, read_trees_text
+from bbparse.parser.parser import Parser
+from bbparse.runtime.archive import write_archive
+from bbparse.runtime.errors import BBParseError, ConfigError, ModelError
+from bbparse.treebank import Sentence, write_conllu
+from tests.grammar import toy
+from tests.toy import TAGGER
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("phrases") / "toy.model"
+    save_phrases(toy.parser(), path)
+    return path
+
+
+def _run(*arguments: str) -> Any:
+    return CliRunner().invoke(cli, list(arguments), catch_exceptions=True)
+
+
+def test_a_model_parses_as_it_did_before_it_was_written(model: Path) -> None:
+    again = load_phrases(model)
+    for tree in toy.trees(10, seed=5):
+        for use in ("none", "tags"):
+            before = toy.parser().parse(tree.words, use=use)
+            after = again.parse(tree.words, use=use)
+            assert str(before.trees[0]) == str(after.trees[0])
+            assert before.trees[0].words == tree.words
+            assert len(after.heads) == len(tree.words) and after.heads.count(0) == 1
+
+
+def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"bbparse\.Phrases"):
+        Parser.load(model)
+    other = tmp_path / "other.model"
+    write_archive(other, "bbparse.Other", 1, {"header": np.array("{}")})
+    with pytest.raises(ModelError, match=r"other\.model.*bbparse\.Other"):
+        load_phrases(other)
+    other.write_bytes(model.read_bytes()[:2000])
+    with pytest.raises(ModelError, match=r"other\.model"):
+        load_phrases(other)
+    with np.load(model) as archive:
+        arrays = {name: archive[name] for name in archive.files if name not in ("kind", "version")}
+    for field, value, message in (
+        ("split_root", np.full_like(arrays["split_root"], -np.inf), "without a start symbol"),
+        ("split_parent", arrays["split_parent"] + 10_000, "split_parent has shape"),
+        ("header", np.array("{"), "the header is damaged"),
+    ):
+        write_archive(other, KIND, 3, {**arrays, field: value})
+        with pytest.raises(ModelError, match=message):
+            load_phrases(other)
+
+
+def test_sentences_without_a_tree_are_parsed_in_parts() -> None:
+    found = toy.parser().parse("fly the the . Ada".split(), use="none")
+    assert found.fallback
+    assert found.trees[0].words == "fly the the . Ada".split()
+    assert found.heads.count(0) == 1
+    long = toy.parser().parse("Ada saw the fly .".split() * 60, use="tags")
+    assert long.fallback and len(long.trees[0].words) == 300
+    unknown = toy.parser().parse("Xqz zzzing 33".split(), use="tags")
+    assert unknown.trees[0].words == "Xqz zzzing 33".split()
+    with pytest.raises(ConfigError, match="no dependency parser"):
+        toy.parser().parse(["Ada"], use="arcs")
+
+
+def test_parts_have_the_limits_of_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dependencies:
+        def problem(self, sentence: Sentence) -> Problem:
+            return Problem.from_arc_scores(np.zeros((sentence.n_words + 1,) * 2))
+
+    limits = []
+
+    def agree(*arguments: Any, **options: Any) -> Agreement:
+        limits.append((options["time_limit"], options["node_limit"]))
+        return bbparse.agree(*arguments, **options)
+
+    monkeypatch.setattr("bbparse.grammar.parser.agree", agree)
+    parser = copy.copy(toy.parser())
+    parser.dependencies = Dependencies()  # type: ignore[assignment]
+    words = "Ada saw the fly .".split() * (MAX_WORDS // 5 + 1)
+    found = parser.parse(words, use="arcs", time_limit=0, node_limit=3)
+    assert found.fallback and found.trees[0].words == words
+    assert limits and set(limits) == {(0.0, 3)}
+
+
+def test_files_whose_keys_stood_for_several_events_are_refused(model: Path, tmp_path: Path) -> None:
+    with np.load(model) as stored:
+        arrays = dict(stored)
+    version = int(arrays.pop("version"))
+    del arrays["kind"]
+    header = json.loads(str(arrays["header"]))
+    del header["keys"]
+    arrays["header"] = np.array(json.dumps(header))
+    write_archive(tmp_path / "old", KIND, version, arrays)
+    with pytest.raises(ModelError, match="earlier version: train the model anew"):
+        load_phrases(tmp_path / "old")
+
+
+def test_heads_that_are_given_are_kept() -> None:
+    words = "Kim saw Ada with it .".split()
+    alone = toy.parser().parse(words, use="none")
+    seen = set()
+    for head in range(1, 7):  # of "with"
+        heads = [*alone.heads[:3], head, *alone.heads[4:]]
+        found = toy.parser().parse(words, use="none", heads=heads)
+        if found.heads == heads:
+            seen.add(head)
+            assert found.scores[0] <= alone.scores[0] + 1e-9
+        else:  # no tree has them
+            assert found.heads == alone.heads
+    assert alone.heads[3] in seen and len(seen) == 2
+    for wrong in ([0], [2.5, 0, 2, 2, 4, 2], ["2", 0, 2, 2, 4, 2]):
+        with pytest.raises(ConfigError, match="heads"):
+            toy.parser().parse(words, use="none", heads=wrong)  # type: ignore[arg-type]
+
+
+def test_no_word_is_lost_whatever_its_tag_is_called() -> None:
+    text = """
+    (ROOT (S (NP (X ki) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN fly)))))
+    (ROOT (S (NP (DT the) (NN dog)) (VP (VBZ walks))))
+    """
+    trees = [clean(tree) for _, tree in read_trees_text(3 * text)]
+    parser = train_phrases(
+        [tree for tree in trees if tree is not None], config=None, tagger_settings=TAGGER
+    )
+    for words, tags in ((["the", "the", "ki"], ["DT", "DT", "X"]), (["ki", "ki"], ["X", "X"])):
+        found = parser.parse(words, tags, use="none")
+        assert found.fallback and found.trees[0].words == words and len(found.heads) == len(words)
+
+
+def test_the_k_best_trees_of_a_parse_are_different() -> None:
+    for tree in toy.trees(6, seed=3):
+        for use in ("none", "tags"):
+            found = toy.parser().parse(tree.words, use=use, k=8)
+            assert found.complete
+            assert len({str(one) for one in found.trees}) == len(found.trees)
+            assert found.scores == sorted(found.scores, reverse=True)
+            alone = toy.parser().parse(tree.words, use=use)
+            assert found.trees[0] == alone.trees[0] and found.heads == alone.heads
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(S (NP-SBJ-1 (-NONE- *T*-1)) (VP (V go)))",
+        "(ROOT (NN a))",
+        "(ROOT (verb (verb a) (noun b)))",
+        "(X (Y~Z (NN a) (N b)) (A+B (N b)))",
+        "(ROOT (S+VP (VP (A New-U+0020-York) (B -LRB-))))",
+        f"(ROOT (X {' '.join(f'(T{i} w{i})' for i in range(40))}))",  # many symbols, one pair
+    ],
+)
+def test_one_tree_is_enough_to_learn_from(text: str, tmp_path: Path) -> None:
+    (tree,) = (clean(tree) for _, tree in read_trees_text(text))
+    assert tree is not None
+    save_phrases(train_phrases([tree], config=None), tmp_path / "a.model")
+    parser = load_phrases(tmp_path / "a.model")
+    assert parser.parse(tree.words, tree.tags, use="none").trees == [tree]
+    own = parser.parse(tree.words, use="none").trees
+    assert parser.parse(tree.words, use="tags").trees[0].words == tree.words
+    # tags that the grammar does not know are the tagger's
+    assert parser.parse(tree.words, ["?"] * len(tree.words), use="none").trees == own
+
+
+def test_models_of_earlier_versions_are_refused(model: Path, tmp_path: Path) -> None:
+    with np.load(model) as archive:
+        arrays = {name: archive[name] for name in archive.files if name not in ("kind", "version")}
+    old = tmp_path / "old.model"
+    write_archive(old, KIND, 2, {**arrays, "trigram_keys": np.zeros(1, np.uint64)})
+    with pytest.raises(ModelError, match=r"train the model anew with 'bbparse train-phrases'$"):
+        load_phrases(old)
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "message"),
+    [
+        (["a"], {"k": 0}, "k_best is 0, expected at least 1"),
+        (["a"], {"k": "2"}, "k_best is '2', expected a whole number"),
+        (["a", ""], {}, "word 2 is '', expected text"),
+        ([1], {}, "word 1 is 1, expected text"),
+        (["a"], {"tags": []}, "tags: 0, expected 1, one for each word"),
+        (["a"], {"time_limit": -1}, "time_limit is -1, expected at least 0"),
+        (["a"], {"node_limit": 0}, "node_limit is 0, expected at least 1"),
+        ("a b", {}, "words are 'a b', expected a list of words"),
+    ],
+)
+def test_wrong_arguments_are_named(words: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        toy.parser().parse(words, **{"use": "none", **given})
+
+
+def test_a_word_with_a_blank_is_written_so_that_it_can_be_read(
+    model: Path, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "a.conllu", tmp_path / "out.ptb"
+    forms = ["New York", "sees", "10\u00a0000", "(:", "-LRB-"]
+    write_conllu(source, [Sentence.from_words(forms)])
+    done = _run("phrases", str(source), "--model", str(model), "--with", "tags", "-o", str(out))
+    assert done.exit_code == 0
+    assert [tree.words for _, tree in read_trees(out)] == [forms]
+
+
+def test_commands(model: Path, tmp_path: Path) -> None:
+    gold, out = tmp_path / "gold.ptb", tmp_path / "out.ptb"
+    gold.write_text(toy.text(8, seed=7))
+    using = ("--model", str(model), "--with", "tags")
+    assert _run("phrases", str(gold), *using, "-o", str(out)).exit_code == 0
+    assert [t.words for _, t in read_trees(out)] == [t.words for _, t in read_trees(gold)]
+    result = _run("evaluate", str(gold), str(out), "--json")
+    scores = json.loads(result.stdout)
+    assert scores["sentences"] == 8 and 0.5 < scores["f1"] <= 1
+    text = tmp_path / "a.txt"
+    text.write_text("Ada saw the fly.\n")
+    for kind, start in (("tree", "ROOT\n└─S"), ("svg", "<svg"), ("jsonl", '{"words"')):
+        shown = _run("phrases", str(text), *using, "--format", kind)
+        assert shown.exit_code == 0 and shown.stdout.startswith(start)
+    trained = tmp_path / "new.model"
+    gold.write_text(toy.text(20))
+    result = _run("train-phrases", str(gold), "--config", "none", "--model", str(trained))
+    assert result.exit_code == 0 and load_phrases(trained).dependencies is None
+
+
+def test_commands_refuse_what_is_wrong(model: Path, tmp_path: Path) -> None:
+    bad, out = tmp_path / "bad.ptb", tmp_path / "out"
+    for content, message in (
+        ("(ROOT (S (NN a))\n", "bad.ptb:1: a tree that begins here is not closed"),
+        ("(ROOT\n (S ()))\n", "bad.ptb:2: an empty bracket"),
+        ("", "bad.ptb: no trees"),
+    ):
+        bad.write_text(content)
+        result = _run("train-phrases", str(bad), "--model", str(out))
+        assert isinstance(result.exception, BBParseError)
+        assert message in str(result.exception) and not out.exists()
+    for arguments in (
+        ("phrases", str(bad), "--model", str(bad)), ("parse", str(bad), "--model", str(model)),
+    ):  # fmt: skip
+        result = _run(*arguments, "-o", str(out))
+        assert isinstance(result.exception, ModelError) and not out.exists()
+
+
+class Scores:
+    """A tagger with the scores of another one, changed."""
+
+    def __init__(self, tagger: Any, change: Any, tags: tuple[str, ...] = ()) -> None:
+        self.tagger, self.change = tagger, change
+        self.tags, self.feats = (*tags, *tagger.tags), tagger.feats
+
+    def scores(self, sentences: Any) -> Any:
+        return [self.change(*rows) for rows in self.tagger.scores(sentences)]
+
+
+def with_scores(change: Any, tags: tuple[str, ...] = ()) -> PhraseParser:
+    """The toy parser, whose tagger has other scores, and more tags."""
+    own = toy.parser()
+    scores: Any = Scores(own.tagger.tagger, change, tags)
+    tagger = PhraseTagger(scores, own.grammar, own.vocabulary, own.tagger.margin)
+    return PhraseParser(own.vocabulary, own.grammars, tagger)
+
+
+def of_one_tag(tags: Any, joins: Any, rules: Any) -> Any:
+    return np.where(tags == tags.max(axis=1, keepdims=True), 0, -np.inf), joins, rules
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_no_numbers_get_a_line(number: float) -> None:
+    words = "Kim saw Ada .".split()
+    for parser in (
+        with_scores(lambda tags, joins, rules: (np.full_like(tags, number), joins, rules)),
+        with_scores(lambda tags, joins, rules: (tags, np.full_like(joins, number), rules)),
+    ):
+        with pytest.raises(ModelError, match="scores of a word are no finite numbers"):
+            parser.parse(words, use="tags")
+
+
+def test_certain_tags_are_those_that_are_given() -> None:
+    for words in ("Kim saw Ada .".split(), "the dog saw the saw with it .".split()):
+        certain = with_scores(of_one_tag).parse(words, use="tags", k=3)
+        given = toy.parser().parse(words, use="none", k=3)
+        assert certain.complete and not certain.fallback
+        assert [*map(str, certain.trees)] == [*map(str, given.trees)]
+        assert certain.scores == pytest.approx(given.scores)
+
+
+def test_words_have_the_best_tags_that_the_grammar_knows() -> None:
+    def preferring_others(tags: Any, joins: Any, rules: Any) -> Any:
+        return np.hstack((np.full((len(tags), 4), 1e3), tags)), joins, rules
+
+    others = ("A\tA", "B\tB", "C\tC", "D\tD")
+    parser = with_scores(preferring_others, others)
+    for words in ("Kim saw Ada .".split(), "the dog walks .".split()):
+        for use in ("none", "tags"):
+            found, expected = parser.parse(words, use=use), toy.parser().parse(words, use=use)
+            assert not found.fallback and str(found.trees[0]) == str(expected.trees[0])
+            assert found.scores == expected.scores
+    own = toy.parser()
+    strange: Any = SimpleNamespace(tags=others, feats=())
+    with pytest.raises(ModelError, match="knows no tag of the grammar"):
+        PhraseTagger(strange, own.grammar, own.vocabulary)
+
+
+def test_settings_that_fit_no_grammar_are_refused(model: Path, tmp_path: Path) -> None:
+    own = toy.parser()
+    for settings, message in (
+        ({"margins": (9.0, float("nan"), 6.0)}, "a margin is nan, expected at least 0"),
+        ({"margins": (9.0, -1.0, 6.0)}, "a margin is -1.0, expected at least 0"),
+        ({"arcs": float("nan")}, "arcs is nan"),
+        ({"arcs": float("inf")}, "arcs is inf, expected at most"),
+        ({"margins": (9.0,)}, "margins: 1, expected 3, one for each grammar"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            PhraseParser(
+                own.vocabulary, own.grammars, own.tagger,
+                settings=PhraseSettings(**settings),  # type: ignore[arg-type]
+            )  # fmt: skip
+    with pytest.raises(ConfigError, match="margin is nan"):
+        PhraseTagger(own.tagger.tagger, own.grammar, own.vocabulary, float("nan"))
+    with np.load(model) as stored:
+        arrays = {name: stored[name] for name in stored.files if name not in ("kind", "version")}
+    for changes in ({"margin": None}, {"margin": float("nan")}, {"settings": {"margins": [9.0]}}):
+        header = {**json.loads(str(arrays["header"])), **changes}
+        changed = {**arrays, "header": np.array(json.dumps(header))}
+        write_archive(tmp_path / "other", KIND, 3, changed)
+        with pytest.raises(ModelError, match=r"header is damaged|margins: 1, expected 3"):
+            load_phrases(tmp_path / "other")

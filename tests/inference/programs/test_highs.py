@@ -1,0 +1,136 @@
+"""Linear programs that grow, and bounds from any duals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bbparse.inference.programs.highs import Linear, Program, dual_bound
+
+
+def random_program(rng: np.random.Generator, columns: int, rows: int) -> Program:
+    """Rows that 0 keeps."""
+    program = Program()
+    for _ in range(columns):
+        program.column(float(rng.normal()), 1.0)
+    for _ in range(rows):
+        add_row(rng, program)
+    return program
+
+
+def add_row(rng: np.random.Generator, program: Program) -> None:
+    chosen = np.flatnonzero(rng.random(len(program.cost)) < 0.5)
+    terms = [(int(c), float(rng.integers(-2, 3))) for c in chosen]
+    kind, limit = rng.integers(3), float(rng.integers(3))
+    if kind == 0:
+        program.at_most(terms, limit)
+    elif kind == 1:
+        program.at_least(terms, -limit)
+    else:
+        program.equal(terms, 0.0)
+
+
+def bounds(program: Program) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(program.lower), np.array(program.upper)
+
+
+def test_growing_gives_what_a_fresh_start_gives() -> None:
+    rng = np.random.default_rng(191)
+    for _ in range(20):
+        program = random_program(rng, 6, 4)
+        linear = Linear(program)
+        for _ in range(4):
+            answer = linear.solve(*bounds(program))
+            fresh = Linear(program).solve(*bounds(program))
+            assert answer.status == fresh.status == "optimal"
+            assert answer.bound == pytest.approx(fresh.bound, abs=1e-7)
+            assert answer.bound == pytest.approx(np.array(program.cost) @ answer.x, abs=1e-7)
+            rows = rng.choice(len(program.low), 2, replace=False).tolist()
+            program.column(float(rng.normal()), 1.0, rows=rows)
+            program.cost[0] += 0.5
+            add_row(rng, program)
+
+
+def test_no_point_exceeds_the_bound_of_any_duals() -> None:
+    rng = np.random.default_rng(192)
+    for _ in range(50):
+        program = random_program(rng, 5, 4)
+        lower, upper = bounds(program)
+        best = Linear(program).solve(lower, upper).bound
+        bound, dual, reduced = dual_bound(
+            np.array(program.cost), program.within(lower, upper), rng.normal(size=4)
+        )
+        assert bound >= best - 1e-9
+        assert (dual[np.isinf(program.high)] <= 0.0).all()
+        assert (dual[np.isinf(program.low)] >= 0.0).all()
+        assert len(reduced) == 5
+
+
+def test_what_cannot_be() -> None:
+    program = Program()
+    column = program.column(1.0, 1.0)
+    program.at_least([(column, 1.0)], 2.0)
+    linear = Linear(program)
+    assert linear.solve(*bounds(program)).status == "infeasible"
+    assert linear.colds == 1  # it was asked twice
+    assert not program.impossible()
+    program.at_least([], 1.0)
+    assert program.impossible()
+
+
+def test_infeasible_only_with_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program()
+    columns = [program.column(1.0, 1.0) for _ in range(3)]
+    program.equal([(column, 1.0) for column in columns], 2.0)
+    program.at_most([(column, 1.0) for column in columns], 1.0)
+    linear = Linear(program)
+    assert linear.solve(*bounds(program)).status == "infeasible"
+    monkeypatch.setattr(linear._solver, "getDualRay", lambda: (None, True, np.ones(2)))
+    assert linear.solve(*bounds(program)).status == "failed"
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-12, 1.0, 1e12, 1e90])
+def test_units_change_nothing(scale: float) -> None:
+    rng = np.random.default_rng(194)
+    for _ in range(10):
+        program = random_program(rng, 6, 4)
+        expected = Linear(program).solve(*bounds(program))
+        program.cost = [cost * scale for cost in program.cost]
+        answer = Linear(program).solve(*bounds(program))
+        assert answer.status == expected.status == "optimal"
+        worth = np.array(program.cost) @ answer.x
+        assert worth <= answer.bound * (1.0 + 1e-15)
+        assert answer.bound / scale == pytest.approx(expected.bound, rel=1e-12, abs=1e-12)
+
+
+def test_a_column_that_is_not_used_may_cost_anything() -> None:
+    program = random_program(np.random.default_rng(195), 6, 4)
+    lower, upper = bounds(program)
+    upper[2] = 0.0
+    expected = Linear(program).solve(lower, upper).bound
+    program.cost[2] = -3e38
+    linear = Linear(program)
+    assert linear.solve(lower, upper).bound == pytest.approx(expected, rel=1e-12)
+    assert linear.largest < 10.0
+
+
+def test_a_wrong_answer_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = random_program(np.random.default_rng(193), 6, 4)
+    linear = Linear(program)
+    true = linear.solve(*bounds(program))
+    genuine, wrong = linear._solver.getSolution, [True]
+
+    def once_wrong() -> object:
+        found = genuine()
+        if wrong:
+            wrong.pop()
+            found.row_dual = [value + 1.0 for value in found.row_dual]
+        return found
+
+    monkeypatch.setattr(linear._solver, "getSolution", once_wrong)
+    answer = linear.solve(*bounds(program))
+    assert (answer.status, linear.colds) == ("optimal", 1)
+    assert answer.bound == pytest.approx(true.bound)
+    assert math.isfinite(answer.bound)

@@ -1,0 +1,171 @@
+"""The integer program: derivations of trees, limits, no HiGHS; answers: see tests/fuzz."""
+
+from __future__ import annotations
+
+import math
+import sys
+from itertools import count, product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core import Problem
+from bbparse.inference.programs.highs import Linear
+from bbparse.inference.programs.ilp import solve_ilp
+from bbparse.inference.programs.integer_program import Derivations, Item, TreeProgram
+from bbparse.inference.solve import solve
+from bbparse.runtime.errors import BBParseError, ProblemError
+from tests.oracles.enumerate import enumerate_trees
+from tests.solutions import check_trees
+from tests.strategies import random_problem
+
+
+def test_all_trees_where_fewer_exist() -> None:
+    p = Problem.from_arc_scores(np.zeros((4, 4)), projective=False, single_root=False)
+    expected = enumerate_trees(p)
+    s = solve_ilp(p, 100)
+    check_trees(p, s)
+    assert (s.status, len(s)) == ("optimal", len(expected)) and s.proved.all()
+    assert {tuple(row) for row in s.arcs.tolist()} == {arcs for _, arcs in expected}
+    assert s.stats["solves"] == len(expected) + 1
+
+
+def test_a_penalty_that_cannot_be_avoided() -> None:
+    scores = np.zeros((4, 4))
+    scores[0] = -1e9
+    scores[2, 1] = 1.0
+    p = Problem.from_arc_scores(scores)
+    s = solve_ilp(p)
+    assert (s.status, s.scores.tolist()) == ("optimal", [1.0 - 1e9])
+
+
+def slow_problem() -> Problem:
+    """A problem for which HiGHS needs seconds."""
+    rng = np.random.default_rng(63)
+    p = Problem.from_arc_scores(rng.normal(size=(16, 16)), projective=False)
+    arcs = list(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
+    pairs = [rng.choice(len(arcs), 2, replace=False) for _ in range(900)]
+    return p.with_factors([([arcs[i] for i in pair], float(rng.normal())) for pair in pairs])
+
+
+def test_at_a_time_limit() -> None:
+    p = slow_problem()
+    best = solve(p).scores[0]
+    for limit in (0.0, 0.3):
+        s = solve_ilp(p, 2, time_limit=limit)
+        assert s.status == "time_limit"
+        check_trees(p, s)
+        assert not s.proved.all() or not len(s)
+        if len(s):
+            assert s.scores[0] <= best + 1e-9 <= s.upper_bounds[0] + 2e-9
+
+
+def test_nothing_to_choose_from() -> None:
+    for p in (
+        Problem(2, [], [], []),
+        Problem(2, [0], [1], [1.0]),
+        Problem.from_arc_scores(np.zeros((3, 3))).with_heads({1: 2, 2: 1}),
+        Problem.from_arc_scores(np.zeros((3, 3))).with_at_least([(1, 2), (2, 1)], 2),
+        Problem.from_arc_scores(np.zeros((3, 3))).with_factors(
+            [([(0, 1), (1, 2)], -math.inf), ([(0, 2), (2, 1)], -math.inf)]
+        ),
+    ):
+        s = solve_ilp(p, 2)
+        assert (s.status, s.heads.shape, s.arcs.shape) == ("infeasible", (0, 3), (0, 2))
+
+
+def test_a_gap_that_leaves_columns_which_no_tree_pays_for() -> None:
+    """HiGHS may say that a factor of a negative score fires where it does not."""
+    p = Problem(
+        5, [0, 0, 0, 0, 0, 2, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5],
+        [1, 2, 3, 4, 5, 3, 5, 1, 2, 1, 2, 3, 5, 1, 2, 3, 4],
+        [0.0] * 8 + [2.0] + [0.0] * 6 + [0.3, 0.0], projective=False, single_root=False,
+        ogc_grand=[5, 3, 4], ogc_head=[1, 4, 5], ogc_mod=[4, 5, 2], ogc_score=[0.0, 0.0, -1.0],
+        factor_ptr=[0, 3, 6, 10], factor_arcs=[11, 10, 9, 8, 6, 13, 0, 1, 2, 4],
+        factor_score=[0.3, 0.2, -0.2], count_ptr=[0, 2], count_arcs=[6, 5],
+        count_score=[-np.inf, -0.59, 0.0],
+    )  # fmt: skip
+    best = solve(p).scores[0]
+    for gap in (0.0, 0.1, 1.0, 10.0):
+        s = solve_ilp(p, gap=gap)
+        assert s.upper_bounds[0] >= best - 1e-9 >= s.scores[0] - 1e-8
+        assert s.scores[0] == p.score(s.arcs[0])
+
+
+@pytest.mark.parametrize(
+    ("installed", "advice"),
+    [
+        (None, r"not installed: pip install 'bbparse\[ilp\]'"),
+        (SimpleNamespace(Highs=object), "1.10 or later, and an older one is installed: pip"),
+    ],
+)
+def test_without_highspy_or_with_an_old_one(
+    monkeypatch: pytest.MonkeyPatch, installed: Any, advice: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", installed)
+    p = Problem.from_arc_scores(np.zeros((3, 3)))
+    with pytest.raises(BBParseError, match=advice):
+        solve(p, method="ilp")
+    assert solve(p).status == "optimal"
+
+
+def test_options_it_does_not_have() -> None:
+    p = Problem.from_arc_scores(np.zeros((3, 3)))
+    with pytest.raises(ProblemError, match="node_limit is 3: method 'ilp' takes none"):
+        solve(p, method="ilp", node_limit=3)
+    with pytest.raises(ProblemError, match="backbone is 'first': method 'ilp' takes none"):
+        solve(p, method="ilp", backbone="first")
+
+
+def number_of_derivations(n: int, pairs: set[tuple[int, int]]) -> int:
+    numbers = count()
+    ways = Derivations(n, lambda h, m: (h, m) in pairs, lambda: next(numbers))
+    used: dict[int, list[Item]] = {}
+    for item, columns in ways.used.items():
+        for column in columns:
+            used.setdefault(column, []).append(item)
+
+    def ways_of(item: Item) -> int:
+        return sum(
+            int(np.prod([ways_of(part) for part in used.get(column, [])]))
+            for column in ways.made.get(item, [])
+        )
+
+    return ways_of(ways.whole)
+
+
+@pytest.mark.parametrize(("n", "trees"), [(1, 1), (2, 3), (3, 12), (4, 55), (5, 273)])
+def test_one_derivation_for_each_tree(n: int, trees: int) -> None:
+    pairs = {(h, m) for h, m in product(range(n + 1), range(1, n + 1)) if h != m}
+    assert number_of_derivations(n, pairs) == trees
+
+
+def test_only_what_the_candidate_arcs_allow() -> None:
+    rng = np.random.default_rng(71)
+    for _ in range(30):
+        p = random_problem(
+            rng, projective=True, single_root=False, labelled=False, max_factors=0, states=False
+        )
+        pairs = set(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
+        assert number_of_derivations(p.n_words, pairs) == len(enumerate_trees(p))
+
+
+def test_without_factors_the_linear_program_is_whole() -> None:
+    rng = np.random.default_rng(72)
+    for _ in range(30):
+        p = random_problem(
+            rng, projective=True, single_root=False, max_factors=0, states=False,
+            parts=("sib",), scale="normal",
+        )  # fmt: skip
+        program = TreeProgram(p)
+        expected = enumerate_trees(p)
+        if program.impossible():
+            assert not expected
+            continue
+        answer = Linear(program).solve(np.array(program.lower), np.array(program.upper))
+        assert answer.status == ("optimal" if expected else "infeasible")
+        if expected:
+            assert answer.bound == pytest.approx(expected[0][0], abs=1e-7)
+            assert answer.bound >= expected[0][0] - 1e-12

@@ -1,0 +1,325 @@
+"""Price and cut: against the integer program, at limits, out of proportion; its cuts."""
+
+from __future__ import annotations
+
+import sys
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core import Problem
+from bbparse.inference.programs.columns import GivenColumns
+from bbparse.inference.programs.highs import Linear, LinearAnswer
+from bbparse.inference.programs.ilp import solve_ilp
+from bbparse.inference.programs.master import PricingSettings
+from bbparse.inference.programs.points import broken_sets, broken_spans
+from bbparse.inference.programs.price_and_cut import price_and_cut
+from bbparse.inference.solve import solve
+from bbparse.runtime.errors import BBParseError, ProblemError
+from tests.inference.search.test_proportion import check
+from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree
+from tests.solutions import check_trees, spread
+from tests.strategies import all_parts
+
+SETS = (
+    ("ArcGP", "GPArc", "OneGP", "NoGP"), ("OneGP", "GPArc"), ("ArcGP", "GPArc"), ("OneGP", "NoGP"),
+)  # fmt: skip
+SETTINGS = [
+    PricingSettings(*chosen)
+    for chosen in product(SETS, ("cuts", "flow"), (True, False), (True, False))
+]
+
+
+def with_triples(rng: np.random.Generator, n: int, **options: Any) -> Problem:
+    """A dense problem with all its grandchildren, as the paper's."""
+    scores = 2.0 * rng.normal(size=(n + 1, n + 1))
+    triples = np.array(all_parts("gc", n)).reshape(-1, 3)
+    arcs = Problem.from_arc_scores(scores, projective=False)
+    return Problem(
+        n, arcs.arc_head, arcs.arc_mod, arcs.arc_score,
+        gc_grand=triples[:, 0], gc_head=triples[:, 1], gc_mod=triples[:, 2],
+        gc_score=rng.normal(size=len(triples)), **{"projective": False, **options},
+    )  # fmt: skip
+
+
+def compare(p: Problem, k: int, settings: PricingSettings = SETTINGS[0]) -> None:
+    """The k best scores, to the tolerance, and a bound that is none too low."""
+    s, expected = price_and_cut(p, k, settings=settings), enumerate_trees(p)
+    check_trees(p, s)
+    assert s.status == ("optimal" if expected else "infeasible")
+    assert len(s) == min(k, len(expected))
+    assert s.proved.all()
+    best = [score for score, _ in expected[:k]]
+    assert s.scores.tolist() == pytest.approx(best, rel=1e-9, abs=1e-9 * spread(p))
+    if best:
+        assert s.stats["root_bound"] >= best[0] - 1e-12 * spread(p)
+
+
+@pytest.mark.parametrize("seed", [1233, 1298, 1592, 1743, 1760])
+def test_triples_priced_in_a_closed_node_are_there_in_the_others(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, single_root = int(rng.integers(4, 6)), bool(rng.integers(2))
+    p = with_triples(rng, n, single_root=single_root, projective=bool(rng.random() < 0.2))
+    compare(p, 10, PricingSettings())
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-2, 0.1])
+def test_a_gap_ends_a_search_that_has_all_trees(gap: float) -> None:
+    arcs = Problem.from_arc_scores(np.random.default_rng(1).normal(size=(9, 9)), projective=False)
+    p = arcs.with_at_least([(1, 2), (3, 4), (5, 6)], 3).with_valency(2, high=1)
+    for problem, k in ((arcs, 5), (p, 1), (p, 4)):
+        best = solve(problem, k_best=k).scores
+        s = price_and_cut(problem, k, gap=gap)
+        check_trees(problem, s)
+        assert s.status in ("optimal", "gap")
+        assert len(s) == k
+        worst, bound = s.scores[-1], s.upper_bounds[-1]
+        assert best[-1] <= bound + 1e-9
+        assert bound - worst <= gap * max(abs(worst), abs(bound))
+
+
+def test_larger_problems_agree_with_the_integer_program() -> None:
+    rng = np.random.default_rng(172)
+    for n in (8, 9, 10, 11):
+        p = with_triples(rng, n, single_root=bool(rng.integers(2)))
+        expected = solve_ilp(p)
+        s = solve(p, method="price-and-cut")
+        check_trees(p, s)
+        assert (s.status, expected.status) == ("optimal", "optimal")
+        assert s.scores == pytest.approx(expected.scores, abs=1e-7)
+        assert s.stats["root_bound"] >= expected.scores[0] - 1e-7
+
+
+def test_delayed_columns_change_nothing_but_the_work() -> None:
+    rng = np.random.default_rng(173)
+    for _ in range(3):
+        p = with_triples(rng, 12)
+        brute = price_and_cut(p, settings=PricingSettings(delayed=False))
+        for raised in (True, False):
+            s = price_and_cut(p, settings=PricingSettings(raised=raised))
+            assert s.heads.tolist() == brute.heads.tolist()
+            assert s.stats["root_bound"] == pytest.approx(brute.stats["root_bound"], abs=1e-6)
+            assert s.stats["scored"] <= s.stats["triples"] == brute.stats["scored"]
+        assert price_and_cut(p).stats["share_scored"] < 0.3
+
+
+def test_bounds_of_the_constraint_sets_are_in_order() -> None:
+    rng = np.random.default_rng(174)
+    strict = 0
+    for _ in range(6):
+        p = with_triples(rng, 7)
+        best = solve_ilp(p).scores[0]
+        bound = {
+            (name, delayed): price_and_cut(
+                p, node_limit=1, settings=PricingSettings(name, delayed=delayed)
+            ).stats["root_bound"]
+            for name in SETS
+            for delayed in (True, False)
+        }
+        everything, lean, arcs, one = (bound[name, False] for name in SETS)
+        assert best - 1e-9 <= lean == pytest.approx(everything, abs=1e-6)
+        assert lean <= min(arcs, one) + 1e-6
+        strict += lean < min(arcs, one) - 1e-3
+        for name in SETS:
+            assert bound[name, True] == pytest.approx(bound[name, False], abs=1e-6)
+        flow = price_and_cut(p, node_limit=1, settings=PricingSettings(connectivity="flow"))
+        assert flow.stats["root_bound"] >= lean - 1e-6
+    assert strict
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1e6, 1e12])
+def test_tiny_and_huge_scores(scale: float) -> None:
+    p = with_triples(np.random.default_rng(175), 9)
+    small = p.changed(arc_score=p.arc_score * scale, gc_score=p.gc_score * scale)
+    s, expected = price_and_cut(small), price_and_cut(p)
+    assert s.status == "optimal"
+    assert s.heads.tolist() == expected.heads.tolist()
+
+
+@pytest.mark.parametrize("method", ["price-and-cut", "ilp"])
+def test_differences_far_below_the_largest_score(method: str) -> None:
+    rng = np.random.default_rng(183)
+    for _ in range(8):
+        scores = np.rint(rng.normal(size=(6, 6)) * 4.0) + 1e-10 * rng.normal(size=(6, 6))
+        p = Problem.from_arc_scores(scores, projective=False)
+        p = p.with_factors([([(1, 2), (2, 3)], 2.0 + 1e-10), ([(0, 1), (1, 4)], -2.0)])
+        expected = [score for score, _ in enumerate_trees(p)[:3]]
+        s = solve(p, k_best=3, method=method)
+        assert s.status == "optimal"
+        assert s.scores == pytest.approx(expected, rel=0.0, abs=1e-11)
+        assert s.stats["tolerance"] < 1e-9
+
+
+def test_a_bound_above_the_scores_is_enough() -> None:
+    class Loose(GivenColumns):
+        def __init__(self, problem: Problem) -> None:
+            super().__init__(problem)
+            self.bound = self.bound + np.where(self.varies, 1.5, 0.0)
+            self.grand_bound = self.grand_bound + 1.0
+
+    p = with_triples(np.random.default_rng(176), 10)
+    without = p.changed(
+        gc_grand=p.gc_grand[:0], gc_head=p.gc_head[:0], gc_mod=p.gc_mod[:0], gc_score=p.gc_score[:0]
+    )
+    s, expected = price_and_cut(without, columns=Loose(p)), price_and_cut(p)
+    assert s.heads.tolist() == expected.heads.tolist()
+    assert s.scores == pytest.approx(expected.scores)
+    assert s.stats["scored"] > expected.stats["scored"]
+
+
+def test_at_limits() -> None:
+    p = with_triples(np.random.default_rng(177), 25)
+    best = solve(p, method="price-and-cut")
+    assert best.status == "optimal"
+    for options in ({"time_limit": 0.0}, {"time_limit": 0.05}, {"node_limit": 1}, {"gap": 0.9}):
+        s = price_and_cut(p, **options)
+        check_trees(p, s)
+        assert len(s) == 1
+        assert s.scores[0] <= best.scores[0] + 1e-6 <= s.upper_bound + 2e-6 < np.inf
+    s = price_and_cut(p, time_limit=0.0)
+    assert (s.status, s.proved.tolist(), s.stats["nodes"]) == ("time_limit", [False], 0)
+
+
+def test_projective_problems() -> None:
+    p = with_triples(np.random.default_rng(178), 7, projective=True)
+    expected = solve_ilp(p)
+    for settings in (PricingSettings(), PricingSettings(connectivity="flow")):
+        s = price_and_cut(p, 3, settings=settings)
+        assert s.heads[0].tolist() == expected.heads[0].tolist()
+        assert s.proved.all()
+
+
+def test_nothing_to_choose_from() -> None:
+    for p in (
+        Problem(2, [], [], [], projective=False),
+        Problem(2, [0], [1], [1.0]),
+        Problem.from_arc_scores(np.zeros((3, 3)), projective=False).with_heads({1: 2, 2: 1}),
+    ):
+        s = price_and_cut(p, 2)
+        assert (s.status, s.heads.shape) == ("infeasible", (0, 3))
+
+
+def test_a_first_bound_may_be_enough() -> None:
+    p = Problem.from_arc_scores(np.random.default_rng(182).normal(size=(5, 5)), projective=False)
+    s = price_and_cut(p)
+    assert (s.status, s.stats["nodes"], s.stats["integral_at_root"]) == ("optimal", 0, 1)
+    assert s.scores[0] <= s.stats["root_bound"] <= s.scores[0] + 1e-9
+
+
+def test_no_answer_of_highs(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = LinearAnswer("failed", np.zeros(0), np.zeros(0), np.zeros(0), np.inf)
+    monkeypatch.setattr(Linear, "solve", lambda *_: nothing)
+    p = with_triples(np.random.default_rng(181), 4)
+    assert price_and_cut(p).scores.tolist() == pytest.approx([enumerate_trees(p)[0][0]])
+    assert price_and_cut(p).status == "optimal"
+
+
+def test_options() -> None:
+    p = with_triples(np.random.default_rng(179), 4)
+    with pytest.raises(ProblemError, match="backbone is 'first': method 'price-and-cut'"):
+        solve(p, method="price-and-cut", backbone="first")
+    with pytest.raises(ProblemError, match="unknown constraint 'TwoGP': some of ArcGP"):
+        PricingSettings(("TwoGP",))
+    with pytest.raises(ProblemError, match="constraints NoGP do not tie triples to arcs"):
+        PricingSettings(("NoGP",))
+    with pytest.raises(ProblemError, match="unknown connectivity 'rope': one of cuts, flow"):
+        PricingSettings(connectivity="rope")
+
+
+def test_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    p = with_triples(np.random.default_rng(180), 4)
+    with pytest.raises(BBParseError, match=r"not installed: pip install 'bbparse\[ilp\]'"):
+        solve(p, method="price-and-cut")
+
+
+def entering(weight: np.ndarray, inside: np.ndarray) -> float:
+    return float(weight[np.ix_(~inside, inside)].sum())
+
+
+def test_sets_are_found_where_there_are_any() -> None:
+    rng = np.random.default_rng(181)
+    found = 0
+    for _ in range(200):
+        n = int(rng.integers(1, 6))
+        weight = rng.random((n + 1, n + 1)) * (rng.random((n + 1, n + 1)) < 0.5)
+        np.fill_diagonal(weight, 0.0)
+        weight[:, 0] = 0.0
+        weight[:, 1:] /= np.maximum(weight[:, 1:].sum(axis=0), 1e-9)
+        sets = broken_sets(weight)
+        every = [
+            np.isin(np.arange(n + 1), chosen)
+            for size in range(1, n + 1)
+            for chosen in combinations(range(1, n + 1), size)
+        ]
+        least = min(entering(weight, inside) for inside in every)
+        assert bool(len(sets)) == (least < 1.0 - 1e-6)
+        for inside in sets:
+            found += 1
+            assert not inside[0]
+            assert entering(weight, inside) < 1.0 - 1e-6
+        if len(sets):
+            assert least <= min(entering(weight, inside) for inside in sets) + 1e-9
+    assert found > 50
+
+
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_spans_are_broken_by_crossing_arcs_only(n: int) -> None:
+    for rest in product(range(n + 1), repeat=n):
+        heads = [-1, *rest]
+        if any(heads[m] == m for m in range(1, n + 1)) or not is_tree(heads):
+            continue
+        weight = np.zeros((n + 1, n + 1))
+        weight[rest, range(1, n + 1)] = 1.0
+        assert (next(broken_spans(weight), None) is None) == is_projective(heads)
+
+
+METHODS = ("price-and-cut", "ilp")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("mask", [-1e3, -1e6, -1e9, -1e14, float(np.finfo(np.float32).min)])
+def test_masks_hide_nothing(mask: float, scale: float, method: str) -> None:
+    rng = np.random.default_rng(184)
+    scores = rng.normal(size=(6, 6)) * 1e-3 * scale
+    scores[rng.random(scores.shape) < 0.2] = mask
+    p = Problem.from_arc_scores(scores, projective=False)
+    p = p.with_factors([([(0, 2), (4, 5)], mask), ([(2, 3), (2, 4)], 1e-3 * scale)])
+    for k in (1, 4):
+        check(p, solve(p, k_best=k, method=method), k)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_penalty_that_no_tree_pays(method: str) -> None:
+    options = {"projective": False, "single_root": False}
+    both_heads = Problem(
+        3, [0, 0, 1, 2], [1, 2, 3, 1], [0.0, 0.0, 0.0, 1.0],
+        factor_ptr=[0, 2], factor_arcs=[0, 3], factor_score=[-1e20], **options,
+    )  # fmt: skip
+    outermost = Problem(
+        4, [1, 0, 2, 0, 2, 4], [2, 2, 3, 4, 4, 1], [0.0, 0.0, 0.0, 0.0, 7e-7, 0.0],
+        ogc_grand=[1, 0], ogc_head=[2, 4], ogc_mod=[4, 1], ogc_score=[-1e4, 2e-6], **options,
+    )  # fmt: skip
+    labels = Problem(
+        4, [1, 0, 0, 1, 4, 4, 1], [2, 1, 1, 3, 3, 1, 4], [0.0, 0.0, 0.03, 0.0, 0.02, -1e14, 0.0],
+        arc_label=[2, 0, 2, 2, 1, 0, 2], **options,
+    )  # fmt: skip
+    for p, best in ((both_heads, 1.0), (outermost, 2e-6), (labels, 0.05)):
+        s = solve(p, method=method)
+        assert s.status == "optimal"
+        assert s.scores.tolist() == pytest.approx([best])
+
+
+def test_price_and_cut_by_itself_claims_no_more_than_its_tolerance() -> None:
+    p = Problem(
+        4, [1, 0, 0, 1, 4, 4, 1], [2, 1, 1, 3, 3, 1, 4], [0.0, 0.0, 0.03, 0.0, 0.02, -1e14, 0.0],
+        arc_label=[2, 0, 2, 2, 1, 0, 2], arc_state=[0, 0, 0, 1, 0, 0, 0],
+        projective=False, single_root=False,
+    )  # fmt: skip
+    settings = PricingSettings(("OneGP", "GPArc"), connectivity="flow", raised=False)
+    s = price_and_cut(p, settings=settings)
+    assert s.status == "gap" and not s.proved[0] and s.upper_bounds[0] >= 0.03
+    assert solve(p, method="price-and-cut").scores.tolist() == pytest.approx([0.03])

@@ -1,0 +1,277 @@
+"""Proofs: how they are made, kept and completed."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core import Problem, Solution
+from bbparse.core.proof import BOUND, EMPTY, Proof, digest, tolerances
+from bbparse.inference.proof.certify import certify
+from bbparse.inference.proof.verify import verify
+from bbparse.inference.solve import solve
+from bbparse.runtime.archive import write_archive
+from bbparse.runtime.errors import ProblemError, VerificationError
+from tests.inference.proof.helpers import changed, proved, random_case, solution_of, with_element
+from tests.oracles.enumerate import enumerate_trees
+from tests.strategies import random_problem
+
+
+def case(seed: int = 111, least_trees: int = 8, **options: Any) -> tuple[Problem, Solution, Proof]:
+    rng = np.random.default_rng(seed)
+    while True:
+        p, trees = random_case(rng, **options)
+        if len(trees) >= least_trees and len(p.factor_score) and len(p.count_arcs):
+            solution = proved(p, trees, 4)
+            assert solution.proof is not None
+            if len(solution.proof.factor_multipliers):
+                return p, solution, solution.proof
+
+
+def test_files_keep_everything(tmp_path: Path) -> None:
+    p, solution, proof = case()
+    p.save(tmp_path / "p.npz")
+    solution.save(tmp_path / "s.npz")
+    back = Solution.load(tmp_path / "s.npz")
+    assert back.proof is not None
+    for name, array in proof.as_arrays().items():
+        again = back.proof.as_arrays()[name]
+        assert again.dtype == array.dtype
+        assert np.array_equal(again, array)
+    verify(Problem.load(tmp_path / "p.npz"), back)
+    dataclasses.replace(solution, proof=None).save(tmp_path / "s.npz")
+    assert Solution.load(tmp_path / "s.npz").proof is None
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    """Write a solution's file again with some of its arrays replaced, or left out for None."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    del arrays["kind"], arrays["version"]
+    arrays.update(changes)
+    kept = {name: array for name, array in arrays.items() if array is not None}
+    write_archive(path, "bbparse.Solution", 1, kept)
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    _, solution, proof = case()
+    path = tmp_path / "s.npz"
+    for changes, text in (
+        ({"proof_node_kind": None}, "field proof_node_kind is missing"),
+        ({"proof_node_kind": proof.node_kind[1:]}, "node_bound has"),
+        ({"proof_node_kind": proof.node_kind + 0.5}, "proof_node_kind has dtype float64"),
+        ({"proof_node_arcs": proof.node_arcs[1:]}, "node_ptr does not rise from 0 to"),
+        ({"proof_node_ptr": proof.node_ptr[::-1]}, "node_ptr does not rise"),
+        ({"proof_node_bound": proof.node_bound[:, None]}, "expected 1 dimensions"),
+        ({"proof_count_multipliers": proof.count_multipliers[1:]}, "count_multipliers has"),
+        ({"proof_problem": np.array(3)}, "proof_problem has dtype int64"),
+        ({"proof_node_vector": proof.node_vector + np.int64(2**40)}, "too large for int32"),
+    ):
+        solution.save(path)
+        rewrite(path, **changes)
+        with pytest.raises(ProblemError) as error:
+            Solution.load(path)
+        assert text in str(error.value)
+        assert str(path) in str(error.value)
+
+
+def test_proofs_of_version_1(tmp_path: Path) -> None:
+    """They are read where there are no multipliers of parts, and refused where there are."""
+    p, solution, proof = case(projective=True)
+    path = tmp_path / "s.npz"
+    for width in (0, 3):
+        solution.save(path)
+        parts = np.zeros((len(proof.pair_multipliers), width))
+        rewrite(path, proof_pair_multipliers=None, proof_part_multipliers=parts)
+        if width:
+            with pytest.raises(ProblemError, match="the proof is of version 1"):
+                Solution.load(path)
+        else:
+            verify(p, Solution.load(path))
+
+
+def test_arrays_are_read_only() -> None:
+    _, _, proof = case()
+    with pytest.raises(ValueError, match="read-only"):
+        proof.node_kind[0] = 1
+    assert repr(proof).startswith("Proof(k_best=4, ")
+
+
+def test_digest_sees_every_field_and_no_copy() -> None:
+    p, _, _ = case()
+    same = dataclasses.replace(p)
+    assert digest(p) == digest(same)
+    assert digest(p) != digest(dataclasses.replace(p, single_root=not p.single_root))
+    label = np.zeros(len(p.arc_head), np.int32)
+    assert digest(dataclasses.replace(p, arc_label=label)) != digest(
+        dataclasses.replace(p, arc_label=label + 1)
+    )
+
+
+def test_tolerances_follow_the_last_tree() -> None:
+    scores = np.arange(16.0).reshape(4, 4)
+    p = Problem.from_arc_scores(scores)
+    assert tolerances(p, [3.0, -1.0]) == pytest.approx((4e-9, 4e-9))
+    whole = dataclasses.replace(p, quantum=1.0)
+    assert tolerances(whole, [3.0, -1.0]) == pytest.approx((4e-9, 0.5))
+    assert tolerances(p, [0.0]) == pytest.approx((1e-13 * (13 + 14 + 11),) * 2)
+    assert tolerances(p, None) == pytest.approx((1e-9 * (13 + 14 + 11),) * 2)
+    zero = Problem.from_arc_scores(0.0 * scores)
+    assert tolerances(zero, None) == (1e-9, 1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_solve_attaches_proofs(k: int) -> None:
+    p, _, _ = case()
+    s = solve(p, k_best=k, proof=True)
+    verify(p, s)
+    assert s.proof is not None
+    assert s.stats["proof_leaves"] == s.proof.n_leaves
+    assert s.stats["proof_seconds"] > 0
+    assert solve(p, k_best=k).proof is None
+
+
+def test_solve_without_a_proof() -> None:
+    p, _, _ = case()
+    stopped = solve(p, k_best=3, time_limit=0.0, proof=True)
+    assert stopped.proof is None
+    assert "proof_leaves" not in stopped.stats
+
+
+def test_infeasible_solutions_are_proved() -> None:
+    p = Problem(2, [1, 2], [2, 1], [1.0, 1.0])
+    s = solve(p, proof=True)
+    assert s.status == "infeasible"
+    verify(p, s)
+    scores = np.arange(16.0).reshape(4, 4)
+    p = Problem.from_arc_scores(scores)
+    p = p.with_factors([([(0, m), (h, 4 - m)], -np.inf) for m in (1, 3) for h in (0, 1, 2, 3)
+                        if h != 4 - m])  # fmt: skip
+    p = p.without_arcs([(0, 2)])
+    s = solve(p, k_best=2, proof=True)
+    assert s.status == "infeasible"
+    verify(p, s)
+
+
+def test_proofs_under_many_hard_factors() -> None:
+    rng = np.random.default_rng(82)
+    for _ in range(60):
+        p = random_problem(
+            rng, max_words=5, min_words=4, projective=True, max_factors=60, max_counts=8
+        )
+        verify(p, proved(p, enumerate_trees(p), int(rng.choice([1, 3, 400]))))
+
+
+def test_infeasible_by_multipliers() -> None:
+    """No single constraint is contradicted: what shows that there is no tree is their sum."""
+    n = 9
+    rng = np.random.default_rng(83)
+    p = Problem.from_arc_scores(rng.normal(size=(n + 1, n + 1)))
+    forward = np.flatnonzero(p.arc_head < p.arc_mod).tolist()
+    backward = np.flatnonzero(p.arc_head > p.arc_mod).tolist()
+
+    def at_most(size: int, most: int) -> list[float]:
+        return [0.0 if k <= most else -np.inf for k in range(size + 1)]
+
+    p = dataclasses.replace(
+        p, count_ptr=[0, len(forward), len(forward) + len(backward)],
+        count_arcs=forward + backward, count_score_ptr=None,
+        count_score=at_most(len(forward), 4) + at_most(len(backward), 4),
+    )  # fmt: skip
+    solution = proved(p, [], 1)
+    verify(p, solution)
+    assert solution.proof is not None
+    proof = solution.proof
+    assert proof.n_leaves <= 3
+    assert (proof.node_vector[proof.node_kind == EMPTY] >= 0).any()
+
+
+def test_quantum_closes_leaves_below_the_next_score() -> None:
+    rng = np.random.default_rng(84)
+    sizes = {0.0: 0, 1.0: 0}
+    for _ in range(40):
+        p = random_problem(rng, max_words=6, min_words=5, projective=True, scale="ties")
+        for quantum in sizes:
+            q = dataclasses.replace(p, quantum=quantum)
+            solution = proved(q, enumerate_trees(q), 2)
+            verify(q, solution)
+            assert solution.proof is not None
+            sizes[quantum] += solution.proof.n_leaves
+    assert sizes[1.0] < sizes[0.0]
+
+
+def test_factors_that_are_nothing_beside_a_reward() -> None:
+    """Their multipliers are below the least number at the scale of a subspace with the reward."""
+    p = Problem(
+        4, [2, 3, 4, 1, 4, 0, 1, 0, 1, 2], [1, 1, 1, 2, 2, 3, 3, 4, 4, 4],
+        [5e-301, -1e4, -2e-300, 1.5e-300, 2e-300, 0, 7.5e-301, 2.5e-301, 1.5e-300, 1.5e-300],
+        single_root=False, sib_head=[2, 0], sib_inner=[-1, -1], sib_outer=[4, 4],
+        sib_score=[1.5e-300, 1e38], gc_grand=[3, 3, 4, 3, 0], gc_head=[2, 1, 2, 4, 1],
+        gc_mod=[1, 2, 1, 1, 3], gc_score=[-1.75e-300, -1e-300, 1e-300, -1.75e-300, 2.5e-301],
+        ogc_grand=[3, 3], ogc_head=[4, 2], ogc_mod=[2, 1], ogc_score=[-5e-301, 2.5e-301],
+        factor_ptr=[0, 2, 4, 7, 10, 13, 15, 17, 20],
+        factor_arcs=[2, 5, 1, 2, 6, 0, 3, 3, 9, 5, 5, 8, 2, 9, 0, 5, 6, 5, 7, 6],
+        factor_score=[
+            1e-300, 5e-301, -1.5e-300, 1.75e-300, 1.5e-300, -2e-300, -1.5e-300, -1.75e-300
+        ],
+    )  # fmt: skip
+    for k in (1, 2, 3):
+        verify(p, solve(p, k_best=k, proof=True))
+
+
+def test_no_proof_of_what_is_not_the_best() -> None:
+    rng = np.random.default_rng(85)
+    tried = 0
+    while tried < 60:
+        p, trees = random_case(rng)
+        k = int(rng.integers(1, 5))
+        if len(trees) > k and trees[k - 1][0] > trees[k][0] + 1e-3 * abs(trees[0][0]):
+            tried += 1
+            worse = solution_of(p, [*trees[: k - 1], trees[k]])
+            assert certify(p, worse, k)[0] is None
+            fewer = solution_of(p, trees[:k])
+            proof, reason = certify(p, fewer, k + 1)
+            assert proof is None
+            assert "is not in the solution" in reason
+
+
+def test_reasons() -> None:
+    rng = np.random.default_rng(86)
+    while True:
+        p, trees = random_case(rng)
+        if len(trees) > 20:
+            break
+    solution = solution_of(p, trees[:10])
+    assert certify(p, solution, 10)[0] is not None
+    proof, reason = certify(p, solution, 10, time_limit=0.0)
+    assert (proof, reason) == (None, "the time limit was reached")
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_non_projective_sentences(single_root: bool) -> None:
+    rng = np.random.default_rng(78)
+    for n in (9, 13, 17):
+        p = Problem.from_arc_scores(
+            rng.normal(size=(n + 1, n + 1)), projective=False, single_root=single_root
+        )
+        arcs = list(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
+        sets = [[arcs[i] for i in rng.choice(len(arcs), 3, replace=False)] for _ in range(4 * n)]
+        p = p.with_factors([(own, float(rng.normal())) for own in sets])
+        p = p.with_valency(range(1, n + 1), high=2)
+        siblings = [(h, -1, m) for h, m in arcs if rng.random() < 0.3]
+        head, inner, outer = (np.array(column) for column in zip(*siblings))
+        p = dataclasses.replace(
+            p, sib_head=head, sib_inner=inner, sib_outer=outer,
+            sib_score=0.3 * rng.normal(size=len(siblings)),
+        )  # fmt: skip
+        s = solve(p, k_best=3, proof=True)
+        assert s.proof is not None
+        verify(p, s)
+        bounds = np.flatnonzero(s.proof.node_kind == BOUND)
+        lower = with_element(s.proof.node_bound, bounds[0], s.proof.node_bound[bounds[0]] - 1e-3)
+        with pytest.raises(VerificationError, match="its bound is given"):
+            verify(p, changed(s, node_bound=lower))

@@ -1,0 +1,374 @@
+"""Planted faults: none may pass the checker."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core import Problem, Solution
+from bbparse.core.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, hardened, tolerances
+from bbparse.core.tree import tree_terms
+from bbparse.inference.proof.crossing import pairs_of
+from bbparse.inference.proof.spans import Trees
+from bbparse.inference.proof.verify import verify
+from bbparse.runtime.errors import VerificationError
+from tests.inference.proof.helpers import (
+    MILD,
+    changed,
+    proved,
+    random_case,
+    refused,
+    solution_of,
+    with_element,
+    without_node,
+)
+from tests.oracles.enumerate import Scored
+
+Case = tuple[Problem, list[Scored], Solution, Proof]
+
+
+def cases(seed: int, count: int, least_trees: int = 1, **options: Any) -> list[Case]:
+    """Random problems with scores of ordinary size, solved and proved."""
+    rng = np.random.default_rng(seed)
+    found: list[Case] = []
+    while len(found) < count:
+        p, trees = random_case(rng, scale=str(rng.choice(MILD)), **options)
+        if len(trees) >= least_trees:
+            solution = proved(p, trees, int(rng.integers(1, 6)))
+            assert solution.proof is not None
+            verify(p, solution)
+            found.append((p, trees, solution, solution.proof))
+    return found
+
+
+def test_the_checker_imports_no_solver() -> None:
+    code = (
+        "import sys; import bbparse.inference.proof.verify;"
+        "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    checker = ("bounds", "crossing", "exact", "spans", "verify")
+    records = ("parts", "proof")
+    rooms = ["bbparse", "bbparse.core", *(f"bbparse.core.{m}" for m in records)]
+    rooms += ["bbparse.inference", "bbparse.inference.proof"]
+    rooms += [f"bbparse.inference.proof.{m}" for m in checker]
+    rooms += ["bbparse.runtime", "bbparse.runtime.errors", "bbparse.runtime.renamed"]
+    assert done.stdout.strip() == str(rooms)
+
+
+def test_lowered_bound() -> None:
+    leaves = 0
+    for p, _, solution, proof in cases(91, 60):
+        for node in np.flatnonzero(np.isin(proof.node_kind, (BOUND, TREE))):
+            low = with_element(proof.node_bound, node, proof.node_bound[node] - 1e-3)
+            refused(p, changed(solution, node_bound=low), f"leaf {node}")
+            leaves += 1
+    assert leaves > 150
+
+
+def test_bound_above_the_last_tree() -> None:
+    for p, _, solution, proof in cases(92, 30, least_trees=6):
+        for node in np.flatnonzero(proof.node_kind == BOUND):
+            high = float(solution.scores[-1]) + tolerances(p, None)[1] + 1e-3
+            bounds = with_element(proof.node_bound, node, high)
+            refused(p, changed(solution, node_bound=bounds), "is above the last tree's score")
+
+
+def test_lowered_upper_bound() -> None:
+    for p, _, solution, _ in cases(93, 10):
+        lower = dataclasses.replace(solution, upper_bounds=solution.scores - 1e-3)
+        refused(p, lower, "upper bound")
+
+
+def test_removed_leaf_or_split() -> None:
+    for p, _, solution, proof in cases(94, 60):
+        for node in range(len(proof.node_kind)):
+            refused(p, without_node(solution, node))
+
+
+def test_removed_clause_arc_and_flipped_kind() -> None:
+    for p, _, solution, proof in cases(95, 60):
+        for node in np.flatnonzero(proof.node_kind == EMPTY):
+            if proof.node_vector[node] < 0:
+                kinds = with_element(proof.node_kind, node, TREE)
+                refused(p, changed(solution, node_kind=kinds), "leaf")
+        for node in np.flatnonzero(proof.node_kind == TREE):
+            kinds = with_element(proof.node_kind, node, EMPTY)
+            bounds = with_element(proof.node_bound, node, -np.inf)
+            refused(p, changed(solution, node_kind=kinds, node_bound=bounds), "is not empty")
+
+
+def test_all_trees_said_to_be_none() -> None:
+    """An empty leaf for the whole space, with every row of multipliers and with large ones."""
+    rng = np.random.default_rng(106)
+    for p, _, solution, proof in cases(106, 80):
+        rows = 8
+        hard = np.isneginf(p.factor_score)
+        large = rng.choice([0.0, 1.0, 100.0], (rows, len(p.factor_score))) * hard
+        factors = np.zeros((rows, len(p.factor_arcs)))
+        factors[:, p.factor_ptr[:-1]] = large
+        counts = rng.normal(size=(rows, len(p.count_arcs)))
+        counts *= rng.choice([0.0, 1.0, 100.0], (rows, 1))
+        for row in range(-1, rows):
+            made_up = changed(
+                solution, k_best=len(solution) + 1, node_kind=[EMPTY], node_ptr=[0, 0],
+                node_arcs=np.zeros(0, np.int32), node_bound=[-np.inf], node_vector=[row],
+                factor_multipliers=factors, count_multipliers=counts,
+                pair_multipliers=np.zeros((rows, proof.pair_multipliers.shape[1])),
+            )  # fmt: skip
+            refused(p, made_up, "is not empty", "do not show")
+
+
+def test_trees_that_are_none() -> None:
+    """Forbidden arcs, cycles, crossing arcs, two roots and hard constraints, scored right."""
+    rng = np.random.default_rng(107)
+    faults: set[str] = set()
+    for p, trees, _, proof in cases(107, 150):
+        feasible = {arcs for _, arcs in trees}
+        into = [np.flatnonzero(p.arc_mod == m) for m in range(1, p.n_words + 1)]
+        for _ in range(12):
+            arcs = tuple(int(rng.choice(a)) for a in into)
+            score = Trees(p).phi(arcs)
+            if arcs not in feasible and score > -np.inf:
+                lie = solution_of(p, [(score, arcs)], proof=dataclasses.replace(proof, k_best=1))
+                with pytest.raises(VerificationError, match=r"^tree 0 ") as error:
+                    verify(p, lie)
+                kinds = ("forbidden", "required", "cycle", "root words", "crossing")
+                faults.update(kind for kind in kinds if kind in str(error.value))
+    assert faults == {"forbidden", "required", "cycle", "root words", "crossing"}
+
+
+def test_swapped_tree() -> None:
+    swaps = 0
+    for p, trees, solution, proof in cases(96, 60, least_trees=7):
+        k = len(solution)
+        for place in range(k):
+            for other in trees[k:]:
+                if other[0] < solution.scores[-1] - 1e-3:
+                    rest = [t for i, t in enumerate(trees[:k]) if i != place]
+                    # with its own score, and with that of the tree it replaces
+                    refused(p, solution_of(p, [*rest, other], proof=proof))
+                    arcs = np.array(solution.arcs)
+                    arcs[place] = other[1]
+                    heads = np.array(solution.heads)
+                    heads[place, 1:] = p.arc_head[arcs[place]]
+                    swapped = dataclasses.replace(solution, arcs=arcs, heads=heads)
+                    refused(p, swapped, "its score is given as")
+                    swaps += 1
+                    break
+    assert swaps > 50
+
+
+def test_trees_twice_out_of_order_or_not_matching() -> None:
+    for p, trees, solution, proof in cases(97, 20, least_trees=7):
+        first = trees[0]
+        twice = solution_of(p, [first, first], proof=dataclasses.replace(proof, k_best=2))
+        refused(p, twice, "tree 1 is tree 0 again")
+        heads = np.array(solution.heads)
+        heads[0, 1] = heads[0, 1] + 1 if heads[0, 1] < p.n_words else 0
+        refused(p, dataclasses.replace(solution, heads=heads), "its heads are not those")
+        arcs = np.array(solution.arcs)
+        arcs[0, 0] = len(p.arc_head)
+        refused(p, dataclasses.replace(solution, arcs=arcs), "is no arc into word 1")
+        refused(p, changed(solution, k_best=len(solution) - 1), "best")
+        refused(p, dataclasses.replace(solution, status="infeasible"), "status")
+        refused(p, dataclasses.replace(solution, proof=None), "has no proof")
+        rising = Solution.trusted(
+            solution.heads[::-1], solution.arcs[::-1], solution.scores[::-1],
+            solution.upper_bounds[::-1], solution.proved, "optimal", {}, proof,
+        )  # fmt: skip
+        if rising.scores[0] < rising.scores[-1]:
+            refused(p, rising, "scores more than the one before it")
+
+
+def test_fewer_trees_than_there_are() -> None:
+    for p, trees, solution, proof in cases(98, 30, least_trees=7):
+        refused(p, changed(solution, k_best=len(solution) + 1))
+        empty = solution_of(p, [], proof=proof)
+        refused(p, empty)
+        if trees[0][0] > trees[1][0] + 1e-3 and len(solution) > 1:
+            refused(p, solution_of(p, trees[1 : len(solution)], proof=proof))
+
+
+def test_illegal_multipliers() -> None:
+    spoiled = 0
+    for p, _, solution, proof in cases(99, 25):
+        used = proof.node_vector[proof.node_kind == BOUND]
+        weights = hardened(p, tree_terms(p, solution.arcs[-1])).factor_score
+        for row in np.unique(used).tolist():
+            for f, weight in enumerate(weights.tolist()):
+                first = int(p.factor_ptr[f])
+                lam = proof.factor_multipliers
+                wrong = [-1e-3, np.nan, np.inf]
+                if weight >= 0:
+                    wrong += [lam[row, first] + 1e-3, lam[row, first] - 1e-3]
+                elif weight > -np.inf:
+                    wrong += [1e-3 - weight]
+                    second = with_element(lam, (row, first + 1), 1e-3)
+                    refused(p, changed(solution, factor_multipliers=second), "multipliers")
+                for value in wrong:
+                    bad = with_element(lam, (row, first), value)
+                    refused(p, changed(solution, factor_multipliers=bad), f"factor {f} has")
+                    spoiled += 1
+            for i in range(len(p.count_arcs)):
+                for value in (np.nan, np.inf, -np.inf):
+                    bad = with_element(proof.count_multipliers, (row, i), value)
+                    refused(p, changed(solution, count_multipliers=bad), "not finite")
+    assert spoiled > 200
+
+
+def test_multipliers_that_floats_would_lose_scores_in() -> None:
+    """Beside a multiplier of 1e20 floats would forget the scores: sums of the checker do not."""
+    met = 0
+    for p, trees, solution, proof in cases(100, 60):
+        used = proof.node_vector[proof.node_kind == BOUND]
+        hard = np.flatnonzero(p.factor_score == -np.inf)
+        if len(used) and len(hard):
+            at = (int(used[0]), int(p.factor_ptr[hard[0]]))
+            bad = with_element(proof.factor_multipliers, at, 1e20)
+            try:
+                verify(p, changed(solution, factor_multipliers=bad))
+            except VerificationError as error:
+                assert "its bound is given as" in str(error)
+            k = len(solution)
+            if len(trees) > k and trees[k][0] < solution.scores[-1] - 1e-3:
+                worse = solution_of(p, [*trees[: k - 1], trees[k]], proof=proof)
+                refused(p, changed(worse, factor_multipliers=bad))
+                met += 1
+    assert met > 5
+
+
+def test_proof_of_another_problem() -> None:
+    several = cases(101, 12)
+    for (p, *_), (_, _, other, _) in pairwise(several):
+        refused(p, other, "the proof is of another problem")
+
+
+def changed_problems(p: Problem) -> list[Problem]:
+    """The problem with one number changed, in each of its arrays."""
+    found = [dataclasses.replace(p, single_root=not p.single_root)]
+    for name in ("arc_score", "sib_score", "gc_score", "ogc_score", "gsib_score", "factor_score",
+                 "count_score"):  # fmt: skip
+        scores = getattr(p, name)
+        if len(scores):
+            changes = {name: with_element(scores, -1, 3.25 if scores[-1] != 3.25 else 0.0)}
+            found.append(dataclasses.replace(p, **changes, quantum=0.0))
+    return found
+
+
+def test_changed_problem() -> None:
+    for p, _, solution, _ in cases(102, 20):
+        for other in changed_problems(p):
+            refused(other, solution, "the proof is of another problem")
+
+
+def test_changed_factor_weight_even_under_the_right_name() -> None:
+    met = 0
+    for p, _, solution, proof in cases(103, 60):
+        for f in np.flatnonzero(p.factor_score > 0):
+            weights = with_element(p.factor_score, f, p.factor_score[f] + 1e-2)
+            other = dataclasses.replace(p, factor_score=weights, quantum=0.0)
+            if (proof.node_kind == BOUND).any():
+                refused(other, changed(solution, problem=digest(other)))
+                met += 1
+    assert met > 30
+
+
+def nodes(*kinds: int, arcs: Sequence[int] = (), **changes: Any) -> dict[str, Any]:
+    """The fields of a proof of nodes, the first of which asks for some arcs."""
+    few = {"node_bound": [0.0] * len(kinds), "node_vector": [-1] * len(kinds)}
+    ptr = [0] + [len(arcs)] * len(kinds)
+    return {"node_kind": kinds, "node_ptr": ptr, "node_arcs": np.array(arcs, int), **few, **changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (nodes(7), "unknown kind 7"),
+        (nodes(SPLIT), "splits on no arc"),
+        (nodes(SPLIT, arcs=[999]), "does not exist"),
+        (nodes(SPLIT, arcs=[-1]), "does not exist"),
+        (nodes(SPLIT, arcs=[0]), "do not cover all trees"),
+        (nodes(EMPTY, arcs=[0]), "asks for arcs"),
+        (nodes(EMPTY), "its bound is not -inf"),
+        (nodes(EMPTY, node_bound=[-np.inf]), "is not empty"),
+        (nodes(BOUND, node_bound=[-99.0]), "no row -1"),
+        (nodes(BOUND, node_bound=[-99.0], node_vector=[9]), "no row 9"),
+        (nodes(BOUND, node_bound=[np.nan]), "is above"),
+        (nodes(TREE), "are left, not one tree"),
+        (nodes(SPLIT, SPLIT, EMPTY, EMPTY, EMPTY, arcs=[0, 1, 2], node_ptr=[0, 2, 3, 3, 3, 3]),
+         "below a choice of several arcs"),
+        (nodes(EMPTY, EMPTY), "not -inf"),
+        (nodes(EMPTY, factor_multipliers=np.zeros((0, 1))), "columns"),
+    ],
+)  # fmt: skip
+def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
+    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
+    trees = [(p.score([0, 3, 3, 0]), tuple(_arcs(p, [3, 3, 0])))]
+    names = ("factor_multipliers", "count_multipliers", "pair_multipliers")
+    values = {**dict.fromkeys(names, np.zeros((0, 0))), **changes}
+    arrays = {name: np.array(value) for name, value in values.items()}
+    proof = Proof(digest(p), 1, **arrays)
+    refused(p, solution_of(p, trees, proof=proof), text)
+
+
+def _arcs(p: Problem, heads: list[int]) -> list[int]:
+    pairs = list(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
+    return [pairs.index((h, m)) for m, h in enumerate(heads, start=1)]
+
+
+def test_projective_proofs_do_not_prove_non_projective_problems() -> None:
+    met = 0
+    for p, _, solution, _ in cases(104, 20, projective=True, parts=("sib",)):
+        q = dataclasses.replace(p, projective=False)
+        moved = changed(solution, problem=digest(q))
+        if pairs_of(q):
+            refused(q, moved, "pair_multipliers of the proof has 0 columns")
+            met += 1
+    assert met > 3
+
+
+def test_spoiled_multipliers_of_pairs() -> None:
+    """Any number is legal, but a bound that gets worse is seen; a row that matters not is not."""
+    rng = np.random.default_rng(110)
+    refusals = 0
+    for p, _, solution, proof in cases(110, 40, max_words=4, projective=False):
+        used = proof.node_vector[proof.node_kind == BOUND]
+        lam = proof.pair_multipliers
+        for row in np.unique(used)[:2].tolist() if lam.shape[1] else ():
+            at = (row, int(rng.integers(lam.shape[1])))
+            for wrong in (np.nan, np.inf, -np.inf):
+                bad = with_element(lam, at, wrong)
+                refused(p, changed(solution, pair_multipliers=bad), "not finite")
+            bad = with_element(lam, row, rng.normal(size=lam.shape[1]) * 1e3)
+            try:
+                verify(p, changed(solution, pair_multipliers=bad))
+            except VerificationError as error:
+                assert "its bound is given" in str(error)
+                refusals += 1
+            bad = with_element(lam, at, 1e20)
+            try:
+                verify(p, changed(solution, pair_multipliers=bad))
+            except VerificationError as error:
+                assert "its bound is given" in str(error)
+    assert refusals > 20
+
+
+def test_wrong_types() -> None:
+    p, _, solution, proof = cases(112, 1)[0]
+    other: list[tuple[Any, Any, str]] = [
+        ("p", solution, "problem is of type str, expected Problem"),
+        (p, proof, "solution is of type Proof, expected Solution"),
+        (p, None, "solution is of type NoneType, expected Solution"),
+        (p, dataclasses.replace(solution, proof={}), "the proof is of type dict, expected Proof"),
+    ]
+    for problem, found, text in other:
+        with pytest.raises(VerificationError, match=text):
+            verify(problem, found)

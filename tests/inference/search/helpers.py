@@ -1,0 +1,40 @@
+"""Settings of all kinds, and searches whose roots are made, and not bounded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bbparse.core import Problem
+from bbparse.core.order import in_order
+from bbparse.inference.search.lagrangian import Lagrangian
+from bbparse.inference.search.root import call_node
+from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
+from bbparse.inference.trees import Options, make_root
+
+#: One pass at every node, so that searches have to branch.
+WEAK = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
+SETTINGS = {
+    "default": DEFAULT,
+    "published": AS_PUBLISHED,
+    "published, best first": AS_PUBLISHED.with_(order="best-first", root_calls=3, node_calls=3),
+    "no elimination": DEFAULT.with_(eliminate_every=0),
+    "elimination always": DEFAULT.with_(eliminate_every=1),
+    "elimination at every other pass": DEFAULT.with_(eliminate_every=2),
+    "elimination, weak": WEAK.with_(eliminate_every=1, root_calls=3),
+    "branching only": WEAK,
+    "levels": WEAK.with_(order="level", root_calls=2, node_calls=2),
+    "many calls": DEFAULT.with_(root_calls=100, node_calls=30),
+    "lower start": DEFAULT.with_(method="paper", lower_start=5),
+}
+
+
+def search_of(problem: Problem, k: int, settings: SearchSettings) -> Lagrangian:
+    """The bounder of a problem; of one where a word has no arc, over no arcs at all."""
+    ordered, order = in_order(problem)
+    found = make_root(ordered, Options(k, settings=settings), waits=True)
+    assert found.left is not None
+    root = found.left.node
+    if order is not None:
+        root = root._replace(order=order[root.order].astype(np.int32))
+    left = found.left._replace(node=root)
+    return Lagrangian(left, call_node, settings, problem.projective)

@@ -1,0 +1,253 @@
+"""The search: settings, limits, observers, and how it scales."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import FrozenInstanceError
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core import FIELDS, Problem, Solution
+from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT, METHODS, ORDERS, SearchSettings
+from bbparse.inference.solve import solve
+from bbparse.models.configuration import Configuration
+from bbparse.runtime.errors import ConfigError, ProblemError
+from tests import strategies
+from tests.inference.search.helpers import SETTINGS, WEAK
+from tests.solutions import all_but_time
+from tests.strategies import random_problem, shuffled_factors
+
+drawn_problem = partial(strategies.random_problem, max_counts=4, max_words=6)
+both = pytest.mark.parametrize("projective", [True, False])
+
+
+@both
+def test_two_runs_do_the_same_in_any_order_of_factors(projective: bool) -> None:
+    """Down to the order of ties and every number that is counted."""
+    rng = np.random.default_rng(53)
+    for _ in range(60):
+        scale = str(rng.choice(["ties", "halves", "zero", "normal"]))
+        p = drawn_problem(rng, projective=projective, scale=scale, max_factors=20)
+        for settings in (DEFAULT, SETTINGS["levels"]):
+            for limit in (None, 3):
+                one, two = (
+                    solve(p, k_best=5, settings=settings, node_limit=limit) for _ in range(2)
+                )
+                assert all_but_time(one) == all_but_time(two)
+        other = solve(shuffled_factors(rng, p), k_best=5)
+        assert solve(p, k_best=5).arcs.tolist() == other.arcs.tolist()
+
+
+@both
+@pytest.mark.parametrize("order", ["best-first", "level"])
+def test_more_nodes_never_loosen_the_bound_or_lose_the_best_tree(
+    order: str, projective: bool
+) -> None:
+    rng = np.random.default_rng(55)
+    shrunk = 0
+    for _ in range(30):
+        p = drawn_problem(rng, projective=projective, min_words=4, max_factors=40, scale="halves")
+        bounds, scores = [], []
+        for limit in range(1, 27, 4):
+            s = solve(p, settings=WEAK.with_(order=order), node_limit=limit, explain=False)
+            bounds.append(float(s.stats.get("upper_bound", -math.inf)))
+            scores.append(float(s.scores[0]) if len(s) else -math.inf)
+        assert all(b <= a + 1e-9 for a, b in pairwise(bounds))
+        assert all(a <= b for a, b in pairwise(scores))
+        shrunk += bounds[-1] < bounds[0]
+    assert shrunk > 2
+
+
+@both
+@pytest.mark.parametrize("gap", [1e-3, 0.1, 0.5, 2.0])
+def test_a_gap_ends_the_search_early(gap: float, projective: bool) -> None:
+    rng = np.random.default_rng(56)
+    early = 0
+    for _ in range(100):
+        p = drawn_problem(
+            rng, projective=projective, scale="normal", min_words=4, max_factors=30
+        )
+        s = solve(p, gap=gap, k_best=2, settings=WEAK)
+        if s.status == "gap":
+            early += 1
+            assert s.stats["nodes"] <= solve(p, k_best=2, settings=WEAK).stats["nodes"]
+    assert early or gap < 0.01
+
+
+@both
+@pytest.mark.parametrize("factor", [[], [([(1, 2), (2, 3)], -math.inf)]])
+def test_trees_that_all_score_zero_are_not_searched_one_by_one(
+    factor: list[Any], projective: bool
+) -> None:
+    scores = np.zeros((13, 13) if projective else (21, 21))
+    p = Problem.from_arc_scores(scores, projective=projective).with_factors(factor)
+    s = solve(p, k_best=3, node_limit=1000)
+    assert (s.status, s.scores.tolist()) == ("optimal", [0.0, 0.0, 0.0])
+
+
+def test_crossing_arcs_are_found() -> None:
+    scores = np.full((5, 5), -5.0)
+    for head, mod in ((0, 2), (2, 4), (4, 1), (1, 3)):
+        scores[head, mod] = 1.0
+    p = Problem.from_arc_scores(scores, projective=False)
+    for s in (solve(p), solve(p, backbone="grandsib")):
+        assert s.heads.tolist() == [[-1, 4, 0, 1, 2]]
+
+
+@both
+def test_constraints_that_leave_no_tree(projective: bool) -> None:
+    p = Problem.from_arc_scores(np.zeros((4, 4)), projective=projective)
+    pairs = [((0, m), (m, x)) for m in (1, 2, 3) for x in (1, 2, 3) if m != x]
+    for q in (
+        p.with_heads({1: 2, 2: 1}),
+        p.with_heads({1: 0, 2: 0}),
+        p.without_arcs([(0, 1), (0, 2), (0, 3)]),
+        p.with_heads({1: 0, 2: 1}).with_factors([([(0, 1), (1, 2)], -math.inf)]),
+        p.with_factors([(arcs, -math.inf) for arcs in pairs]),
+    ):
+        s = solve(q, k_best=3)
+        assert (s.status, len(s), s.heads.shape) == ("infeasible", 0, (0, 4))
+        assert s.upper_bound == -math.inf
+
+
+def test_what_is_counted() -> None:
+    rng = np.random.default_rng(119)
+    for _ in range(30):
+        p = drawn_problem(rng, projective=True, max_factors=30, scale="halves", labelled=False)
+        stats = solve(p, k_best=2, explain=False).stats
+        if len(stats) < 3 or not stats["edges"]:  # some word has no arc; over a matrix
+            continue
+        assert stats["nodes"] >= 1
+        assert (stats["nodes"] == 1) == bool(stats["closed_at_root"])
+        # A pass over a chart that elimination made smaller is less work than a full one.
+        assert 0 <= stats["dp_work"] <= 40 * max(1, stats["dp_calls"])
+
+
+def test_the_smallest_and_the_largest_requests() -> None:
+    s = solve(Problem(1, [0], [1], [-3.5]), k_best=2)
+    assert (s.status, s.heads.tolist(), s.scores.tolist()) == ("optimal", [[-1, 0]], [-3.5])
+    assert s.upper_bound == s.upper_bounds[0] == s.scores[0]
+    two = solve(Problem.from_arc_scores(np.zeros((3, 3))), k_best=10**30)
+    assert len(two) == 2 and two.status == "optimal"
+    for n, most in ((30, 666666), (100, 200000)):
+        with pytest.raises(ProblemError, match=f"expected at most {most} for {n} words"):
+            solve(Problem.from_arc_scores(np.zeros((n + 1, n + 1))), k_best=1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k_best": 0}, "k_best is 0, expected at least 1"),
+        ({"backbone": "third"}, "unknown backbone 'third'"),
+        ({"backbone": "first"}, "the first backbone cannot score parts of kind sib"),
+    ],
+)
+def test_impossible_requests(options: dict[str, Any], message: str) -> None:
+    p = Problem(1, [0], [1], [0], sib_head=[0], sib_inner=[-1], sib_outer=[1], sib_score=[1.0])
+    with pytest.raises(ProblemError, match=message):
+        solve(p, **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "newton"}, r"search\.method is 'newton', expected one of .*'paper', 'mixed'"),
+        ({"method": "polyak"}, r"^search\.method 'polyak' is no longer there: use 'mixed', .*$"),
+        ({"method": "max-marginal"}, r"^search\.method 'max-marginal' is no longer there: .*$"),
+        ({"order": "random"}, r"search\.order is 'random', expected one of .*'best-first'"),
+        ({"lower_start": -1}, r"search\.lower_start is -1, expected at least 0"),
+        ({"root_calls": 0}, r"search\.root_calls is 0, expected at least 1"),
+        ({"node_calls": 2.0}, r"search\.node_calls is 2\.0, expected a whole number"),
+        ({"eliminate_every": True}, r"search\.eliminate_every is True, expected a whole number"),
+        ({"close_k": "16"}, r"search\.close_k is '16', expected a whole number"),
+        ({"precision": -1e-8}, r"search\.precision is -1e-08"),
+        ({"precision": float("nan")}, r"search\.precision is nan"),
+        ({"precision": "fine"}, r"search\.precision is 'fine'"),
+    ],
+)
+def test_impossible_values_are_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        SearchSettings(**change)
+    with pytest.raises(ConfigError, match=message):
+        DEFAULT.with_(**change)
+
+
+def test_copies_with_changes() -> None:
+    assert DEFAULT.with_(close_k=3).close_k == 3
+    with pytest.raises(FrozenInstanceError):
+        DEFAULT.close_k = 3  # type: ignore[misc]
+
+
+def test_every_named_choice_is_accepted() -> None:
+    for method in METHODS:
+        for order in ORDERS:
+            assert SearchSettings(method=method, order=order).method == method
+
+
+def test_the_papers_choices() -> None:
+    """QL13 §3.3, §3.4 and §4.4: projected subgradient, level by level, ε = 1e-8, a lower start."""
+    s = AS_PUBLISHED
+    assert (s.method, s.order, s.precision) == ("paper", "level", 1e-8)
+    assert s.lower_start > 0
+    # Neither arc elimination nor a list of the best trees is in the paper.
+    assert (s.eliminate_every, s.close_k) == (0, 1)
+
+
+def test_the_papers_configuration_searches_as_published() -> None:
+    config = Configuration.load("paper")
+    assert config.search == AS_PUBLISHED
+    assert config.model.backbone == "carreras"
+    assert config.pruner.k == 10
+    assert config.learning.method == "perceptron"
+
+
+# Products with powers of two are exact. Others are rounded, and steps that make two trees score the
+# same leave it to the last bit which of them comes first.
+EXACT = (2.0**10, 2.0**-10, 2.0**30)
+ROUNDED = (1000.0, 1e-3)
+
+
+def scaled(p: Problem, times: float) -> Problem:
+    fields: dict[str, Any] = {
+        name: times * getattr(p, name) for name in FIELDS if name.endswith("_score")
+    }
+    return dataclasses.replace(p, **fields, quantum=times * p.quantum)
+
+
+def course(s: Solution) -> list[Any]:
+    names = ("nodes", "dp_calls", "trees_tried", "closed_at_root")
+    return [s.heads.tolist(), s.status, *(s.stats.get(name) for name in names)]
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "paper"])
+def test_calls_and_nodes_are_free_of_scale(method: str, projective: bool) -> None:
+    """The paper's update is not: it stops where the bound falls by less than 1e-8."""
+    rng = np.random.default_rng(11)
+    branched = 0
+    calls = np.zeros(1 + len(ROUNDED))
+    weak = DEFAULT.with_(method=method, root_calls=4, node_calls=2, close_k=2)
+    for _ in range(40):
+        p = random_problem(
+            rng, min_words=4, max_words=6, projective=projective, labelled=False, scale="normal",
+            max_factors=30, max_counts=2,
+        )  # fmt: skip
+        for settings in (DEFAULT.with_(method=method), weak):
+            expected = solve(p, k_best=2, settings=settings, explain=False)
+            branched += expected.stats.get("nodes", 0) > 1
+            for times in EXACT:
+                found = solve(scaled(p, times), k_best=2, settings=settings, explain=False)
+                assert course(found) == course(expected)
+            calls[0] += expected.stats.get("dp_calls", 0)
+            for i, times in enumerate(ROUNDED, start=1):
+                found = solve(scaled(p, times), k_best=2, settings=settings, explain=False)
+                assert found.heads.tolist() == expected.heads.tolist()
+                calls[i] += found.stats.get("dp_calls", 0)
+    assert branched > 3
+    # the many short steps of components that are to agree go apart by the last bits
+    assert calls[1:] == pytest.approx(calls[0], rel=0.05 if projective else 0.1)

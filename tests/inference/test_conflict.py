@@ -1,0 +1,274 @@
+"""Conflicts: what they say, and that they are conflicts of which each part is needed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core import Problem, Solution
+from bbparse.inference.conflict import (
+    constraints_of,
+    explain_infeasible,
+    find_conflict,
+    relaxed,
+    smallest,
+)
+from bbparse.inference.solve import solve
+from bbparse.runtime.errors import ProblemError
+from tests.oracles.enumerate import enumerate_trees
+from tests.strategies import random_problem
+
+NEVER = -math.inf
+ROOT = "only one word may hang from the root (single_root)"
+CROSSING = "arcs must not cross (projective)"
+
+
+def blank(n: int = 8, **flags: bool) -> Problem:
+    return Problem.from_arc_scores(np.zeros((n + 1, n + 1)), **flags)
+
+
+@pytest.mark.parametrize(
+    ("problem", "conflict"),
+    [
+        (
+            blank().with_heads({1: 2, 2: 1, 5: 7}),
+            ["word 1 must hang from word 2", "word 2 must hang from word 1"],
+        ),
+        (
+            blank().with_heads({1: 0, 2: 0}).with_valency(3, high=1),
+            ["word 1 must hang from the root", "word 2 must hang from the root", ROOT],
+        ),
+        (
+            blank().with_heads({4: 2, 3: 1}),
+            ["word 3 must hang from word 1", "word 4 must hang from word 2", CROSSING],
+        ),
+        (
+            blank().with_heads({4: 2, 5: 4}).with_valency(2, high=0).with_valency(4, high=2),
+            ["word 4 must hang from word 2", "word 2 must have no modifiers"],
+        ),
+        (
+            blank().with_heads({3: 7}).with_subtree([2, 3, 4]).with_heads({4: 8}),
+            [
+                "word 3 must hang from word 7",
+                "word 4 must hang from word 8",
+                "words 2, 3 and 4 must be connected",
+            ],
+        ),
+        (
+            blank()
+            .with_at_least([(2, 1), (2, 3), (2, 4)], 2)
+            .with_valency(2, high=1, side="right")
+            .without_arcs([(2, 1), (5, 1)]),
+            [
+                "word 1 must not hang from word 2",
+                "at least 2 of the arcs 2 -> 1, 2 -> 3 and 2 -> 4 must be in the tree",
+                "word 2 must have at most 1 modifier to its right",
+            ],
+        ),
+        (
+            blank(2).without_arcs([(0, 1), (2, 1)]),
+            ["all candidate arcs into word 1 are forbidden"],
+        ),
+        (
+            blank(3).without_arcs([(0, 1), (2, 1)]).with_at_most([(3, 1)], 0),
+            [
+                "word 1 must hang from word 3: all its other candidate arcs are forbidden",
+                "the arc 3 -> 1 must not be in the tree",
+            ],
+        ),
+        (
+            blank(2).with_heads({1: 0, 2: 1}).with_factors([([(0, 1), (1, 2)], NEVER)]),
+            [
+                "word 2 must hang from word 1",
+                "the arcs 0 -> 1 and 1 -> 2 must not be in the tree together",
+            ],
+        ),
+        (
+            blank(4, projective=False).with_heads({1: 2, 2: 1}),
+            ["word 1 must hang from word 2", "word 2 must hang from word 1"],
+        ),
+        (
+            blank(4, projective=False).without_arcs([(h, 2) for h in (0, 1, 3, 4)]),
+            ["all candidate arcs into word 2 are forbidden"],
+        ),
+        (
+            blank(4, single_root=False, projective=False)
+            .with_count_scores([(0, 1), (2, 3), (3, 4)], [NEVER, 0, NEVER, 0])
+            .with_heads({1: 0, 3: 2, 4: 2}),
+            [
+                "word 1 must hang from the root",
+                "word 3 must hang from word 2",
+                "word 4 must hang from word 2",
+                "1 or 3 of the arcs 0 -> 1, 2 -> 3 and 3 -> 4 must be in the tree",
+            ],
+        ),
+        (
+            blank().with_valency(3, 9),
+            [
+                "no number of modifiers of word 3 will do, as when more are asked for than there"
+                " are candidates"
+            ],
+        ),
+        (
+            blank(9).with_count_scores([(5, m) for m in (1, 2, 3, 4, 6, 7, 8)], [NEVER] * 8),
+            [
+                "no number of the arcs 5 -> 1, 5 -> 2, 5 -> 3, 5 -> 4, 5 -> 6, 5 -> 7 and 5 -> 8"
+                " will do, as when more are asked for than there are candidates"
+            ],
+        ),
+        (
+            Problem.from_arc_scores([[0, 0, NEVER, NEVER], [0, 0, 0, NEVER], [0, 0, 0, NEVER],
+                                     [0, 0, 0, 0]]),
+            ["no candidate arcs lead from the root to word 3"],
+        ),
+        (
+            Problem(4, [0, 0, 3, 2], [1, 2, 4, 3], np.zeros(4)),
+            [ROOT],
+        ),
+        (Problem(2, [], [], []), ["no candidate arcs lead from the root to words 1 and 2"]),
+    ],
+)  # fmt: skip
+def test_conflicts_in_words(problem: Problem, conflict: list[str]) -> None:
+    assert explain_infeasible(problem) == conflict
+    s = solve(problem)
+    assert s.status == "infeasible"
+    assert s.conflict == tuple(conflict)
+    assert repr(s) == f"Solution(no tree, infeasible: {'; '.join(conflict)})"
+    assert solve(problem, explain=False).conflict == ()
+
+
+def test_labels_in_words() -> None:
+    p = Problem(
+        2, [0, 0, 1, 1, 1, 2], [1, 2, 2, 2, 2, 1], np.zeros(6), arc_label=[0, 0, 5, 6, 7, 0]
+    ).with_heads({1: 0})
+    q = p.without_arcs([(1, 2, 5)]).with_at_most([(1, 2, 6), (1, 2, 7)], 0)
+    assert explain_infeasible(q)[1:] == [
+        "word 2 must not hang from word 1 with label 5",
+        "the arcs 1 -> 2 (label 6) and 1 -> 2 (label 7) must not be in the tree",
+        ROOT,
+    ]
+    q = p.with_valency(1, high=0, label=5).without_arcs([(1, 2, 6), (1, 2, 7)])
+    assert "word 1 must have no modifiers with label 5" in explain_infeasible(q)
+    required = Problem(
+        2, [0, 1, 1], [1, 2, 2], np.zeros(3), arc_label=[0, 5, 6], arc_state=[0, 1, 0]
+    )
+    q = required.with_valency(1, 1, label=6)
+    assert explain_infeasible(q) == [
+        "word 2 must hang from word 1 with label 5",
+        "word 1 must have at least 1 modifier with label 6",
+    ]
+
+
+def test_long_sets_are_cut_short() -> None:
+    arcs = [(h, m) for m in range(1, 9) for h in (m - 1, m + 1) if h < 9]
+    p = blank().with_at_most(arcs, 2).with_at_least(arcs[1:], 4)
+    assert explain_infeasible(p) == [
+        "at most 2 of the arcs 0 -> 1, 2 -> 1, 1 -> 2, 3 -> 2, 2 -> 3, 4 -> 3 and 9 more must be"
+        " in the tree",
+        "at least 4 of the arcs 2 -> 1, 1 -> 2, 3 -> 2, 2 -> 3, 4 -> 3, 3 -> 4 and 8 more must be"
+        " in the tree",
+    ]
+
+
+def test_a_problem_with_a_tree_has_no_conflict() -> None:
+    assert explain_infeasible(blank().with_heads({1: 2}).with_valency(2, high=1)) == []
+    assert solve(blank()).conflict == ()
+
+
+def test_limits() -> None:
+    p = blank().with_heads({1: 2, 2: 1})
+    assert explain_infeasible(p, time_limit=0.0) == []
+    assert explain_infeasible(p, node_limit=0) == []
+    # One search says that there is a conflict; there is none left to make it smaller.
+    everything = explain_infeasible(p, node_limit=1)
+    assert len(everything) == 4
+    assert solve(p, time_limit=0.0).status == "infeasible"
+
+
+def check_irreducible(p: Problem) -> int:
+    """Check a conflict of p, if it has no tree, against the enumeration; its size."""
+    if explain_infeasible(p)[:1] == [] or "no candidate arcs" in explain_infeasible(p)[0]:
+        return 0
+    conflict = find_conflict(p)
+    assert enumerate_trees(p) == []
+    assert enumerate_trees(relaxed(p, conflict)) == []
+    assert set(conflict) <= set(constraints_of(p))
+    for constraint in conflict:
+        rest = [other for other in conflict if other is not constraint]
+        assert enumerate_trees(relaxed(p, rest))
+    return len(conflict)
+
+
+def random_constraints(rng: np.random.Generator) -> Problem:
+    """A problem whose constraints often conflict."""
+    p = random_problem(rng, min_words=3, max_words=4, max_factors=20, max_counts=4)
+    for m in rng.permutation(p.n_words)[: int(rng.integers(3))] + 1:
+        heads = p.arc_head[(p.arc_mod == m) & (p.arc_state != -1)]
+        if len(heads) and not (p.arc_state[p.arc_mod == m] == 1).any():
+            p = p.with_heads({int(m): int(rng.choice(heads))})
+    if rng.random() < 0.5:
+        p = p.with_valency(int(rng.integers(p.n_words + 1)), high=int(rng.integers(2)))
+    return p
+
+
+def test_every_part_of_a_conflict_is_needed() -> None:
+    rng = np.random.default_rng(6)
+    sizes = [check_irreducible(random_constraints(rng)) for _ in range(400)]
+    assert sum(size > 0 for size in sizes) > 100
+    assert max(sizes) > 3
+
+
+def test_all_constraints_kept_are_the_problem_itself() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(100):
+        p = random_problem(rng, max_words=4, max_counts=4)
+        q = relaxed(p, constraints_of(p))
+        assert {arcs for _, arcs in enumerate_trees(p)} == {a for _, a in enumerate_trees(q)}
+        none = relaxed(p, [])
+        assert not (none.projective or none.single_root or none.arc_state.any())
+        assert len(none.factor_score) == len(none.count_arcs) == 0
+
+
+def test_conflicts_are_saved_with_a_solution(tmp_path: Any) -> None:
+    s = solve(blank().with_heads({1: 2, 2: 1}))
+    s.save(tmp_path / "s.npz")
+    assert Solution.load(tmp_path / "s.npz").conflict == s.conflict
+    with pytest.raises(ProblemError, match="conflict is given, but status is 'optimal'"):
+        Solution([[-1, 0]], [[0]], [0.0], [0.0], [True], "optimal", conflict=["why"])
+    empty = np.zeros((0, 2), int), np.zeros((0, 1), int), [], [], []
+    with pytest.raises(ProblemError, match=r"conflict\[0\] is 3, expected a text"):
+        Solution(*empty, "infeasible", conflict=[3])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_a_word_without_candidates(projective: bool) -> None:
+    scores = np.zeros((5, 5))
+    scores[:, 3] = -np.inf
+    problem = Problem.from_arc_scores(scores, projective=projective)
+    found = solve(problem)
+    assert found.status == "infeasible" and not len(found)
+    assert found.conflict == ("no candidate arcs lead from the root to word 3",)
+
+
+def test_minimal_parts_of_lists() -> None:
+    for items in ([3], list(range(9)), list(range(64))):
+        for wanted in (items[:1], items[-1:], items[2:7:2] or items, items):
+            asked: list[list[int]] = []
+
+            def holds(some: list[int], wanted: Any = wanted, asked: Any = asked) -> bool:
+                asked.append(some)
+                return set(wanted) <= set(some)
+
+            assert smallest(items, holds) == wanted
+            assert len(asked) <= 2 * len(wanted) * (1 + (len(items) // len(wanted)).bit_length())
+            assert all(len(some) < len(items) for some in asked)
+
+
+def test_of_parts_that_will_do_an_earlier_one_is_taken() -> None:
+    """And the whole list if nothing is known in time."""
+    pairs = [{1, 4}, {2, 3}, {0, 5}]
+    assert smallest(list(range(6)), lambda some: any(p <= set(some) for p in pairs)) == [2, 3]
+    assert smallest(list(range(6)), lambda some: False) == list(range(6))

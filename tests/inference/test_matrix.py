@@ -1,0 +1,199 @@
+"""`best_tree` and `best_trees`: rows are dependents, and the trees are the best of all."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse import Problem, best_tree, best_trees, solve
+from bbparse.inference.matrix_kernels import best_heads
+from bbparse.runtime.errors import ProblemError
+from tests.oracles.enumerate import is_projective, is_tree
+
+
+def ranked(arcs: Any, projective: bool = True, single_root: bool = True) -> list[Any]:
+    """All trees of scores [dependent, head], best first, from the definition."""
+    n = len(arcs) - 1
+    found = []
+    for heads in product(range(n + 1), repeat=n):
+        full = [-1, *heads]
+        fits = is_tree(full) and (not projective or is_projective(full))
+        if fits and (not single_root or heads.count(0) == 1):
+            score = sum(arcs[d, h] for d, h in enumerate(heads, start=1))
+            if np.isfinite(score):
+                found.append((score, full))
+    return sorted(found, key=lambda row: -row[0])
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("single_root", [True, False])
+def test_trees_are_the_best_of_all(projective: bool, single_root: bool) -> None:
+    rng = np.random.default_rng(7)
+    flags = {"projective": projective, "single_root": single_root}
+    for n in (1, 2, 3, 4, 5):
+        arcs = rng.normal(size=(n + 1, n + 1))
+        arcs[rng.random(arcs.shape) < 0.15] = -np.inf
+        arcs[1:, 0] = rng.normal(size=n)
+        arcs[0] = np.nan            # nothing depends so: not looked at
+        np.fill_diagonal(arcs, np.nan)
+        expected = ranked(arcs, **flags)
+        assert best_tree(arcs, **flags).tolist() == expected[0][1]
+        found = best_trees(arcs, 4, **flags)
+        assert found.heads.tolist() == [heads for _, heads in expected[:4]]
+        assert found.scores == pytest.approx([score for score, _ in expected[:4]])
+        assert found.proved.all()
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_one_call_finds_the_tree_of_the_solver(projective: bool) -> None:
+    rng = np.random.default_rng(8)
+    looked = 0
+    for case in range(120):
+        n, single_root = int(rng.integers(1, 9)), bool(rng.integers(2))
+        arcs = rng.normal(size=(n + 1, n + 1)) * 10.0 ** rng.integers(-12, 13)
+        if case % 3 == 1:  # ties
+            arcs = rng.integers(-2, 3, size=arcs.shape).astype(float)
+        elif case % 3 == 2:  # some terms hide others
+            arcs[rng.random(arcs.shape) < 0.2] *= 10.0 ** rng.integers(0, 18)
+        flags = {"projective": projective, "single_root": single_root}
+        expected = solve(Problem.from_arc_scores(arcs.T.copy(), **flags)).heads[0]
+        heads = np.full(n + 1, -1, np.int32)
+        looked += not best_heads(arcs, projective, single_root, heads)
+        assert best_tree(arcs, **flags).tolist() == expected.tolist()
+    assert 0 < looked < 60  # both ways were taken
+
+
+def test_a_batch_is_cut_to_its_lengths() -> None:
+    rng = np.random.default_rng(3)
+    batch = rng.normal(size=(3, 6, 6))
+    batch[0, 4:], batch[0, :, 4:] = np.nan, np.nan   # padding may be anything
+    lengths = [3, 5, 1]
+    heads = best_tree(batch, lengths=lengths)
+    assert heads.dtype == np.int32 and heads.shape == (3, 6)
+    for row, arcs, n in zip(heads, batch, lengths):
+        assert row[: n + 1].tolist() == ranked(arcs[: n + 1, : n + 1])[0][1]
+        assert (row[n + 1 :] == -1).all()
+    ragged = [arcs[: n + 1, : n + 1] for arcs, n in zip(batch, lengths)]
+    assert [row.tolist() for row in best_tree(ragged)] == [
+        row[: n + 1].tolist() for row, n in zip(heads, lengths)
+    ]
+    assert [len(found) for found in best_trees(ragged, 2)] == [2, 2, 1]
+    assert [len(found) for found in best_trees(batch, 2, lengths=lengths)] == [2, 2, 1]
+    assert best_tree([]) == [] and best_trees([], 2) == []
+    for shape in ((0, 6, 6), (0, 0, 0)):
+        assert best_tree(np.zeros(shape)).shape == shape[:2] and not best_trees(np.zeros(shape), 2)
+    whole = best_tree(Tensor(np.nan_to_num(batch)), lengths=Tensor(np.array(lengths)))
+    assert whole.tolist() == heads.tolist()
+
+
+class Tensor:
+    """What torch's tensors have; numbers of words are integers in them, too."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def detach(self) -> Tensor:
+        return self
+
+    def is_floating_point(self) -> bool:
+        return bool(self.values.dtype.kind == "f")
+
+    def double(self) -> Tensor:
+        return Tensor(self.values.astype(np.float64))
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def numpy(self) -> Any:
+        return self.values
+
+
+def test_what_gives_heads_by_argmax_gives_these_heads() -> None:
+    arcs = np.full((4, 4), -1.0)
+    for dependent, head in ((1, 2), (2, 0), (3, 2)):
+        arcs[dependent, head] = 5.0
+    assert best_tree(arcs)[1:].tolist() == arcs.argmax(-1)[1:].tolist()
+    assert best_tree(arcs.tolist())[1:].tolist() == [2, 0, 2]
+
+
+def transposed() -> Any:
+    """Scores with rows for heads, as `Problem.from_arc_scores` takes them."""
+    arcs = np.zeros((4, 4))
+    arcs[:, 0] = -np.inf
+    return arcs
+
+
+def with_nan() -> Any:
+    arcs = np.zeros((4, 4))
+    arcs[2, 1] = np.nan
+    return arcs
+
+
+class Remote:
+    """An array on a device that numpy cannot read."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("Implicit conversion\nis not allowed")
+
+
+def without_heads() -> Any:
+    arcs = np.zeros((4, 4))
+    arcs[3] = -np.inf
+    return arcs
+
+
+SHAPES = "rows are dependents, columns are heads, 0 is the root"
+
+
+@pytest.mark.parametrize(
+    ("scores", "lengths", "message"),
+    [
+        (np.zeros(4), None, r"shape \(4,\) and dtype float64, expected .*\(n \+ 1, n \+ 1\)"),
+        (np.zeros((2, 3, 4, 4)), None, r"shape \(2, 3, 4, 4\)"),
+        (np.zeros((4, 4, 2)), None, r"scores\[0\] has shape \(4, 2\), expected \(n \+ 1, n \+ 1\)"),
+        (np.zeros((1, 1)), None, r"shape \(1, 1\), expected .* for n >= 1 words"),
+        (transposed(), None, r"shape \(4, 4\) and column 0 is -inf.* expected the transpose"),
+        (np.zeros((0, 0)), None, r"shape \(0, 0\), expected .* for n >= 1 words"),
+        ([[], []], None, r"shape \(2, 0\), expected .* for n >= 1 words"),
+        (np.zeros((2, 0, 0)), None, r"scores\[0\] has shape \(0, 0\), expected"),
+        ([[[0, 0], [0, 0]], [[0]]], None, r"numpy cannot read .* expected one array on the"),
+        (np.full((3, 3), np.longdouble("1e4000")), None, r"scores\[1, 0\] is inf"),
+        (np.zeros((1, 4, 4)), [10**5], r"lengths\[0\] is 100000, expected 1..32000"),
+        (np.zeros((1, 4, 4)), [3.0], r"lengths\[0\] is 3.0, expected an integer"),
+        (with_nan(), None, r"scores\[2, 1\] is nan, expected a number or -inf in shape \(4, 4\)"),
+        ([np.zeros((4, 4)), with_nan()], None, r"scores\[1\]\[2, 1\] is nan"),
+        (np.full((3, 3), np.inf), None, r"scores\[1, 0\] is inf"),
+        (np.full((3, 3), np.inf, np.float32), None, r"scores\[1, 0\] is inf"),
+        (Remote(), None, r"Remote that numpy cannot read \(Implicit conversion is not allowed\)"),
+        (np.zeros((3, 3), complex), None, r"dtype complex128, expected real numbers"),
+        (np.zeros((2, 4, 4)), [3], r"1 lengths, expected 2"),
+        (np.zeros((2, 4, 4)), [3, 4], r"lengths\[1\] is 4, expected 1..3"),
+        (np.zeros((2, 5, 4)), [4, 4], r"sentence 0 has shape \(5, 4\), expected \(5, 5\) or more"),
+        (np.zeros((2, 4, 5)), [3, 3], r"sentence 0 has shape \(4, 5\), expected \(4, 4\) or more"),
+        (without_heads(), None, r"sentence 0 allow no tree: no candidate arcs .* to word 3"),
+    ],
+)
+def test_bad_scores_get_a_line(scores: Any, lengths: Any, message: str) -> None:
+    with pytest.raises(ProblemError, match=message) as error:
+        best_tree(scores, lengths=lengths)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["projective", "single_root"])
+def test_flags_are_true_or_false(name: str) -> None:
+    flags: Any = {name: 1}
+    with pytest.raises(ProblemError, match=f"{name} is 1, expected True or False"):
+        best_tree(np.zeros((3, 3)), **flags)
+    with pytest.raises(ProblemError, match=f"{name} is 1, expected True or False"):
+        best_trees(np.zeros((3, 3)), 2, **flags)
+
+
+def test_tensors_are_taken() -> None:
+    torch = pytest.importorskip("torch")
+    scores = torch.randn(2, 5, 5, requires_grad=True)
+    expected = [ranked(arcs)[0][1] for arcs in scores.detach().numpy()]
+    assert best_tree(scores).tolist() == expected
+    assert best_tree(scores.bfloat16()).shape == (2, 5)

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bbparse.factors
+from bbparse.factors import (
+    FactorCounter,
+    FactorFamily,
+    FactorTable,
+    FactorView,
+    check_family,
+    feature_key,
+)
+from bbparse.runtime.errors import FactorError
+from bbparse.treebank import Sentence
+from tests.models.factors.helpers import (
+    alive_factors,
+    all_arcs,
+    random_arcs,
+    random_sentence,
+    tree_keys,
+    view_of,
+)
+
+
+class SameTag(FactorFamily):
+    """Two modifiers of one head with the same tag."""
+
+    name = "same-tag"
+    summary = "two modifiers with one tag"
+
+    def factors(self, view: FactorView) -> Iterator[tuple[list[tuple[int, int]], list[Any]]]:
+        for h in range(view.n_words + 1):
+            for m in view.modifiers_of(h):
+                for s in range(m + 1, view.n_words + 1):
+                    if s != h and view.upos[m] == view.upos[s]:
+                        yield [(h, m), (h, s)], ["same", ("tag", view.upos[m], int(m < h < s))]
+
+
+class Careless(SameTag):
+    """Proposes what its author did not think of."""
+
+    name = "careless"
+
+    def __init__(self, arcs: Any, features: Any) -> None:
+        self.proposal = (arcs, features)
+
+    def factors(self, view: FactorView) -> Iterator[Any]:
+        yield self.proposal
+
+
+@pytest.fixture
+def sentence() -> Sentence:
+    return Sentence.from_words(
+        ["dogs", "chase", "cats", "!"], upos=["NOUN", "VERB", "NOUN", "PUNCT"], heads=[2, 0, 2, 2]
+    )
+
+
+def everything(sentence: Sentence) -> FactorView:
+    return view_of(sentence, all_arcs(sentence.n_words))
+
+
+def test_the_documented_example_works() -> None:
+    result = doctest.testmod(bbparse.factors)
+    assert result.attempted >= 5
+    assert result.failed == 0
+
+
+def test_factors_become_arrays(sentence: Sentence) -> None:
+    view = FactorView.of_tree(sentence, [-1, *sentence.heads])
+    batch = SameTag().propose(view)
+    assert len(batch) == 1
+    assert batch.ptr.tolist() == [0, 2]
+    assert batch.arcs.tolist() == [view.arc_index(2, 1), view.arc_index(2, 3)]
+    assert batch.feat_ptr.tolist() == [0, 2]
+    assert batch.feat_keys.tolist() == [
+        feature_key("same-tag", "same"),
+        feature_key("same-tag", ("tag", "NOUN", 1)),
+    ]
+    assert [array.dtype for array in (batch.ptr, batch.arcs, batch.feat_ptr, batch.feat_keys)] == [
+        np.int64, np.int32, np.int64, np.uint64
+    ]  # fmt: skip
+
+
+def test_what_is_passed_over(sentence: Sentence) -> None:
+    """Arcs that are no candidates, two heads of one word, an arc that is named again."""
+    family = Careless([(2, 1), (2, 3)], ["f"])
+    assert len(family.propose(view_of(sentence, [(2, 1), (0, 2)]))) == 0
+    assert len(family.propose(view_of(sentence, [(2, 1), (2, 3)]))) == 1
+    view = everything(sentence)
+    assert len(Careless([(2, 1), (3, 1)], ["f"]).propose(view)) == 0
+    batch = Careless([(2, 3), (2, 1), (2, 3)], ["f"]).propose(view)
+    assert batch.arcs.tolist() == [view.arc_index(2, 1), view.arc_index(2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("arcs", "features", "message"),
+    [
+        ([(2, 1), (2, 5)], ["f"], "arc 2 → 5: expected a head in 0..4 and a modifier in 1..4"),
+        ([(2, 1), (-1, 3)], ["f"], "arc -1 → 3"),
+        ([(2, 1), (2, 0)], ["f"], "arc 2 → 0"),
+        ([(2, 1)], ["f"], "two or more arcs, found "),
+        ([], ["f"], "two or more arcs"),
+        ([(2, 1), (2, 3)], "abc", "expected a sequence of features, found 'abc'"),
+        ([(2, 1), (2, 3)], [1.5], "feature 1.5: .* found float"),
+        ([(2, 1), (2, 3)], [("a", None)], "feature None: .* found NoneType"),
+        ([(2, 1), (2, 3)], 7, "TypeError: "),
+        (7, ["f"], "TypeError: "),
+        ([(2, 1), (2, 3)], [["f"]], r"feature \['f'\]: expected text"),
+    ],
+)
+def test_a_broken_proposal_names_family_and_sentence(
+    sentence: Sentence, arcs: Any, features: Any, message: str
+) -> None:
+    family, view = Careless(arcs, features), everything(sentence)
+    table = FactorTable([feature_key("careless", "f")], weights=[2.0])
+    for ask in (family.propose, family.score):
+        with pytest.raises(FactorError, match=f"family 'careless', sentence #1: .*{message}"):
+            ask(view, table)
+
+
+def test_an_exception_of_a_family_is_told_as_its_own(sentence: Sentence) -> None:
+    class Broken(FactorFamily):
+        name = "broken"
+
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            yield view.forms[99], []
+
+    class Empty(FactorFamily):
+        name = "empty"
+
+    with pytest.raises(FactorError, match="'broken', sentence #1: IndexError: ") as caught:
+        Broken().propose(everything(sentence))
+    assert isinstance(caught.value.__cause__, IndexError)
+    with pytest.raises(FactorError, match=r"'empty', .*NotImplementedError: Empty\.factors"):
+        Empty().propose(everything(sentence))
+
+
+def test_different_features_have_different_keys() -> None:
+    features: list[Any] = [
+        "", "a", "b", "ab", "1", 1, -1, 11, ("a",), ("a", "b"), ("ab",), ("b", "a"), (), ((),),
+        ("a", ("b",)), (("a",), "b"), ("s1:a",), ("a", 1), ("a", "1"), "\ud800",
+    ]  # fmt: skip
+    keys = {feature_key(family, f) for family in ("one", "two", "") for f in features}
+    assert len(keys) == 3 * len(features)
+    assert all(0 <= key < 2**64 for key in keys)
+    assert feature_key("f", np.int32(3)) == feature_key("f", 3)
+    assert feature_key("f", True) == feature_key("f", 1)
+
+
+def test_keys_stay_what_they_are() -> None:
+    """Models hold keys: a change of the hash makes every saved model useless."""
+    assert feature_key("same-tag", ("tag", "NOUN", 1)) == 15473791362802227542
+
+
+def test_a_family_can_be_learned_and_scored() -> None:
+    """Counting, updates and scoring with a family of the user's."""
+    rng = np.random.default_rng(1)
+    family = SameTag()
+    sentences = [random_sentence(rng, int(n)) for n in rng.integers(2, 9, 30)]
+    counter = FactorCounter()
+    trees = [FactorView.of_tree(s, [-1, *s.heads]) for s in sentences]
+    for tree in trees:
+        counter.add([family.propose(tree)])
+    table = counter.table(cutoff=2)
+    for tree in trees:
+        places = table.find(tree_keys([family], tree))
+        np.add.at(table.weights, places[places >= 0], 1.0)
+    weight = {key: w for key, w in zip(table.keys.tolist(), table.weights.tolist())}
+    for sentence in sentences:
+        view = view_of(sentence, random_arcs(rng, sentence.n_words))
+        alive = alive_factors([family], view, table)
+        expected = []
+        for pairs, features in family.factors(view):
+            if all(view.has_arc(*pair) for pair in pairs):
+                score = sum(weight.get(feature_key("same-tag", f), 0.0) for f in features)
+                if score:
+                    expected.append(([view.arc_index(*pair) for pair in pairs], score))
+        found = [
+            (alive.arcs[alive.ptr[f] : alive.ptr[f + 1]].tolist(), alive.score[f])
+            for f in range(len(alive.score))
+        ]
+        assert found == expected
+
+
+def test_the_checker_finds_families_that_look_at_other_candidates(sentence: Sentence) -> None:
+    class Counts(SameTag):
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            for arcs, features in super().factors(view):
+                yield arcs, [*features, len(view.heads_of(1))]
+
+    class Sometimes(SameTag):
+        def __init__(self, wanted: Callable[[FactorView], bool]) -> None:
+            self.wanted = wanted
+
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            if self.wanted(view):
+                yield from super().factors(view)
+
+    class Forgetful(SameTag):
+        calls = 0
+
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            self.calls += 1
+            for arcs, features in super().factors(view):
+                yield arcs, [*features, self.calls]
+
+    assert check_family(SameTag(), sentence) == 1
+    assert check_family(SameTag(), sentence, [-1, 2, 0, 4, 2], arcs=[(2, 3)]) == 0
+    for family, message in (
+        (Counts(), "only when"),
+        (Sometimes(lambda view: view.n_arcs == view.n_words), "are given alone"),
+        (Sometimes(lambda view: view.n_arcs > view.n_words), "among other candidates"),
+        (Forgetful(), "two calls gave different factors"),
+    ):
+        with pytest.raises(FactorError, match=message):
+            check_family(family, sentence)
+
+
+def test_places_of_features_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bbparse.models.factors.table.MOST_PLACES", 3)
+    keys = sorted(feature_key("x", i) for i in range(8))
+    places = FactorTable(keys).places("x")
+    for i in (0, 1, 2, 3, 0, 9, 7, 1):
+        key = feature_key("x", i)
+        assert places[i] == (keys.index(key) if key in keys else -1)
+        assert len(places) <= 3
+
+
+@pytest.mark.parametrize("name", ["RuleFamily", "AnySentence", "AnyWord", "AnyValue"])
+def test_families_of_rules_are_told_where_to_go(name: str) -> None:
+    message = f"no {name} any more: derive the family from FactorFamily"
+    with pytest.raises(ImportError, match=message):
+        exec(f"from bbparse.factors import {name}")
+    with pytest.raises(AttributeError, match="no attribute 'Familly'"):
+        _ = bbparse.factors.Familly
+
+
+def test_the_package_does_not_know_the_plug_in() -> None:
+    program = (
+        "import sys, bbparse.factors\n"
+        "bbparse.factors.available()\n"
+        "sys.exit(any(m == 'features' or m.startswith('features.') for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,0 +1,168 @@
+"""The lazy average against the mean of all weight vectors, and the three rules of learning."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.core.quantum import QUANTUM
+from bbparse.models.learning.run import keep_largest, rounded_to
+from bbparse.models.learning.trainer import Learner
+
+ONE = round(1 / QUANTUM)
+
+# One training example: the features it changes, by how much each; none where it was right.
+CHANGES = st.dictionaries(st.integers(0, 5), st.integers(-3, 3).filter(bool), max_size=4)
+
+
+def arrays(change: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and counts, ascending, as the trainer gives them."""
+    indices = sorted(change)
+    return np.array(indices, np.int64), np.array([change[i] for i in indices], np.int64)
+
+
+def learner_of(size: int, method: str, rate: float) -> Learner:
+    return Learner([size], method, [rate], [1.0])
+
+
+def check_average(learner: Learner, vectors: list[list[int]]) -> None:
+    """The average is the mean of the vectors, rounded to whole quanta."""
+    for i, value in enumerate(learner.average().tolist()):
+        mean = Fraction(sum(vector[i] for vector in vectors), len(vectors))
+        assert abs(Fraction(value) - mean) <= Fraction(1, 2) + Fraction(1, 10**6)
+
+
+@given(st.lists(CHANGES, max_size=30), st.sampled_from(["perceptron", "adagrad"]))
+def test_a_learner_averages_what_it_learned(examples: list[dict[int, int]], method: str) -> None:
+    learner = learner_of(6, method, 0.7)
+    vectors = [[0] * 6]
+    for change in examples:
+        learner.step(*arrays(change), 1.0)
+        learner.tick()
+        vectors.append(learner.weights.tolist())
+        check_average(learner, vectors)
+
+
+def test_perceptron_steps_are_one() -> None:
+    learner = learner_of(4, "perceptron", 0.3)
+    learner.step(np.array([0, 2]), np.array([1, -2]), 5.0)
+    learner.tick()
+    learner.step(np.array([2, 3]), np.array([1, 1]), 0.0)
+    assert learner.weights.tolist() == [ONE, 0, -ONE, ONE]
+
+
+@pytest.mark.parametrize(
+    ("rate", "loss", "length"),
+    [(1.0, 2.0, 0.4), (0.1, 2.0, 0.1), (1.0, 0.0, 0.0), (10.0, 15.0, 3.0)],
+)
+def test_passive_aggressive_steps_make_up_for_the_loss(
+    rate: float, loss: float, length: float
+) -> None:
+    """PA-I: min(C, loss / |Δf|²); below C the gold tree then scores as much as the other one."""
+    learner = learner_of(3, "passive-aggressive", rate)
+    counts = np.array([2, -1])
+    learner.step(np.array([0, 2]), counts, loss)
+    expected = [round(length / QUANTUM) * c for c in (2, 0, -1)]
+    assert learner.weights.tolist() == expected
+    if length < rate:
+        gained = float((learner.weights[[0, 2]] * counts).sum()) * QUANTUM
+        assert gained == pytest.approx(loss, abs=5 * QUANTUM)
+
+
+def test_adagrad_steps_shrink_with_the_gradients_seen() -> None:
+    rate = 0.5
+    learner = learner_of(3, "adagrad", rate)
+    squares, weights = [1.0, 1.0, 1.0], [0, 0, 0]
+    for change in ({0: 1, 1: -2}, {0: 1}, {0: -3, 2: 1}, {0: 1}):
+        learner.step(*arrays(change), 99.0)
+        learner.tick()
+        for i, count in change.items():
+            squares[i] += count * count
+            weights[i] += round(rate * count / math.sqrt(squares[i]) / QUANTUM)
+    assert learner.weights.tolist() == weights
+    assert learner.squares.tolist() == squares
+
+
+@pytest.mark.parametrize("method", ["perceptron", "passive-aggressive", "adagrad"])
+def test_blocks_of_weights_have_their_own_rates(method: str) -> None:
+    """Each learns as by itself; a passive-aggressive step is that of the whole difference."""
+    rates, starts = [0.5, 0.002], [1.0, 7.0]
+    both = Learner([3, 2], method, rates, starts)
+    apart = [Learner([n], method, [r], [s]) for n, r, s in zip((3, 2), rates, starts)]
+    for change in ({0: 1, 4: -2}, {1: 3}, {3: 1, 2: 1}):
+        indices, counts = arrays(change)
+        loss = 10.0 * float((counts * counts).sum())
+        both.step(indices, counts, loss)
+        for learner, own, first in zip(apart, (indices < 3, indices >= 3), (0, 3)):
+            learner.step(indices[own] - first, counts[own], loss)
+    assert both.weights.tolist() == [w for learner in apart for w in learner.weights.tolist()]
+
+
+@pytest.mark.parametrize("method", ["perceptron", "passive-aggressive", "adagrad"])
+def test_a_learner_that_is_restored_goes_on_the_same(method: str) -> None:
+    rng = np.random.default_rng(121)
+    steps = [
+        (np.sort(rng.permutation(8)[:3]), rng.integers(1, 4, 3), float(rng.random() * 4))
+        for _ in range(12)
+    ]
+    whole = learner_of(8, method, 0.2)
+    half = learner_of(8, method, 0.2)
+    for step in steps:
+        whole.step(*step)
+        whole.tick()
+    for step in steps[:5]:
+        half.step(*step)
+        half.tick()
+    state = {name: array.copy() for name, array in half.state().items()}
+    again = learner_of(8, method, 0.2)
+    for name, array in again.state().items():
+        array[:] = state[name]
+    for step in steps[5:]:
+        again.step(*step)
+        again.tick()
+    for name, array in whole.state().items():
+        assert again.state()[name].tolist() == array.tolist()
+
+
+@given(st.lists(st.integers(-5, 5), max_size=20), st.floats(0.01, 1.0))
+def test_the_largest_weights_are_kept(values: list[int], share: float) -> None:
+    weights = np.array(values, np.int32)
+    kept = keep_largest(weights, share)
+    present = [abs(v) for v in values if v]
+    wanted = math.ceil(share * len(present))
+    assert np.count_nonzero(kept) >= min(wanted, len(present))
+    assert all(k in (0, v) for k, v in zip(kept.tolist(), values))
+    gone = [abs(v) for k, v in zip(kept.tolist(), values) if k != v]
+    left = [abs(k) for k in kept.tolist() if k]
+    assert not gone or max(gone) < min(left)
+    # no more than asked for, apart from ties with the smallest
+    assert not left or sum(v > min(left) for v in left) < max(wanted, 1)
+    assert weights.tolist() == values
+
+
+@given(
+    st.lists(st.integers(-(2**30), 2**30) | st.integers(-300, 300), max_size=20),
+    st.sampled_from([8, 16]),
+)
+def test_rounded_weights_fit_into_their_bits(values: list[int], bits: int) -> None:
+    weights = np.array(values, np.int32)
+    rounded = rounded_to(weights, bits).astype(np.int64)
+    largest = int(np.abs(weights).max(initial=0))
+    step = 1
+    while largest / step >= 2 ** (bits - 1) - 0.5:
+        step *= 2
+    assert not (rounded % step).any()
+    assert np.abs(rounded // step).max(initial=0) <= 2 ** (bits - 1) - 1
+    assert np.abs(rounded - weights).max(initial=0) <= step / 2
+
+
+def test_the_largest_weight_of_all_is_rounded_down() -> None:
+    limit = np.iinfo(np.int32).max
+    assert rounded_to(np.array([limit, -limit, 5], np.int32), 8).tolist() == [
+        63 * 2**25, -63 * 2**25, 0
+    ]  # fmt: skip

@@ -1,0 +1,108 @@
+"""What learning is given: the closest projective trees, and candidates that hold the gold trees."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bbparse.models.learning.candidates import prune_all
+from bbparse.models.learning.data import closest_projective, prepare
+from bbparse.models.records import ModelConfig
+from bbparse.treebank import Sentence
+from bbparse.treebank import is_projective as packages_own
+from tests import toy
+from tests.oracles.enumerate import is_projective, is_tree
+from tests.strategies import random_tree
+
+
+def projective_trees(n: int, single_root: bool) -> list[list[int]]:
+    """All projective trees over n words, as heads with a -1 in front."""
+    found = []
+    for heads in product(range(n + 1), repeat=n):
+        tree = [-1, *heads]
+        if single_root and heads.count(0) != 1:
+            continue
+        if is_tree(tree) and is_projective(tree):
+            found.append(tree)
+    return found
+
+
+def closeness(tree: list[int], heads: list[int]) -> tuple[int, float]:
+    """Arcs of the tree that stay, and how near words hang to an ancestor where they do not."""
+    same, near = 0, 0.0
+    for m in range(1, len(heads)):
+        if tree[m] == heads[m]:
+            same += 1
+            continue
+        ancestor, steps = heads[m], 0
+        while ancestor > 0:
+            ancestor, steps = heads[ancestor], steps + 1
+            if tree[m] == ancestor:
+                near += 1.0 / (1 + steps)
+    return same, near
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_the_closest_projective_tree_is_the_closest_of_all(single_root: bool) -> None:
+    rng = np.random.default_rng(131)
+    trees = {n: projective_trees(n, single_root) for n in range(1, 6)}
+    changed = 0
+    for _ in range(150):
+        n = int(rng.integers(1, 6))
+        heads = random_tree(rng, n, projective=False)
+        given = np.array(heads, np.int32)
+        found = closest_projective(given, single_root).tolist()
+        assert found in trees[n]
+        best = max(closeness(tree, heads) for tree in trees[n])
+        assert closeness(found, heads) == pytest.approx(best)
+        assert given.tolist() == heads
+        if is_projective(heads):
+            assert found == heads
+        else:
+            changed += 1
+    assert changed > 10
+
+
+def test_longer_trees_stay_trees() -> None:
+    rng = np.random.default_rng(132)
+    for _ in range(20):
+        n = int(rng.integers(6, 40))
+        found = closest_projective(np.array(random_tree(rng, n, projective=False), np.int32))
+        assert is_tree(found.tolist())
+        assert packages_own(found[1:].tolist())
+        assert (found[1:] == 0).sum() == 1
+
+
+def test_prepare_counts_the_trees_it_changes() -> None:
+    crossing = Sentence.from_words(list("abcd"), heads=[3, 4, 0, 3])
+    plain = Sentence.from_words(list("ab"), heads=[0, 1])
+    data = prepare([plain, crossing, plain], ModelConfig())
+    assert data.projectivised == 1
+    assert [heads.tolist() for heads in data.heads] == [[-1, 0, 1], [-1, 3, 3, 0, 3], [-1, 0, 1]]
+    assert crossing.heads == [3, 4, 0, 3]
+    data = prepare([plain, crossing], ModelConfig(projective=False))
+    assert data.projectivised == 0 and data.heads[1].tolist() == [-1, 3, 4, 0, 3]
+
+
+@pytest.mark.parametrize("folds", [1, 3])
+def test_training_candidates_hold_the_gold_tree(folds: int) -> None:
+    sentences = toy.sentences()[:30]
+    config = toy.configuration().with_("pruner", k=2, folds=folds)
+    data = prepare(sentences, config.model)
+    pruner = prune_all(data, config)
+    missing = words = 0
+    for heads, values, (arc_head, arc_mod) in zip(data.heads, data.values, data.arcs):
+        arcs = list(zip(arc_head.tolist(), arc_mod.tolist()))
+        assert arcs == sorted(set(arcs))
+        gold = {(int(heads[m]), m) for m in range(1, len(heads))}
+        assert gold <= set(arcs)
+        words += len(gold)
+        if folds == 1:  # pruned by the very pruner that comes back
+            own = set(zip(*(a.tolist() for a in pruner.candidates(values))))
+            missing += len(gold - own)
+            assert set(arcs) == own | gold
+    if folds == 1:
+        assert data.recall == pytest.approx(1 - missing / words)
+    assert 0.5 < data.recall <= 1.0

@@ -1,0 +1,176 @@
+"""Parsers with pretrained embeddings: the whole way, from training to a loaded model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import bbparse.outside
+import bbparse.runtime.errors
+from bbparse.apps.explain import explain
+from bbparse.models.configuration import Configuration
+from bbparse.models.learning import network as network_module
+from bbparse.models.learning.arc_network import train_arcs
+from bbparse.models.model_file import load_model
+from bbparse.neural.embeddings import Embeddings, embeddings_from, read_vectors
+from bbparse.neural.embeddings.vectors import WordVectors
+from bbparse.parser.parser import Parser
+from bbparse.parser.pipeline import Pipeline
+from bbparse.runtime.errors import ConfigError, EmbeddingsError, ModelError
+from bbparse.treebank import Sentence
+from tests import toy
+from tests.models.learning.interrupted import PowerCut, counted
+
+TRAIN, DEV = toy.sentences()[:25], toy.dev_sentences()[:5]
+
+
+def configuration() -> Configuration:
+    return toy.network_configuration(epochs=2).with_("factors", fold_epochs=1, epochs=1, cutoff=1)
+
+
+class Silent:
+    """A source of vectors that are 0."""
+
+    width = 8
+    note: ClassVar = {"name": "nothing"}
+
+    def __call__(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+        return [np.zeros((s.n_words, 8), np.float32) for s in sentences]
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {}
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Words by their letters."""
+    path = tmp_path_factory.mktemp("vectors") / "letters.vec"
+    words = sorted({form for s in (*TRAIN, *DEV) for form in s.forms})
+    rng = np.random.default_rng(3)
+    rows = [" ".join([w, *(f"{x:.4f}" for x in rng.standard_normal(6))]) for w in words]
+    path.write_text("".join(row + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def parser(vectors: Path) -> Parser:
+    embeddings = partial(read_vectors, vectors, license="CC0")
+    return Parser.train(TRAIN, DEV, configuration(), embeddings=embeddings)
+
+
+def test_a_loaded_model_parses_the_same(parser: Parser, tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.model"
+    parser.save(path)
+    again = Parser.load(path)
+    assert isinstance(again.maker.embeddings, WordVectors)
+    for sentence in DEV:
+        trees = parser.parse(sentence, k_best=2)
+        assert [(t.heads, t.labels, t.score) for t in trees] == [
+            (t.heads, t.labels, t.score) for t in again.parse(sentence, k_best=2)
+        ]
+    card = Pipeline(again).card
+    assert card["embeddings"]["name"] == "letters.vec" and card["embeddings"]["license"] == "CC0"
+    assert [p.solution.scores[0] for p in again.parse_all(DEV, threads=2)] == [
+        p.solution.scores[0] for p in parser.parse_all(DEV)
+    ]
+
+
+def test_all_that_asks_the_network_gives_it_its_vectors(parser: Parser) -> None:
+    sentence = DEV[0]
+    best = parser.parse(sentence)[0]
+    assert parser.labels(sentence, np.array([-1, *best.heads], np.int32)) == list(best.labels)
+    assert explain(parser, sentence).trees[0].heads == best.heads
+    (around,) = parser.parse_around([sentence])
+    assert list(around.trees[0].heads) == sentence.heads
+    assert parser.problem(sentence, prune=0).n_words == sentence.n_words
+
+
+def test_vectors_are_looked_at(parser: Parser, vectors: Path) -> None:
+    network = parser.maker.network
+    assert network is not None and network.sizes["embeddings"] == 8
+    weights = network.weights.values["embeddings_w"]
+    assert weights[:6].any(axis=1).all() and weights.std() > 0.01
+    blind = toy.changed(parser, embeddings=Silent())
+    for sentence in DEV:
+        one, other = (p.maker([sentence])[0].scores for p in (parser, blind))
+        assert one is not None and other is not None
+        assert not np.array_equal(one.scores, other.scores)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_file_with_the_old_names_loads(parser: Parser, tmp_path: Path) -> None:
+    path = tmp_path / "new.model"
+    parser.save(path)
+    with np.load(path) as archive:
+        arrays = {name.replace("embeddings_", "outside_"): archive[name] for name in archive.files}
+    assert "outside_note" in arrays
+    with open(tmp_path / "old.model", "wb") as file:
+        np.savez(file, **arrays)
+    again = Parser.load(tmp_path / "old.model")
+    again.save(tmp_path / "again.model")
+    assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
+
+
+def test_the_old_names_of_embeddings_name_the_new_ones(parser: Parser) -> None:
+    for name, new in (
+        ("Outside", Embeddings), ("outside_from", embeddings_from), ("read_vectors", read_vectors),
+    ):  # fmt: skip
+        message = rf"bbparse\.outside\.{name} is now called bbparse\.embeddings\.{new.__name__}$"
+        with pytest.warns(FutureWarning, match=message):
+            assert getattr(bbparse.outside, name) is new
+    with pytest.raises(AttributeError, match=r"bbparse\.outside.*no attribute 'Inside'"):
+        bbparse.outside.Inside  # noqa: B018
+    with pytest.warns(FutureWarning, match="errors.OutsideError is now called .*EmbeddingsError"):
+        assert bbparse.runtime.errors.OutsideError is EmbeddingsError
+    for old in (parser.model, parser.maker):
+        with pytest.warns(FutureWarning, match=r"\.outside is now called \w+\.embeddings"):
+            assert old.outside is parser.maker.embeddings
+    with (
+        pytest.warns(FutureWarning, match=r"train\(outside=…\) is now called .*\(embeddings=…\)"),
+        pytest.raises(ConfigError, match="only networks use"),
+    ):
+        Parser.train(TRAIN, (), toy.configuration(), outside=lambda train, dev: None)
+
+
+def test_an_interrupted_run_goes_on(
+    parser: Parser, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    run = partial(Parser.train, TRAIN, DEV, configuration(), checkpoint=tmp_path / "run")
+    embeddings = partial(read_vectors, vectors, license="CC0")
+    monkeypatch.setattr(network_module, "train_arcs", counted(train_arcs, 2))
+    with pytest.raises(PowerCut):
+        run(embeddings=embeddings)
+    monkeypatch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
+    again = run(embeddings=embeddings)
+    assert len(seen) == 1
+    paths = tmp_path / "one", tmp_path / "two"
+    for path, each in zip(paths, (parser, again)):
+        each.save(path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"network\.epochs is 0: only networks use"):
+        Parser.train(TRAIN, (), toy.configuration(), embeddings=partial(read_vectors, vectors))
+    path = tmp_path / "embeddings.model"
+    parser.save(path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    lost = {name: a for name, a in arrays.items() if not name.startswith("embeddings_")}
+    note = json.loads(arrays["embeddings_note"].item())
+    other = {
+        **arrays, "embeddings_note": np.array(json.dumps({**note, "dimension": 12})),
+        "embeddings_rows": np.zeros((len(arrays["embeddings_rows"]), 12), np.int8),
+    }  # fmt: skip
+    for changed in (lost, other):
+        with open(tmp_path / "changed.model", "wb") as file:
+            np.savez(file, **changed)
+        with pytest.raises(ModelError, match="its network needs pretrained vectors of 8"):
+            load_model(tmp_path / "changed.model")

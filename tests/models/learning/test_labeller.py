@@ -1,0 +1,220 @@
+"""Training labels: the step against an oracle, what is learned, and what is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.models.configuration import Configuration
+from bbparse.models.learning.data import prepare
+from bbparse.models.learning.labeller import _LEAST_GRADIENT, _START, _step, train_labeller
+from bbparse.models.scoring.compile import compile_templates
+from bbparse.models.scoring.label_kernels import label_features
+from bbparse.models.scoring.labeller import LABEL_QUANTUM, Labeller
+from bbparse.models.templates import default_label_templates
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.jit import plain
+from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.encode import encode
+from tests.models.scoring.reference import labels_by
+
+DATA = Path(__file__).parent.parent / "data"
+PLAIN: dict[str, Any] = {
+    "templates": {"bits": 8, "arc": ["h.upos m.upos"]},
+    "pruner": {"templates": {"bits": 8, "arc": ["h.upos m.upos"]}},
+}
+SMALL: dict[str, Any] = {
+    "bits": 12,
+    "arc": ["h.upos m.upos @dir", "m.form"],
+    "grandchild": ["h.upos m.upos @dir"],
+}
+
+
+def configuration(**labels: Any) -> Configuration:
+    return Configuration.from_table({**PLAIN, "labels": labels})
+
+
+def gold_heads(sentences: Sequence[Sentence]) -> list[np.ndarray]:
+    return [np.array([-1, *s.heads], np.int32) for s in sentences]
+
+
+def train(sentences: Sequence[Sentence], seed: int = 1, **labels: Any) -> Labeller | None:
+    config = configuration(**{"templates": SMALL, **labels}).with_("learning", seed=seed)
+    return train_labeller(config, prepare(sentences, config.model))
+
+
+def trained(sentences: Sequence[Sentence], **options: Any) -> Labeller:
+    labeller = train(sentences, **options)
+    assert labeller is not None
+    return labeller
+
+
+def accuracy(labeller: Labeller, sentences: Sequence[Sentence]) -> float:
+    right = words = 0
+    for sentence, heads in zip(sentences, gold_heads(sentences)):
+        found = labels_by(labeller, encode(sentence), heads)
+        right += sum(a == b for a, b in zip(found, sentence.deprels))
+        words += sentence.n_words
+    return right / words
+
+
+def tiny(deprels: Sequence[str], heads: Sequence[int] = (2, 0, 2)) -> Sentence:
+    n = len(deprels)
+    return Sentence.from_words(
+        ["she", "saw", "it", "there"][:n], upos=["PRON", "VERB", "PRON", "ADV"][:n],
+        heads=list(heads)[:n], deprels=deprels,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def training() -> list[Sentence]:
+    return list(read_conllu(DATA / "small-train.conllu"))
+
+
+@pytest.fixture(scope="module")
+def dev() -> list[Sentence]:
+    return list(read_conllu(DATA / "small-dev.conllu"))
+
+
+def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
+    sentence = max(training[:20], key=lambda s: s.n_words)
+    n, n_labels, root, rate, clock = sentence.n_words, 5, 2, 0.3, 7
+    rng = np.random.default_rng(4)
+    values, heads = encode(sentence), np.array([0, *sentence.heads], np.int32)
+    gold = rng.choice([-1, 0, 1, 3, 4], n + 1).astype(np.int32)
+    compiled = plain(compile_templates(configuration(templates=SMALL).label_templates))
+    weights = rng.normal(0, 0.3, (1 << 12, n_labels)).astype(np.float32)
+    sums = np.zeros_like(weights)
+    squares = np.full_like(weights, _START)
+    expected, expected_squares = weights.astype(float), squares.astype(float)
+
+    owner, rows = label_features(values, heads, compiled)
+    loss = 0.0
+    gradients = np.zeros((n + 1, n_labels))  # those that are worth a step
+    for m in range(1, n + 1):
+        if gold[m] < 0:
+            continue
+        scores = weights[rows[owner == m]].astype(float).sum(axis=0)
+        scores[root] = -np.inf
+        chances = np.exp(scores - np.logaddexp.reduce(scores))
+        loss -= np.log(chances[gold[m]])
+        gradients[m] = np.eye(n_labels)[gold[m]] - chances
+    gradients[np.abs(gradients) < _LEAST_GRADIENT] = 0.0
+    start = expected.copy()
+    for m, row in zip(owner, rows):  # a feature that fires twice takes two steps
+        expected_squares[row] += gradients[m] ** 2
+        expected[row] += rate * gradients[m] / np.sqrt(expected_squares[row])
+
+    learned = weights, sums, squares
+    found = _step(values, heads, compiled, gold, root, rate, clock, learned)
+    assert found == pytest.approx(loss, rel=1e-5)
+    assert np.allclose(weights, expected, atol=1e-5)
+    assert np.allclose(squares, expected_squares, atol=1e-5)
+    assert np.allclose(sums, clock * (expected - start), atol=1e-4)
+
+
+def test_labels_are_learned(training: list[Sentence], dev: list[Sentence]) -> None:
+    config = Configuration.from_table(PLAIN)
+    labeller = train_labeller(config, prepare(training, config.model))
+    assert labeller is not None
+    assert labeller.labels == tuple(sorted(labeller.labels))
+    assert labeller.labels[labeller.root] == "root"
+    assert accuracy(labeller, training) > 0.97
+    assert accuracy(labeller, dev) > 0.8
+    assert np.abs(labeller.weights).max() * LABEL_QUANTUM < 8
+
+
+def test_the_same_seed_gives_the_same_weights(training: list[Sentence]) -> None:
+    first, same, other = (trained(training, seed=seed) for seed in (3, 3, 4))
+    assert np.array_equal(first.weights, same.weights)
+    assert not np.array_equal(first.weights, other.weights)
+
+
+def test_training_changes_none_of_its_arguments(training: list[Sentence]) -> None:
+    config = configuration(templates=SMALL)
+    data = prepare(training[:10], config.model)
+    before = [array.copy() for array in data.heads + data.values]
+    train_labeller(config, data)
+    assert all(np.array_equal(a, b) for a, b in zip(data.heads + data.values, before))
+
+
+def test_labels_that_training_has_not_seen(training: list[Sentence], dev: list[Sentence]) -> None:
+    labeller = trained([s for s in training if "cop" not in s.deprels])
+    assert "cop" not in labeller.labels
+    assert any("cop" in s.deprels for s in dev)
+    assert 0.5 < accuracy(labeller, dev) < 1.0
+
+
+def test_words_without_a_label_teach_nothing() -> None:
+    full = [tiny(["nsubj", "root", "obj"])] * 20
+    holes = [tiny(["nsubj", "root", "_"])] * 20
+    assert trained(full + holes).labels == ("nsubj", "obj", "root")
+    labeller = trained(holes)
+    assert labeller.labels == ("nsubj", "root")
+    assert labels_by(labeller, encode(holes[0]), gold_heads(holes)[0]) == ["nsubj", "root", "nsubj"]
+
+
+def test_nothing_to_learn_gives_no_labeller() -> None:
+    assert train([tiny(["_", "_", "_"])]) is None
+    assert train([tiny(["nsubj", "root", "obj"])], epochs=0) is None
+
+
+def test_sentences_of_one_word() -> None:
+    yes = Sentence.from_words(["Yes"], upos=["INTJ"], heads=[0], deprels=["root"])
+    labeller = trained([yes] * 3)
+    assert labeller.labels == ("root",) and labeller.root == -1
+    heads = np.array([-1, 0], np.int32)
+    assert labels_by(labeller, encode(yes), heads) == ["root"]
+    labeller = trained([yes] * 3 + [tiny(["nsubj", "root", "obj"])] * 3)
+    assert labels_by(labeller, encode(yes), heads) == ["root"]
+
+
+@pytest.mark.parametrize(
+    ("deprels", "heads", "root"),
+    [
+        (["nsubj", "root", "obj"], (2, 0, 2), "root"),
+        (["SBJ", "ROOT", "OBJ"], (2, 0, 2), "ROOT"),
+        (["nsubj", "root", "root"], (2, 0, 2), None),
+        (["nsubj", "root", "other"], (2, 0, 0), None),
+        (["nsubj", "root", "_"], (2, 0, 0), "root"),
+        (["nsubj", "_", "obj"], (2, 0, 2), None),
+        (["dep", "dep", "dep"], (2, 0, 2), None),
+    ],
+)
+def test_the_root_has_a_label_of_its_own_where_the_data_say_so(
+    deprels: list[str], heads: tuple[int, ...], root: str | None
+) -> None:
+    labeller = trained([tiny(deprels, heads)] * 5)
+    assert (labeller.labels[labeller.root] if labeller.root >= 0 else None) == root
+
+
+def test_a_label_of_the_root_that_others_have_too_is_learned() -> None:
+    sentences = [
+        tiny(["nsubj", "pred", "obj"]),
+        tiny(["nsubj", "pred", "obj", "pred"], (2, 0, 2, 2)),
+    ]
+    labeller = trained(sentences * 20)
+    for sentence in sentences:
+        assert labels_by(labeller, encode(sentence), gold_heads([sentence])[0]) == sentence.deprels
+
+
+def test_too_many_labels_are_refused() -> None:
+    sentences = [tiny([f"a{k}", "root", f"b{k}"]) for k in range(256)]
+    with pytest.raises(TreebankError, match="513 different labels, expected at most 512"):
+        train(sentences)
+
+
+def test_configuration() -> None:
+    default = Configuration.from_table(PLAIN)
+    assert default.label_templates == default_label_templates()
+    assert Configuration.from_table(default.to_table()) == default
+    chosen = configuration(epochs=2, rate=1, templates=SMALL)
+    assert (chosen.labels.epochs, chosen.labels.rate) == (2, 1.0)
+    assert chosen.label_templates.to_table() == SMALL
+    assert Configuration.from_table(chosen.to_table()) == chosen
+
+

@@ -1,0 +1,253 @@
+"""Training with a network: factors from folds that it did not see, breaks, labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core.quantum import QUANTUM
+from bbparse.factors import load_families
+from bbparse.models.configuration import Configuration
+from bbparse.models.learning import network as network_module
+from bbparse.models.learning.arc_network import train_arcs
+from bbparse.models.learning.data import folds_of, prepare
+from bbparse.models.learning.network import held_out_problems
+from bbparse.models.learning.run import Run, unlabelled_accuracy
+from bbparse.models.learning.trainer import Trainer
+from bbparse.models.scoring.problem_maker import ProblemMaker
+from bbparse.parser.parser import Parser
+from bbparse.treebank import Sentence
+from tests import toy
+from tests.models.learning.interrupted import PowerCut, counted
+
+
+def configuration(epochs: int = 3, **factors: Any) -> Configuration:
+    config = toy.network_configuration(epochs=epochs)
+    return config.with_(
+        "factors", **{"folds": 3, "fold_epochs": 2, "epochs": 2, "cutoff": 1, **factors}
+    )
+
+
+SENTENCES, DEV = list(toy.sentences()[:40]), list(toy.dev_sentences()[:10])
+
+
+@pytest.fixture(scope="module")
+def whole() -> Parser:
+    """The parser of a run without a break."""
+    return Parser.train(SENTENCES, DEV, configuration())
+
+
+def bytes_of(parser: Parser, path: Path) -> bytes:
+    parser.save(path)
+    return path.read_bytes()
+
+
+def test_training_sentences_are_scored_by_networks_that_did_not_see_them() -> None:
+    config = configuration()
+    run = Run(config, prepare(SENTENCES, config.model), None)
+    problems = held_out_problems(run)
+    data = run.data
+    labels = tuple(sorted({label for s in SENTENCES for label in s.deprels} - {"_"}))
+    root = labels.index("root")
+    added = 0
+    for others, own in folds_of(40, 3, config.learning.seed):
+        assert not set(others) & set(own) and len(others) + len(own) == 40
+        network = train_arcs(config, data, others, labels, root, 2)
+        for i in own.tolist():
+            (alone,) = ProblemMaker(config, network)([SENTENCES[i]])
+            gold = {(h, m) for m, h in enumerate(data.heads[i].tolist()) if m}
+            candidates = set(zip(*(a.tolist() for a in data.arcs[i])))
+            found = set(zip(alone.problem.arc_head.tolist(), alone.problem.arc_mod.tolist()))
+            assert candidates >= found | gold
+            assert candidates == found or not gold <= found
+            added += len(gold - found)
+            p, (head, mod) = problems[i], data.arcs[i]
+            assert p.arc_head.tolist() == head.tolist() and p.arc_mod.tolist() == mod.tolist()
+            assert not len(p.factor_score)
+            assert alone.scores is not None
+            scores = alone.scores.log_odds(head, mod)
+            assert np.array_equal(p.arc_score, np.rint(scores / QUANTUM) * QUANTUM)
+            best = alone.scores.label_scores(head, mod).argmax(axis=1)
+            assert data.arc_labels[i].tolist() == (1 + best).tolist()
+    words = sum(s.n_words for s in SENTENCES)
+    assert added and data.recall == pytest.approx(1.0 - added / words)
+
+
+def test_factors_lower_the_errors_on_what_they_learn_from() -> None:
+    config = configuration(epochs=6, rate=1.0, cost=1.0)
+    run = Run(config, prepare(SENTENCES, config.model), None)
+    problems = held_out_problems(run)
+    below = ProblemMaker(config)
+    families = load_families(config.factors.families)
+    stage = Trainer(config, run.data, None, families, below=below, problems=problems)
+    reports = [stage.epoch(number) for number in range(1, 7)]
+    assert reports[0].updates > 0 and reports[-1].train_uas > reports[0].train_uas
+    found = stage.model(stage.learner.average()).maker.table
+    assert (np.rint(found.weights / QUANTUM) * QUANTUM == found.weights).all()
+    assert np.count_nonzero(found.weights) > 50
+
+
+def test_the_average_may_begin_late() -> None:
+    config = configuration(epochs=3, average_from=3, rate=1.0, cost=1.0)
+    run = Run(config, prepare(SENTENCES, config.model), None)
+    problems = held_out_problems(run)
+    families = load_families(config.factors.families)
+    stage = Trainer(config, run.data, None, families, below=ProblemMaker(config), problems=problems)
+    for number in (1, 2):
+        stage.epoch(number)
+    weights = [stage.learner.weights.astype(np.int64)]
+    learn = stage._learn_from
+
+    def recorded(*given: Any) -> None:
+        learn(*given)
+        weights.append(stage.learner.weights.astype(np.int64))
+
+    stage._learn_from = recorded  # type: ignore[method-assign]
+    stage.epoch(3)
+    found = stage.model(stage.learner.average()).maker.table.weights / QUANTUM
+    assert np.abs(found - np.mean(weights, axis=0)).max() <= 0.5
+    assert (found != 0).any()
+
+
+def test_the_network_is_that_of_a_run_without_factors(whole: Parser) -> None:
+    lines: list[str] = []
+    plain = Parser.train(SENTENCES, DEV, configuration(), factors=[], report=lines.append)
+    one, other = (parser.maker.network for parser in (whole, plain))
+    assert one is not None and other is not None
+    assert all(np.array_equal(a, other.to_arrays()[k]) for k, a in one.to_arrays().items())
+    assert not len(plain.maker.table) and plain.config.factors.families == ()
+    assert len(whole.maker.table.pruned()) > 0
+    assert sum(len(whole.problem(s).factor_score) for s in DEV) > 0
+    assert whole.notes["backbone_dev_uas"] == plain.notes["dev_uas"]
+    assert whole.notes["dev_uas"] == unlabelled_accuracy(whole.maker, DEV)
+    assert f"network: UAS {100 * plain.notes['dev_uas']:.2f} on dev" in lines
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
+    whole: Parser, tmp_path: Path
+) -> None:
+    first = bytes_of(whole, tmp_path / "one")
+    assert bytes_of(Parser.train(SENTENCES, DEV, configuration()), tmp_path / "two") == first
+    assert bytes_of(Parser.load(tmp_path / "one"), tmp_path / "again") == first
+    other = configuration().with_("learning", seed=6)
+    assert bytes_of(Parser.train(SENTENCES, DEV, other), tmp_path / "other") != first
+
+
+@pytest.mark.parametrize("networks", [0, 1, 2, 3, 4])
+def test_an_interrupted_run_ends_the_same(
+    whole: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, networks: int
+) -> None:
+    path, seen = tmp_path / "run.checkpoint", list[str]()
+    with monkeypatch.context() as patch:
+        if networks < 4:
+            patch.setattr(network_module, "train_arcs", counted(train_arcs, networks, seen))
+        else:  # within the second epoch of the factors
+            learn = Trainer._learn_from
+            patch.setattr(Trainer, "_learn_from", counted(learn, 55, []))
+        with pytest.raises(PowerCut):
+            Parser.train(SENTENCES, DEV, configuration(), checkpoint=path)
+        assert len(seen) == networks % 4
+        kept = sorted(p.name.removeprefix("run.checkpoint") for p in tmp_path.iterdir())
+        assert kept == sorted(
+            [".network", ".fold-1", ".fold-2", ".fold-3", ".families"][: networks + networks // 4]
+        )
+        patch.undo()
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
+        lines: list[str] = []
+        again = Parser.train(SENTENCES, DEV, configuration(), checkpoint=path, report=lines.append)
+    assert len(seen) == (4 if networks < 4 else 0)
+    assert lines[0].endswith("resuming an earlier run") == (networks > 0)
+    assert bytes_of(again, tmp_path / "again") == bytes_of(whole, tmp_path / "whole")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "whole"]
+
+
+def test_members_learn_from_different_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train(members: int, checkpoint: Path | None = None) -> Parser:
+        config = configuration(2).with_("network", members=members)
+        return Parser.train(SENTENCES, DEV, config, factors=[], checkpoint=checkpoint)
+
+    alone, both = train(1).maker.network, train(2)
+    first, second = both.maker.network.members
+    assert np.array_equal(alone.vectors, first.vectors)
+    assert not np.array_equal(first.vectors, second.vectors)
+    path, seen = tmp_path / "run.checkpoint", list[str]()
+    with monkeypatch.context() as patch:
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 1, seen))
+        with pytest.raises(PowerCut):
+            train(2, path)
+        assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint.network"]
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 2, seen))
+        again = train(2, path)
+    assert len(seen) == 2
+    assert bytes_of(again, tmp_path / "again") == bytes_of(both, tmp_path / "both")
+    loaded = Parser.load(tmp_path / "both")
+    parsed = [[parser.parse(one) for one in SENTENCES] for parser in (both, loaded)]
+    assert parsed[0] == parsed[1]
+
+
+@pytest.mark.parametrize("what", ["seed", "sentences", "layers", "fold_epochs"])
+def test_networks_of_another_run_are_not_used(
+    whole: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    path, seen, config, some = tmp_path / "run", list[str](), configuration(), SENTENCES
+    with monkeypatch.context() as patch:
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 2, []))
+        with pytest.raises(PowerCut):
+            Parser.train(SENTENCES, (), config, checkpoint=path)
+        if what == "seed":
+            config = config.with_("learning", seed=6)
+        elif what == "sentences":
+            some = SENTENCES[1:]
+        elif what == "layers":
+            config = config.with_("network", layers="r")
+        else:
+            config = config.with_("factors", fold_epochs=1)
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
+        Parser.train(some, (), config, checkpoint=path)
+    assert len(seen) == 4
+
+
+def test_a_treebank_without_labels(tmp_path: Path) -> None:
+    bare = [Sentence.from_words(s.forms, upos=s.upos, heads=s.heads) for s in SENTENCES[:20]]
+    silent = toy.network_configuration(epochs=2).with_("labels", epochs=0)
+    for some, config in ((bare, configuration(2)), (SENTENCES[:20], silent)):
+        parser = Parser.train(some, (), config)
+        assert parser.labeller is None
+        assert parser.maker.network is not None and parser.maker.network.labels == ()
+        (tree,) = parser.parse(DEV[0])
+        assert set(tree.labels or "_") == {"_"}
+        parser.save(tmp_path / "bare.model")
+        again = Parser.load(tmp_path / "bare.model")
+        assert again.labeller is None and again.parse(DEV[0]) == [tree]
+
+
+def test_labels_and_the_rule_about_the_root(whole: Parser) -> None:
+    network = whole.maker.network
+    assert network is whole.labeller and network is not None
+    assert network.labels[network.root] == "root"
+    for sentence in DEV:
+        (tree,) = whole.parse(sentence)
+        assert [label == "root" for label in tree.labels] == [h == 0 for h in tree.heads]
+    mixed = [*SENTENCES[:20], Sentence.from_words(["a", "b"], heads=[0, 1],
+                                                  deprels=["obj", "root"])]  # fmt: skip
+    other = Parser.train(mixed, (), configuration(2), factors=[]).maker.network
+    assert other is not None and other.root == -1 and "root" in other.labels
+
+
+def test_words_without_a_label_teach_none() -> None:
+    holes = [
+        Sentence.from_words(
+            s.forms, upos=s.upos, heads=s.heads,
+            deprels=[label if label in ("root", "det") else "_" for label in s.deprels],
+        )
+        for s in SENTENCES[:20]
+    ]  # fmt: skip
+    network = Parser.train(holes, (), configuration(2), factors=[]).maker.network
+    assert network is not None and network.labels == ("det", "root")
+
+

@@ -1,0 +1,106 @@
+"""The pre-pruner: what it leaves always holds a tree, its own best one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.core import Problem
+from bbparse.inference.oracles.projective.dense import eisner
+from bbparse.models.learning.candidates import train_pruner
+from bbparse.models.learning.data import prepare
+from bbparse.models.scoring.problem_maker import Pruner, with_arcs_of
+from bbparse.models.scoring.scorer import PartScorer
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import encode
+from tests import toy
+from tests.oracles.enumerate import enumerate_trees
+
+
+def random_pruner(rng: np.random.Generator, k: int, margin: float, single_root: bool) -> Pruner:
+    """A pruner whose weights mean nothing, some of them equal."""
+    scorer = PartScorer(toy.configuration().pruner_templates, quantum=2.0**-16)
+    scorer.weights[:] = rng.integers(-3, 4, len(scorer.weights)) << int(rng.integers(12, 18))
+    return Pruner(scorer, k, margin, single_root)
+
+
+def short_sentences(count: int, longest: int) -> list[Sentence]:
+    return [s for s in toy.sentences() if s.n_words <= longest][:count]
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize(("k", "margin"), [(1, 5.0), (2, 0.5), (4, math.inf), (2, math.inf)])
+def test_candidates_hold_a_tree_and_the_pruners_best_one(
+    k: int, margin: float, single_root: bool
+) -> None:
+    rng = np.random.default_rng(141)
+    for sentence in short_sentences(30, 6):
+        pruner = random_pruner(rng, k, margin, single_root)
+        values = encode(sentence)
+        head, mod = pruner.candidates(values)
+        arcs = list(zip(head.tolist(), mod.tolist()))
+        assert arcs == sorted(set(arcs))
+        matrix = pruner.scorer.score_all_arcs(values)
+        best, score = eisner(matrix, single_root)
+        assert {(int(best[m]), m) for m in range(1, len(best))} <= set(arcs)
+        p = Problem(
+            sentence.n_words, head, mod, matrix[head, mod].tolist(), single_root=single_root
+        )
+        assert enumerate_trees(p)[0][0] == pytest.approx(score)
+        # Apart from the tree's arcs, a word keeps at most k heads.
+        for m in range(1, sentence.n_words + 1):
+            assert 1 <= sum(1 for _, word in arcs if word == m) <= k + 1
+
+
+def test_looser_pruning_keeps_more() -> None:
+    rng = np.random.default_rng(142)
+    for sentence in toy.sentences()[:30]:
+        pruner = random_pruner(rng, 3, 2.0, True)
+        values = encode(sentence)
+
+        def arcs(
+            pruner: Pruner = pruner, values: np.ndarray = values, **options: Any
+        ) -> set[tuple[int, int]]:
+            return set(zip(*(a.tolist() for a in pruner.candidates(values, **options))))
+
+        n = sentence.n_words
+        assert arcs() == arcs(k=3, margin=2.0)
+        assert arcs(k=1) <= arcs(k=2) <= arcs() <= arcs(margin=math.inf) <= arcs(k=0)
+        assert arcs(k=5, margin=math.inf) <= arcs(k=0)
+        assert len(arcs(k=0)) == n * n
+
+
+def test_training_makes_the_right_heads_survive() -> None:
+    config = toy.configuration()
+    sentences = toy.sentences()
+    data = prepare(sentences, config.model)
+    values, heads = data.values, data.heads
+
+    def recall(pruner: Pruner, k: int) -> float:
+        kept = words = 0
+        for encoded, gold in zip(values, heads):
+            arcs = set(zip(*(a.tolist() for a in pruner.candidates(encoded, k))))
+            kept += sum((int(gold[m]), m) in arcs for m in range(1, len(gold)))
+            words += len(gold) - 1
+        return kept / words
+
+    def trained(seed: int) -> Pruner:
+        seeded = config.with_("learning", seed=seed)
+        return Pruner.of(seeded, train_pruner(seeded, data, np.arange(len(sentences))))
+
+    pruner = trained(1)
+    assert recall(pruner, 1) > 0.9
+    assert recall(pruner, 4) > 0.99
+    again, other = trained(1), trained(2)
+    assert again.scorer.weights.tolist() == pruner.scorer.weights.tolist()
+    assert other.scorer.weights.tolist() != pruner.scorer.weights.tolist()
+
+
+def test_arcs_of_a_tree_are_added_once() -> None:
+    head, mod = np.array([0, 1, 2], np.int32), np.array([2, 2, 1], np.int32)
+    both = with_arcs_of(head, mod, np.array([-1, 0, 1], np.int32))
+    assert [a.tolist() for a in both] == [[0, 0, 1, 2], [1, 2, 2, 1]]
+    assert all(a.dtype == np.int32 for a in both)

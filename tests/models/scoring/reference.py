@@ -1,0 +1,201 @@
+"""Feature indices written down from the definition: no tables, no kernels, one part at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from bbparse.models.scoring.labeller import Labeller, best_labels
+from bbparse.models.scoring.scorer import PartScorer
+from bbparse.models.templates import Template, TemplateSet
+from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
+
+MASK = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+ATOM_NUMBER = (
+    "dir", "dist", "dirdist", "sdist", "sdirdist", "gdir", "gdist", "nverb", "npunct", "nconj",
+    "betweenset",
+)  # fmt: skip
+
+
+def multiplier(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") | 1
+
+
+def mixed(key: int) -> int:
+    return key ^ (key >> 32)
+
+
+def slot_key(values: np.ndarray, word: int, slot: tuple[tuple[int, str], ...]) -> int:
+    """Hash of what a template reads around a word; -1 is no word."""
+    if word < 0:
+        return mixed(multiplier("none"))
+    text = " ".join(f"{offset:+d}.{attribute}" for offset, attribute in slot)
+    key = 0
+    for offset, attribute in slot:
+        value = int(values[PAD + word + offset, ATTRIBUTES.index(attribute)])
+        key += value * multiplier(f"slot {text}: {offset:+d}.{attribute}")
+    return mixed(key & MASK)
+
+
+def top_bits(key: int, factor: int, bits: int) -> int:
+    return ((key * factor) & MASK) >> (64 - bits)
+
+
+def distance_bucket(distance: int) -> int:
+    return min(distance, 5) - 1 if distance <= 5 else 5 if distance <= 10 else 6
+
+
+def arc_atoms(
+    values: np.ndarray, bits: int, g: int, h: int, s: int, m: int
+) -> dict[str, int]:
+    low, high = min(h, m), max(h, m)
+    right = int(m > h)
+    between = range(low + 1, high)
+    upos = ATTRIBUTES.index("upos")
+    dist = distance_bucket(high - low)
+    sdist = distance_bucket(abs(m - s)) if s >= 0 else dist
+
+    def count(tag: str) -> int:
+        same = [int(values[PAD + w, upos]) == attribute_hash("upos", tag) for w in between]
+        return right * 4 + min(sum(same), 3)
+
+    distinct = {slot_key(values, w, ((0, "upos"),)) for w in between}
+    return {
+        "dir": right,
+        "dist": dist,
+        "dirdist": right * 7 + dist,
+        "sdist": sdist,
+        "sdirdist": right * 7 + sdist,
+        "gdir": right + 2 * (2 if min(h, m) < g < max(h, m) else int(h > g)),
+        "gdist": distance_bucket(abs(h - g)) if g >= 0 else 0,
+        "nverb": count("VERB"),
+        "npunct": count("PUNCT"),
+        "nconj": count("CCONJ"),
+        "betweenset": sum(top_bits(key, multiplier("betweenset"), bits) for key in distinct),
+    }
+
+
+def template_indices(
+    kind: str, template: Template, bits: int, values: np.ndarray, g: int, h: int, s: int, m: int,
+) -> list[int]:  # fmt: skip
+    """The features of one template in one part; absent words are -1."""
+    atoms = arc_atoms(values, bits, g, h, s, m)
+    index = 0
+    for role, word in zip("ghsm", (g, h, s, m)):
+        slot = template.slot(role)
+        if slot:
+            factor = multiplier(f"{kind} {template.text}: {role}")
+            index ^= top_bits(slot_key(values, word, slot), factor, bits)
+    if template.arcs:
+        key = 0
+        for name in sorted(template.arcs):
+            key = (key * GOLDEN + atoms[name] + 1) & MASK
+        index ^= top_bits(key, multiplier(f"{kind} {template.text}: arcs"), bits)
+    found = [index]
+    if template.slot("b"):
+        words = range(min(h, m) + 1, max(h, m))
+        keys = {slot_key(values, w, template.slot("b")) for w in words}
+        factor = multiplier(f"{kind} {template.text}: b")
+        found = [index ^ top_bits(key, factor, bits) for key in keys]
+    if template.also:
+        found += [other ^ (atoms[template.also] + 1) for other in found]
+    return found
+
+
+def part_indices(
+    templates: TemplateSet, kind: str, values: np.ndarray, part: dict[str, int],
+) -> list[int]:  # fmt: skip
+    """Sorted indices of all features of a part, given as a word for each role."""
+    g, h, s, m = (part.get(role, -1) for role in "ghsm")
+    return sorted(
+        index
+        for template in templates.templates[kind]
+        for index in template_indices(
+            kind, template, templates.bits, values, g, h, s, m
+        )
+    )
+
+
+def candidate_parts(
+    n: int, arcs: set[tuple[int, int]], projective: bool, single_root: bool
+) -> dict[str, list[dict[str, int]]]:
+    """Every part that candidate arcs can form, in the order in which they are enumerated."""
+    parts: dict[str, list[dict[str, int]]] = {
+        "arc": [{"h": h, "m": m} for h, m in sorted(arcs)],
+        "sibling": [], "grandchild": [], "grandsibling": [],
+    }  # fmt: skip
+    for h, m in sorted(arcs):
+        inner = [s for s in range(min(h, m) + 1, max(h, m)) if (h, s) in arcs]
+        if single_root and h == 0:
+            inner = []
+        grand = [g for g in range(n + 1) if (g, h) in arcs and g != m]
+        if projective:
+            grand = [g for g in grand if not min(h, m) < g < max(h, m)]
+        parts["sibling"] += [{"h": h, "s": s, "m": m} for s in [-1, *inner]]
+        if h:
+            parts["grandchild"] += [{"g": g, "h": h, "m": m} for g in grand]
+        parts["grandsibling"] += [
+            {"g": g, "h": h, "s": s, "m": m}
+            for s, g in product([-1, *inner], grand if h else [-1])
+            if s < 0 or s != g
+        ]
+    parts["outermost_grandchild"] = parts["grandchild"]
+    return parts
+
+
+def tree_parts(heads: list[int]) -> dict[str, list[dict[str, int]]]:
+    """The parts of a tree; heads[0] is ignored."""
+    parts: dict[str, list[dict[str, int]]] = {
+        "arc": [], "sibling": [], "grandchild": [], "outermost_grandchild": [], "grandsibling": [],
+    }  # fmt: skip
+    for m in range(1, len(heads)):
+        h = heads[m]
+        side = [c for c in range(1, len(heads)) if heads[c] == h and (c > h) == (m > h)]
+        inner = [c for c in side if abs(c - h) < abs(m - h)]
+        s = max(inner, key=lambda c: abs(c - h)) if inner else -1
+        g = heads[h] if h else -1
+        parts["arc"].append({"h": h, "m": m})
+        parts["sibling"].append({"h": h, "s": s, "m": m})
+        parts["grandsibling"].append({"g": g, "h": h, "s": s, "m": m})
+        if h:
+            parts["grandchild"].append({"g": g, "h": h, "m": m})
+            if m == max(side, key=lambda c: abs(c - h)):
+                parts["outermost_grandchild"].append({"g": g, "h": h, "m": m})
+    return parts
+
+
+def tree_indices(
+    templates: TemplateSet, values: np.ndarray, heads: Any
+) -> list[int]:
+    """Sorted indices of all features of a tree."""
+    return sorted(
+        index
+        for kind, parts in tree_parts([int(h) for h in heads]).items()
+        for part in parts
+        for index in part_indices(templates, kind, values, part)
+    )
+
+
+def tree_features(
+    scorer: PartScorer, values: np.ndarray, heads: np.ndarray
+) -> np.ndarray:
+    """All features of a tree, one entry for each time they fire, as a scorer finds them."""
+    return np.repeat(*scorer.tree_difference(values, heads))
+
+
+@dataclass
+class Encoded:
+    """A sentence that no network has scored."""
+
+    values: np.ndarray
+    scores: None = None
+
+
+def labels_by(labeller: Labeller, values: np.ndarray, heads: np.ndarray) -> list[str]:
+    """The labels that a labeller gives to the arcs of a tree."""
+    return best_labels(labeller, labeller.tree_scores(Encoded(values), heads))

@@ -1,0 +1,174 @@
+"""Arrays of a parser's network: what is written comes back, what is damaged is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
+from bbparse.runtime.archive import read_archive, write_archive
+from bbparse.runtime.errors import ModelError
+from tests.models.scoring.networks import LABELS, random_network, random_sentence
+from tests.models.scoring.test_arc_network import (
+    everything,
+    network_of_members,
+    random_vectors,
+    same,
+    scores_of,
+)
+
+Arrays = dict[str, np.ndarray]
+
+
+def network_of(**options: Any) -> tuple[ArcNetwork, list[Any]]:
+    rng = np.random.default_rng(11)
+    sentences = [random_sentence(rng, n) for n in (4, 9)]
+    return random_network(rng, sentences, **options), sentences
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"kinds": ""}, {"kinds": "rcrcrcrc", "root": 3}, {"labels": ()}, {"embeddings": 12},
+        {"trained": True}, {"trained": True, "embeddings": 12, "root": 3},
+    ],
+)  # fmt: skip
+def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) -> None:
+    network, sentences = network_of(**options)
+    paths = tmp_path / "one", tmp_path / "two"
+    write_archive(paths[0], "network", 1, network.to_arrays())
+    again = ArcNetwork.from_arrays(read_archive(paths[0], "network", 1, ARC_ARRAYS), "one")
+    write_archive(paths[1], "network", 1, again.to_arrays())
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert (again.labels, again.root) == (network.labels, network.root)
+    assert (again.kinds, again.sizes) == (network.kinds, network.sizes)
+    outside = random_vectors(np.random.default_rng(1), sentences, network.sizes["embeddings"])
+    one, other = (scores_of(each, sentences, outside) for each in (network, again))
+    assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_files_have_8_bits_of_each_weight_if_that_is_all(trained: bool) -> None:
+    network, sentences = network_of(trained=trained)
+    assert len(network.weights.matrices) == (5 if trained else 0)
+    arrays = network.to_arrays()
+    assert arrays["arcs_weights"].dtype == (np.int8 if trained else np.float16)
+    # 16 bits, as in earlier files, are the same network
+    flat = [a.reshape(-1) for a in network.weights.values.values()]
+    arrays["arcs_weights"] = np.concatenate(flat).astype(np.float16)
+    again = ArcNetwork.from_arrays(arrays)
+    one, other = (scores_of(each, sentences) for each in (network, again))
+    assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
+
+
+@pytest.mark.parametrize("count", [2, 16])
+def test_files_hold_all_members(count: int) -> None:
+    rng = np.random.default_rng(count)
+    sentences = [random_sentence(rng, n) for n in (4, 9)]
+    network = network_of_members(rng, sentences, count)
+    again = ArcNetwork.from_arrays(network.to_arrays())
+    assert len(again.members) == count and again.members[0] is again
+    one, other = (scores_of(each, sentences) for each in (network, again))
+    assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
+    for name, axis in (("vectors", 1), ("weights", 0)):
+        arrays = network.to_arrays()
+        cut = arrays[f"arcs_{name}"].shape[axis] // count
+        arrays[f"arcs_{name}"] = np.delete(arrays[f"arcs_{name}"], slice(cut), axis)
+        with pytest.raises(ModelError, match=r"^x\.model: "):
+            ArcNetwork.from_arrays(arrays, "x.model")
+
+
+def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
+    def change(array: np.ndarray) -> np.ndarray:
+        array = array.copy()
+        array[place] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        *((name, None, f"array arcs_{name} is missing") for name in (
+            "labels", "layers", "sizes", "keys", "vectors", "weights", "root")),
+        ("labels", lambda a: a[::-1], "labels[1] is 'obj' after 'root', expected sorted labels"),
+        ("labels", lambda a: a[:3], "arcs_root is 3, expected the number of a label or -1"),
+        ("labels", lambda a: np.array([*a, *map(str, range(20))]), "arcs_weights has"),
+        ("labels", lambda a: np.array(["", *a[1:]]), "labels[0] is ''"),
+        ("layers", lambda a: np.array("xc"), "layers are 'xc', expected at most 8 of r, c"),
+        ("layers", lambda a: np.array("r" * 9), "arcs_layers has 9 letters"),
+        ("layers", lambda a: np.array("rr"), "arcs_weights has"),
+        ("sizes", lambda a: a[:-1], "arcs_sizes has 6 elements, expected 7"),
+        ("sizes", with_value(0, 0), "arcs_weights has"),
+        ("sizes", with_value(0, -16), "expected at most 4096"),
+        ("sizes", with_value(1, 1 << 20), "expected at most 4096"),
+        ("sizes", with_value(2, 12), "arcs_weights has"),
+        ("keys", lambda a: a.astype(np.uint32), "arcs_keys has dtype uint32, expected uint64"),
+        ("keys", lambda a: a[::-1].copy(), "keys are not sorted, or not each there once"),
+        ("keys", lambda a: np.full_like(a, 7), "keys are not sorted, or not each there once"),
+        ("keys", lambda a: a[:-1], "vectors have shape"),
+        ("vectors", lambda a: a[:, :-1], "vectors have shape"),
+        ("weights", lambda a: a[:-1], "arcs_weights has"),
+        ("weights", lambda a: a.astype(np.float64), "of dtype float64, expected"),
+        ("weights", lambda a: a.astype(np.float32), "of dtype float32, expected"),
+        ("weights", lambda a: a[:-2], "of int8 or"),
+        ("weights", lambda a: a.view(np.int8), "elements of dtype int8, expected"),
+        ("weights", with_value(77, np.nan), "has elements that are no finite numbers"),
+        ("weights", with_value(-1, np.inf), "label_b has elements that are no finite numbers"),
+        ("root", lambda a: a + 1, "arcs_root is 4, expected the number of a label or -1"),
+        ("root", lambda a: a - 5, "arcs_root is -2, expected the number of a label or -1"),
+    ],
+)  # fmt: skip
+def test_damaged_arrays_are_refused(name: str, change: Any, message: str) -> None:
+    arrays = network_of(root=3)[0].to_arrays()
+    if change is None:
+        del arrays[f"arcs_{name}"]
+    else:
+        arrays[f"arcs_{name}"] = change(arrays[f"arcs_{name}"])
+    with pytest.raises(ModelError) as error:
+        ArcNetwork.from_arrays(arrays, "x.model")
+    assert message in str(error.value)
+    assert str(error.value).startswith("x.model: ") and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["word", "width", "pairs", "shared", "parts", "naming"])
+def test_sizes_are_whole_lanes(name: str) -> None:
+    network, _ = network_of()
+    for size in (0, 8, 24, 8192):
+        sizes = {**network.sizes, name: size}
+        shapes = ArcNetwork.shapes("rc", sizes, len(LABELS))
+        p = {k: np.zeros(shape, np.float32) for k, shape in shapes.items() if np.prod(shape) < 1e7}
+        with pytest.raises(ModelError, match=f"{name} is {size}, expected a multiple of 16"):
+            ArcNetwork(LABELS, "rc", sizes, network.keys, network.vectors, p)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    network, _ = network_of()
+    p = dict(network.weights.values)
+    given = LABELS, "rc", network.sizes, network.keys, network.vectors
+    for name in p:
+        for wrong in (p[name][:-1], p[name].astype(np.float64)):
+            with pytest.raises(ModelError, match=f"{name} has shape .* expected"):
+                ArcNetwork(*given, {**p, name: wrong})
+        broken = p[name].copy()
+        broken.flat[-1] = np.nan
+        with pytest.raises(ModelError, match=f"{name} has elements that are no finite numbers"):
+            ArcNetwork(*given, {**p, name: broken})
+    for root in (-2, 4):
+        with pytest.raises(ModelError, match=f"root is {root}, expected"):
+            ArcNetwork(*given, p, root)
+
+
+def test_scores_that_are_no_numbers_are_said() -> None:
+    network, sentences = network_of()
+    p = {name: array * np.float32(6e3) for name, array in network.weights.values.items()}
+    wild = ArcNetwork(LABELS, "rc", network.sizes, network.keys, network.vectors, p)
+    scores = scores_of(wild, sentences)[1]
+    arcs = np.array([0, 1], np.int32), np.array([1, 2], np.int32)
+    with pytest.raises(ModelError, match="the network's scores are out of all proportion"):
+        scores.fields(*arcs, True, True, 2.0**-16)

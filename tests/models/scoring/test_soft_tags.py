@@ -1,0 +1,118 @@
+"""Means over likely tags against plain numpy, and what they leave as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbparse.models.scoring.soft_tags import likely_tags_of, vectors_of_tags
+from bbparse.runtime.errors import TreebankError
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import attribute_hash, encode
+from bbparse.treebank.likely import Likely, LikelyTags, TagNames
+from tests.models.scoring.networks import TAGS, Plain, random_network, random_sentence
+
+NAMES: TagNames = (
+    tuple(f"{tag}\t{other}" for tag in TAGS for other in ("_", "x")), ("_", "Case=Acc", "Case=Nom"),
+)  # fmt: skip
+
+
+def some(rng: np.random.Generator, n: int, size: int, most: int) -> Likely:
+    """Random values of words, which may have none."""
+    counts = rng.integers(0, most + 1, n)
+    begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    shares = rng.random(begin[-1]).astype(np.float32)
+    return Likely(begin, rng.integers(0, size, begin[-1]).astype(np.int32), shares)
+
+
+def with_likely(rng: np.random.Generator, n: int) -> Sentence:
+    sentence = random_sentence(rng, n)
+    sentence.feats = [str(rng.choice(NAMES[1])) for _ in range(n)]
+    likely = [some(rng, n, len(names), 4) for names in NAMES]
+    sentence.likely_tags = LikelyTags(NAMES, *likely)
+    return sentence
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from(["", "rc"]))
+def test_scores_are_those_of_mean_vectors(seed: int, kinds: str) -> None:
+    rng = np.random.default_rng(seed)
+    sentences = [with_likely(rng, int(n)) for n in rng.integers(1, 9, 3)]
+    sentences[1].likely_tags = None
+    network = random_network(rng, sentences, kinds)
+    values = [encode(s) for s in sentences]
+    found = network(values, None, [s.likely_tags for s in sentences]).sentences()
+    for sentence, scores in zip(sentences, found):
+        finite = np.isfinite(scores.scores)
+        expected = Plain(network, sentence).arcs()
+        assert np.allclose(scores.scores[finite], expected[finite], atol=1e-3, rtol=1e-4)
+        (alone,) = network([encode(sentence)], None, [sentence.likely_tags]).sentences()
+        assert alone.scores.tobytes() == scores.scores.tobytes()  # whatever is in the batch
+    (hard,) = network([values[1]]).sentences()
+    assert hard.scores.tobytes() == found[1].scores.tobytes()
+
+
+def test_likely_tags_are_of_their_own_type() -> None:
+    sentence = Sentence.from_words(["a"])
+    assert likely_tags_of(sentence) is None
+    sentence.likely_tags = 5  # type: ignore[assignment]
+    with pytest.raises(TreebankError, match="likely_tags is of type int, expected LikelyTags or"):
+        likely_tags_of(sentence)
+
+
+def test_unknown_words_stay_unknown() -> None:
+    rng = np.random.default_rng(3)
+    sentence = with_likely(rng, 6)
+    network = random_network(rng, [sentence])
+    found = list(network.without_words(encode(sentence), None, sentence.likely_tags))
+    for word, scores in enumerate(found, start=1):
+        finite = np.isfinite(scores.scores)
+        expected = Plain(network, sentence, None, [word]).arcs()
+        assert np.allclose(scores.scores[finite], expected[finite], atol=1e-3, rtol=1e-4)
+
+
+def test_ensembles_use_the_vectors_of_each_member() -> None:
+    rng = np.random.default_rng(4)
+    sentence = with_likely(rng, 7)
+    one = random_network(rng, [sentence])
+    other = type(one)(
+        one.labels, one.kinds, one.sizes, one.keys, -one.vectors, one.weights.values, one.root
+    )
+    args = [encode(sentence)], None, [sentence.likely_tags]
+    (both,) = one.with_others([other])(*args).sentences()
+    (first,), (second,) = one(*args).sentences(), other(*args).sentences()
+    mean = (first.scores + second.scores) / np.float32(2.0)
+    assert both.scores.tobytes() == mean.tobytes()
+
+
+def test_damaged_tags_reach_no_memory_beyond_theirs() -> None:
+    rng = np.random.default_rng(5)
+    sentence = with_likely(rng, 4)
+    network = random_network(rng, [sentence])
+    own = sentence.likely_tags
+    assert own is not None
+    with pytest.raises(ValueError, match="likely_tags are those of 4 words, expected 5"):
+        network([encode(random_sentence(rng, 5))], None, [own])
+    begin = np.array([-3, 2, 10**9, 1, 10**9], np.int64)
+    numbers = np.array([10**9, -1, 10**9, 2**30], np.int32)
+    wild = Likely(begin, numbers, np.ones(4, np.float32))
+    (scores,) = network([encode(sentence)], None, [LikelyTags(NAMES, wild, wild)]).sentences()
+    nothing = Likely(np.zeros(5, np.int64), numbers[:0], np.zeros(0, np.float32))
+    (none,) = network([encode(sentence)], None, [LikelyTags(NAMES, nothing, nothing)]).sentences()
+    assert scores.scores.tobytes() == none.scores.tobytes()
+
+
+def test_tags_without_vectors_add_nothing() -> None:
+    names: TagNames = (("NOUN\tNN", "VERB\t_", "X\tY"), ("Case=Acc", "_"))
+    known = [("upos", "NOUN"), ("xpos", "NN"), ("xpos", "VERB"), ("feats", "_")]
+    hashes = [attribute_hash(*pair) for pair in known]
+    order = np.argsort(np.array(hashes, np.uint64))
+    keys = np.array(hashes, np.uint64)[order]
+    vectors = np.eye(4, dtype=np.float32)[order]
+    tags, feats = vectors_of_tags(keys, vectors, names)
+    assert tags.tolist() == [[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    assert feats.tolist() == [[0, 0, 0, 0], [0, 0, 0, 1]]
+    tags, feats = vectors_of_tags(keys[:0], vectors[:0], names)
+    assert not tags.any() and not feats.any()

@@ -1,0 +1,261 @@
+"""Configurations: networks and templates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbparse.models.configuration import Configuration
+from bbparse.models.templates import (
+    ARC_ATOMS,
+    DEFAULT_BITS,
+    KINDS,
+    MAX_ALSO,
+    Template,
+    TemplateSet,
+    WordAtom,
+    expand,
+    parse,
+)
+from bbparse.runtime.errors import ConfigError
+from tests import toy
+
+TEMPLATES: dict[str, Any] = {"bits": 8, "arc": ["h.upos m.upos"]}
+PLAIN: dict[str, Any] = {"templates": TEMPLATES, "pruner": {"templates": TEMPLATES}}
+
+
+@pytest.mark.parametrize(
+    ("table", "changes", "message"),
+    [
+        *(("network", {name: size}, f"network.{name} is {size}, expected a multiple of 16 up to")
+          for name in ("word", "width", "pairs", "shared", "parts", "naming")
+          for size in (0, 8, 4112)),
+        ("network", {"layers": "rx"}, "network.layers is 'rx', expected at most 8 letters r and c"),
+        ("network", {"layers": "r" * 9}, "network.layers is 'rrrrrrrrr'"),
+        ("network", {"layers": 2}, "network.layers is 2, expected a string"),
+        ("network", {"epochs": -1}, "network.epochs is -1"),
+        ("network", {"words": 0}, "network.words is 0"),
+        ("network", {"rate": 0.0}, "network.rate is 0.0"),
+        ("network", {"dropout": 1.0}, "network.dropout is 1.0, expected at least 0 and below 1"),
+        ("network", {"word_dropout": -0.1}, "network.word_dropout is -0.1"),
+        ("network", {"attribute_dropout": 1.5}, "network.attribute_dropout is 1.5"),
+        ("network", {"batch": 0}, "network.batch is 0"),
+        ("network", {"cutoff": 0}, "network.cutoff is 0"),
+        ("network", {"hidden": 8}, "unknown key 'hidden' in [network]; keys are epochs, "),
+        ("factors", {"stage": "jackknife"}, "unknown key 'stage' in [factors]"),
+        ("factors", {"fold_restarts": 2}, "unknown key 'fold_restarts' in [factors]"),
+        ("factors", {"folds": 1}, "factors.folds is 1, expected a whole number of at least 2"),
+        ("factors", {"fold_epochs": 0}, "factors.fold_epochs is 0"),
+        ("factors", {"epochs": 0}, "factors.epochs is 0"),
+        ("factors", {"rivals": 0}, "factors.rivals is 0"),
+        ("factors", {"cost": -1.0}, "factors.cost is -1.0, expected 0 or more"),
+        ("learning", {"keep": 0.0}, "learning.keep is 0"),
+        ("learning", {"epochs": 0}, "learning.epochs is 0"),
+        ("learning", {"restarts": 0}, "learning.restarts is 0"),
+        ("learning", {"start": 0.0}, "learning.start is 0.0"),
+        ("labels", {"epochs": -1}, "labels.epochs is -1"),
+        ("labels", {"rate": 0.0}, "labels.rate is 0.0"),
+        ("labels", {"folds": 2}, "unknown key 'folds' in [labels]"),
+        ("labels", {"templates": {"bits": 12}}, "labels.templates has no template"),
+        ("labels", {"templates": {"arc": ["h.nonsense"]}}, "labels.templates.arc, line 1"),
+        ("labels", {"templates": {"arc": ["h.upos b.upos"]}},
+         "labels.templates: 'b.upos h.upos' looks at the words between"),
+        ("guide", {"epochs": 2}, "[guide] no longer exists: one [network] scores arcs, parts and"),
+        ("trees", {}, "[trees] no longer exists: one [network] scores arcs, parts and labels"),
+        ("model", {"backbone": "sibling"}, "network.epochs is 12, it needs the backbone grandsib"),
+        ("model", {"solver": "price-and-cut"}, "network.epochs is 12, it needs the solver bb"),
+        ("templates", TEMPLATES, "network.epochs is 12, it needs no templates"),
+        ("pruner", {"templates": TEMPLATES}, "network.epochs is 12, it needs no templates"),
+    ],
+)  # fmt: skip
+def test_configurations_that_cannot_be(
+    table: str, changes: dict[str, Any], message: str
+) -> None:
+    settings = toy.network_configuration().to_table()
+    settings[table] = {**settings.get(table, {}), **changes}
+    with pytest.raises(ConfigError) as error:
+        Configuration.from_table(settings)
+    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("epochs = 2", "epoks = 2", "unknown key 'epoks' in [learning]; keys are method, epochs"),
+        ("[learning]", "[teaching]", "unknown table [teaching]; there are model, pruner, "),
+        ("cutoff = 2", 'cutoff = "2"', "factors.cutoff is '2', expected a whole number"),
+        ('"perceptron"', '"newton"', "learning.method is 'newton', expected one of adagrad, "),
+        ('"grandsib"', '"third"', "model.backbone is 'third', expected one of first, sibling, "),
+        ("k = 4", "k = -4", "pruner.k is -4, expected a whole number of at least 0"),
+        ("[learning]", "[search]\nrooot_calls = 3\n[learning]", "rooot_calls"),
+        ("[model]", "[model", "not TOML: "),
+    ],
+)
+def test_mistakes_in_files(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(toy.TOML.replace(old, new), encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        Configuration.load(path)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("atom", ["@odds", "@label", "@slabel", "@glabel"])
+def test_atoms_of_a_guide_are_no_more(atom: str) -> None:
+    wrong = {**TEMPLATES, "grandsibling": [f"g.upos h.upos s.upos m.upos {atom}"]}
+    with pytest.raises(ConfigError, match=f"unknown atom {atom}"):
+        Configuration.from_table({**PLAIN, "templates": wrong})
+
+
+def test_templates_or_a_network_score() -> None:
+    assert Configuration.from_table(PLAIN).network.epochs == 0
+    assert not Configuration.from_table({"network": {"epochs": 3}}).templates.lines
+    for missing in ("templates", "pruner"):
+        some = {name: table for name, table in PLAIN.items() if name != missing}
+        with pytest.raises(ConfigError, match=rf"there is no table \[{missing}"):
+            Configuration.from_table(some)
+
+
+def texts(kind: str, *lines: str) -> list[str]:
+    return [str(template) for template in TemplateSet.from_table({kind: lines}).templates[kind]]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("h.upos m.upos", ["h.upos m.upos"]),
+        ("h.{a,b} m.{c,d}", ["h.a m.c", "h.a m.d", "h.b m.c", "h.b m.d"]),
+        ("h{-1,+1}.a", ["h-1.a", "h+1.a"]),
+        ("{h.a m.b, m.c}", ["h.a m.b", "m.c"]),
+        ("for * in a, b: h.* m.*", [" h.a m.a", " h.b m.b"]),
+        ("for * in a,b: h.* m.{*,x}", [" h.a m.a", " h.a m.x", " h.b m.b", " h.b m.x"]),
+        ("{h,m}.a {@dir,@dist}", ["h.a @dir", "h.a @dist", "m.a @dir", "m.a @dist"]),
+    ],
+)
+def test_expand(line: str, expected: list[str]) -> None:
+    assert expand(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("h.{a,b", "braces do not match"),
+        ("h.a}", "braces do not match"),
+        ("h.{a,{b,c}}", "braces do not match"),
+        ("h.*", "a star needs"),
+        ("for * in a,b: h.upos", "no star in the template"),
+    ],
+)
+def test_expand_refuses(line: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        expand(line)
+
+
+def test_parse_sorts_and_merges_atoms() -> None:
+    template = parse("m.upos @dist h+1.lemma h-1.upos @dir m.upos +@dirdist", "arc")
+    assert template == Template(
+        (WordAtom("h", -1, "upos"), WordAtom("h", 1, "lemma"), WordAtom("m", 0, "upos")),
+        ("dir", "dist"),
+        "dirdist",
+    )
+    assert template.text == "h-1.upos h+1.lemma m.upos @dir @dist"
+    assert str(template) == template.text + " +@dirdist"
+    assert template.slot("h") == ((-1, "upos"), (1, "lemma"))
+    assert template.slot("s") == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_text_of_a_template_is_a_template(kind: str) -> None:
+    for role in KINDS[kind]:
+        template = parse(f"{role}-3.form {role}.xpos {role}+2.suffix2 @dir +@dist", kind)
+        assert parse(str(template), kind) == template
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("x.upos", "arc", r"unknown role 'x' in 'x.upos'; roles are h, m, b$"),
+        ("g.upos", "sibling", r"roles are h, s, m$"),
+        ("b.upos m.upos", "grandchild", r"unknown role 'b'"),
+        ("h.tagg", "arc", r"unknown attribute 'tagg' in 'h.tagg'; attributes are form, lower, .*"),
+        ("h+4.upos", "arc", r"offset of 'h\+4.upos' is \+4, expected -3 to \+3"),
+        ("h.upos @up", "arc", r"unknown atom @up; arc parts have @dir, @dist, @dirdist, @nverb"),
+        ("h.upos @gdir", "arc", r"@gdir does not apply; arc parts have"),
+        ("h.upos @nverb", "grandchild", r"does not apply; grandchild parts have .*@gdir, @gdist$"),
+        ("h.upos +@betweenset", "arc", r"has too many values"),
+        ("h.upos +@dir +@dist", "arc", r"has two '\+@'"),
+        ("upos", "arc", r"'upos' is no atom: expected role.attribute, @name or \+@name"),
+        ("h.", "arc", r"is no atom"),
+        ("@dir", "arc", r"names no word"),
+        ("b.upos @dir", "arc", r"names no word in a role of its own"),
+        ("", "arc", r"names no word"),
+    ],
+)
+def test_parse_refuses(text: str, kind: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse(text, kind)
+
+
+def test_equal_templates_count_once_and_keep_their_also() -> None:
+    assert texts("arc", "h.upos m.upos", "m.upos h.upos", "h.upos h.upos m.upos +@dir") == [
+        "h.upos m.upos +@dir"
+    ]
+    assert texts("arc", "h.upos +@dir", "h.{upos,xpos}") == ["h.upos +@dir", "h.xpos"]
+    with pytest.raises(ConfigError, match=r"already has \+@dir"):
+        texts("arc", "h.upos +@dir", "h.upos +@dist")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"arcs": []}, r"unknown key 'arcs' in \[templates\]; keys are arc, sibling, .*, bits"),
+        ({"arc": "h.upos"}, r"templates.arc is 'h.upos', expected a list of strings"),
+        ({"arc": [1]}, r"templates.arc is \[1\], expected a list of strings"),
+        ({"arc": ["h.upos", "h.up"]}, r"templates.arc, line 2, 'h.up': unknown attribute"),
+        ({"bits": 3}, r"templates.bits is 3, expected 4 to 28"),
+        ({"bits": 29}, r"templates.bits is 29"),
+        ({"bits": True}, r"templates.bits is True"),
+        ({"bits": "22"}, r"templates.bits is '22'"),
+    ],
+)
+def test_tables_with_mistakes(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TemplateSet.from_table(table)
+
+
+def test_messages_name_the_table() -> None:
+    with pytest.raises(ConfigError, match=r"pruner\.templates\.arc, line 1"):
+        TemplateSet.from_table({"arc": ["?"]}, "pruner.templates")
+
+
+def test_tables_survive_a_round_trip() -> None:
+    table = {"bits": 9, "arc": ["h.{upos,xpos} m.upos +@dirdist"], "sibling": ["s.upos m.upos"]}
+    templates = TemplateSet.from_table(table)
+    assert templates.to_table() == table
+    assert TemplateSet.from_table(templates.to_table()) == templates
+    also = {kind: [t.also for t in own] for kind, own in templates.templates.items() if own}
+    assert also == {"arc": ["dirdist", "dirdist"], "sibling": [None]}
+    assert TemplateSet.from_table({}).bits == DEFAULT_BITS
+
+
+def test_values_that_share_a_memory_line_fit_it() -> None:
+    assert MAX_ALSO == 64 // 4 - 1
+    assert sum(0 < atom.size <= MAX_ALSO for atom in ARC_ATOMS.values()) == 10
+
+
+@pytest.mark.parametrize("name", ["paper", "price-and-cut"])
+def test_shipped_configurations_have_good_templates(name: str) -> None:
+    config = Configuration.load(name)
+    main, pruner = config.templates, config.pruner_templates
+    assert sum(2 if t.also else 1 for kind in KINDS for t in main.templates[kind]) >= 50
+    assert len(pruner.templates["arc"]) >= 10
+    assert not any(template.slot("b") for template in pruner.templates["arc"])
+
+
+@pytest.mark.parametrize("name", ["chinese", "english", "universal"])
+def test_the_others_have_a_network_in_their_place(name: str) -> None:
+    config = Configuration.load(name)
+    assert config.network.epochs
+    assert not config.templates.lines and not config.pruner_templates.lines
+    assert Configuration.from_table(config.to_table()) == config

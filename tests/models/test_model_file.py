@@ -1,0 +1,310 @@
+"""Model files: what is written comes back, and what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bbparse.apps.cli.explain import explain
+from bbparse.apps.cli.parse import parse
+from bbparse.apps.cli.tune import tune
+from bbparse.core import Problem
+from bbparse.factors import FactorFamily
+from bbparse.models.model_file import KIND, VERSION, load_tagger
+from bbparse.parser.parser import Parser
+from bbparse.runtime.archive import write_archive
+from bbparse.runtime.errors import FactorError, ModelError, OutputError
+from tests import toy
+
+Arrays = dict[str, np.ndarray]
+
+
+def arrays_of(path: Path) -> Arrays:
+    """The fields of a model, without its marks."""
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files if name not in ("kind", "version")}
+
+
+def header_of(arrays: Arrays) -> dict[str, Any]:
+    header: dict[str, Any] = json.loads(str(arrays["header"].item()))
+    return header
+
+
+def rewritten(model: Path, change: Callable[[Arrays], None], version: int = VERSION) -> Path:
+    """A copy of a model with something changed."""
+    arrays = arrays_of(model)
+    change(arrays)
+    path = model.with_name("changed.model")
+    write_archive(path, KIND, version, arrays)
+    return path
+
+
+def with_header(model: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """A copy of a model with something changed in its header."""
+
+    def in_arrays(arrays: Arrays) -> None:
+        header = header_of(arrays)
+        change(header)
+        arrays["header"] = np.array(json.dumps(header))
+
+    return rewritten(model, in_arrays)
+
+
+def test_a_loaded_model_finds_the_same_trees(model: Path) -> None:
+    parser, loaded = toy.parser(), Parser.load(model)
+    assert loaded.config.to_table() == parser.config.to_table()
+    # As text: a nan does not equal itself.
+    assert str(sorted(loaded.notes.items())) == str(sorted(parser.notes.items()))
+    assert [f.name for f in loaded.maker.families] == ["siblings", "grandchildren"]
+    for sentence in toy.dev_sentences():
+        for k in (1, 3):
+            assert loaded.parse(sentence, k_best=k) == parser.parse(sentence, k_best=k)
+        assert loaded.parse(sentence, prune=2) == parser.parse(sentence, prune=2)
+
+
+def test_saving_again_gives_the_same_bytes(model: Path, tmp_path: Path) -> None:
+    toy.parser().save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == model.read_bytes()
+    Parser.load(model).save(tmp_path / "loaded")
+    assert (tmp_path / "loaded").read_bytes() == model.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "loaded"]
+
+
+@pytest.mark.parametrize("make", [toy.parser, toy.network_parser])
+def test_a_flipped_bit_is_noticed_or_does_no_harm(
+    tmp_path: Path, make: Callable[[], Parser]
+) -> None:
+    bad = tmp_path / "bad.model"
+    make().save(bad)
+    whole, sentence = bad.read_bytes(), toy.dev_sentences()[5]
+    rng = np.random.default_rng(151)
+    refused = 0
+    for place in rng.integers(0, len(whole), 35):
+        data = bytearray(whole)
+        data[place] ^= 1 << int(rng.integers(8))
+        bad.write_bytes(bytes(data))
+        try:
+            loaded = Parser.load(bad)
+        except ModelError as error:
+            refused += 1
+            assert str(bad) in str(error)
+        else:
+            assert loaded.parse(sentence) == make().parse(sentence)
+    assert refused > 22
+
+
+def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
+    short = tmp_path / "short.model"
+    short.write_bytes(model.read_bytes()[:-1])
+    problem = tmp_path / "problem.npz"
+    Problem(1, [0], [1], [1.0]).save(problem)
+    newer = rewritten(model, lambda arrays: None, VERSION + 1)
+    for path, message in (
+        (tmp_path / "none.model", r"none\.model: no such file"),
+        (short, r"short\.model: not a complete \.npz file"),
+        (problem, r"holds a 'bbparse\.Problem', expected a 'bbparse\.Model"),
+        (newer, rf"version is {VERSION + 1}, .* install a newer one"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            Parser.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a.pop("pruner_value"), "array pruner_value is missing"),
+        (lambda a: a.pop("backbone_gap"), "field backbone_gap is missing"),
+        (lambda a: a.update(extra=np.zeros(1)), "field 'extra' is unknown"),
+        (lambda a: a.update(backbone_value=a["backbone_value"][1:]), "backbone_value has .* as in"),
+        (
+            lambda a: a.update(backbone_gap=np.append(np.uint16(20_000), a["backbone_gap"][1:])),
+            "backbone_gap goes up to weight .*, expected less than 32768",
+        ),
+        (
+            lambda a: a.update(backbone_value=a["backbone_value"] + (np.int64(1) << 40)),
+            "backbone_value is .*, expected at most 2147483647",
+        ),
+        (lambda a: a.update(factor_keys=a["factor_keys"][::-1].copy()), "strictly ascending keys"),
+        (lambda a: a["factor_weights"].fill(np.nan), "weights .* expected finite numbers"),
+        (lambda a: a.update(header=np.array("{")), "header is damaged"),
+        (lambda a: a.update(header=np.array("[]")), "header is damaged"),
+    ],
+)
+def test_damaged_fields_are_named(
+    model: Path, change: Callable[[Arrays], None], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        Parser.load(rewritten(model, change))
+    assert "changed.model" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: h.pop("quantum"), "header is damaged"),
+        (lambda h: h.update(quantum="small"), "header is damaged"),
+        (lambda h: h.update(quantum=-1.0), r"quantum is -1\.0, expected"),
+        (lambda h: h.update(quantum=float("nan")), "quantum is nan, expected"),
+        (lambda h: h["configuration"]["model"].update(depth=3), "unknown key 'depth'"),
+        (lambda h: h["configuration"].pop("templates"), "no table"),
+        (lambda h: h.update(notes=7), "header is damaged"),
+    ],
+)
+def test_a_damaged_header_is_refused(
+    model: Path, change: Callable[[dict[str, Any]], Any], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        Parser.load(with_header(model, change))
+
+
+class Nearby(FactorFamily):
+    """A family that no package brings."""
+
+    name = "nearby"
+    summary = "an arc to the word before, and one to the word after"
+
+    def factors(self, view: Any) -> Any:
+        for h in range(2, view.n_words):
+            yield [(h, h - 1), (h, h + 1)], [view.sentence.upos[h - 1]]
+
+
+OLD = {"word": 64, "width": 128, "layers": 2, "shared": 96, "pairs": 64, "cutoff": 2}
+ANEW = "of an earlier version: train the model anew with 'bbparse train'$"
+
+
+def test_models_of_templates_that_earlier_versions_wrote_are_read(model: Path) -> None:
+    def change(header: dict[str, Any]) -> None:
+        table = header["configuration"]
+        table["guide"] = {"epochs": 0, "rate": 0.004, "folds": 4, "least": 0, "tags": False,
+                          "kind": "network", "start": 1.0, "templates": {"arc": []}}  # fmt: skip
+        table["trees"] = {**OLD, "epochs": 0, "parts": 32, "weight": 2.0}
+        table["network"] = dict(OLD)
+        table["factors"].update(stage="jackknife", fold_restarts=2)
+        table["labels"].update(mode="tree", per_arc=2, weight=2.0)
+
+    loaded = Parser.load(with_header(model, change))
+    assert loaded.config == Parser.load(model).config
+    assert loaded.parse(toy.dev_sentences()[5]) == toy.parser().parse(toy.dev_sentences()[5])
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [(name, field) for name in ("network", "trees", "tagger_network")
+                        for field in ("names", "sizes", "keys", "vectors", "weights")]
+)  # fmt: skip
+def test_networks_of_earlier_versions_are_refused(model: Path, name: str, field: str) -> None:
+    fields = {"names": np.array(["case", "obj"]), "sizes": np.array([8, 16, 2, 12, 4]),
+              "keys": np.zeros(3, np.uint64), "vectors": np.zeros((3, 8), np.int16),
+              "weights": np.zeros(7, np.float32)}  # fmt: skip
+    with pytest.raises(ModelError, match=rf"changed\.model: field .* is {ANEW}"):
+        Parser.load(rewritten(model, lambda a: a.update({f"{name}_{field}": fields[field]})))
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [("guide", {"epochs": 3}), ("trees", {"epochs": 3}), ("labels", {"mode": "arcs"}),
+     ("guide", {"epochs": 3, "kind": "templates"})],
+)  # fmt: skip
+def test_modes_of_earlier_versions_are_refused(
+    model: Path, table: str, values: dict[str, Any]
+) -> None:
+    def change(header: dict[str, Any]) -> None:
+        own = header["configuration"]
+        own[table] = {**own.get(table, {}), **values}
+
+    with pytest.raises(ModelError, match=rf"changed\.model: \[{table}\] is {ANEW}"):
+        Parser.load(with_header(model, change))
+
+
+@pytest.fixture(scope="module")
+def network_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("network") / "toy.model"
+    toy.network_parser().save(path)
+    return path
+
+
+def test_a_model_with_a_network_finds_the_same_trees(network_model: Path, tmp_path: Path) -> None:
+    parser, loaded = toy.network_parser(), Parser.load(network_model)
+    assert loaded.config == parser.config
+    network = loaded.maker.network
+    assert network is loaded.labeller and network is not None
+    assert loaded.maker.scorer is None and loaded.maker.pruner is None
+    for sentence in toy.dev_sentences():
+        for k in (1, 3):
+            assert loaded.parse(sentence, k_best=k) == parser.parse(sentence, k_best=k)
+        assert loaded.parse(sentence, prune=2) == parser.parse(sentence, prune=2)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == network_model.read_bytes()
+    assert not any(
+        name.startswith(("backbone_", "pruner_", "label_")) for name in arrays_of(network_model)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a.pop("arcs_weights"), " arcs_weights is missing$"),
+        (lambda a: a.update(arcs_vectors=a["arcs_vectors"][1:]), "arcs_vectors has .* as in|shape"),
+        (lambda a: a.update(arcs_root=np.array([1, 2])), "arcs_root"),
+        (lambda a: a.update(arcs_root=np.array(99)), "arcs_root is 99, expected the number"),
+        (lambda a: a.update(arcs_layers=np.array(["r"])), "arcs_layers"),
+    ],
+)
+def test_damaged_networks_are_named(
+    network_model: Path, change: Callable[[Arrays], None], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        Parser.load(rewritten(network_model, change))
+    assert "changed.model" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_families_that_are_not_installed_must_be_given(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = toy.configuration().with_("factors", cutoff=1)
+    parser = Parser.train(toy.sentences()[:40], config=config, factors=[Nearby, "siblings"])
+    assert len(parser.maker.table) > 0
+    path = tmp_path / "nearby.model"
+    parser.save(path)
+    with pytest.raises(FactorError, match=r"not run unasked: give --factors tests.*:Nearby"):
+        Parser.load(path)
+    # On the command line, too, and where the module has another name now.
+    (tmp_path / "my_nearby.py").write_text("from tests.models.test_model_file import Nearby\n")
+    (tmp_path / "in.conllu").write_text("1\tSee\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n")
+    monkeypatch.chdir(tmp_path)
+    command = ["in.conllu", "--model", str(path)]
+    for name, own, told in (
+        (explain, ["--output", "-"], "<html"),
+        (tune, ["--prune", "3", "--passes", "1"], "UAS"),
+        (parse, [], "\t0\troot"),
+    ):
+        assert CliRunner().invoke(name, [*command, *own]).exit_code != 0
+        done = CliRunner().invoke(name, [*command, *own, "--factors", "my_nearby:Nearby"])
+        assert done.exit_code == 0 and told in done.output, done
+    other = ["in.conllu", "--model", str(model), "--factors", "my_nearby:Nearby"]
+    done = CliRunner().invoke(parse, other)
+    assert done.stderr == "bbparse: the model has no factors of nearby: not used\n", done
+    with pytest.raises(ModelError, match="no tagger in it"):  # whose families nobody asks for
+        load_tagger(path)
+    loaded = Parser.load(path, factors=[Nearby])
+    for sentence in toy.dev_sentences()[:10]:
+        assert loaded.parse(sentence) == parser.parse(sentence)
+    # A model must not make Python import whatever it names.
+    strange = with_header(
+        model, lambda h: h["configuration"]["factors"].update(families=["shutil:rmtree"])
+    )
+    with pytest.raises(FactorError, match="shutil:rmtree"):
+        Parser.load(strange)
+
+
+def test_a_model_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be written"):
+        toy.parser().save(tmp_path / "no" / "folder" / "toy.model")
+    with pytest.raises(OutputError, match="cannot be written"):
+        toy.parser().save(tmp_path)
+    assert list(tmp_path.iterdir()) == []

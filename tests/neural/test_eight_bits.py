@@ -1,0 +1,192 @@
+"""Products of 8-bit numbers against whole numbers of numpy, by all instructions there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import config, njit
+
+from bbparse.neural import tiles
+from bbparse.neural.eight_bits import STEPS, ZERO, ByteMatrix
+from bbparse.neural.layers import Weights
+from bbparse.neural.packing import rounded
+from bbparse.neural.ragged import Ragged
+from bbparse.neural.sequence import SequenceNetwork, in_sentence
+from bbparse.runtime.errors import ModelError
+from tests.neural import plain
+
+
+def matrix_of(rng: np.random.Generator, inputs: int, columns: int) -> np.ndarray:
+    """Weights as trained networks have them, in columns of very different sizes."""
+    sizes = 10.0 ** rng.integers(-3, 3, columns)
+    weights = (rng.standard_normal((inputs, columns)) * sizes).astype(np.float32)
+    out: np.ndarray = rounded({"w": weights})["w"]
+    return out
+
+
+def in_steps(x: np.ndarray, steps: int = STEPS) -> np.ndarray:
+    """The nearest numbers that bytes can have, halves to even."""
+    return np.clip(np.rint(x * np.float32(steps)), -127, 127) / steps
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 70), st.integers(1, 9), st.integers(1, 70))
+def test_products_are_exact(seed: int, rows: int, fours: int, columns: int) -> None:
+    rng = np.random.default_rng(seed)
+    steps = int(2 ** rng.integers(2, 7))
+    weights = matrix_of(rng, 4 * fours, columns)
+    matrix = ByteMatrix.of(weights, steps)
+    assert matrix is not None
+    x = (rng.standard_normal((rows, 4 * fours)) * 10.0 ** rng.integers(-2, 3)).astype(np.float32)
+    bias = rng.standard_normal(columns).astype(np.float32)
+    exact = in_steps(x, steps) @ weights.astype(float)
+    found = matrix.product(matrix.input(x), bias)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, exact.astype(np.float32) + bias)
+
+
+def test_halves_and_what_is_out_of_range() -> None:
+    matrix = ByteMatrix.of(np.ones((4, 1), np.float32), 2)
+    assert matrix is not None
+    x = [[0.25, 0.75, -0.25, 1.25], [63.5, 63.6, 64.0, 3e38], [-63.5, -63.6, -64.0, -3e38]]
+    steps = matrix.input(np.array(x, np.float32)).astype(int) - ZERO
+    assert steps.tolist() == [[0, 2, 0, 2], [127] * 4, [-127] * 4]
+    for value in (np.inf, -np.inf, np.nan):
+        with pytest.raises(ModelError, match="numbers that are not finite"):
+            matrix.input(np.array([[0.0, 1.0, value, 0.0]], np.float32))
+
+
+def test_the_largest_numbers_do_not_overflow() -> None:
+    for sign in (1.0, -1.0):
+        weights = np.full((576, 16), sign, np.float32)  # 64 steps each
+        matrix = ByteMatrix.of(weights)
+        assert matrix is not None and np.abs(matrix.panels.numbers.view(np.int8)).max() == 64
+        for x in (100.0, -100.0):
+            found = matrix.product(
+                matrix.input(np.full((5, 576), x, np.float32)), np.zeros(16, np.float32)
+            )
+            assert (found == 576 * sign * np.sign(x) * 127 / STEPS).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 70), st.integers(1, 9), st.integers(1, 18))
+def test_gradients_are_those_of_rounded_numbers(
+    seed: int, rows: int, in_fours: int, out_fours: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_normal((4 * in_fours, 4 * out_fours)) * 10.0 ** rng.integers(-2, 3)
+    matrix = ByteMatrix.nearest(weights.astype(np.float32))
+    units = (matrix.scale * matrix.steps).astype(float)
+    largest = np.abs(weights).max(axis=0)
+    assert (largest <= 64.01 * units).all() and (largest > 31.99 * units).all()
+    near = np.rint(weights.astype(np.float32) / units) * units
+    x = rng.standard_normal((rows, 4 * in_fours)).astype(np.float32)
+    # Rows and columns have gradients of very different sizes, and some have none.
+    d = rng.standard_normal((rows, 4 * out_fours)) * 10.0 ** rng.integers(-9, 3, (rows, 1))
+    d *= 10.0 ** rng.integers(-9, 3, 4 * out_fours) * (rng.random(4 * out_fours) < 0.8)
+    d[rng.random(rows) < 0.2] = 0.0
+    d = d.astype(np.float32)
+    before = rng.standard_normal(weights.shape).astype(np.float32)
+    gradient = before.copy()
+    d_x = matrix.back(matrix.input(x), d, gradient)
+    large = np.abs(before) + np.abs(gradient)
+    assert d_x.dtype == np.float32 and d_x.shape == x.shape
+
+    # No gradient is further from the exact one than its rounding allows.
+    half = 0.501
+    sums = np.abs(in_steps(x)).astype(float).T @ np.ones(d.shape)
+    error = np.abs(gradient - before - in_steps(x).astype(float).T @ d)
+    assert (error <= sums * half * np.abs(d).max(axis=0, initial=0.0) / 2**13 + 1e-5 * large).all()
+    by_row = np.abs(d * units).max(axis=1, initial=0.0)[:, np.newaxis] / 127
+    error = np.abs(d_x - d.astype(float) @ near.T)
+    assert (error <= half * by_row * np.abs(near / units).sum(axis=1) + 1e-6 * np.abs(d_x)).all()
+
+
+def test_gradients_of_many_rows_do_not_overflow() -> None:
+    matrix = ByteMatrix.nearest(np.ones((4, 4), np.float32))
+    gradient = np.zeros((4, 4), np.float32)
+    x, d = np.full((300_000, 4), -8.0, np.float32), np.ones((300_000, 4), np.float32)
+    d_x = matrix.back(matrix.input(x), d, gradient)
+    assert np.allclose(gradient, -127 / STEPS * 300_000)
+    assert np.allclose(d_x, 4.0)
+
+
+def test_gradients_without_end_are_seen() -> None:
+    matrix = ByteMatrix.nearest(np.ones((4, 4), np.float32))
+    for value in (np.inf, -np.inf, np.nan):
+        d = np.ones((3, 4), np.float32)
+        d[1, 2] = value
+        d_x = matrix.back(matrix.input(np.ones_like(d)), d, np.zeros((4, 4), np.float32))
+        assert not np.isfinite(d_x[1]).any() and np.isfinite(d_x[[0, 2]]).all()
+
+
+def test_weights_that_are_not_rounded_stay_floats() -> None:
+    weights = np.ones((8, 3), np.float32)
+    weights[:2, 1] = 1.0, 65 / 64
+    assert ByteMatrix.of(weights) is None
+    weights[1, 1] = 63 / 64
+    assert ByteMatrix.of(weights) is not None
+    assert ByteMatrix.of(np.zeros((8, 3), np.float32)) is not None
+
+
+INSTRUCTIONS = {
+    "at once, 16": (16, {"avx512vnni"}),
+    "by pairs, 16": (16, {"avx512bw"}),
+    "one by one, 16": (16, set()),
+    "at once, 8": (8, {"avx512vnni", "avx512vl"}),
+    "at once, 8, without AVX-512": (8, {"avxvnni"}),
+    "by pairs, 8": (8, {"avx2"}),
+    "one by one, 8": (8, set()),
+}
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="instructions are those of compiled code")
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_all_instructions_have_the_same_sums(name: str) -> None:
+    width, features = INSTRUCTIONS[name]
+    if not features <= tiles.processor_features():
+        pytest.skip("this processor does not have the instructions")
+    tile = tiles.tile_of(width, frozenset(features))
+
+    @njit  # type: ignore[untyped-decorator]
+    def multiply(x, panel, start, out):  # type: ignore[no-untyped-def]
+        tile(x, 0, panel.shape[0], panel.shape[0], panel, start, out, 0, 0)
+
+    rng = np.random.default_rng(5)
+    for largest in (0, 1):
+        x = rng.integers(0, 256, (4, 24)).astype(np.uint8)
+        weights = rng.integers(-64, 65, (24, 2 * width)).astype(np.int8)
+        if largest:
+            x[:], weights[:] = 255, np.where(weights > 0, 64, -64)
+        panel = np.ascontiguousarray(weights.reshape(6, 4, -1).transpose(0, 2, 1))
+        start = rng.integers(-1000, 1000, 2 * width).astype(np.int32)
+        out = np.zeros((4, 2 * width), np.int32)
+        multiply(x.reshape(-1).view(np.int32), panel.view(np.int32)[..., 0], start, out)
+        assert np.array_equal(out, start + x.astype(int) @ weights.astype(int))
+
+
+@pytest.mark.parametrize("kinds", ["", "rc", "crr"])
+def test_layers_after_each_other(kinds: str) -> None:
+    rng = np.random.default_rng(3)
+    shapes = SequenceNetwork.shapes(kinds, {"word": 16, "width": 32, "embeddings": 0}, 0)
+    random = {
+        name: rng.normal(0.0, shape[0] ** -0.5, shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    values = rounded(random)
+    matrices = {name: ByteMatrix.of(values[name]) for name in values if name.endswith("_w")}
+    assert None not in matrices.values()
+    batch = Ragged.of([4, 1, 7])
+    parts = [rng.normal(size=(n, 16)).astype(np.float32) for n in (4, 1, 7)]
+    words = batch.rows_of(parts, 0.0)
+    state, _ = in_sentence(Weights(values, {}, matrices), kinds, batch, words)  # type: ignore[arg-type]
+    assert not state[batch.mask == 0.0].any()
+    exact = {name: array.astype(float) for name, array in values.items()}
+    for first, part in zip(batch.first, parts):
+        found = state[first : first + len(part)]
+        assert np.allclose(found, plain.in_sentence(exact, kinds, part), atol=0.2)
+        rough = plain.in_sentence(exact, kinds, part, in_steps)  # a step may be another one
+        assert np.abs(found - rough).mean() < 0.005
+        one = Ragged.of([len(part)])
+        alone, _ = in_sentence(Weights(values, {}, matrices), kinds, one, one.rows_of([part], 0.0))  # type: ignore[arg-type]
+        assert np.array_equal(alone[: len(part)], found)

@@ -1,0 +1,209 @@
+"""Networks that label sequences: scores, gradients, batches, settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bbparse.embeddings import Embeddings, WordVectors
+from bbparse.neural.eight_bits import ZERO, ByteMatrix
+from bbparse.neural.labelling import LabelLearner, LabelSettings, train_labels
+from bbparse.neural.sequence import byte_matrices, known_rows
+from bbparse.runtime.errors import ModelError
+from bbparse.text.columns import FormEncoder
+from bbparse.text.tagger import TagNetwork
+from bbparse.treebank.encode import PAD, attribute_hash
+from tests import toy
+from tests.slopes import assert_gradients
+
+
+def values_of(count: int) -> list[np.ndarray]:
+    encoder = FormEncoder({})
+    return [encoder(sentence.forms) for sentence in toy.sentences()[:count]]
+
+
+def labels_of(count: int) -> list[list[str]]:
+    """UPOS, FEATS, and rules of lemmas, which the words of odd sentences do not have."""
+    some = toy.sentences()[:count]
+    return [
+        sorted({tag for s in some for tag in s.upos}),
+        sorted({feats for s in some for feats in s.feats}),
+        ["a", "b", "c"],
+    ]
+
+
+def gold_of(count: int) -> list[np.ndarray]:
+    upos, feats, _ = labels_of(count)
+    return [
+        np.array([
+            [upos.index(tag), feats.index(value), (j % 3 if i % 2 else -1)]
+            for j, (tag, value) in enumerate(zip(s.upos, s.feats))
+        ])
+        for i, s in enumerate(toy.sentences()[:count])
+    ]  # fmt: skip
+
+
+def letters(dimension: int = 6, seed: int = 3) -> WordVectors:
+    """Vectors of the words of the toy treebank."""
+    forms = {form for s in (*toy.sentences(), *toy.dev_sentences()) for form in s.forms}
+    keys = np.array(sorted(attribute_hash("form", form) for form in forms), np.uint64)
+    rows = np.random.default_rng(seed).integers(-99, 99, (len(keys), dimension + -dimension % 4))
+    note = {"kind": "vectors", "name": "x", "hash": "y", "dimension": dimension}
+    return WordVectors(note, keys, rows.astype(np.int8), np.full(len(keys), 0.02, np.float32))
+
+
+def trained(
+    count: int, settings: LabelSettings = toy.NETWORK, seed: int = 1,
+    embeddings: Embeddings | None = None,
+) -> TagNetwork:  # fmt: skip
+    vectors = None
+    if embeddings is not None:
+        source = embeddings
+        vectors = source.width, lambda some: source([toy.sentences()[i] for i in some])
+    network = train_labels(
+        TagNetwork, values_of(count), labels_of(count), gold_of(count), settings, seed, vectors
+    )
+    assert isinstance(network, TagNetwork)
+    return network
+
+
+def learner_of(keys: np.ndarray, count: int, embeddings: Embeddings | None = None) -> LabelLearner:
+    rows = [known_rows(some, keys, TagNetwork.COLUMNS) for some in values_of(count)]
+    counts = [len(names) for names in labels_of(count)]
+    width = 0 if embeddings is None else embeddings.width
+    return LabelLearner(TagNetwork, toy.NETWORK, rows, gold_of(count), counts, len(keys), 3, width)
+
+
+@pytest.mark.parametrize("embeddings", [None, letters()])
+def test_learning_and_labelling_have_the_same_scores(embeddings: Embeddings | None) -> None:
+    network = trained(20, embeddings=embeddings)
+    network.weights = network.weights._replace(matrices={})  # learning is in floats
+    learner = learner_of(network.keys, 20, embeddings)
+    for name, array in network.weights.values.items():
+        learner.learner.weights.values[name][:] = array
+    learner.learner.vectors.weights[:] = network.vectors
+    vectors = None if embeddings is None else embeddings(toy.sentences()[:20])
+    _, loss = learner.loss(range(20), vectors, dropout=False)
+    lost = words = 0.0
+    for scores, gold in zip(network.scores(values_of(20), vectors), learner.gold):
+        for own, right in zip(scores, gold.T):
+            labelled = np.flatnonzero(right >= 0)
+            odds = own.astype(np.float64)
+            odds -= np.logaddexp.reduce(odds, axis=1)[:, np.newaxis]
+            lost -= odds[labelled, right[labelled]].sum()
+        words += len(gold)
+    assert loss == pytest.approx(lost / words, rel=1e-5)
+
+
+def test_gradients_are_those_of_the_loss() -> None:
+    keys = np.unique(np.concatenate([v[PAD:-PAD].reshape(-1) for v in values_of(6)]))
+    embeddings = letters()
+    learner = learner_of(keys[keys != 0], 6, embeddings)
+    vectors = embeddings(toy.sentences()[:6])
+    random = np.random.default_rng(2)
+    for weights in learner.learner.weights.values.values():
+        weights += 0.1 * random.standard_normal(weights.shape).astype(np.float32)
+
+    def loss() -> float:
+        return learner.loss(range(6), vectors, dropout=False)[1]
+
+    assert_gradients(learner.learner, loss, 2e-3, rel=0.03, abs=2e-3)
+
+
+def back_in_floats(
+    matrix: ByteMatrix, x: np.ndarray, d_out: np.ndarray, gradient: np.ndarray
+) -> np.ndarray:
+    """`ByteMatrix.back` without rounding of gradients."""
+    inputs, columns = gradient.shape
+    zeros = np.zeros(columns, np.float32)
+    weights = matrix.product(matrix.input(np.eye(inputs, dtype=np.float32)), zeros)
+    gradient += ((x.astype(np.float32) - ZERO) / matrix.steps).T @ d_out
+    return d_out @ weights.T
+
+
+@pytest.mark.parametrize("embeddings", [None, letters()])
+def test_gradients_by_bytes_are_nearly_those_of_floats(
+    embeddings: Embeddings | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = np.unique(np.concatenate([v[PAD:-PAD].reshape(-1) for v in values_of(20)]))
+    labels = learner_of(keys[keys != 0], 20, embeddings)
+    learner = labels.learner
+    learner.vectors.weights[:] *= 50.0  # as after some steps
+    learner.weights.matrices.update(byte_matrices(learner.weights.values, ByteMatrix.nearest))
+    vectors = None if embeddings is None else embeddings(toy.sentences()[:20])
+    found = []
+    for _ in range(2):
+        _, loss = labels.loss(range(20), vectors, dropout=False)
+        parts = [*learner.weights.gradients.items(), ("vectors", learner.vectors.gradient)]
+        found.append((loss, {name: array.copy() for name, array in parts}))
+        for _, array in parts:
+            array[...] = 0.0
+        monkeypatch.setattr(ByteMatrix, "back", back_in_floats)
+    (loss, near), (same_loss, exact) = found
+    assert loss == same_loss
+    for name, gradient in exact.items():
+        size = np.linalg.norm(gradient)
+        assert size > 0.0 and np.linalg.norm(near[name] - gradient) < 0.04 * size, name
+
+
+def test_it_learns_its_training_sentences() -> None:
+    network = trained(20, replace(toy.NETWORK, epochs=60))
+    assert network.labels_of(2) == ("a", "b", "c")
+    upos = network.labels_of(0)
+    right = total = 0
+    for sentence, scores in zip(toy.sentences(), network.scores(values_of(20))):
+        best = scores[0].argmax(axis=1)
+        right += sum(upos[i] == tag for i, tag in zip(best, sentence.upos))
+        total += sentence.n_words
+    assert right > 0.9 * total
+
+
+def test_scores_do_not_depend_on_the_batch() -> None:
+    network = trained(20)
+    for values, scores in zip(values_of(20), network.scores(values_of(20))):
+        (alone,) = network.scores([values])
+        assert all(np.array_equal(a, b) for a, b in zip(alone, scores))
+
+
+def test_the_same_seed_learns_the_same() -> None:
+    one, two, other = trained(12).to_arrays(), trained(12).to_arrays(), trained(12, seed=2)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    assert not np.array_equal(one["tags_vectors"], other.to_arrays()["tags_vectors"])
+
+
+def test_passes_end_with_the_elements_to_learn_from() -> None:
+    words = sum(s.n_words for s in toy.sentences()[:20])
+    one, same = (
+        trained(20, replace(toy.NETWORK, epochs=e, elements=n * words))
+        for e, n in ((2, 99), (9, 2))
+    )
+    assert np.array_equal(one.vectors, same.vectors)
+
+
+def test_an_ensemble_scores_the_means_of_its_members() -> None:
+    ensemble = trained(12, replace(toy.NETWORK, epochs=2, members=2))
+    apart = [trained(12, replace(toy.NETWORK, epochs=2), seed=seed) for seed in (1, 2)]
+    again = TagNetwork.from_arrays(ensemble.to_arrays())
+    assert len(again.members) == 2 and again.counts == ensemble.counts
+    one, two = (network.scores(values_of(12)) for network in apart)
+    for network in (ensemble, again):
+        for scores, first, second in zip(network.scores(values_of(12)), one, two):
+            for own, a, b in zip(scores, first, second):
+                assert np.array_equal(own, (a + b) / np.float32(2.0))
+    with pytest.raises(ModelError, match="networks of other labels"):
+        apart[0].with_others([trained(3)])
+
+
+def test_kinds_of_label_that_only_help_to_learn() -> None:
+    few = replace(toy.NETWORK, epochs=2)
+    network = train_labels(
+        TagNetwork, values_of(6), labels_of(6), gold_of(6), few, seed=1, n_kinds=2
+    )
+    assert network.counts == tuple(len(names) for names in labels_of(6)[:2])
+    (scores, *_) = network.scores(values_of(6))
+    assert [own.shape[1] for own in scores] == list(network.counts)
+    whole = train_labels(TagNetwork, values_of(6), labels_of(6), gold_of(6), few, seed=1)
+    for own, same in zip(scores, whole.scores(values_of(6))[0]):
+        assert np.array_equal(own, same)

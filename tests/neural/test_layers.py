@@ -1,0 +1,281 @@
+"""Layers, products of matrices and steps against plain numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.neural import layers
+from bbparse.neural.dense import dense
+from bbparse.neural.lanes import lane_sum
+from bbparse.neural.layers import Weights
+from bbparse.neural.learner import Learned, NetworkLearner, adam
+from bbparse.neural.ragged import Ragged
+from bbparse.neural.sequence import QUANTUM, SequenceNetwork, in_sentence
+from bbparse.runtime.jit import kernel
+from tests.neural import plain
+
+SIZES = ([1], [3, 1, 6], [2, 2, 2, 2], [0, 70, 5])
+LAYERS: dict[str, tuple[Any, Any, dict[str, tuple[int, ...]]]] = {
+    "linear": (
+        lambda w, name, x, batch: layers.linear(w, name, x), plain.linear,
+        {"l_w": (32, 48), "l_b": (48,)},
+    ),
+    "five words": (layers.convolution, plain.convolution, {"l_w": (160, 16), "l_b": (16,)}),
+    "three words": (layers.convolution, plain.convolution, {"l_w": (96, 48), "l_b": (48,)}),
+    "narrow": (layers.convolution, plain.convolution, {"l_w": (96, 10), "l_b": (10,)}),
+    "recurrence": (layers.recurrence, plain.recurrence, {"l_in_w": (32, 64), "l_in_b": (64,)}),
+    "normalisation": (layers.normalisation, plain.normalisation, {"l_gain": (32,),
+                                                                  "l_shift": (32,)}),
+}  # fmt: skip
+
+
+def random_weights(
+    rng: np.random.Generator, shapes: dict[str, tuple[int, ...]]
+) -> tuple[Weights, dict[str, np.ndarray]]:
+    """Weights with gradients of 1, which are there before, and the same in double precision."""
+    values = {
+        name: rng.normal(0.0, 1.0 / np.sqrt(shape[0]), shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    before = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    return Weights(values, before), {name: array.astype(float) for name, array in values.items()}
+
+
+def random_batch(
+    rng: np.random.Generator, sizes: Sequence[int], width: int, scale: float = 1.0
+) -> tuple[Ragged, np.ndarray, list[np.ndarray]]:
+    batch = Ragged.of(sizes)
+    parts = [(scale * rng.normal(size=(n, width))).astype(np.float32) for n in sizes]
+    return batch, batch.rows_of(parts, 0.0), [part.astype(float) for part in parts]
+
+
+def words_of(batch: Ragged, x: np.ndarray) -> list[np.ndarray]:
+    return [x[a : a + n] for a, n in zip(batch.first.tolist(), batch.size.tolist())]
+
+
+def test_sentences_lie_apart_and_the_rows_are_fours() -> None:
+    for sizes in SIZES:
+        batch = Ragged.of(sizes)
+        assert batch.n_rows % 4 == 0 and batch.n_rows == len(batch.mask)
+        parts = [np.full((n, 2), k + 1.0, np.float32) for k, n in enumerate(sizes)]
+        rows = batch.rows_of(parts, 0.0)
+        assert np.array_equal(rows[:, 0] > 0.0, batch.mask == 1.0)
+        assert rows[batch.mask > 0.0].tolist() == np.concatenate(parts).tolist()
+        ends = np.append(0, (batch.first + batch.size)), np.append(batch.first, batch.n_rows)
+        assert (ends[1] >= ends[0]).all()
+    assert Ragged.of([]).n_rows == 0
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_give_what_plain_ones_give(name: str, sizes: list[int]) -> None:
+    layer, reference, shapes = LAYERS[name]
+    rng = np.random.default_rng(len(sizes))
+    for scale in (1.0, 30.0):  # gates go up to where they are cut off
+        w, p = random_weights(rng, shapes)
+        batch, x, parts = random_batch(rng, sizes, 32, scale)
+        out, _ = layer(w, "l", x.copy(), batch)
+        assert out.dtype == np.float32 and len(out) == batch.n_rows
+        for found, part in zip(words_of(batch, out), parts):
+            if len(part):
+                expected = reference(p, "l", part)
+                assert np.allclose(found, expected, rtol=1e-4, atol=1e-4 * scale)
+        if name not in ("linear", "recurrence"):
+            assert not out[batch.mask == 0.0].any()
+        # alone, each has the same numbers to the last bit
+        for k, n in enumerate(sizes):
+            one = Ragged.of([n])
+            alone, _ = layer(w, "l", one.rows_of([words_of(batch, x)[k]], 0.0), one)
+            assert np.array_equal(words_of(one, alone)[0], words_of(batch, out)[k])
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("name", LAYERS)
+def test_gradients_are_slopes(name: str, sizes: list[int]) -> None:
+    layer, reference, shapes = LAYERS[name]
+    rng = np.random.default_rng(7 + len(sizes))
+    for scale in (1.0, 30.0):
+        w, p = random_weights(rng, shapes)
+        batch, x, parts = random_batch(rng, sizes, 32, scale)
+        out, backward = layer(w, "l", x.copy(), batch)
+        wanted = rng.normal(size=out.shape).astype(np.float32) * batch.mask[:, np.newaxis]
+        d_x = backward(wanted)
+
+        pairs = [(part, d) for part, d in zip(parts, words_of(batch, wanted)) if len(part)]
+
+        def loss(p: dict[str, np.ndarray] = p, pairs: Any = pairs) -> float:
+            return sum(float((reference(p, "l", x) * goal).sum()) for x, goal in pairs)
+
+        own = {name: gradient - 1.0 for name, gradient in w.gradients.items()}
+        plain.assert_slopes(loss, p, own, rng, 15)
+        some = [(part, d) for part, d in zip(parts, words_of(batch, d_x)) if len(part)]
+        for part, d_part in some:
+            plain.assert_slopes(loss, {"x": part}, {"x": d_part}, rng, 15)
+
+
+@pytest.mark.parametrize("kinds", ["", "r", "c", "rc", "crr"])
+def test_layers_after_each_other(kinds: str) -> None:
+    rng = np.random.default_rng(3)
+    sizes = {"word": 16, "width": 32, "embeddings": 0}
+    w, p = random_weights(rng, SequenceNetwork.shapes(kinds, sizes, 0))
+    batch, words, parts = random_batch(rng, [4, 1, 7], 16)
+    state, backward = in_sentence(w, kinds, batch, words)
+    for found, part in zip(words_of(batch, state), parts):
+        assert np.allclose(found, plain.in_sentence(p, kinds, part), rtol=1e-3, atol=1e-3)
+    assert not state[batch.mask == 0.0].any()
+    wanted = rng.normal(size=state.shape).astype(np.float32)
+    d_words = backward(wanted * batch.mask[:, np.newaxis])
+    goals = words_of(batch, wanted)
+
+    def loss() -> float:
+        return sum(float((plain.in_sentence(p, kinds, x) * g).sum()) for x, g in zip(parts, goals))
+
+    own = {name: gradient - 1.0 for name, gradient in w.gradients.items()}
+    plain.assert_slopes(loss, p, own, rng, 5)
+    for part, d_part in zip(parts, words_of(batch, d_words)):
+        plain.assert_slopes(loss, {"words": part}, {"words": d_part}, rng, 10)
+
+
+def test_gates_are_about_those_of_the_exponential_function() -> None:
+    x = np.linspace(-60.0, 60.0, 9601, dtype=np.float32)
+    found = np.zeros((len(x), 4), np.float32)
+    found[:] = x[:, np.newaxis]
+    layers._gates(found)
+    x = x.astype(float)
+    for column, expected in ((0, plain.sigmoid(x)), (1, 2.0 * plain.sigmoid(2.0 * x) - 1.0)):
+        assert np.allclose(found[:, column], expected, atol=1e-5)
+        assert (np.diff(found[:, column]) >= 0.0).all()  # no step back anywhere
+    assert np.abs(found[:, 0] - 1.0 / (1.0 + np.exp(-x))).max() < 0.005
+    assert np.abs(found[:, 1] - np.tanh(x)).max() < 0.01
+
+
+def test_rows_of_vectors_are_summed_and_get_their_gradients() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.integers(-1, 6, (8, 4))
+    table = rng.normal(size=(6, 16)).astype(np.float32)
+    out = np.full((8, 16), np.nan, np.float32)
+    layers.sum_rows(rows, table, out)
+    counts = np.array([[(row == k).sum() for k in range(6)] for row in rows])
+    assert np.allclose(out, counts @ table, atol=1e-5)
+    gradient, found = rng.normal(size=(8, 16)).astype(np.float32), np.ones((6, 16), np.float32)
+    layers.add_to_rows(rows, gradient, found)
+    assert np.allclose(found, 1.0 + counts.T @ gradient, atol=1e-5)
+
+
+def fused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
+    """``a * b + c``, rounded once: the nearest 32-bit float, of two equally near the even one."""
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    near = np.float32(float(exact))
+    around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
+    return min(around, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(np.int32)) & 1))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(0, 9), st.integers(1, 70))
+def test_products_to_the_last_bit(seed: int, blocks: int, inputs: int, columns: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, stride, begin = 4 * blocks, int(rng.integers(1, 12)), int(rng.integers(0, 3))
+    scale = 10.0 ** rng.integers(-3, 4)
+    x = (scale * rng.normal(size=begin + rows * stride + inputs)).astype(np.float32)
+    weights = rng.normal(size=(inputs, columns)).astype(np.float32)
+    bias = rng.normal(size=columns).astype(np.float32)
+    out = np.full((rows, columns), np.nan, np.float32)
+    dense(x, begin, stride, inputs, weights, bias, out)
+    some = rng.integers(0, columns, 4)
+    for r in rng.integers(0, rows, 4):
+        for column in some:
+            total = bias[column]
+            for i in range(inputs):
+                total = fused(x[begin + r * stride + i], weights[i, column], total)
+            assert out[r, column] == total
+
+
+def test_nothing_is_written_beside_the_rows() -> None:
+    room = np.full(6 * 40, np.float32(7.0))
+    out = room[40:200].reshape(4, 40)
+    weights = np.ones((3, 40), np.float32)
+    dense(np.ones(12, np.float32), 0, 3, 3, weights, np.zeros(40, np.float32), out)
+    assert (out == 3.0).all()
+    assert (room[:40] == 7.0).all() and (room[200:] == 7.0).all()
+
+
+def test_steps_are_those_of_adam() -> None:
+    rng = np.random.default_rng(1)
+    learned = Learned.of(rng.normal(size=(5, 7)).astype(np.float32))
+    weights, mean, square = learned.weights.astype(float), np.zeros((5, 7)), np.zeros((5, 7))
+    for clock in range(1, 9):
+        rows = np.flatnonzero(rng.random(5) < 0.6)
+        gradient = rng.normal(size=(5, 7))
+        learned.gradient[:] = gradient
+        adam(rows, learned, 0.01, clock)
+        mean[rows] = 0.9 * mean[rows] + 0.1 * gradient[rows]
+        square[rows] = 0.98 * square[rows] + 0.02 * gradient[rows] ** 2
+        step = 0.01 * mean[rows] / (1.0 - 0.9**clock)
+        weights[rows] -= step / (np.sqrt(square[rows] / (1.0 - 0.98**clock)) + 1e-8)
+        assert np.allclose(learned.weights, weights, atol=1e-5)
+        assert not learned.gradient[rows].any()  # that of others is left
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_every_example_is_there_once_in_each_pass(batch: int) -> None:
+    passes = 9  # so many that several steps are averaged where batches are small
+    sizes = np.array([3, 1, 4, 1, 5, 9, 2])
+    shape = {"word": 16, "width": 16, "embeddings": 0}
+    learner = NetworkLearner(SequenceNetwork, "r", shape, 0, 20, 1)
+    seen: list[list[int]] = []
+    shares: list[float] = []
+    weights: list[np.ndarray] = []
+    random = np.random.default_rng(2)
+
+    def learn(chosen: list[int], done: float) -> np.ndarray:
+        if seen:
+            weights.append(learner.vectors.weights.copy())
+        for name, matrix in learner.weights.matrices.items():  # they follow the weights
+            x = np.eye(learner.shapes[name][0], dtype=np.float32)
+            rounded = matrix.product(matrix.input(x), np.zeros(len(matrix.scale), np.float32))
+            exact = learner.weights.values[name]
+            assert (np.abs(rounded - exact) <= np.abs(exact).max(axis=0) / 60).all()
+        seen.append(chosen)
+        shares.append(done)
+        rows = np.arange(20)
+        learner.vectors.gradient[:] = random.normal(size=(20, 16))
+        return rows
+
+    vectors, parameters = learner.learn(sizes, passes, batch, 0.01, 4, learn, "test")
+    order = [i for chosen in seen for i in chosen]
+    assert all(sorted(order[k : k + 7]) == list(range(7)) for k in range(0, 63, 7))
+    assert order[:7] != order[7:14] or batch == 1000
+    assert all(sizes[chosen[:-1]].sum() < batch for chosen in seen)
+    assert learner.weights.matrices.keys() == {"c0_w", "r1_in_w"}
+    assert shares[0] == 0.0 and shares == sorted(shares) and shares[-1] < 1.0
+    # the mean of the weights after the last steps, each eighth, in whole quanta
+    after = [*weights, learner.vectors.weights]
+    chosen = [w for left, w in enumerate(after[::-1]) if left % 8 == 0 and left <= 0.15 * len(seen)]
+    expected = np.mean(chosen, axis=0) / QUANTUM
+    assert np.abs(vectors / QUANTUM - expected).max() <= 0.5001
+    assert (np.rint(vectors / QUANTUM) * QUANTUM == vectors).all()
+    assert parameters.keys() == SequenceNetwork.shapes("r", shape, 0).keys()
+    assert all(np.isfinite(array).all() for array in parameters.values())
+
+
+@pytest.mark.parametrize("length", [16, 32, 160])
+def test_a_row_is_summed_in_lanes(length: int) -> None:
+    x = np.random.default_rng(length).standard_normal((3, length)).astype(np.float32)
+    lanes = np.zeros(16, np.float32)
+    for part in x[1].reshape(-1, 16):
+        lanes += part
+    total = np.float32(0.0)
+    for lane in lanes:
+        total += lane
+    assert _lane_sum(x, length, length) == total
+
+
+@kernel
+def _lane_sum(x, at, length):  # type: ignore[no-untyped-def]
+    return lane_sum(x, at, length)

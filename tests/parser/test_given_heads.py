@@ -1,0 +1,137 @@
+"""Trees around heads that are given: they stay, and nothing better has them."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+
+from bbparse.core import Problem, Solution
+from bbparse.inference.solve import solve
+from bbparse.parser.parser import Parser
+from bbparse.parser.pipeline import Pipeline
+from bbparse.runtime.deadline import Deadline
+from bbparse.runtime.errors import TreebankError
+from bbparse.treebank import Sentence
+from bbparse.treebank.writing import with_columns
+from tests import toy
+
+
+def with_heads(sentence: Sentence, heads: dict[int, int], labels: dict[int, str]) -> Sentence:
+    """The sentence with these heads and labels only."""
+    words = range(1, sentence.n_words + 1)
+    changed = with_columns(sentence)
+    changed.heads = [heads.get(m, -1) for m in words]
+    changed.deprels = [labels.get(m, "_") for m in words]
+    return changed
+
+
+def fill_in(parser: Parser, sentence: Sentence, **limits: Any) -> Solution:
+    """What is found around the heads of a sentence, whatever rules say."""
+    (found,) = parser.parse_all([sentence], keep_heads=True, valid="none", **limits)
+    return found.solution
+
+
+def test_given_heads_stay_and_the_rest_is_the_best() -> None:
+    parser = toy.parser()
+    rng = random.Random(5)
+    moved = 0
+    for sentence in toy.dev_sentences():
+        words = range(1, sentence.n_words + 1)
+        m = rng.choice(words)
+        head = rng.choice([h for h in (0, *words) if h != m])
+        found = fill_in(parser, with_heads(sentence, {m: head}, {}), k_best=2, prune=0)
+        best = solve(
+            parser.problem(sentence, 0).with_heads({m: head}), k_best=2,
+            backbone=parser.config.model.backbone, settings=parser.config.search,
+        )  # fmt: skip
+        assert found.status == "optimal" and (found.heads[:, m] == head).all()
+        assert found.scores.tolist() == best.scores.tolist()
+        pruned = fill_in(parser, with_heads(sentence, {m: head}, {}))
+        assert pruned.heads[0, m] == head and pruned.proved.all()
+        assert len(found) == 1 or pruned.scores[0] <= found.scores[0]
+        moved += parser.parse(sentence)[0].heads[m - 1] != head
+    assert moved > 10
+
+
+def test_all_heads_given_is_the_tree_itself() -> None:
+    nlp = Pipeline(toy.parser())
+    for sentence in toy.dev_sentences()[:10]:
+        labels = {m: f"own:{m}" for m in range(1, sentence.n_words + 1)}
+        given = with_heads(sentence, dict(enumerate(sentence.heads, start=1)), labels)
+        doc = nlp(given, keep_heads=True, k_best=3)
+        assert [tree.heads for tree in doc[0].trees] == [tuple(sentence.heads)]
+        assert doc[0].labels == tuple(labels.values())
+
+
+def test_labels_of_given_heads_only() -> None:
+    parser, sentence = toy.parser(), toy.dev_sentences()[0]
+    free = parser.parse(sentence)
+    given = with_heads(sentence, {1: free[0].heads[0]}, {1: "mine", 2: "of no head"})
+    (found,) = parser.parse_all([given], keep_heads=True, valid="none")
+    (tree,) = found.trees
+    assert tree.labels == ("mine", *free[0].labels[1:])
+
+
+def test_heads_that_no_tree_has() -> None:
+    sentence = with_heads(toy.dev_sentences()[1], {1: 2, 2: 1}, {})
+    with pytest.raises(TreebankError, match=r"small-dev-002: no projective tree .*word 1"):
+        fill_in(toy.parser(), sentence)
+
+
+@pytest.mark.parametrize(
+    ("heads", "fault"),
+    [
+        ({3: 3}, "word 3 is its own head, expected another word"),
+        ({2: 7}, "head of word 2 is 7, expected 0 to 6 or _"),
+        ({4: -2}, "head of word 4 is -2, expected 0 to 6 or _"),
+    ],
+)
+def test_heads_that_no_word_can_have(heads: dict[int, int], fault: str) -> None:
+    """Kernels that score arcs would read and write beside their arrays."""
+    words = ["The", "dog", "saw", "a", "cat", "."]
+    sentence = with_heads(Sentence.from_words(words, name="wrong"), heads, {})
+    for parser in (toy.parser(), toy.crossing_parser()):
+        with pytest.raises(TreebankError, match=f", wrong: {re.escape(fault)}$"):
+            fill_in(parser, sentence)
+    sentence.heads = [2, 3, 0]
+    with pytest.raises(TreebankError, match=r"wrong: there are 3 heads, expected 6$"):
+        fill_in(toy.parser(), sentence)
+
+
+def test_given_heads_that_cross_are_kept_by_a_model_that_may() -> None:
+    words = ["The", "dog", "saw", "a", "cat", "."]
+    sentence = with_heads(Sentence.from_words(words, name="crossed"), {1: 3, 2: 5}, {})
+    message = (
+        "input, crossed: no projective tree has all heads that are given: the arcs 3 → 1, 5 → 2"
+        " cross; a model trained with --projective no keeps them, unless --projective yes is given"
+    )
+    with pytest.raises(TreebankError, match=f"^{re.escape(message)}$"):
+        fill_in(toy.parser(), sentence)
+    assert fill_in(toy.crossing_parser(), sentence).heads[0, 1:3].tolist() == [3, 5]
+
+
+def test_contradictory_heads_of_a_model_that_may_cross() -> None:
+    sentence = with_heads(toy.dev_sentences()[1], {1: 2, 2: 1}, {})
+    with pytest.raises(TreebankError) as caught:
+        fill_in(toy.crossing_parser(), sentence)
+    assert str(caught.value).endswith(
+        "small-dev-002: no tree with one root has all heads that are given:"
+        " word 1 must hang from word 2; word 2 must hang from word 1"
+    )
+
+
+def test_no_tree_among_likely_arcs_is_no_proof() -> None:
+    """Where time is over before all arcs were tried, it is not said that there is none."""
+    sentence, parser = with_heads(toy.dev_sentences()[0], {}, {}), toy.parser()
+
+    def without_heads_of_one(problem: Problem) -> Problem:
+        into = problem.arc_mod == 1
+        return problem.without_arcs([(int(h), 1) for h in problem.arc_head[into]])
+
+    for over, text in ((True, "no tree was found in time"), (False, "no projective tree")):
+        until = Deadline.after(0.0 if over else 600.0)
+        with pytest.raises(TreebankError, match=text):
+            list(parser.parse_around([sentence], restrict=without_heads_of_one, until=until))

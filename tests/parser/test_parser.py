@@ -1,0 +1,308 @@
+"""The parser from Python: order, pruning, odd lengths, limits, threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.apps.explain import explain
+from bbparse.parser.parse import trees_of
+from bbparse.parser.parser import WORK_LIMIT, Parser, ScoredTree
+from bbparse.runtime.deadline import Deadline
+from bbparse.runtime.errors import ModelError, ProblemError, TreebankError
+from bbparse.treebank import Sentence, check_tree
+from tests import toy
+from tests.oracles.enumerate import enumerate_trees
+
+
+def long_sentence(n_words: int, seed: int = 1) -> Sentence:
+    """A sentence of toy words in random order."""
+    words = list(
+        chain.from_iterable(
+            zip(s.forms, s.lemmas, s.upos, s.xpos, s.feats) for s in toy.sentences()
+        )
+    )
+    chosen = np.random.default_rng(seed).integers(len(words), size=n_words)
+    forms, lemmas, upos, xpos, feats = (list(c) for c in zip(*(words[i] for i in chosen)))
+    return Sentence.from_words(forms, lemmas=lemmas, upos=upos, xpos=xpos, feats=feats)
+
+
+def check_trees(sentence: Sentence, trees: list[ScoredTree]) -> None:
+    """Trees over the sentence in order, none twice, each below its bound."""
+    for tree in trees:
+        words = Sentence.from_words(sentence.forms, heads=tree.heads)
+        check_tree(words)
+        assert tree.upper_bound >= tree.score
+        assert len(tree.labels) == sentence.n_words
+    assert len({tree.heads for tree in trees}) == len(trees)
+    scores = [tree.score for tree in trees]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("k", [1, 2, 10])
+def test_k_best_trees_are_in_order_and_none_is_there_twice(k: int) -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences():
+        trees = parser.parse(sentence, k_best=k)
+        check_trees(sentence, trees)
+        assert all(tree.proved and tree.score == tree.upper_bound for tree in trees)
+        assert len(trees) == k or sentence.n_words <= 4
+        best = parser.parse(sentence)
+        assert best[0].score == trees[0].score
+        problem = parser.problem(sentence)
+        if len(trees[0].heads) > 4:  # short ones may have been pruned less
+            (plain,) = parser.parse(sentence, valid="none")
+            assert problem.score([-1, *plain.heads]) == plain.score >= trees[0].score
+
+
+def test_scores_are_the_models_own() -> None:
+    """Of short sentences all trees can be listed, and scored from the problem's arrays."""
+    parser = toy.parser()
+    short = [s for s in toy.sentences() if s.n_words <= 6][:40]
+    for sentence in short:
+        expected = enumerate_trees(parser.problem(sentence, prune=0))
+        trees = parser.parse(sentence, k_best=8, prune=0, valid="none")
+        assert [t.score for t in trees] == [score for score, _ in expected[:8]]
+
+
+def test_without_pruning_scores_are_never_worse() -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences():
+        pruned, one, full = (parser.parse(sentence, prune=k)[0] for k in (None, 1, 0))
+        check_trees(sentence, [full])
+        assert full.score >= pruned.score >= one.score
+        arcs = len(parser.problem(sentence, prune=0).arc_head)
+        assert arcs == sentence.n_words**2
+        assert len(parser.problem(sentence).arc_head) <= arcs
+
+
+def test_where_fewer_trees_exist_all_are_given() -> None:
+    """Even if the candidates of the model hold fewer."""
+    parser = toy.parser()
+    counts = {1: 1, 2: 2, 3: 7, 4: 30}  # projective trees with one root
+    for n, count in counts.items():
+        sentence = long_sentence(n)
+        for prune in (None, 1, 0):
+            trees = parser.parse(sentence, k_best=1000, prune=prune)
+            check_trees(sentence, trees)
+            assert len(trees) == count
+            assert all(tree.proved for tree in trees)
+
+
+def test_500_words() -> None:
+    sentence = long_sentence(500)
+    started = time.monotonic()
+    trees = toy.parser().parse(sentence, k_best=3, time_limit=20.0)
+    assert time.monotonic() - started < 60
+    check_trees(sentence, trees)
+    assert len(trees) == 3
+    with pytest.raises(
+        ProblemError, match=r"sentence #1: 500 words with 500 candidate heads each .* prune more"
+    ):
+        toy.parser().parse(sentence, prune=0)
+
+
+def test_few_candidates_of_a_long_sentence_hold_few_trees() -> None:
+    """Pruning is loosened to find more, but not beyond what fits into memory."""
+    sentence = long_sentence(200)
+    trees = toy.parser().parse(sentence, k_best=3, prune=1, time_limit=5.0)
+    check_trees(sentence, trees)
+    assert len(trees) >= 1
+
+
+def test_words_that_are_all_the_same_stop_at_the_limit() -> None:
+    """Their many equal trees are the hardest case of all."""
+    sentence = Sentence.from_words(["dog"] * 120, upos=["NOUN"] * 120, lemmas=["dog"] * 120)
+    started = time.monotonic()
+    (tree,) = toy.parser().parse(sentence, time_limit=0.5)
+    assert time.monotonic() - started < 20
+    check_trees(sentence, [tree])
+    assert tree.proved == (tree.upper_bound == tree.score)
+
+
+@pytest.mark.parametrize("valid", ["none", None])
+def test_trees_that_there_is_no_time_for_are_left_out(valid: str | None) -> None:
+    """Listing them is part of the time, and so are their labels, and looking for broken rules."""
+    sentence, parser = long_sentence(40), toy.parser()
+    assert len(parser.solve(sentence, k_best=300)) == 300
+    (found,) = parser.parse_all([sentence], k_best=300, valid=valid, time_limit=1e-9)
+    assert 1 <= len(found.trees) < 300 and found.solution.status == "time_limit"
+    check_trees(sentence, found.trees)
+    over = Deadline.after(0.0)
+    (found,) = parser.parse_all([sentence], k_best=300, valid=valid, until=over)
+    assert 1 <= len(found.trees) < 300
+
+
+def test_a_deadline_of_all_sentences_leaves_the_limit_on_work() -> None:
+    sentence, parser = long_sentence(12), toy.parser()
+    (expected,) = parser.parse_all([sentence], k_best=5)
+    (found,) = parser.parse_all([sentence], k_best=5, until=Deadline.after(600.0))
+    assert found.trees == expected.trees
+
+
+def test_a_search_that_was_cut_short_says_so() -> None:
+    sentence = Sentence.from_words(["dog"] * 40, upos=["NOUN"] * 40, lemmas=["dog"] * 40)
+    parser = toy.parser()
+    full = parser.solve(sentence, time_limit=60.0)
+    for limit in (1, 3, 10):
+        solution = parser.solve(sentence, node_limit=limit)
+        if solution.status == "optimal":
+            assert solution.scores[0] == full.scores[0]
+            continue
+        assert solution.status == "node_limit"
+        assert solution.stats["nodes"] <= limit + 1
+        (tree,) = trees_of(solution)
+        assert not tree.proved
+        assert tree.score <= full.scores[0] <= full.upper_bounds[0] <= tree.upper_bound
+
+
+@pytest.mark.parametrize("form", ["dog", "=", "!"])
+@pytest.mark.parametrize("n_words", [30, 100, 320])
+def test_without_a_limit_the_work_is_limited(form: str, n_words: int) -> None:
+    words = [form] * n_words
+    sentence = Sentence.from_words(words, upos=["NOUN"] * n_words, lemmas=words)
+    parser = toy.parser()
+    solution = parser.solve(sentence)
+    check_trees(sentence, parser.labelled(sentence, solution).trees)
+    assert solution.status in ("optimal", "work_limit")
+    assert solution.stats["dp_work"] * solution.stats["edges"] < 2.0 * WORK_LIMIT
+    assert solution.scores[0] <= solution.upper_bounds[0] < np.inf
+
+
+def test_threads_change_nothing() -> None:
+    parser = toy.parser()
+    sentences = [*toy.dev_sentences(), long_sentence(60), *toy.sentences()[:40]]
+    alone = list(parser.parse_all(sentences, k_best=2))
+    for threads in (2, 4):
+        together = list(parser.parse_all(iter(sentences), threads=threads, k_best=2))
+        assert [found.sentence for found in together] == sentences
+        for (_, one, *_), (_, other, *_) in zip(alone, together):
+            assert one.heads.tolist() == other.heads.tolist()
+            assert one.scores.tolist() == other.scores.tolist()
+            assert one.status == other.status
+            for key in ("nodes", "dp_calls"):
+                assert one.stats[key] == other.stats[key]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_comes_before_an_error_in_a_stream_comes_out(threads: int) -> None:
+    good = list(toy.dev_sentences()[:5])
+
+    def broken() -> Iterator[Sentence]:
+        yield from good
+        raise TreebankError("line 9: no")
+
+    for stream, error, message in (
+        ([*good, long_sentence(500), *good], ProblemError, "prune more"),
+        (broken(), TreebankError, "line 9"),
+    ):
+        found = []
+        with pytest.raises(error, match=message):
+            for sentence, *_ in toy.parser().parse_all(stream, threads=threads, prune=0):
+                found.append(sentence)
+        assert found == good or (threads > 1 and error is TreebankError)
+
+
+@pytest.mark.parametrize("column", ["upos", "lemmas", "forms"])
+def test_sentences_whose_lists_do_not_fit_are_refused(column: str) -> None:
+    sentence = long_sentence(3)
+    getattr(sentence, column).append("more")
+    with pytest.raises(TreebankError, match="line 1, sentence #1: its columns have"):
+        toy.parser().parse(sentence)
+    for name in ("forms", "lemmas", "upos", "xpos", "feats"):
+        getattr(sentence, name).clear()
+    with pytest.raises(TreebankError, match="line 1, sentence #1: there are no words"):
+        toy.parser().parse(sentence)
+
+
+def test_options_are_of_their_own_type() -> None:
+    wrong: Any = {"k_best": 2}
+    with pytest.raises(ProblemError, match="options is of type dict, expected ParseOptions"):
+        next(toy.parser().parse_all(toy.dev_sentences()[:1], wrong))
+    with pytest.raises(ProblemError, match="until is of type int, expected a Deadline"):
+        toy.parser().parse(toy.dev_sentences()[0], until=wrong["k_best"])
+    with pytest.raises(ProblemError, match="deadline is of type int, expected a Deadline"):
+        explain(toy.parser(), toy.dev_sentences()[0], deadline=wrong["k_best"])
+
+
+def test_columns_that_grow_without_lines_are_refused() -> None:
+    sentence = long_sentence(3)
+    for column in (sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats):
+        column.append("more")
+    with pytest.raises(TreebankError, match="its word_lines have 3 values, expected 4"):
+        toy.parser().parse(sentence)
+
+
+def test_labels_are_the_same_together_and_alone() -> None:
+    parser = toy.parser()
+    for valid in ("none", None):
+        for together in parser.parse_all(toy.dev_sentences(), k_best=2, valid=valid):
+            assert together.trees == parser.parse(together.sentence, k_best=2, valid=valid)
+            if valid == "none":
+                alone = parser.solve(together.sentence, k_best=2)
+                assert together.labels == parser.labelled(together.sentence, alone).labels
+
+
+def test_a_stream_is_read_a_little_ahead_only() -> None:
+    read = 0
+
+    def endless() -> object:
+        nonlocal read
+        while True:
+            read += 1
+            yield toy.dev_sentences()[3]
+
+    for threads in (1, 2):
+        read = 0
+        results = toy.parser().parse_all(endless(), threads=threads)  # type: ignore[arg-type]
+        for _ in range(10):
+            next(results)
+        results.close()  # type: ignore[attr-defined]
+        assert 10 <= read <= 1500
+
+
+def test_two_parsers_share_nothing() -> None:
+    """Training one leaves another as it was."""
+    parser = toy.parser()
+    before = [parser.parse(s) for s in toy.dev_sentences()]
+    Parser.train(toy.sentences()[:10], config=toy.configuration())
+    assert [parser.parse(s) for s in toy.dev_sentences()] == before
+
+
+def test_fewer_networks_of_a_model() -> None:
+    config = toy.network_configuration().with_("network", members=3, epochs=2)
+    sentences = toy.dev_sentences()[:10]
+    parser = Parser.train(toy.sentences()[:30], config=config)
+    alone = Parser.train(toy.sentences()[:30], config=config.with_("network", members=1))
+    assert parser.with_members(3) is parser
+    first = parser.with_members(1)
+    both = parser.with_members(2).maker.network
+    assert both is not None and len(both.members) == 2
+    assert [first.parse(s, k_best=2) for s in sentences] == [
+        alone.parse(s, k_best=2) for s in sentences
+    ]
+    assert [parser.parse(s) for s in sentences] != [first.parse(s) for s in sentences]
+    with pytest.raises(ModelError, match="the model has 3 networks, not 4"):
+        parser.with_members(4)
+    with pytest.raises(ModelError, match="the model has 0 networks, not 1"):
+        toy.parser().with_members(1)
+    for wrong, message in ((0, "is 0, expected at least 1"), (None, "is None, expected a whole")):
+        with pytest.raises(ModelError, match=f"members {message}"):
+            parser.with_members(wrong)  # type: ignore[arg-type]
+
+
+def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
+    plain, crossing = toy.parser(), toy.crossing_parser()
+    again = crossing.with_projective(True)
+    assert again.config.projective and not crossing.config.projective
+    assert crossing.with_projective(False) is crossing and plain.with_projective(True) is plain
+    for sentence in toy.dev_sentences()[:10]:
+        assert again.parse(sentence) == plain.parse(sentence)
+        assert crossing.parse(sentence)[0].score >= plain.parse(sentence)[0].score
+    with pytest.raises(ModelError, match="trained to draw projective trees, and cannot draw cross"):
+        plain.with_projective(False)

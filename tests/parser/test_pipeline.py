@@ -1,0 +1,244 @@
+"""`bbparse.load`, and documents that show themselves."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import pickle
+import sys
+import weakref
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import bbparse
+from bbparse import BBParseError, Document, ModelError, Pipeline, Sentence, TreebankError
+from bbparse.models.model_file import model_bytes
+from bbparse.parser.document import ParsedSentence
+from bbparse.parser.parser import ScoredTree
+from bbparse.treebank import read_conllu
+from tests import toy
+from tests.treebank.drawing.test_drawing import heads_in
+
+TAGGED = [("She", "PRON", "PRP", "she"), ("slept", "VERB", "VBD", "sleep"), (".", "PUNCT", ".")]
+
+
+@pytest.fixture(scope="module")
+def nlp(model: Path) -> Pipeline:
+    return bbparse.load(model)
+
+
+def test_whatever_holds_the_words_the_trees_are_the_same(nlp: Pipeline) -> None:
+    sentence = Sentence.from_words(
+        ["She", "slept", "."], upos=["PRON", "VERB", "PUNCT"], xpos=["PRP", "VBD", "."],
+        lemmas=["she", "sleep", "_"],
+    )  # fmt: skip
+    expected = tuple(toy.parser().parse(sentence, k_best=2))
+    for given in (sentence, TAGGED, tuple(TAGGED), [sentence], iter([sentence]), [TAGGED]):
+        doc = nlp(given, k_best=2)
+        assert isinstance(doc, Document) and len(doc) == 1
+        trees = doc[0].trees
+        assert tuple((t.heads, t.labels, t.score, t.proved) for t in trees) == tuple(
+            (t.heads, t.labels, t.score, t.proved) for t in expected
+        )
+        assert [tree.rank for tree in trees] == [1, 2]
+    several = nlp([TAGGED, sentence, ["just", "words"]])
+    assert [s.sentence.forms for s in several] == [sentence.forms] * 2 + [["just", "words"]]
+    assert len(nlp([])) == 0
+    assert nlp(["just", "words"])[0].sentence.upos == ["_", "_"]
+
+
+def test_what_is_no_sentence(nlp: Pipeline) -> None:
+    with pytest.raises(TreebankError, match=r"sentence 1, word 2 is 3, expected text or a tuple"):
+        nlp([["a", 3]])
+    with pytest.raises(TreebankError, match="sentence 2 has no words"):
+        nlp([["a"], []])
+    with pytest.raises(TreebankError, match="without tabs"):
+        nlp(["a\tb"])
+    with pytest.raises(TreebankError, match="sentence 2 is 'b', expected a list of words"):
+        nlp([["a"], "b"])
+    with pytest.raises(ModelError, match="no tagger"):
+        nlp("She slept.")
+
+
+def test_words_and_trees(nlp: Pipeline) -> None:
+    (sentence,) = nlp(TAGGED, k_best=3)
+    assert [word.form for word in sentence] == ["She", "slept", "."]
+    assert sentence[1].head == 0 and sentence[1].label == "root"
+    assert sentence[:1] == [sentence[0]]
+    assert sentence.best.root == sentence[1]
+    assert sentence.best[1] == sentence[1] and sentence.best[-1] == sentence[-1]
+    assert sentence.best[1:] == list(sentence.best)[1:]
+    assert sentence.heads == sentence.best.heads == tuple(word.head for word in sentence)
+    assert sentence.labels == tuple(word.label for word in sentence.best)
+    assert sentence.best.arcs()[0] == (2, 1, sentence.labels[0])
+    assert sentence.proved and sentence.status == "optimal"
+    scores = [tree.score for tree in sentence.trees]
+    assert scores == sorted(scores, reverse=True) and scores[0] == sentence.score
+
+
+def test_conllu_and_records(nlp: Pipeline) -> None:
+    doc = nlp(toy.dev_sentences()[:4])
+    text = doc.to_conllu()
+    again = list(read_conllu(io.StringIO(text)))
+    assert [tuple(s.heads) for s in again] == [s.heads for s in doc]
+    assert [tuple(s.deprels) for s in again] == [s.labels for s in doc]
+    assert [s.name for s in again] == [s.name for s in toy.dev_sentences()[:4]]
+    record = doc.to_dict()
+    assert json.loads(json.dumps(record)) == record
+    assert record["sentences"] == [sentence.to_dict() for sentence in doc]
+    assert record["sentences"][2]["trees"][0]["heads"] == list(doc[2].heads)
+    two = nlp(toy.dev_sentences()[3], k_best=2)[0]
+    assert two.to_conllu().count("# tree = ") == 2
+    assert len(two.to_dict()["trees"]) == 2
+
+
+def test_texts(nlp: Pipeline) -> None:
+    doc = nlp(toy.dev_sentences()[:3])
+    assert repr(doc) == "<Document: 3 sentences, 14 words>"
+    assert repr(doc[:1]) == "<Document: 1 sentence, 1 word>"
+    assert repr(doc[2]).startswith(
+        "<ParsedSentence 'The small cat slept behind the stove.': 1 tree, best score "
+    )
+    assert repr(doc[2]).endswith(", proved>")
+    assert repr(doc[2].best).startswith("<Tree 1: 8 words, score ")
+    assert tuple(heads_in(str(doc[2].best))) == doc[2].heads
+    assert tuple(heads_in(str(doc[2]).split("\n", 1)[1])) == doc[2].heads
+    assert str(doc).count("small-dev-00") == 3
+    assert repr(nlp) == "<Pipeline: grandsib backbone, factors siblings, grandchildren>"
+
+
+def test_notebooks(nlp: Pipeline) -> None:
+    doc = nlp(["<script>alert(1)</script>", "&"], k_best=2)
+    page = doc._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page
+    figures = ElementTree.fromstring(f"<div>{page}</div>").findall("figure")
+    assert len(figures) == len(doc[0].trees) == 2
+    captions = [figure.findtext("figcaption") or "" for figure in figures]
+    assert "tree 1 of 2" in captions[0] and "tree 2 of 2" in captions[1]
+    image = doc._repr_svg_()
+    assert image == doc[0]._repr_svg_() == doc[0].best._repr_svg_()
+    assert ElementTree.fromstring(image or "").tag == "{http://www.w3.org/2000/svg}svg"
+    long = nlp([["a"]] * (Document.SHOWN + 3))
+    assert long._repr_html_().count("<figure") == Document.SHOWN
+    assert "3 sentences more" in long._repr_html_()
+    assert long._repr_svg_() is None
+
+
+def test_without_a_tree_or_a_proof() -> None:
+    sentence = Sentence.from_words(["a", "b"])
+    none = ParsedSentence(sentence, [], "infeasible")
+    assert repr(none) == "<ParsedSentence 'a b': no tree, infeasible>"
+    assert none._repr_svg_() is None and "infeasible" in none._repr_html_()
+    assert len(none) == 0 and none.to_conllu() == ""
+    with pytest.raises(ValueError, match="has no tree: infeasible"):
+        _ = none.best
+    cut = ParsedSentence(sentence, [ScoredTree((2, 0), 1.0, 1.5, False)], "node_limit")
+    assert not cut.proved and "not all proved" in repr(cut)
+    assert "not proved, at most 1.5" in cut._repr_html_()
+    assert cut.to_dict()["trees"][0]["labels"] is None
+    assert cut[0].label == ""
+
+
+def test_a_stream_is_read_as_it_comes(nlp: Pipeline, tmp_path: Path) -> None:
+    results = nlp.pipe(read_conllu(toy.DEV), threads=2)
+    assert next(results).sentence.name == "small-dev-001"
+    assert sum(1 for _ in results) == len(toy.dev_sentences()) - 1
+
+
+@pytest.fixture(scope="module")
+def reader() -> Pipeline:
+    """The toy parser with a tagger, so that it reads text."""
+    return Pipeline(toy.reader())
+
+
+def test_texts_in_a_stream(reader: Pipeline) -> None:
+    found = list(reader.pipe(["I saw. She slept.", "You ran.", ["We", "won"]]))
+    forms = [one.sentence.forms for one in found]
+    assert forms == [["I", "saw", "."], ["She", "slept", "."], ["You", "ran", "."], ["We", "won"]]
+    assert found[2].heads == reader("You ran.")[0].heads
+
+
+def test_a_list_of_texts_is_no_sentence(reader: Pipeline) -> None:
+    with pytest.raises(TreebankError, match=r"word 1 is 'I saw\.', .* a list of texts is for pipe"):
+        reader(["I saw.", "You ran."])
+    assert reader([("New York",), "sleeps"])[0].sentence.forms == ["New York", "sleeps"]
+
+
+@pytest.mark.parametrize("nothing", [None, 7, [None], [3, "words"]])
+def test_what_is_neither_text_nor_words(reader: Pipeline, nothing: Any) -> None:
+    with pytest.raises(TreebankError, match=r"^(found|sentence 1)"):
+        reader(nothing)
+    with pytest.raises(TreebankError, match="expected an iterable of sentences or texts"):
+        list(reader.pipe("I saw."))  # type: ignore[arg-type]
+
+
+def test_pipelines_can_be_sent_to_other_processes(reader: Pipeline) -> None:
+    sent = pickle.dumps(reader)
+    # the model's file, and what families remember: networks and tables are made anew of it
+    assert len(sent) < 50_000 + len(model_bytes(reader.parser.model))
+    again = pickle.loads(sent)
+    text = "She slept. I saw the stars."
+    assert [s.heads for s in again(text)] == [s.heads for s in reader(text)]
+    assert again(text)[0].score == reader(text)[0].score
+
+
+def test_words_say_where_they_stand(reader: Pipeline) -> None:
+    text = "She doesn't sleep. Yes!"
+    doc = reader(text)
+    for sentence in doc:
+        for word in sentence:
+            assert text[word.start : word.end] == word.form
+            assert [sentence[m - 1].head for m in word.children] == [word.id] * len(word.children)
+    first = doc[0]
+    assert first[2].misc.startswith("TokenRange=") and len(first.best.root.children) > 0
+    (record,) = [doc.to_dict()["sentences"][0]]
+    assert record["offsets"] == [[word.start, word.end] for word in first]
+    assert record["lemmas"] == [word.lemma for word in first]
+    (bare,) = reader([["She", "slept"]])
+    assert (bare[0].start, bare[0].misc) == (-1, "_")
+
+
+def test_other_libraries(reader: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    doc = reader("She slept. The cat saw it.")
+    tree = doc[1].best
+    frame = doc.to_pandas()
+    assert frame.loc[(2, 3), "form"] == "saw" and len(frame) == doc.n_words
+    graph = tree.to_networkx()
+    assert sorted(graph.edges) == sorted((head, modifier) for head, modifier, _ in tree.arcs())
+    assert graph.nodes[2]["form"] == "cat"
+    nltk = tree.to_nltk()
+    assert nltk.root["word"] == tree.root.form
+    assert {node["head"] for k, node in nltk.nodes.items() if k} == set(tree.heads)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(BBParseError, match="pandas is not installed: pip install pandas"):
+        doc.to_pandas()
+
+
+STRANGE = [
+    "", "x", "\0", "\ud800 a", "😀", "\u200f\u200f", "שלום עולם.", "我喜欢书。", "a\rb\x1b[0m",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STRANGE)
+def test_strange_texts_lose_nothing(reader: Pipeline, text: str) -> None:
+    found = reader(text)
+    assert "".join(word.form for one in found for word in one) == "".join(text.split())
+    assert all(0 <= word.head <= len(one) for one in found for word in one)
+
+
+def test_a_model_that_is_no_longer_used_is_freed_at_once() -> None:
+    nlp = bbparse.load()
+    nlp("It works.")
+    assert nlp.parser.tagger is not None and nlp.parser.maker.network is not None
+    parts = nlp.parser, nlp.parser.maker.network, nlp.parser.tagger
+    left = [weakref.ref(part) for part in parts]
+    gc.disable()  # arrays of megabytes must not wait for the collector, which counts objects
+    try:
+        del nlp, parts
+        assert [part() for part in left] == [None] * 3
+    finally:
+        gc.enable()

@@ -1,0 +1,232 @@
+"""The component in the real spaCy."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import tomllib
+import warnings
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+import bbparse
+from bbparse.parser.spacy_component import BBParseTokenizer, SpacyParser
+from bbparse.runtime.errors import ModelError
+from bbparse.treebank import Sentence
+from tests import toy
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def model(model: Path) -> str:
+    return str(model)
+
+
+@pytest.fixture(scope="module")
+def nlp(model: str) -> spacy.Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": model})
+    return nlp
+
+
+def doc_of(nlp: spacy.Language, sentences: list[Sentence], **options: object) -> Doc:
+    """A Doc with the tokens and tags of sentences."""
+    words = [form for s in sentences for form in s.forms]
+    return Doc(
+        nlp.vocab,
+        words=words,
+        pos=[tag for s in sentences for tag in s.upos],
+        tags=[tag for s in sentences for tag in s.xpos],
+        lemmas=[lemma for s in sentences for lemma in s.lemmas],
+        morphs=["" if f == "_" else f for s in sentences for f in s.feats],
+        sent_starts=[i == 0 for s in sentences for i in range(s.n_words)],
+        **options,
+    )
+
+
+def test_heads_and_labels_are_the_parsers(nlp: spacy.Language) -> None:
+    sentences = list(toy.dev_sentences())
+    doc = nlp(doc_of(nlp, sentences))
+    found = list(doc.sents)
+    assert len(found) == len(sentences)
+    parser = toy.parser()
+    for span, sentence, facts in zip(found, sentences, doc._.bbparse):
+        (tree,) = parser.parse(sentence)
+        heads = [0 if t.head == t else t.head.i - span.start + 1 for t in span]
+        assert heads == list(tree.heads)
+        labels = ["root" if t.dep_ == "ROOT" else t.dep_ for t in span]
+        assert labels == list(tree.labels)
+        assert span.root.dep_ == "ROOT"
+        assert [t.text for t in span] == sentence.forms
+        assert facts == {
+            "start": span.start, "end": span.end, "score": tree.score,
+            "upper_bound": tree.upper_bound, "proved": True,
+        }  # fmt: skip
+    assert doc.has_annotation("DEP")
+    assert [t.pos_ for t in doc] == [tag for s in sentences for tag in s.upos]
+
+
+def test_raw_text(nlp: spacy.Language) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        doc = nlp("  She saw\n\nthe cat.  It slept. ")
+    texts = [[t.text for t in span if not t.is_space] for span in doc.sents]
+    assert texts == [["She", "saw", "the", "cat", "."], ["It", "slept", "."]]
+    for token in doc:
+        if token.is_space:
+            assert token.dep_ == "dep" and not token.head.is_space
+    for span in doc.sents:
+        assert sum(t.head == t for t in span) == 1
+
+
+def test_documents_without_words(nlp: spacy.Language) -> None:
+    assert len(nlp("")) == 0
+    doc = nlp(" \n ")
+    assert all(t.head == t for t in doc) and doc._.bbparse == []
+
+
+def test_a_stream_and_bytes(nlp: spacy.Language) -> None:
+    docs = [doc_of(nlp, [sentence]) for sentence in toy.dev_sentences()[:5]]
+    for doc in nlp.pipe(docs):
+        again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+        assert [t.head.i for t in again] == [t.head.i for t in doc]
+        assert [t.dep_ for t in again] == [t.dep_ for t in doc]
+
+
+def test_missing_tags_are_told_once(model: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": model})
+    with pytest.warns(UserWarning, match="no tags"):
+        nlp("She slept.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp("She slept.")
+
+
+def test_the_tagger_of_the_model_gives_tags_where_there_are_none(tmp_path: Path) -> None:
+    parser = toy.changed(toy.parser(), tagger=toy.tagger())
+    path = tmp_path / "tagged.model"
+    parser.save(path)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": str(path)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        doc = nlp("She slept.")
+    expected = parser.parse(parser.tagged(Sentence.from_words(["She", "slept", "."])))[0]
+    assert doc._.bbparse[0]["score"] == expected.score
+
+
+def test_words_with_white_space_in_them(nlp: spacy.Language) -> None:
+    doc = Doc(nlp.vocab, words=["New\nYork", "sleeps"], pos=["PROPN", "VERB"])
+    assert [t.text for t in nlp(doc)] == ["New\nYork", "sleeps"]
+    assert sum(t.head == t for t in doc) == 1
+
+
+def test_settings(model: str, tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    lost = SpacyParser(str(tmp_path / "nothing.model"))
+    with pytest.raises(ModelError):
+        lost(nlp.make_doc("She slept."))
+    component = nlp.add_pipe("bbparse", config={"model": model, "prune": 2, "node_limit": 5})
+    assert isinstance(component, SpacyParser)
+    assert component.options == {"prune": 2, "node_limit": 5, "time_limit": None, "k_best": 1}
+    assert nlp.pipe_names == ["bbparse"]
+    again = spacy.blank("en").from_config(nlp.config)
+    assert again.pipe_names == ["bbparse"]
+    sentence = toy.dev_sentences()[2]
+    doc = nlp(doc_of(nlp, [sentence]))
+    assert doc._.bbparse[0]["score"] == toy.parser().parse(sentence, prune=2)[0].score
+
+
+def test_the_model_that_comes_with_the_package(
+    model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "models").mkdir()
+    shutil.copy(model, tmp_path / "models" / "english.model")
+    monkeypatch.setattr("bbparse.runtime.shipped._PACKAGE", tmp_path)
+    monkeypatch.chdir(tmp_path.parent)
+    nlp = spacy.blank("en")
+    component = nlp.add_pipe("bbparse")
+    assert isinstance(component, SpacyParser)
+    assert repr(component.pipeline) == repr(bbparse.load())
+
+
+def test_spacy_can_find_it() -> None:
+    with open(ROOT / "pyproject.toml", "rb") as stream:
+        declared = tomllib.load(stream)["project"]["entry-points"]["spacy_factories"]
+    module, _, name = declared["bbparse"].partition(":")
+    assert callable(getattr(importlib.import_module(module), name))
+    assert spacy.Language.has_factory("bbparse")
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model that tags words and cuts text."""
+    path = tmp_path_factory.mktemp("reading") / "reading.model"
+    toy.reader().save(path)
+    return str(path)
+
+
+TEXT = "She doesn't sleep.  The cat saw\nthe stars. "
+
+
+def test_tags_lemmas_and_features_are_set(reading: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": reading, "k_best": 3})
+    doc = nlp(Doc(nlp.vocab, words=["The", "cat", "slept", "."]))
+    (expected,) = bbparse.Pipeline(toy.reader())([["The", "cat", "slept", "."]], k_best=3)
+    sentence = expected.sentence
+    assert [t.pos_ for t in doc] == sentence.upos and [t.tag_ for t in doc] == sentence.xpos
+    assert [t.lemma_ for t in doc] == sentence.lemmas
+    assert [str(t.morph) or "_" for t in doc] == sentence.feats
+    (facts,) = doc._.bbparse
+    assert [tree["score"] for tree in facts["trees"]] == [tree.score for tree in expected.trees]
+    heads = expected.trees[1].heads
+    assert facts["trees"][1]["heads"] == [h - 1 if h else m for m, h in enumerate(heads)]
+    doc = nlp(Doc(nlp.vocab, words=["The", "cat"], pos=["X", "X"], tags=["Y", "Y"]))
+    assert [t.pos_ for t in doc] == ["X", "X"] and [t.tag_ for t in doc] == ["Y", "Y"]
+
+
+def test_the_tokenizer_agrees_with_the_pipeline(reading: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.tokenizer = BBParseTokenizer(nlp.vocab, reading)
+    nlp.add_pipe("bbparse", config={"model": reading})
+    for text in (TEXT, "", "  ", " Yes!\n\nNo.", "a\u00a0b  c"):
+        doc = nlp(text)
+        assert doc.text == text
+        expected = bbparse.Pipeline(toy.reader())(text) if text.strip() else []
+        found = [[t for t in span if not t.is_space] for span in doc.sents]
+        found = [tokens for tokens in found if tokens]
+        assert [[t.text for t in s] for s in found] == [s.sentence.forms for s in expected]
+        for tokens, sentence in zip(found, expected):
+            places = [t.i for t in tokens]
+            heads = [0 if t.head == t else places.index(t.head.i) + 1 for t in tokens]
+            assert heads == list(sentence.heads)
+
+
+def test_a_config_names_the_tokenizer(reading: str) -> None:
+    config = {"nlp": {"tokenizer": {"@tokenizers": "bbparse.Tokenizer.v1", "model": reading}}}
+    nlp = spacy.blank("en", config=config)
+    assert [t.text for t in nlp("It isn't.")] == ["It", "is", "n't", "."]
+    again = spacy.blank("en", config=config).from_bytes(nlp.to_bytes())
+    assert [t.text for t in again("It isn't.")] == ["It", "is", "n't", "."]
+
+
+def test_the_model_goes_where_the_pipeline_goes(reading: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.model"
+    shutil.copy(reading, copy)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": str(copy)})
+    expected = [t.head.i for t in nlp("The cat slept.")]
+    data = nlp.to_bytes()
+    nlp.to_disk(tmp_path / "pipeline")
+    copy.unlink()
+    again = spacy.load(tmp_path / "pipeline")
+    assert [t.head.i for t in again("The cat slept.")] == expected
+    blank = spacy.blank("en")
+    blank.add_pipe("bbparse", config={"model": str(copy)})
+    assert [t.head.i for t in blank.from_bytes(data)("The cat slept.")] == expected

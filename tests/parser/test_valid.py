@@ -1,0 +1,144 @@
+"""Parsing under rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.models.model import Model
+from bbparse.parser.parser import Parser
+from bbparse.parser.pipeline import Pipeline
+from bbparse.parser.valid import label_scores_around, rules_for
+from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.lazily import ValidTrees, solve_valid
+from bbparse.parser.validity.rules import Rule, Rules
+from bbparse.parser.validity.table import ArcCondition
+from bbparse.runtime.errors import ConfigError, ModelError
+from tests import toy
+from tests.parser.test_given_heads import with_heads
+
+
+def rule(name: str, arc: str, **second: str) -> Rule:
+    kind = next(iter(second), "")
+    other = (ArcCondition.parse(second[kind]),) if kind else ()
+    return Rule(name, (ArcCondition.parse(arc),), kind, other)
+
+
+RULES = Rules(
+    [
+        rule("no-det", "label=det"),
+        rule("lonely", "label=nsubj", beside="label=obj|obl|advmod"),
+        rule("leaf-nsubj", "label=nsubj", below="label=amod|case|nmod|punct"),
+    ]
+)
+
+
+def test_trees_are_valid_in_order_and_proved() -> None:
+    parser, moved = toy.parser(), 0
+    for sentence in toy.dev_sentences()[:25]:
+        plain = parser.parse(sentence, valid="none", k_best=4)
+        trees = parser.parse(sentence, valid=RULES, k_best=4)
+        assert trees and all(tree.proved and not tree.broken for tree in trees)
+        ruled = RuledSentence(RULES, sentence)
+        assert not any(ruled.faults(tree.heads, tree.labels) for tree in trees)
+        assert len({tree.heads for tree in trees}) == len(trees)
+        scores = [tree.score for tree in trees]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] <= plain[0].score + 1e-9
+        if any(ruled.faults(tree.heads, tree.labels) for tree in plain):
+            moved += trees != plain
+        else:
+            assert trees == plain
+    assert moved > 10
+
+
+def test_scores_are_the_models_own_less_what_labels_lose() -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences()[:25]:
+        (plain,), (tree,) = (parser.parse(sentence, valid=v) for v in ("none", RULES))
+        scored = parser.maker([sentence])[0]
+        scores = label_scores_around(parser.labeller, scored, np.array([0, *plain.heads]))
+        lost = 0.0
+        for m, (head, label) in enumerate(zip(tree.heads, tree.labels), start=1):
+            row = scores(head, m)
+            lost += row.max() - row[parser.labeller.labels.index(label)]
+        own = scored.problem.score([-1, *tree.heads])
+        assert tree.score == pytest.approx(own - lost, abs=2e-5 * len(tree.heads))
+
+
+def test_trees_that_break_rules_are_not_proved_if_none_was_found_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def at_a_limit(*arguments: Any, **options: Any) -> ValidTrees:
+        kept = solve_valid(*arguments, **options)
+        solution = replace(kept.solution.first(0), status="work_limit")
+        return ValidTrees(solution, [], [], kept.rounds)
+
+    monkeypatch.setattr("bbparse.parser.valid.solve_valid", at_a_limit)
+    sentence, rules = toy.dev_sentences()[0], Rules([Rule("no-arcs", (ArcCondition(()),))])
+    parse = next(toy.parser().parse_all([sentence], k_best=2, valid=rules))
+    assert parse.solution.status == "work_limit" and not parse.solution.proved.any()
+    assert all(tree.broken and not tree.proved for tree in parse.trees)
+
+
+def test_one_of_k_is_the_best() -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences()[:10]:
+        (one,) = parser.parse(sentence, valid=RULES)
+        assert abs(one.score - parser.parse(sentence, valid=RULES, k_best=3)[0].score) < 1e-9
+
+
+def test_many_sentences_are_parsed_like_one() -> None:
+    parser, sentences = toy.parser(), toy.dev_sentences()[:10]
+    found = [one.trees[0] for one in parser.parse_all(sentences, valid=RULES)]
+    assert found == [parser.parse(sentence, valid=RULES)[0] for sentence in sentences]
+
+
+def test_conflicts_are_told() -> None:
+    nothing = Rules([Rule("no-arcs-to-the-left", (lambda s, h, m, label: m < h,))])
+    all_of = Rules([Rule("nothing", (lambda s, h, m, label: True,)), *nothing.rules])
+    parser = toy.parser()
+    for sentence in toy.dev_sentences()[:5]:
+        (tree,) = parser.parse(sentence, valid=all_of, k_best=2)
+        left = sum(m < h for m, h in enumerate(tree.heads, start=1))
+        assert len(tree.broken) == sentence.n_words + left and tree.proved
+        assert tree.broken[0].startswith("nothing: word 1: ")
+        (plain,) = parser.parse(sentence, valid="none")
+        assert left <= sum(m < h for m, h in enumerate(plain.heads, start=1))
+
+
+def test_given_heads_and_labels_stay_and_faults_are_told() -> None:
+    sentence = next(one for one in toy.dev_sentences() if one.n_words > 4)
+    nlp = Pipeline(toy.parser())
+    head = {m: h for m, h in enumerate(sentence.heads, start=1)}
+    given = with_heads(sentence, head, {1: "det", 2: "own:label"})
+    (tree,) = nlp(given, keep_heads=True, valid=RULES)[0].trees
+    assert tree.heads == tuple(sentence.heads) and tree.labels[:2] == ("det", "own:label")
+    assert any(text.startswith("no-det: word 1") for text in tree.broken)
+    assert "# broken_rule = no-det: word 1" in nlp(given, keep_heads=True, valid=RULES).to_conllu()
+
+
+def test_which_rules(tmp_path: Path) -> None:
+    labeller = toy.parser().labeller
+    ud = Rules.load("ud").binding
+    assert rules_for(None, labeller) is ud and rules_for("ud", labeller) is ud
+    assert rules_for("none", labeller) is None and rules_for(None, None) is None
+    path = tmp_path / "mine.toml"
+    path.write_text("[[rule]]\nname = 'mine'\narc = 'label=det'\n")
+    both = rules_for(str(path), labeller)
+    assert both is not None and len(both) == len(ud) + 1
+    with pytest.raises(ConfigError, match="no rules 'uds'"):
+        rules_for("uds", labeller)
+
+
+def test_models_without_labels() -> None:
+    old = toy.parser().model
+    parser = Parser(Model(old.maker, None, old.tagger, old.notes))
+    sentence = toy.dev_sentences()[0]
+    assert parser.parse(sentence)[0].labels == ()
+    with pytest.raises(ModelError, match="the model has no labels"):
+        parser.parse(sentence, valid="ud")

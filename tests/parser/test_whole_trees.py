@@ -1,0 +1,207 @@
+"""Tree families in a parser, against the list of all its trees."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from bbparse.apps.explain import explain
+from bbparse.factors import FactorView, TreeFamily
+from bbparse.models.factors.view import ROOT
+from bbparse.models.learning.train import train
+from bbparse.models.model_file import model_bytes, model_of_bytes
+from bbparse.parser.parser import Parser
+from bbparse.parser.validity.rules import Rule, Rules
+from bbparse.parser.validity.table import ArcCondition
+from bbparse.runtime.errors import BBParseError, FactorError
+from tests import toy
+from tests.parser.test_given_heads import with_heads
+from tests.parser.test_valid import RULES
+
+
+class Depth(TreeFamily):
+    """Deep trees cost."""
+
+    name = "depth"
+    summary = "how deep the tree is"
+    at_most = 0.5
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        assert len(heads) == len(labels) == view.n_words + 1
+        assert labels[0] == ROOT and heads[0] == -1 and view.n_arcs > 0
+        depths = [0] * len(heads)
+        for m in range(1, len(heads)):
+            word = m
+            while word > 0:
+                word, depths[m] = int(heads[word]), depths[m] + 1
+        few = 0.5 if labels.count("punct") < 2 else 0.0
+        return few - 30.0 * max(0, max(depths) - 1)
+
+
+class Bounded(Depth):
+    """The same, with the depth that the arcs left make necessary."""
+
+    name = "bounded"
+    asked: ClassVar[int] = 0
+
+    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
+        type(self).asked += 1
+        assert allowed.shape == (view.n_words + 1,) * 2 and not allowed[:, 0].any()
+        for m in range(1, view.n_words + 1):
+            own = np.flatnonzero(allowed[:, m])
+            assert heads[m] == (own[0] if len(own) == 1 else -1)
+        reached, depth = np.arange(view.n_words + 1) == 0, 0
+        while not reached.all():
+            more = reached | allowed[reached].any(axis=0)
+            if (more == reached).all():
+                return -math.inf  # these arcs make no tree
+            reached, depth = more, depth + 1
+        return 0.5 - 30.0 * max(0, depth - 1)
+
+
+class TooLow(Depth):
+    name = "too-low"
+    given: ClassVar[Any] = -0.25
+
+    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
+        found: float = self.given if (heads[1:] < 0).any() else 0.5
+        return found
+
+
+class Never(Depth):
+    name = "never"
+    value: ClassVar[Any] = -math.inf
+
+    def tree_score(self, view: FactorView, heads: Any, labels: Sequence[str]) -> float:
+        found: float = self.value
+        return found
+
+
+def test_the_best_trees_by_their_totals() -> None:
+    parser, changed = toy.parser(), 0
+    for sentence in [s for s in toy.dev_sentences() if 3 < s.n_words < 8]:
+        many = parser.parse(sentence, valid="none", prune=0, k_best=5000)
+        view = parser.maker.view_of(parser.maker([sentence])[0])
+        by_hand = sorted(
+            (
+                (tree.score + Depth().tree_score(view, [-1, *tree.heads], [ROOT, *tree.labels]))
+                for tree in many
+            ),
+            reverse=True,
+        )
+        options: Any = {"valid": "none", "prune": 0, "k_best": 3, "time_limit": 60.0}
+        trees = parser.parse(sentence, tree_score=Depth, **options)
+        assert all(tree.proved for tree in trees)
+        np.testing.assert_allclose([tree.score for tree in trees], by_hand[:3], rtol=1e-12)
+        changed += trees[0].heads != many[0].heads
+        (together,) = parser.parse_all([sentence], tree_score=Depth(), **options)
+        assert together.trees == trees
+        assert together.solution.stats["trees_scored"] >= len(trees)
+    assert changed > 2
+
+
+def test_bounds_change_no_tree() -> None:
+    parser, looked = toy.parser(), [0, 0]
+    for sentence in [s for s in toy.dev_sentences() if 3 < s.n_words < 8]:
+        options: Any = {"valid": "none", "prune": 0, "k_best": 2, "time_limit": 60.0}
+        found = []
+        for i, family in enumerate((Depth, Bounded)):
+            (parse,) = parser.parse_all([sentence], tree_score=family, **options)
+            looked[i] += int(parse.solution.stats["trees_scored"])
+            assert all(tree.proved for tree in parse.trees)
+            found.append([tree.score for tree in parse.trees])
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+    assert Bounded.asked and looked[1] < looked[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (-0.25, "small-dev-002, tree families 'too-low': tree_bound of heads .* is -0.25, but"),
+        (math.nan, "tree family 'too-low', small-dev-002: tree_bound is nan, expected a number"),
+        ("x", "tree_bound is 'x', expected a number"),
+    ],
+)
+def test_what_is_no_bound(given: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TooLow, "given", given)
+    monkeypatch.setattr(TooLow, "tree_score", lambda *_: 0.25)
+    with pytest.raises(FactorError, match=words) as caught:
+        toy.parser().parse(toy.dev_sentences()[1], tree_score=TooLow, valid="none", prune=0)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("family", [Depth, Bounded])
+def test_validity_rules_hold_too(family: type[Depth]) -> None:
+    parser = toy.parser()
+    for sentence in [s for s in toy.dev_sentences() if s.n_words < 9][:12]:
+        trees = parser.parse(sentence, valid=RULES, tree_score=family, k_best=2, time_limit=60.0)
+        assert trees and all(tree.proved and not tree.broken for tree in trees)
+        assert trees[0].score <= parser.parse(sentence, valid=RULES)[0].score + Depth.at_most
+
+
+def test_trees_are_not_proved_to_have_the_fewest_faults() -> None:
+    rules = Rules([Rule("no-arcs", (ArcCondition(()),))])
+    sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
+    (parse,) = toy.parser().parse_all([sentence], tree_score=Depth, valid=rules, time_limit=60.0)
+    (tree,) = parse.trees
+    assert parse.solution.status == "gap" and tree.broken
+    assert not tree.proved and tree.upper_bound == math.inf
+
+
+def test_given_heads_are_kept() -> None:
+    sentence = toy.dev_sentences()[0]
+    heads = toy.parser().parse(sentence)[0].heads
+    given = with_heads(sentence, {1: heads[0]}, {})
+    (parse,) = toy.parser().parse_all([given], keep_heads=True, tree_score=Depth)
+    assert parse.trees[0].heads[0] == heads[0]
+    assert parse.solution.stats["trees_scored"] > 0
+
+
+def test_a_model_has_tree_families() -> None:
+    for config in (toy.configuration(), toy.network_configuration()):
+        model = train(toy.sentences()[:20], (), config, factors=["siblings", Depth])
+        read = Parser(model_of_bytes(model_bytes(model), [Depth()]))
+        assert [family.name for family in read.maker.families] == ["siblings", "depth"]
+        assert pickle.loads(pickle.dumps(read)).maker.families[1].name == "depth"
+        sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
+        assert read.solve(sentence).stats["trees_scored"] > 0
+        told = explain(read, sentence)
+        assert told.families == ["siblings", "depth"] and told.whole is not None
+        assert abs(sum(term.value for term in told.terms[0]) - told.best.score) < 1e-6
+        with pytest.raises(FactorError, match="'depth' is given twice"):
+            read.parse(sentence, tree_score=Depth)
+        with pytest.raises(BBParseError, match="test_whole_trees:Depth"):
+            Parser(model_of_bytes(model_bytes(model), []))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (math.nan, "tree family 'never', small-dev-001: tree_score is nan"),
+        (1.0, "tree_score is 1.0, expected a number from -1e.100 to 0.5"),
+        ("x", "tree_score is 'x', expected a number"),
+        (-math.inf, "no tree was found that the tree families 'never' allow, among"),
+    ],
+)
+def test_what_a_family_must_not_do(
+    value: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Never, "value", value)
+    with pytest.raises(FactorError, match=words) as caught:
+        toy.parser().parse(toy.dev_sentences()[0], tree_score=Never)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_tree_family() -> None:
+    for wrong, words in (
+        ("siblings", "the family 'siblings', expected a TreeFamily"),
+        ("nothing", "no factor family 'nothing'"),
+        (3, "expected a class derived from FactorFamily"),
+    ):
+        with pytest.raises(FactorError, match=words):
+            toy.parser().parse(toy.dev_sentences()[0], tree_score=wrong)

@@ -1,0 +1,289 @@
+"""Training, using, saving and reading a tagger."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.embeddings import WordVectors
+from bbparse.models.model_file import TAGGER_KIND, load_tagger, save_tagger
+from bbparse.runtime.archive import write_archive
+from bbparse.runtime.errors import ModelError, OutputError, TreebankError
+from bbparse.text import TaggerSettings, accuracy, train_tagger
+from bbparse.text.columns import _kinds
+from bbparse.text.tagger import LOWER, SAME, Tagger, tagger_arrays, tagger_from
+from bbparse.text.tagger_training import folds_of, jackknife
+from bbparse.treebank import Sentence
+from bbparse.treebank.writing import with_columns
+from tests import toy
+from tests.neural.test_labelling import letters
+
+
+def test_it_learns() -> None:
+    own = accuracy(toy.tagger(), toy.sentences())
+    assert own["UPOS"] > 0.97 and own["FEATS"] > 0.97 and own["lemma"] > 0.97
+    new = accuracy(toy.tagger(), toy.dev_sentences())
+    assert new["UPOS"] > 0.75 and new["XPOS"] > 0.7 and new["lemma"] > 0.8
+    assert new["all"] <= min(new[name] for name in ("UPOS", "XPOS", "FEATS", "lemma"))
+
+
+def test_only_tags_change() -> None:
+    for sentence in toy.dev_sentences():
+        found = toy.tagger()(sentence)
+        assert found.n_words == sentence.n_words and found.name == sentence.name
+        for line, old in zip(found.lines, sentence.lines):
+            if line.startswith("#"):
+                assert line == old
+            else:
+                assert [*line.split("\t")[:2], *line.split("\t")[6:]] == (
+                    [*old.split("\t")[:2], *old.split("\t")[6:]]
+                )
+        fields = [found.lines[i].split("\t") for i in found.word_lines]
+        assert [row[2] for row in fields] == found.lemmas
+        assert [row[3] for row in fields] == found.upos
+        assert [row[4] for row in fields] == found.xpos
+        assert [row[5] for row in fields] == found.feats
+
+
+def test_the_gold_tags_are_not_looked_at() -> None:
+    for sentence in toy.dev_sentences()[:20]:
+        bare = Sentence.from_words(sentence.forms)
+        assert toy.tagger()(bare).upos == toy.tagger()(sentence).upos
+
+
+def test_kinds_of_characters() -> None:
+    found = {form: _kinds(form) for form in ("NATO", "I", "Anna", "McAdam", "iPad", "U-2", "5.0")}
+    assert list(found.values()) == ["A", "T", "T", "TX", "X", "ATd-", "d."]
+    assert [_kinds(form) for form in ("a@b", "1/2", "…", "é", "a")] == ["@", "d/", "ou", "u", ""]
+
+
+def test_feats_fit_their_tags() -> None:
+    seen = {
+        (upos, xpos, feats)
+        for sentence in toy.sentences()
+        for upos, xpos, feats in zip(sentence.upos, sentence.xpos, sentence.feats)
+    }
+    for sentence in toy.dev_sentences():
+        found = toy.tagger().columns(sentence.forms)
+        assert set(zip(found.upos, found.xpos, found.feats)) <= seen
+
+
+@pytest.mark.parametrize("words", [[], ["x"], ["Ωmega", "\u200b", "😀", "x" * 5000], ["a"] * 2000])
+def test_odd_sentences(words: list[str]) -> None:
+    found = toy.tagger().columns(words)
+    assert [len(column) for column in (found.lemmas, found.upos, found.xpos, found.feats)] == (
+        [len(words)] * 4
+    )
+    assert all(found.lemmas)
+
+
+def test_training_is_deterministic() -> None:
+    some = toy.sentences()[:60]
+    first, second = (tagger_arrays(train_tagger(some, toy.TAGGER)) for _ in range(2))
+    assert first.keys() == second.keys()
+    for name in first.keys() - {"tagger_header"}:
+        np.testing.assert_array_equal(first[name], second[name])
+
+
+def test_treebanks_without_some_columns() -> None:
+    bare = [
+        with_columns(
+            sentence, lemmas=["_"] * sentence.n_words, xpos=["_"] * sentence.n_words,
+            feats=["_"] * sentence.n_words,
+        )
+        for sentence in toy.sentences()
+    ]  # fmt: skip
+    some = train_tagger(bare, toy.TAGGER)
+    found = some(toy.dev_sentences()[0])
+    assert set(found.lemmas) == set(found.xpos) == set(found.feats) == {"_"}
+    assert accuracy(some, toy.dev_sentences())["UPOS"] > 0.75
+
+
+def test_training_data_without_tags() -> None:
+    with pytest.raises(TreebankError, match="no training sentences"):
+        train_tagger([])
+    with pytest.raises(TreebankError, match=r"word 1 has no UPOS"):
+        train_tagger([Sentence.from_words(["a"])])
+
+
+def damage(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+    """Something that changes one array."""
+
+    def apply(arrays: dict[str, Any]) -> None:
+        arrays[field] = change(arrays[field])
+
+    return apply
+
+
+def replaced(old: str, new: str) -> Callable[[Any], Any]:
+    """Something that changes a text."""
+    return lambda array: np.array(str(array).replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (damage("tagger_header", lambda a: np.array("{")), "header of the tagger is damaged"),
+        (damage("tagger_header", lambda a: np.array("{}")), "header of the tagger is damaged"),
+        (damage("tagger_pairs", lambda a: a[:, :1]), "tagger_pairs has shape"),
+        (damage("tagger_pairs", lambda a: a[:0]), "expected some pairs"),
+        (damage("tagger_pairs", lambda a: a + 999), "tagger_pairs goes up to"),
+        (damage("tagger_pairs", lambda a: a - 999), "tagger_pairs goes up to"),
+        (damage("tagger_lexicon", lambda a: np.array("dog")), "tagger_lexicon is damaged"),
+        (lambda arrays: arrays.pop("tagger_pairs"), "tagger_pairs"),
+        (lambda arrays: arrays.pop("tags_keys"), "tags_keys"),
+        (lambda arrays: arrays.pop("tags_counts"), "tags_counts"),
+        (damage("tags_labels", lambda a: a[1:]), "in all|expected .* of float16"),
+        (damage("tags_counts", lambda a: a + 1), "tags_counts are"),
+        (damage("tags_counts", lambda a: a[:2]), "tags_counts are|kinds of label"),
+        (damage("tags_counts", lambda a: a - a + np.array([-1, 1, 0], a.dtype)), "tags_counts are"),
+        (damage("tags_sizes", lambda a: a[1:]), "tags_sizes has"),
+        (damage("tags_sizes", lambda a: a + 1), "expected"),
+        (damage("tags_sizes", lambda a: a * 1000), "expected at most 4096"),
+        (damage("tags_layers", lambda a: np.array("rx")), "expected"),
+        (damage("tags_layers", lambda a: np.array("r" * 99)), "letters"),
+        (damage("tags_keys", lambda a: a[::-1]), "keys are not sorted"),
+        (damage("tags_keys", lambda a: a.astype(np.uint32)), "dtype uint32"),
+        (damage("tags_vectors", lambda a: a[:, 1:]), "vectors have shape"),
+        (damage("tags_weights", lambda a: a[1:]), "expected .* of float16"),
+        (damage("tags_weights", lambda a: np.full_like(a, 127)), "no finite numbers"),
+        (damage("tagger_header", replaced('"rules": {"":', '"rules": {"x":')), "has no rules for"),
+        (damage("tagger_header", replaced('"rules": {', '"rules": {"x": [9999], ')),
+         "expected numbers of rules"),
+        (lambda arrays: arrays.update(tagger_tags_keys=np.zeros(1, np.uint32)),
+         "of an earlier version: train"),
+    ],
+)  # fmt: skip
+def test_damaged_files(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    arrays = tagger_arrays(toy.tagger())
+    change(arrays)
+    path = tmp_path / "damaged.tagger"
+    write_archive(path, TAGGER_KIND, 1, arrays)
+    with pytest.raises(ModelError, match=message) as caught:
+        load_tagger(path)
+    assert str(path) in str(caught.value)
+
+
+def test_files_that_are_no_taggers(tmp_path: Path) -> None:
+    path = tmp_path / "new.tagger"
+    write_archive(path, TAGGER_KIND, 99, tagger_arrays(toy.tagger()))
+    with pytest.raises(ModelError, match="version is 99"):
+        load_tagger(path)
+    write_archive(path, "bbparse.Problem", 1, {})
+    with pytest.raises(ModelError, match=r"holds a 'bbparse\.Problem'"):
+        load_tagger(path)
+    with pytest.raises(ModelError, match="no such file"):
+        load_tagger(tmp_path / "none")
+    with pytest.raises(OutputError):
+        save_tagger(tmp_path / "no folder" / "x.tagger", toy.tagger())
+    swapped: Any = toy.tagger(), str(path)
+    with pytest.raises(ModelError, match="tagger is of type str, expected a Tagger"):
+        save_tagger(*swapped)
+
+
+def test_a_tagger_with_embeddings(tmp_path: Path) -> None:
+    source, path = letters(), tmp_path / "with.tagger"
+    own = train_tagger(toy.sentences(), toy.TAGGER, embeddings=source)
+    assert own.embeddings is source and own.network.sizes["embeddings"] == 8
+    assert own.network.weights.values["embeddings_w"][:6].any(axis=1).all()
+    save_tagger(path, own)
+    again, _ = load_tagger(path)
+    assert isinstance(again.embeddings, WordVectors) and again.embeddings.note == source.note
+    for sentence in toy.dev_sentences():
+        assert again(sentence).lines == own(sentence).lines
+    for wrong in (None, letters(dimension=12)):
+        with pytest.raises(ModelError, match="some: its tagger needs pretrained vectors of 8"):
+            tagger_from(tagger_arrays(own), "some", wrong)
+    assert tagger_from(tagger_arrays(toy.tagger()), "some", source).embeddings is None
+
+
+def test_passes_over_a_treebank() -> None:
+    assert TaggerSettings().with_epochs(3).network.epochs == 3
+
+
+def test_a_batch_is_tagged_as_its_sentences_are() -> None:
+    own = list(toy.dev_sentences())
+    bare = [Sentence.from_words(sentence.forms) for sentence in own]
+    some = [bare[0], own[1], bare[2]]
+    assert [s.upos for s in toy.tagger().tag(some)] == [toy.tagger()(s).upos for s in some]
+    kept = list(toy.tagger().tag(some, keep_tags=True))
+    assert kept[1] is own[1] and kept[2].upos == toy.tagger()(own[2]).upos
+    assert list(toy.tagger().tag(own, keep_tags=True)) == own and toy.tagger().columns_of([]) == []
+    batch = [sentence.forms for sentence in own]
+    assert toy.tagger().columns_of([*batch, []])[:-1] == [toy.tagger().columns(s) for s in batch]
+
+
+def test_lemmas_of_known_and_of_new_words() -> None:
+    own = toy.tagger()
+    lexicon = {"Xylo\tNOUN\tNN": "x"}
+    both = own.rules[""]
+    assert {own.lemma_rules[i] for i in both} == {LOWER, SAME}
+    first, second = both[:1], both[1:]
+    rules = {"": both, "xs\tNOUN\tNN": second, "NOUN\tNN": first, "\tNOUN\tNN\tCase=Nom": second}
+    other = Tagger(own.network, own.pairs, rules, lexicon, {})
+    found = [
+        other._lemma(form, tag, feats)
+        for form, tag, feats in [
+            ("Xylo", "NOUN\tNN", "_"), ("Xs", "NOUN\tNN", "_"), ("Ys", "NOUN\tNN", "_"),
+            ("Ys", "NOUN\tNN", "Case=Nom"), ("y", "VERB\tVB", "_"),
+        ]
+    ]  # fmt: skip
+    assert found == ["x", second, first, second, both]
+
+
+def test_threads_share_a_tagger() -> None:
+    expected = [toy.tagger().columns(sentence.forms) for sentence in toy.dev_sentences()]
+    again = train_tagger(toy.sentences(), toy.TAGGER)
+    wrong: list[int] = []
+
+    def work() -> None:
+        for i, sentence in enumerate(toy.dev_sentences()):
+            if again.columns(sentence.forms) != expected[i]:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_folds_keep_documents_whole() -> None:
+    words = ["a"]
+    sentences = []
+    for i in range(60):
+        sentence = Sentence.from_words(words)
+        if i % 3 == 0:
+            sentence.lines.insert(0, f"# newdoc id = {i}")
+            sentence.word_lines = [line + 1 for line in sentence.word_lines]
+        sentences.append(sentence)
+    found = folds_of(sentences, 5)
+    assert set(found) == set(range(5))
+    assert all(len(set(found[i : i + 3])) == 1 for i in range(0, 60, 3))
+
+
+def test_folds_without_documents() -> None:
+    found = folds_of([Sentence.from_words(["a"])] * 7, 3)
+    assert set(found) == {0, 1, 2}
+    with pytest.raises(TreebankError, match="cannot be divided into 3 folds"):
+        folds_of([Sentence.from_words(["a"])] * 2, 3)
+
+
+def test_jackknifing_does_not_look_at_what_it_tags() -> None:
+    some = list(toy.sentences()[:120])
+    lines: list[str] = []
+    tagged = jackknife(some, 3, toy.TAGGER, report=lines.append)
+    assert len(lines) == 3 and lines[-1].startswith("fold 3 of 3: UPOS ")
+    assert [sentence.heads for sentence in tagged] == [sentence.heads for sentence in some]
+    words = sum(sentence.n_words for sentence in some)
+    right = sum(a == b for x, y in zip(some, tagged) for a, b in zip(x.upos, y.upos))
+    seen = accuracy(train_tagger(some, toy.TAGGER), some)["UPOS"]
+    assert right / words < seen - 0.02

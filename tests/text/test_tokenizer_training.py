@@ -1,0 +1,160 @@
+"""Tokenizers that are trained on a few sentences of text."""
+
+from __future__ import annotations
+
+import pytest
+
+from bbparse.runtime.errors import ModelError, TreebankError
+from bbparse.text import Tokenizer, sentences_of_text, train_tokenizer
+from bbparse.text.raw import is_spaced, with_guessed_blanks
+from bbparse.text.tokenizer_training import texts_of
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import pieces
+from tests import toy
+
+
+def sentence(*tokens: str, begins: bool = False) -> Sentence:
+    """Tokens that end with _ have no blank after them; + is between words of one token."""
+    lines = ["# newpar"] if begins else []
+    forms: list[str] = []
+    places = []
+    for token in tokens:
+        misc = "SpaceAfter=No" if token.endswith("_") else "_"
+        words = token.removesuffix("_").split("+")
+        first = len(forms) + 1
+        if len(words) > 1:
+            form = "".join(words).replace("de" + "le", "du")
+            lines.append(f"{first}-{first + len(words) - 1}\t{form}" + "\t_" * 7 + f"\t{misc}")
+            misc = "_"
+        for word in words:
+            forms.append(word)
+            places.append(len(lines))
+            lines.append(f"{len(forms)}\t{word}" + "\t_" * 7 + f"\t{misc}")
+    found = Sentence.from_words(forms)
+    found.lines, found.word_lines = lines, places
+    return found
+
+
+def french() -> list[Sentence]:
+    nouns = ["chat", "chien", "lion", "parc", "jardin"]
+    made = []
+    for i, noun in enumerate(nouns * 8):
+        made.append(sentence("Le", f"{noun}_", ".", begins=i % 4 == 0))
+        made.append(sentence("Voici", "la", "fin", "de+le", f"{noun}_", "!"))
+    return made
+
+
+def tokenized(tokenizer: Tokenizer, text: str) -> list[list[tuple[str, ...]]]:
+    return [[token.words for token in tokens] for tokens in next(tokenizer.paragraphs([text]))]
+
+
+def test_words_tokens_and_sentences_are_learned() -> None:
+    tokenizer = train_tokenizer(french())
+    found = tokenized(tokenizer, "Voici la fin du tigre! Le tigre. Du parc!")
+    assert found[0] == [("Voici",), ("la",), ("fin",), ("de", "le"), ("tigre",), ("!",)]
+    assert found[1] == [("Le",), ("tigre",), (".",)]
+    assert found[2][0] == ("De", "le")
+    assert tokenized(tokenizer, " \n") == []
+    again = train_tokenizer(french())
+    arrays = tokenizer.to_arrays()
+    assert {name: array.tobytes() for name, array in again.to_arrays().items()} == {
+        name: array.tobytes() for name, array in arrays.items()
+    }
+    loaded = Tokenizer.from_arrays(arrays, "here")
+    assert tokenized(loaded, "Voici la fin du tigre! Le tigre.") == found[:2]
+
+
+def test_what_text_says() -> None:
+    (text, *_) = texts_of(french())
+    assert text.text.startswith("Le chat. Voici la fin du chat! Le chien.")
+    assert [text.text[a:b] for a, b in text.spans][:4] == ["Le", "chat", ".", "Voici"]
+    assert text.words[6] == ("de", "le")
+    assert [i for i, end in enumerate(text.ends) if end][:2] == [2, 8]
+
+
+def test_words_that_are_not_in_the_text_of_the_comments() -> None:
+    changed = french()
+    for s in changed:
+        s.lines = ["# text = something else", *s.lines]
+        s.word_lines = [line + 1 for line in s.word_lines]
+    assert [text.text for text in texts_of(changed)] == [text.text for text in texts_of(french())]
+
+
+def test_a_treebank_without_its_text() -> None:
+    bare = [Sentence.from_words(s.forms) for s in toy.sentences()]
+    assert not is_spaced([pieces(s) for s in bare])
+    tokenizer = train_tokenizer(bare)
+    text = "She slept . He saw the stars ."
+    apart = [[words for (words,) in s] for s in tokenized(tokenizer, text)]
+    assert apart == [["She", "slept", "."], ["He", "saw", "the", "stars", "."]]
+    unspaced = tokenized(tokenizer, text.replace(" .", "."))
+    assert [[words for (words,) in s] for s in unspaced] == apart
+
+
+def test_blanks_as_they_are_usual() -> None:
+    def guessed(*forms: str) -> str:
+        made = with_guessed_blanks(pieces(Sentence.from_words(forms)))
+        return "".join(piece.form + " " * piece.blank for piece in made)
+
+    assert guessed("He", "said", ",", '"', "No", '"', "(", "twice", ")", ".") == (
+        'He said, "No" (twice). '
+    )
+    assert guessed("我", "喜欢", "书", "。") == "我喜欢书。"
+
+
+def test_a_script_without_blanks() -> None:
+    words = ["我", "喜欢", "学习", "中文", "我们", "老师", "学生", "书"]
+    made = [
+        Sentence.from_words([words[i % 8], words[(3 * i + j) % 8], words[j], "。"])
+        for i in range(12)
+        for j in range(8)
+    ]
+    tokenizer = train_tokenizer(made)
+    found = tokenized(tokenizer, "我们喜欢书。老师学习中文。")
+    assert [[word for (word,) in s] for s in found] == [
+        ["我们", "喜欢", "书", "。"], ["老师", "学习", "中文", "。"],
+    ]  # fmt: skip
+
+
+def test_strange_texts() -> None:
+    tokenizer = train_tokenizer(french()[:10])
+    for text in ("\0", "\ud800", "x" * 10_000, "😀.", "אבג דהו.", "\u200b", "e\u0301"):
+        (tokens,) = tokenizer.lines([text])
+        assert "".join(text[t.start : t.end] for t in tokens) == "".join(text.split())
+
+
+def test_nothing_to_learn_from_and_damage() -> None:
+    with pytest.raises(TreebankError, match="no sentences"):
+        train_tokenizer([])
+    arrays = train_tokenizer(french()[:4]).to_arrays()
+    header = "tokenizer_header"
+    with pytest.raises(ModelError, match=f"here: field {header} of the tokenizer is missing"):
+        Tokenizer.from_arrays({k: v for k, v in arrays.items() if k != header}, "here")
+    arrays["tokenizer_header"] = arrays["tokenizer_header"].astype("U9")
+    with pytest.raises(ModelError, match="here: header of the tokenizer is damaged"):
+        Tokenizer.from_arrays(arrays, "here")
+
+
+def test_old_names_name_the_new_ones() -> None:
+    import bbparse.text
+
+    with pytest.warns(FutureWarning, match="text.Cutter is now called bbparse.text.Tokenizer"):
+        assert bbparse.text.Cutter is Tokenizer
+    with pytest.warns(FutureWarning, match="train_cutter is now called bbparse.text.train_tok"):
+        assert bbparse.text.train_cutter is train_tokenizer
+    with pytest.raises(AttributeError, match=r"bbparse\.text.*no attribute 'Scissors'"):
+        bbparse.text.Scissors  # noqa: B018
+    tokenizer = train_tokenizer(french()[:10])
+    with pytest.warns(FutureWarning, match=r"text\(cutter=…\) is now called .*tokenizer"):
+        (first, *_) = sentences_of_text("Le chat.", cutter=tokenizer)  # type: ignore[call-arg]
+    assert first.forms == ["Le", "chat", "."]
+    with pytest.raises(TypeError, match="got both 'tokenizer' and its old name 'cutter'"):
+        sentences_of_text("Le chat.", tokenizer=tokenizer, cutter=tokenizer)  # type: ignore[call-arg]
+
+
+def test_a_parser_knows_the_old_names_of_its_tokenizer() -> None:
+    parser = toy.reader()
+    with pytest.warns(FutureWarning, match="Parser.cutter is now called Parser.tokenizer"):
+        assert parser.cutter is parser.tokenizer
+    with pytest.warns(FutureWarning, match="needed_cutter is now called Parser.needed_tokenizer"):
+        assert parser.needed_cutter() is parser.tokenizer

@@ -1,0 +1,386 @@
+"""Trees drawn as text and as pictures, and where their arcs go."""
+
+from __future__ import annotations
+
+import io
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.treebank.drawing.layout import (
+    Arc,
+    PlacedArc,
+    check_tree_columns,
+    columns,
+    in_english,
+    label_width,
+    lay_out,
+    levels,
+    printable,
+    text_width,
+)
+from bbparse.treebank.drawing.svg import describe_tree, draw_arcs, draw_svg
+from bbparse.treebank.drawing.text import draw_text, wants_ascii, wants_colour
+
+
+@st.composite
+def projective_heads(draw: st.DrawFn, most: int = 14) -> list[int]:
+    """Heads of a random projective tree with one root."""
+    n = draw(st.integers(1, most))
+    heads = [0] * n
+
+    def attach(first: int, last: int, above: int) -> None:
+        """Let the words first..last hang from a word outside them, as a row of subtrees."""
+        while first <= last:
+            end = draw(st.integers(first, last))
+            top = draw(st.integers(first, end))
+            heads[top - 1] = above
+            attach(first, top - 1, top)
+            attach(top + 1, end, top)
+            first = end + 1
+
+    root = draw(st.integers(1, n))
+    attach(1, root - 1, root)
+    attach(root + 1, n, root)
+    return heads
+
+
+@st.composite
+def any_heads(draw: st.DrawFn, most: int = 9) -> list[int]:
+    """Heads of a random tree, crossing arcs and several roots allowed."""
+    n = draw(st.integers(1, most))
+    order = draw(st.permutations(range(1, n + 1)))
+    heads = [0] * n
+    for i, word in enumerate(order):
+        heads[word - 1] = draw(st.sampled_from([0, *order[:i]])) if i else 0
+    return heads
+
+
+def spans_of(heads: list[int]) -> list[tuple[int, int]]:
+    return [(min(m, h), max(m, h)) for m, h in enumerate(heads, start=1) if h]
+
+
+@given(any_heads())
+def test_arcs_over_one_place_have_different_heights(heads: list[int]) -> None:
+    spans = spans_of(heads)
+    for apart in (False, True):
+        height = levels(spans, apart=apart)
+        for i, (a, b) in enumerate(spans):
+            assert height[i] >= 1
+            for j, (c, d) in enumerate(spans[:i]):
+                if (a <= d and c <= b) if apart else (a < d and c < b):
+                    assert height[i] != height[j]
+
+
+@given(projective_heads())
+def test_arcs_of_a_projective_tree_nest(heads: list[int]) -> None:
+    spans = spans_of(heads)
+    height = levels(spans)
+    for (a, b), upper in zip(spans, height):
+        inside = [h for (c, d), h in zip(spans, height) if a <= c and d <= b and (c, d) != (a, b)]
+        assert upper == 1 + max(inside, default=0)  # no higher than needed
+
+
+def test_controls_become_visible() -> None:
+    assert printable("plain – ж 語") == "plain – ж 語"
+    assert printable("a\x1b[31mb\x07") == r"a\x1b[31mb\x07"
+    assert printable("right\u202eleft") == r"right\u202eleft"
+    assert printable("\u05d0\u200f \u200e") == "\u05d0\u200f \u200e"
+    assert printable("no\u00a0break") == "no\u00a0break"
+    assert printable("\ud800") == r"\ud800"
+
+
+def test_widths() -> None:
+    assert [columns(text) for text in ("word", "語", "e\u0301", "")] == [4, 2, 1, 0]
+    assert text_width("WW", 10) > text_width("nn", 10) > text_width("ii", 10) > 0
+    assert text_width("語", 10) == 10.0
+
+
+def test_words_stand_as_their_script_runs() -> None:
+    arcs = [Arc(2, 1, "a"), Arc(0, 2, "root"), Arc(2, 3, "b"), Arc(3, 4, "c")]
+    for forms, to_the_left in (
+        (["one", "two", "three", "."], False),
+        (["שלום", "2026", "Israel", "كلمة"], True),
+        (["1", "2", "3", "."], False),
+    ):
+        layout = lay_out(forms, arcs)
+        assert (layout.centres == sorted(layout.centres, reverse=to_the_left)) is True
+        assert 0.0 < min(layout.centres) and max(layout.centres) < layout.width
+        for placed in layout.arcs:
+            for place, word in ((placed.start, placed.arc.head), (placed.end, placed.arc.mod)):
+                if word:  # arcs end at their words
+                    near = [abs(x - place) for x in layout.centres]
+                    assert near.index(min(near)) == word - 1
+
+
+@pytest.mark.parametrize(
+    ("heads", "labels", "message"),
+    [
+        ([0], [], "heads: expected 2 values, found 1"),
+        ([0, 3], [], r"heads\[1\]: expected 0 to 2 and not the word itself, found 3"),
+        ([0, 2], [], r"heads\[1\]: expected 0 to 2 and not the word itself, found 2"),
+        ([0, 1], ["root"], "labels: expected 2 values, found 1"),
+    ],
+)
+def test_what_cannot_be_drawn(heads: list[int], labels: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_tree_columns(2, heads, labels)
+
+
+def test_words_in_an_english_text() -> None:
+    assert [in_english(form) for form in ("dog", "25", "(", "")] == ["dog", "25", "(", ""]
+    assert in_english("ספר") == "ספר\u200e" and in_english("كتاب") == "كتاب\u200e"
+
+
+UP = set("│╰├┴┼")
+DOWN = set("│╭├┬┼")
+ENDS = set("╭╰├┬┴┼")
+
+
+def heads_in(drawing: str) -> list[int]:
+    """The heads that a drawing shows, found by following the lines."""
+    rows = drawing.splitlines()
+    heads = []
+    for i, row in enumerate(rows):
+        if "●" in row:
+            heads.append(0)
+            continue
+        assert row.count("►") == 1
+        column = row.index("►") - 1
+        up, down = row[column] in UP, row[column] in DOWN
+        assert up != down, "an arc leaves its modifier in one direction"
+        step = -1 if up else 1
+        goes_on = UP if up else DOWN
+        j = i + step
+        while rows[j][column] in goes_on:
+            j += step
+        assert rows[j][column] in ENDS
+        heads.append(j + 1)
+    return heads
+
+
+@given(projective_heads())
+def test_a_drawing_shows_its_tree(heads: list[int]) -> None:
+    drawing = draw_text(["w"] * len(heads), heads)
+    assert heads_in(drawing) == heads
+    assert "┼" not in drawing, "nothing crosses in a projective tree"
+
+
+@given(any_heads())
+def test_any_tree_can_be_drawn(heads: list[int]) -> None:
+    forms = [f"w{i}" for i in range(len(heads))]
+    drawing = draw_text(forms, heads)
+    assert [row.split()[-1] for row in drawing.splitlines()] == forms
+    assert drawing.count("●") == heads.count(0)
+    plain = draw_text(forms, heads, ascii_only=True)
+    assert plain.isascii()
+    assert list(map(len, plain.splitlines())) == list(map(len, drawing.splitlines()))
+
+
+def test_how_it_looks() -> None:
+    forms = ["The", "small", "cat", "slept", "behind", "the", "stove", "."]
+    heads = [3, 3, 4, 0, 7, 7, 4, 4]
+    labels = ["det", "amod", "nsubj", "root", "case", "det", "obl", "punct"]
+    tags = ["DET", "ADJ", "NOUN", "VERB", "ADP", "DET", "_", "PUNCT"]
+    assert draw_text(forms, heads, labels, tags, changed=[7]) == (
+        "    ╭►──── The    DET    det\n"
+        "    │   ╭► small  ADJ    amod\n"
+        "    ╰─┬►┴─ cat    NOUN   nsubj\n"
+        "●─┬─┬─┴─── slept  VERB   root\n"
+        "  │ │ ╭►── behind ADP    case\n"
+        "  │ │ │ ╭► the    DET    det\n"
+        "  │ ╰►┴─┴─ stove         obl *\n"
+        "  ╰►────── .      PUNCT  punct\n"
+    )
+    assert draw_text(["Thanks"], [0], ["root"]) == "●─ Thanks root\n"
+    assert draw_text(["a", "b"], [2, 0], ascii_only=True) == "  +> a\n*-+- b\n"
+
+
+def test_columns_line_up_under_wide_characters() -> None:
+    rows = draw_text(["語", "ab", "e\u0301e"], [2, 0, 2], ["x", "y", "z"]).splitlines()
+    assert rows[0].endswith("語 x") and rows[1].endswith("ab y") and rows[2].endswith("e\u0301e z")
+
+
+def test_colours_only_where_asked_for() -> None:
+    plain = draw_text(["a", "b"], [2, 0], ["x", "root"])
+    coloured = draw_text(["a", "b"], [2, 0], ["x", "root"], colour=True, changed=[1])
+    assert "\x1b" not in plain
+    assert "\x1b[36m" not in coloured  # the only label that is not the root's is marked
+    assert "\x1b[1;33mx *\x1b[0m" in coloured and "\x1b[1;32mroot\x1b[0m" in coloured
+    assert coloured.count("\x1b[0m") == coloured.count("\x1b[") // 2
+
+
+def test_words_cannot_control_the_terminal() -> None:
+    drawing = draw_text(["\x1b]0;title\x07", "b\u202e"], [2, 0], ["\x1b[2J", "root"])
+    assert "\x1b" not in drawing and "\u202e" not in drawing
+    assert r"\x1b]0;title\x07" in drawing
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_the_terminal_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert wants_colour(Terminal()) and not wants_colour(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "")
+    assert wants_colour(Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_colour(Terminal())
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not wants_colour(Terminal())
+    assert wants_ascii(Terminal("ascii")) and wants_ascii(Terminal("latin-1"))
+    assert not wants_ascii(Terminal()) and not wants_ascii(io.StringIO())
+    closed = Terminal()
+    closed.close()
+    assert not wants_ascii(closed)
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def arcs_of(heads: list[int], label: str, *, below: bool = False) -> list[Arc]:
+    return [Arc(head, m, label, below=below) for m, head in enumerate(heads, 1)]
+
+
+def crossings(arcs: list[PlacedArc]) -> int:
+    """How often an upright line of one arc meets the level line of another."""
+    count = 0
+    for one in arcs:
+        for other in arcs:
+            if one is other or not other.arc.head or one.arc.below != other.arc.below:
+                continue
+            left, right = sorted((other.start, other.end))
+            ends = [one.end] if not one.arc.head else [one.start, one.end]
+            reach = abs(one.foot - one.top) >= abs(other.foot - other.top)
+            count += sum(left <= x <= right and reach for x in ends)
+    return count
+
+
+@given(
+    projective_heads(), st.sampled_from(["", "x", "nsubj:outer:pass"]),
+    st.sampled_from(["a", "wordy", "Donaudampfschiff"]), st.booleans(),
+)  # fmt: skip
+def test_arcs_and_labels_keep_apart(heads: list[int], label: str, form: str, below: bool) -> None:
+    n = len(heads)
+    arcs = arcs_of(heads, label, below=below)
+    layout = lay_out([form] * n, arcs, ["NOUN"] * n)
+    assert crossings(layout.arcs) == 0
+    assert all(a < b for a, b in pairwise(layout.centres))
+    ports = [x for p in layout.arcs for x in ({p.start, p.end} if p.arc.head else {p.end})]
+    assert len(set(ports)) == len(ports), "no two arcs stand on the same port"
+    boxes: dict[float, list[tuple[float, float]]] = {}
+    for placed in layout.arcs:
+        half = label_width(label) / 2.0
+        box = (placed.middle - half, placed.middle + half)
+        assert 0.0 <= box[0] <= box[1] <= layout.width
+        assert 0.0 <= min(placed.top, placed.foot) <= max(placed.top, placed.foot) <= layout.height
+        if placed.arc.head:
+            left, right = sorted((placed.start, placed.end))
+            assert left <= box[0] and box[1] <= right, "a label lies within its arc"
+        boxes.setdefault(placed.top, []).append(box)
+    for row in boxes.values():
+        row.sort()
+        assert all(a[1] <= b[0] for a, b in pairwise(row))
+
+
+def test_arcs_below_leave_those_above_alone() -> None:
+    heads = [2, 0, 2, 5, 2]
+    above = arcs_of(heads, "x")
+    layout = lay_out(list("abcde"), [*above, Arc(3, 5, "old", below=True)], ["T"] * 5)
+    bottom = next(p for p in layout.arcs if p.arc.below)
+    assert bottom.top > bottom.foot > layout.baseline
+    assert all(p.top < p.foot < layout.baseline for p in layout.arcs if not p.arc.below)
+
+
+def test_text_is_escaped_and_readable_without_the_image() -> None:
+    forms = ["<script>alert(1)</script>", 'a"b\'&', "\x00\x1b"]
+    image = draw_svg(forms, [2, 0, 2], ["<b>", "root", "x"], ["&", "]]>", "T"])
+    root = ElementTree.fromstring(image)
+    assert not list(root.iter(f"{SVG}script"))
+    assert [e.text for e in root.iter(f"{SVG}text") if e.get("class") == "bbp-form"] == [
+        *forms[:2], r"\x00\x1b",
+    ]  # fmt: skip
+    title, description = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
+    assert title is not None and description is not None
+    assert f"{title.get('id')} {description.get('id')}" == root.get("aria-labelledby")
+    assert (title.text or "").startswith("Dependency tree of: <script>")
+    assert "depends on a\"b'& as <b>" in (description.text or "")
+    assert draw_svg(forms, [2, 0, 2]) == draw_svg(forms, [2, 0, 2])
+
+
+def test_two_images_have_different_ids() -> None:
+    one, two = (ElementTree.fromstring(draw_svg(forms, [0, 1])) for forms in ("ab", "ac"))
+    assert one.get("aria-labelledby") != two.get("aria-labelledby")
+
+
+def test_every_arc_and_label_is_drawn() -> None:
+    image = ElementTree.fromstring(draw_svg(list("abc"), [2, 0, 2], ["x", "root", "_"]))
+    groups = [g for g in image.iter(f"{SVG}g")]
+    assert sorted(g.get("class") or "" for g in groups) == ["bbp-arc", "bbp-arc", "bbp-arc root"]
+    labels = [t.text for g in groups for t in g.iter(f"{SVG}text")]
+    assert labels == ["x", "root"]
+
+
+def test_arcs_of_a_page_can_be_reached_by_keyboard() -> None:
+    arcs = [Arc(0, 1, "root", tip='says "<this>"'), Arc(1, 2, "x", "changed")]
+    text = draw_arcs(["a", "b"], arcs, title="T", description="D", interactive=True)
+    first, second = ElementTree.fromstring(text).iter(f"{SVG}g")
+    assert first.get("tabindex") == "0" and first.get("data-tip") == 'says "<this>"'
+    assert first.get("aria-label") == first.get("data-tip")
+    assert second.get("tabindex") is None and second.get("class") == "bbp-arc changed"
+
+
+def test_description() -> None:
+    assert describe_tree(["She", "slept"], [2, 0], ["nsubj", "root"]) == (
+        "She depends on slept as nsubj; slept is the root."
+    )
+    assert describe_tree([], []) == ""
+
+
+def test_no_words() -> None:
+    ElementTree.fromstring(draw_svg([], []))
+
+
+def test_bad_trees_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"heads\[0\]"):
+        draw_svg(["a"], [1])
+
+
+def test_another_tree_is_drawn_where_it_differs() -> None:
+    image = draw_svg(
+        list("abc"), [2, 0, 2], ["x", "root", "y"],
+        other_heads=[2, 0, 1], other_labels=["z", "root", "y"],
+    )  # fmt: skip
+    classes = [group.get("class", "") for group in ElementTree.fromstring(image).iter(f"{SVG}g")]
+    assert classes.count("bbp-arc mine") == 2  # a's label and c's head differ
+    assert classes.count("bbp-arc theirs") == 2
+    assert classes.count("bbp-arc root") == 1
+    assert "The other tree: a depends on b as z;" in image
+    same = draw_svg(list("ab"), [2, 0], other_heads=[2, 0])
+    assert 'theirs"' not in same
+    with pytest.raises(ValueError, match=r"heads: expected 2 values, found 1"):
+        draw_svg(list("ab"), [2, 0], other_heads=[2])
+
+
+def test_brackets_are_mirrored_where_a_line_runs_to_the_left() -> None:
+    for forms, count in ((["ספר", "(", "ישן", ")"], 4), (["book", "(", "ישן", ")"], 0)):
+        image = draw_svg(forms, [0, 3, 1, 3])
+        assert len(re.findall('class="bbp-form"[^>]* direction="rtl"', image)) == count
