@@ -36,8 +36,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 #: What several processes begin with: one trains, another solves, so that they compile other kernels
 #: than each other; then what takes long, so that none is left alone with it at the end.
 FIRST = (
-    "learning/test_train.py", "oracle/", "search/", "bounding/", "proof/", "test_docs.py", "cli/",
-    "corpus/", "serve/", "parsing/", "learning/", "phrases/", "tagging/", "explain/",
+    "models/learning/test_train.py", "inference/oracles/", "inference/search/",
+    "inference/relaxation/", "inference/proof/", "test_docs.py", "apps/cli/", "apps/corpus/",
+    "apps/serve/", "parser/", "models/learning/", "grammar/", "text/", "apps/explain/",
 )  # fmt: skip
 #: Files whose tests may be run by different processes.
 DIVIDED = ("test_docs.py",)
