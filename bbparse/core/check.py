@@ -17,7 +17,7 @@ from bbparse.core.parts import (
     ProblemArrays,
     pair_keys,
 )
-from bbparse.runtime.arrays import Flags, Floats
+from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.errors import ProblemError
 
 #: Maximum length of a sentence: keys of four word indices must fit 64 bits.
@@ -32,7 +32,7 @@ def refuse(bad: Flags, say: Callable[[int], str]) -> None:
         raise ProblemError(say(int(bad.argmax())))
 
 
-def off_quantum(scores: Floats, quantum: float) -> Flags:
+def off_quantum(scores: Float64s, quantum: float) -> Flags:
     """Return which finite scores are not integer multiples of the quantum.
 
     A sum of many multiples has rounding errors, so a thousandth of the quantum is tolerated. Scores
@@ -44,7 +44,7 @@ def off_quantum(scores: Floats, quantum: float) -> Flags:
     return ~is_near
 
 
-def common_quantum(quantum: float, scores: Floats) -> float:
+def common_quantum(quantum: float, scores: Float64s) -> float:
     """Return the quantum of a problem that gets more scores: 0 if they are no multiples of it."""
     return 0.0 if quantum and off_quantum(scores, quantum).any() else quantum
 
@@ -67,7 +67,7 @@ def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray
     return np.array(array, dtype=dtype, order="C")
 
 
-def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> Floats:
+def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> Float64s:
     """Copy `values` to a C-contiguous float64 array; ProblemError if they are not real numbers."""
     array = _as_array(name, values, ndim)
     if array.size and array.dtype.kind not in "iuf":
@@ -123,7 +123,7 @@ def is_score(values: NDArray[Any]) -> Flags:
     return is_valid
 
 
-def check_scores(name: str, scores: Floats, allow_minus_inf: bool = False) -> None:
+def check_scores(name: str, scores: Float64s, allow_minus_inf: bool = False) -> None:
     """Refuse NaN, magnitudes above `MAX_SCORE` and (unless allowed) -inf."""
 
     def say(i: int) -> str:

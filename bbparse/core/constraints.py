@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from bbparse.core.check import as_count, as_floats, check_scores, common_quantum
 from bbparse.core.edit import P, arc_index, as_weight, forbid_arc, named_set, with_sets
 from bbparse.core.parts import ProblemArrays
-from bbparse.runtime.arrays import Flags, Floats
+from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
 
@@ -39,7 +39,7 @@ def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[
     return list(dict.fromkeys(chain(*choices))), len(named)
 
 
-def _with_table(problem: P, arcs: Sequence[int], scores: Floats) -> P:
+def _with_table(problem: P, arcs: Sequence[int], scores: Float64s) -> P:
     """Return the problem with one more count factor.
 
     With fewer scores than numbers of arcs, the last score stands for the rest.

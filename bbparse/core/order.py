@@ -22,7 +22,7 @@ import numpy as np
 from bbparse.core.parts import PART_NAMES, ProblemArrays, set_fields, set_rows
 from bbparse.core.solution import Solution
 from bbparse.core.tree import heads_of
-from bbparse.runtime.arrays import Floats, Ints, Longs
+from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.jit import kernel
 
 P = TypeVar("P", bound=ProblemArrays)
@@ -119,7 +119,7 @@ def in_rank(solution: Solution, problem: ProblemArrays, order: Longs | None) -> 
 def ranked(
     problem: ProblemArrays,
     trees: Sequence[Ints] | Ints,
-    scores: Sequence[float] | Floats,
+    scores: Sequence[float] | Float64s,
     bound: float,
     status: str,
     stats: dict[str, float | int],

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # the checker of proofs imports records alone
-    from bbparse.runtime.arrays import Flags, Floats, Ints, Longs
+    from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 
 
 class Arcs(NamedTuple):
@@ -30,7 +30,7 @@ class Arcs(NamedTuple):
 
     head: Ints
     mod: Ints
-    score: Floats
+    score: Float64s
     state: NDArray[np.int8]
 
 
@@ -45,7 +45,7 @@ class Part(NamedTuple):
     head: Ints
     inner: Ints
     mod: Ints
-    score: Floats
+    score: Float64s
 
 
 #: Stands for any word, or none.
@@ -71,7 +71,7 @@ class Factors(NamedTuple):
 
     ptr: Longs
     arcs: Ints
-    score: Floats
+    score: Float64s
 
     def members(self, f: int) -> Ints:
         """Return the arcs of one factor."""
@@ -84,13 +84,13 @@ class Counts(NamedTuple):
     ptr: Longs
     arcs: Ints
     score_ptr: Longs
-    score: Floats
+    score: Float64s
 
     def members(self, c: int) -> Ints:
         """Return the arcs of one count factor."""
         return self.arcs[self.ptr[c] : self.ptr[c + 1]]
 
-    def table(self, c: int) -> Floats:
+    def table(self, c: int) -> Float64s:
         """Return the scores of one count factor, by the number of its arcs."""
         return self.score[self.score_ptr[c] : self.score_ptr[c + 1]]
 
@@ -157,33 +157,33 @@ class ProblemArrays:
     n_words: int
     arc_head: Ints
     arc_mod: Ints
-    arc_score: Floats
+    arc_score: Float64s
     arc_label: Ints | None
     arc_state: NDArray[np.int8]
     sib_head: Ints
     sib_inner: Ints
     sib_outer: Ints
-    sib_score: Floats
+    sib_score: Float64s
     gc_grand: Ints
     gc_head: Ints
     gc_mod: Ints
-    gc_score: Floats
+    gc_score: Float64s
     ogc_grand: Ints
     ogc_head: Ints
     ogc_mod: Ints
-    ogc_score: Floats
+    ogc_score: Float64s
     gsib_grand: Ints
     gsib_head: Ints
     gsib_inner: Ints
     gsib_outer: Ints
-    gsib_score: Floats
+    gsib_score: Float64s
     factor_ptr: Longs
     factor_arcs: Ints
-    factor_score: Floats
+    factor_score: Float64s
     count_ptr: Longs
     count_arcs: Ints
     count_score_ptr: Longs
-    count_score: Floats
+    count_score: Float64s
     projective: bool
     single_root: bool
     quantum: float
@@ -228,7 +228,7 @@ class ProblemArrays:
 
     @classmethod
     def trusted(
-        cls, n_words: int, arc_head: Ints, arc_mod: Ints, arc_score: Floats, **others: Any
+        cls, n_words: int, arc_head: Ints, arc_mod: Ints, arc_score: Float64s, **others: Any
     ) -> Self:
         """Make a problem from valid arrays: nothing is checked, copied or converted.
 

@@ -49,7 +49,7 @@ from bbparse.core.parts import FIELDS, KINDS, ProblemArrays
 from bbparse.runtime.errors import ProblemError
 
 if TYPE_CHECKING:  # the checker of proofs imports records alone
-    from bbparse.runtime.arrays import Floats, Ints, Longs
+    from bbparse.runtime.arrays import Float64s, Ints, Longs
 
 P = TypeVar("P", bound=ProblemArrays)
 
@@ -97,11 +97,11 @@ class Proof:
     node_kind: NDArray[np.int8]
     node_ptr: Longs
     node_arcs: Ints
-    node_bound: Floats
+    node_bound: Float64s
     node_vector: Ints
-    factor_multipliers: Floats
-    count_multipliers: Floats
-    pair_multipliers: Floats
+    factor_multipliers: Float64s
+    count_multipliers: Float64s
+    pair_multipliers: Float64s
 
     def __post_init__(self) -> None:
         for name, (dtype, ndim) in ARRAYS.items():
@@ -240,18 +240,18 @@ def largest_score(problem: ProblemArrays) -> float:
     return largest or 1.0
 
 
-def _peaks(p: ProblemArrays, mod: Ints, scores: Floats) -> Floats:
+def _peaks(p: ProblemArrays, mod: Ints, scores: Float64s) -> Float64s:
     """Return the largest score by modifier, float64[n + 1], at least 0."""
     peaks = np.zeros(p.n_words + 1)
     np.maximum.at(peaks, mod, scores)
     return peaks
 
 
-def _finite(scores: Floats) -> Floats:
+def _finite(scores: Float64s) -> Float64s:
     return np.where(np.isfinite(scores), scores, 0.0)
 
 
-def _scores(p: ProblemArrays) -> Floats:
+def _scores(p: ProblemArrays) -> Float64s:
     """Return all scores that a tree may have, 0 for -inf."""
     usable = p.arc_score[p.arc_state != -1]
     parts = (part.score for part in p.parts)

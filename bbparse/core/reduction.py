@@ -20,7 +20,7 @@ import numpy as np
 from bbparse.core.parts import PART_NAMES, pair_keys, take_sets
 from bbparse.core.problem import Problem
 from bbparse.core.tree import arcs_left, rivals
-from bbparse.runtime.arrays import NEG, Flags, Floats, Ints
+from bbparse.runtime.arrays import NEG, Flags, Float64s, Ints
 
 #: Factor by which a loss must exceed the largest possible one, because of rounding.
 _MARGIN = 1.0 + 1e-9
@@ -126,7 +126,7 @@ class Reduction:
         alone = all(self._heads[m] == {h} for h, m in self._arcs_of(kind, row))
         return alone and not self._between(kind, row)
 
-    def _parts(self) -> dict[str, tuple[Floats, Flags, Floats, Flags]]:
+    def _parts(self) -> dict[str, tuple[Float64s, Flags, Float64s, Flags]]:
         """Return scores, possible parts, maxima by modifier and certain parts, by kind of part."""
         result = {}
         p = self.problem
@@ -160,7 +160,7 @@ class Reduction:
             raise Nothing
         return possible, certain
 
-    def _counts(self) -> list[tuple[slice, Floats]]:
+    def _counts(self) -> list[tuple[slice, Float64s]]:
         """Return the slice and the scores of each count factor, -inf for impossible numbers."""
         p, result = self.problem, []
         for (lo, hi), (start, end) in zip(pairwise(p.count_ptr), pairwise(p.count_score_ptr)):
@@ -268,7 +268,7 @@ class Reduction:
         changes["factor_score"] = p.factor_score[kept] * unit
         return Normal(p.changed(**changes), unit, constants, kept)
 
-    def _unit(self, *open_scores: Floats) -> float:
+    def _unit(self, *open_scores: Float64s) -> float:
         """Return a power of two, about the inverse of the largest loss; no score overflows."""
         scale = -math.frexp(self.lacking)[1] if self.lacking > 1e-300 else 1000
         largest = max(float(np.abs(x[x > NEG]).max(initial=0.0)) for x in open_scores)
@@ -318,7 +318,7 @@ class Reduction:
         gains: list[Choice] = []
         losses: list[Choice] = []
 
-        def choose(scores: Floats, chosen: list[tuple[str, int, int]]) -> None:
+        def choose(scores: Float64s, chosen: list[tuple[str, int, int]]) -> None:
             """Add the best of several choices over the second best, and the last below the best."""
             order = np.argsort(-scores, kind="stable").tolist()
             best, second, last = (float(scores[order[i]]) for i in (0, 1, -1))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bbparse.core import check
 from bbparse.core.files import read_solution, write_solution
 from bbparse.core.proof import Proof
-from bbparse.runtime.arrays import Flags, Floats, Ints
+from bbparse.runtime.arrays import Flags, Float64s, Ints
 from bbparse.runtime.errors import ProblemError
 
 #: Reasons for the end of a search.
@@ -58,8 +58,8 @@ class Solution:
 
     heads: Ints
     arcs: Ints
-    scores: Floats
-    upper_bounds: Floats
+    scores: Float64s
+    upper_bounds: Float64s
     proved: Flags
     status: str
     stats: dict[str, float | int]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.core.check import as_ints, check_range
 from bbparse.core.parts import ANY, OUTERMOST, ProblemArrays
-from bbparse.runtime.arrays import Flags, Floats, Ints, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
 
 
@@ -122,7 +122,7 @@ def fired_factors(problem: ProblemArrays, arcs: Ints) -> Longs:
     return np.flatnonzero(fires)
 
 
-def count_terms(problem: ProblemArrays, arcs: Ints) -> Floats:
+def count_terms(problem: ProblemArrays, arcs: Ints) -> Float64s:
     """Return the score of each count factor in the tree of these arcs."""
     if not len(problem.count_arcs):
         return np.zeros(0, dtype=np.float64)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.grammar.counts import (
     Table,
@@ -28,10 +27,8 @@ from bbparse.grammar.counts import (
     open_table,
 )
 from bbparse.grammar.trees import JOIN, SPLIT, Phrase
-from bbparse.runtime.arrays import Ints
+from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.jit import kernel
-
-Floats = NDArray[np.float32]
 
 PUNCTUATION, COORDINATION, VERBAL, OTHER = 1, 2, 3, 4
 #: Number of states between head and modifier. 0: nothing lies between; otherwise the kind of the
@@ -58,13 +55,13 @@ class Pairs(NamedTuple):
 
     parent: Ints  # int32[X]: symbols of pairs
     head: Ints
-    score: Floats  # float32[X]: log P(H | P)
-    stop: Floats  # float32[2, 2, X]: log P(STOP | P, H), by side and adjacency
+    score: Float32s  # float32[X]: log P(H | P)
+    stop: Float32s  # float32[2, 2, X]: log P(STOP | P, H), by side and adjacency
     rule_ptr: Ints  # the rules of modifier M are rule_ptr[M]:rule_ptr[M+1]
     rule_pair: Ints
     rule_side: Ints
-    rule_score: Floats  # float32[R, 2]: log P(M | P, H, side), by adjacency
-    root: Floats  # float32[S]: log P(M | ROOT), -inf for symbols that no tree consists of
+    rule_score: Float32s  # float32[R, 2]: log P(M | P, H, side), by adjacency
+    root: Float32s  # float32[S]: log P(M | ROOT), -inf for symbols that no tree consists of
 
 
 class Forms(NamedTuple):

@@ -12,7 +12,7 @@ from bbparse.grammar.chart import Chart
 from bbparse.grammar.k_best import Combine, KBestStructures
 from bbparse.inference.oracles.projective.passes import best_edge, inside_pass, outside_pass
 from bbparse.inference.oracles.protocol import Best
-from bbparse.runtime.arrays import NEG, Flags, Floats, Ints
+from bbparse.runtime.arrays import NEG, Flags, Float64s, Ints
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.jit import kernel
 
@@ -26,7 +26,7 @@ class _Swept(NamedTuple):
     item_group: Ints
     left: Ints
     right: Ints
-    weight: Floats
+    weight: Float64s
     size: NDArray[np.int64]
     group_ptr: Ints
 
@@ -78,7 +78,7 @@ class ChartOracle:
     float64[C] are added to all scores; -inf turns a coordinate off.
     """
 
-    def __init__(self, chart: Chart, group: Ints, offsets: Floats | None = None) -> None:
+    def __init__(self, chart: Chart, group: Ints, offsets: Float64s | None = None) -> None:
         self.chart, self.group = chart, group
         self.n_coordinates = len(group)
         n = len(chart.item_ptr) - 1
@@ -96,21 +96,21 @@ class ChartOracle:
         offsets[forbidden | (np.isin(self.group, self.group[required]) & ~required)] = NEG
         return ChartOracle(self.chart, self.group, offsets)
 
-    def _sweep(self, scores: Floats) -> float:
+    def _sweep(self, scores: Float64s) -> float:
         c = self.chart
         if self._offsets is not None:
             scores = scores + self._offsets
         reweigh(c.weight, c.coordinate, scores, self._weight)
         return float(inside_pass(self._swept, _NONE, self._inside))
 
-    def best(self, scores: Floats) -> Best:
+    def best(self, scores: Float64s) -> Best:
         """Find the best derivation; see `bbparse.inference.oracles.protocol.Oracle`."""
         value = self._sweep(scores)
         if value == NEG:
             return Best(NEG, np.zeros(self.n_coordinates, np.bool_))
         return Best(value, self._on(best_steps(self._swept, self._inside)))
 
-    def k_best(self, scores: Floats, k: int) -> list[Best]:
+    def k_best(self, scores: Float64s, k: int) -> list[Best]:
         """Find the k best sets of coordinates; see `bbparse.inference.oracles.protocol.Oracle`."""
         coordinate = self.chart.coordinate.tolist()
 
@@ -127,7 +127,7 @@ class ChartOracle:
         return on
 
     def k_steps(
-        self, scores: Floats, k: int, combine: Combine, deadline: Deadline = NO_DEADLINE
+        self, scores: Float64s, k: int, combine: Combine, deadline: Deadline = NO_DEADLINE
     ) -> list[tuple[float, Ints]]:
         """Find the k best structures that `combine` makes; see `KBestStructures.best`."""
         value = self._sweep(scores)
@@ -138,7 +138,7 @@ class ChartOracle:
         chart = self.chart._replace(weight=self._weight)
         return KBestStructures(chart, self._inside, combine).best(k, deadline)
 
-    def with_each(self, scores: Floats) -> Floats:
+    def with_each(self, scores: Float64s) -> Float64s:
         """Compute exact max-marginals of coordinates; see `inference.oracles.protocol.Oracle`."""
         out = np.full(self.n_coordinates, NEG)
         if self._sweep(scores) > NEG:

@@ -27,7 +27,7 @@ import numpy as np
 from bbparse.inference.oracles.protocol import Oracle
 from bbparse.inference.oracles.shared import Shared
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
-from bbparse.runtime.arrays import NEG, Flags, Floats
+from bbparse.runtime.arrays import NEG, Flags, Float64s
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ConfigError
 from bbparse.runtime.options import OPTIONS, Range, check_number
@@ -82,8 +82,8 @@ class _Node(Node):
     """A node: restricted oracles, their multipliers, and the coordinates in dispute."""
 
     oracles: list[Oracle]
-    multipliers: Floats  # [K, S]
-    dispute: Floats  # [S], number of calls in which the oracles disagreed
+    multipliers: Float64s  # [K, S]
+    dispute: Float64s  # [S], number of calls in which the oracles disagreed
     fixed: Flags  # [S]
     noise: float = 0.0  # maximum rounding error of the bound
 
@@ -246,7 +246,7 @@ class _Agreeing(Bounder[_Node]):
                 return
             node.oracles = self._restricted(node.oracles, np.zeros_like(gone), gone)
 
-    def _descend(self, node: _Node, calls: int) -> Floats:
+    def _descend(self, node: _Node, calls: int) -> Float64s:
         """Take subgradient steps; return the multipliers of the best bound."""
         shared = self.shared
         last, stale = np.inf, 0

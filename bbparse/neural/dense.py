@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 from numba import config, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from bbparse.neural.tiles import BLOCK, ROWS, n_columns, narrow_tile, tile
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
-
-Floats = NDArray[np.float32]
 
 _NARROW = 16
 
@@ -47,8 +45,9 @@ if config.DISABLE_JIT:  # equal except for the rarest of roundings
 
 @kernel
 def dense(
-    x: Floats, begin: int, stride: int, inputs: int, weights: Floats, bias: Floats, out: Floats
-) -> None:
+    x: Float32s, begin: int, stride: int, inputs: int, weights: Float32s, bias: Float32s,
+    out: Float32s,
+) -> None:  # fmt: skip
     """Compute a matrix product: ``out[r] = bias + x[begin + r * stride :][:inputs] @ weights``.
 
     Rows of ``x`` may overlap, so a window over words needs no copy. The number of rows of ``out``

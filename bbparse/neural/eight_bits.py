@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.tiles import BLOCK, ROWS, columns_of_tile, tile
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.jit import kernel
 
-Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int32]
 
@@ -44,7 +44,7 @@ _MOST_ROWS = 2**16  # sums over more of them could have more than 32 bits
 _ROUNDING = np.float32(1.5 * 2.0**23)  # adding it leaves no digits after the point
 
 
-def steps_of(weights: Floats) -> tuple[Floats, Ints]:
+def steps_of(weights: Float32s) -> tuple[Float32s, Ints]:
     """Return a matrix in units of a power of two in each column, and the powers' exponents.
 
     The largest number of a column is more than 32 units, and at most 64.
@@ -54,7 +54,7 @@ def steps_of(weights: Floats) -> tuple[Floats, Ints]:
     return np.ldexp(weights, -exponents), exponents
 
 
-def in_steps(weights: Floats) -> tuple[NDArray[np.int8], NDArray[np.int8]] | None:
+def in_steps(weights: Float32s) -> tuple[NDArray[np.int8], NDArray[np.int8]] | None:
     """Return a matrix as multiples of a power of two in each column, and the powers' exponents.
 
     None if it has not been rounded to such (`bbparse.neural.packing.rounded`). Weights are finite
@@ -67,7 +67,7 @@ def in_steps(weights: Floats) -> tuple[NDArray[np.int8], NDArray[np.int8]] | Non
 
 
 @kernel
-def _to_bytes(x: Floats, steps: np.float32, out: Bytes) -> bool:
+def _to_bytes(x: Float32s, steps: np.float32, out: Bytes) -> bool:
     """Return False if there are numbers that are not finite."""
     largest, sound = _LARGEST / steps, True
     for r in range(np.uint64(x.shape[0])):
@@ -83,8 +83,9 @@ def _to_bytes(x: Floats, steps: np.float32, out: Bytes) -> bool:
 
 @kernel
 def _multiply(
-    x: Bytes, panels: Ints, start: Ints, scale: Floats, units: Floats, bias: Floats, out: Floats
-) -> None:
+    x: Bytes, panels: Ints, start: Ints, scale: Float32s, units: Float32s, bias: Float32s,
+    out: Float32s,
+) -> None:  # fmt: skip
     """Set ``out`` to ``(x - ZERO) @ matrix * scale * units + bias``.
 
     ``units`` and ``bias`` have one row for all, or one for each row of ``out``.
@@ -114,7 +115,7 @@ def _multiply(
 
 
 @kernel
-def _rows_to_bytes(x: Floats, scale: Floats, out: Bytes, units: Floats) -> None:
+def _rows_to_bytes(x: Float32s, scale: Float32s, out: Bytes, units: Float32s) -> None:
     """Write ``x * scale`` as bytes, in `units` of a part of the largest number of each row."""
     row = np.empty(x.shape[1], np.float32)
     # Bits of numbers without a sign are in the order of the numbers, and the compiler finds the
@@ -137,7 +138,7 @@ def _rows_to_bytes(x: Floats, scale: Floats, out: Bytes, units: Floats) -> None:
 
 @kernel
 def _columns_to_bytes(
-    x: Floats, units: Floats, high: NDArray[np.int8], low: NDArray[np.int8]
+    x: Float32s, units: Float32s, high: NDArray[np.int8], low: NDArray[np.int8]
 ) -> None:
     """Write numbers as ``(128 * high + low) * units``, up to 64 for both."""
     columns = np.uint64(x.shape[1])
@@ -206,7 +207,7 @@ class Panels(NamedTuple):
         _lay_out(whole, numbers, start)
         return cls(numbers, start)
 
-    def multiply(self, x: Bytes, scale: Floats, units: Floats, bias: Floats) -> Floats:
+    def multiply(self, x: Bytes, scale: Float32s, units: Float32s, bias: Float32s) -> Float32s:
         """Return the product of bytes with this matrix, times scale and units, plus ``bias``.
 
         ``scale`` has a number for each column; ``units`` and ``bias`` have one row for all rows of
@@ -225,13 +226,13 @@ class ByteMatrix:
 
     panels: Panels
     #: float32[columns]: unit of the sums.
-    scale: Floats
+    scale: Float32s
     #: Steps into which a 1 of the inputs is divided.
     steps: np.float32
     transposed: Panels | None = None
 
     @classmethod
-    def of(cls, weights: Floats, steps: int = STEPS) -> ByteMatrix | None:
+    def of(cls, weights: Float32s, steps: int = STEPS) -> ByteMatrix | None:
         """Lay out float32[inputs, columns], for a multiple of four inputs.
 
         None if weights are not rounded.
@@ -243,14 +244,14 @@ class ByteMatrix:
         return cls(Panels.of(whole), _scale(exponents, steps), np.float32(steps))
 
     @classmethod
-    def nearest(cls, weights: Floats, steps: int = STEPS) -> ByteMatrix:
+    def nearest(cls, weights: Float32s, steps: int = STEPS) -> ByteMatrix:
         """Round and lay out a matrix and its transpose, for multiples of four of both."""
         exact, exponents = steps_of(weights)
         whole = np.rint(exact).astype(np.int8)
         panels = Panels.of(whole), Panels.of(np.ascontiguousarray(whole.T))
         return cls(panels[0], _scale(exponents, steps), np.float32(steps), panels[1])
 
-    def input(self, x: Floats) -> Bytes:
+    def input(self, x: Float32s) -> Bytes:
         """Return numbers in whole steps as bytes, those out of range as the nearest in it.
 
         Raises `ModelError` if there are others than finite numbers.
@@ -263,11 +264,11 @@ class ByteMatrix:
             )
         return out
 
-    def product(self, x: Bytes, bias: Floats) -> Floats:
+    def product(self, x: Bytes, bias: Float32s) -> Float32s:
         """Return the product of a matrix of steps with this one, plus ``bias``."""
         return self.panels.multiply(x, self.scale, _ONE, bias[np.newaxis])
 
-    def back(self, x: Bytes, d_out: Floats, gradient: Floats) -> Floats:
+    def back(self, x: Bytes, d_out: Float32s, gradient: Float32s) -> Float32s:
         """Return the gradient of the floats that ``x`` was; add that of the weights."""
         assert self.transposed is not None
         d_out = np.ascontiguousarray(d_out)
@@ -279,7 +280,7 @@ class ByteMatrix:
         none, ones = np.zeros((1, x.shape[1]), np.float32), np.ones(x.shape[1], np.float32)
         return self.transposed.multiply(rows, ones, units, none)
 
-    def _weights_back(self, x: Bytes, d_out: Floats, gradient: Floats) -> None:
+    def _weights_back(self, x: Bytes, d_out: Float32s, gradient: Float32s) -> None:
         halves = np.zeros((2, len(x) + -len(x) % 4, d_out.shape[1]), np.int8)
         scale = np.empty(d_out.shape[1], np.float32)
         _columns_to_bytes(d_out, scale, *halves)
@@ -290,6 +291,6 @@ class ByteMatrix:
             gradient[...] = Panels.of(half).multiply(turned, unit, _ONE, gradient)
 
 
-def _scale(exponents: NDArray[np.integer[Any]], steps: int) -> Floats:
-    scale: Floats = np.ldexp(np.float32(1.0 / steps), exponents.astype(np.int32))
+def _scale(exponents: NDArray[np.integer[Any]], steps: int) -> Float32s:
+    scale: Float32s = np.ldexp(np.float32(1.0 / steps), exponents.astype(np.int32))
     return scale

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.layers import Backward, Floats, Weights, linear
+from bbparse.neural.layers import Backward, Weights, linear
 from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
@@ -29,6 +29,7 @@ from bbparse.neural.sequence import (
     sums_of_words,
 )
 from bbparse.runtime.archive import INTS, Rule
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 
 Ints = NDArray[np.int64]
@@ -98,8 +99,8 @@ class LabelNetwork(SequenceNetwork):
         return self.labels[begin : begin + self.counts[kind]]
 
     def scores(
-        self, values: Sequence[Values], vectors: Sequence[Floats] | None = None
-    ) -> list[list[Floats]]:
+        self, values: Sequence[Values], vectors: Sequence[Float32s] | None = None
+    ) -> list[list[Float32s]]:
         """Score a batch of encoded sequences: for each a float32[n, labels] for each kind.
 
         Differences of the scores of a kind are logarithms of odds. ``vectors`` are pretrained
@@ -140,9 +141,9 @@ class LabelNetwork(SequenceNetwork):
 
 
 def _label_scores(
-    w: Weights, kinds: str, batch: Ragged, words: Floats, noise: Dropout | None = None,
+    w: Weights, kinds: str, batch: Ragged, words: Float32s, noise: Dropout | None = None,
     rate: float = 0.0,
-) -> tuple[Floats, Backward]:  # fmt: skip
+) -> tuple[Float32s, Backward]:  # fmt: skip
     """Return the scores of all labels of the elements of a batch, float32[R, L or more]."""
     state, back_state = in_sentence(w, kinds, batch, words, noise, rate)
     kept = None if noise is None else noise.mask(state.shape, rate)
@@ -150,7 +151,7 @@ def _label_scores(
     np.maximum(hidden, np.float32(0.0), out=hidden)
     scores, back_labels = linear(w, "label", hidden)
 
-    def backward(d_scores: Floats) -> Floats:
+    def backward(d_scores: Float32s) -> Float32s:
         d_state = back_hidden(back_labels(d_scores) * (hidden > 0.0))
         return back_state(d_state if kept is None else d_state * kept)
 
@@ -179,7 +180,7 @@ class LabelLearner:
         )
 
     def loss(
-        self, chosen: Sequence[int], vectors: Sequence[Floats] | None = None, dropout: bool = True
+        self, chosen: Sequence[int], vectors: Sequence[Float32s] | None = None, dropout: bool = True
     ) -> tuple[Ints, float]:
         """Add the gradients of a batch; return the rows of its elements and its loss per element.
 
@@ -217,7 +218,7 @@ def train_labels(
     gold: Sequence[Ints],
     settings: LabelSettings,
     seed: int,
-    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Floats]]] | None = None,
+    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None = None,
     n_kinds: int | None = None,
 ) -> LabelNetwork:
     """Train a network on encoded sequences.
@@ -257,7 +258,7 @@ def train_labels(
 
 def _trained(
     learner: LabelLearner, network: type[LabelNetwork], keys: Values, names: Sequence[str],
-    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Floats]]] | None,
+    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None,
 ) -> LabelNetwork:  # fmt: skip
     """Train one network, and return it with the first labels, which have these names."""
 

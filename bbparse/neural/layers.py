@@ -23,14 +23,13 @@ from bbparse.neural.dense import dense
 from bbparse.neural.eight_bits import ZERO, ByteMatrix
 from bbparse.neural.lanes import lane_sum
 from bbparse.neural.ragged import Ragged
-from bbparse.runtime.arrays import Hashes
+from bbparse.runtime.arrays import Float32s, Hashes
 from bbparse.runtime.jit import inlined, kernel
 from bbparse.treebank.encode import PAD
 
-Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 #: Function from the gradient of a layer's output to the gradient of its input.
-Backward = Callable[[Floats], Floats]
+Backward = Callable[[Float32s], Float32s]
 
 _LARGEST = np.float32(40.0)
 _POWER = np.float32(1.0 / 64.0)
@@ -42,22 +41,22 @@ class Weights(NamedTuple):
     ``matrices`` are those whose products are of 8-bit numbers.
     """
 
-    values: Mapping[str, Floats]
-    gradients: Mapping[str, Floats]
+    values: Mapping[str, Float32s]
+    gradients: Mapping[str, Float32s]
     matrices: Mapping[str, ByteMatrix] = {}
 
-    def product(self, name: str, x: NDArray[Any]) -> Floats:
+    def product(self, name: str, x: NDArray[Any]) -> Float32s:
         """Return ``x @ NAME_w + NAME_b``; ``x`` are bytes if the matrix has those."""
         bias = self.values[f"{name}_b"]
         if f"{name}_w" in self.matrices:
             return self.matrices[f"{name}_w"].product(x, bias)
         return product(x, self.values[f"{name}_w"], bias)
 
-    def input(self, name: str, x: Floats) -> NDArray[Any]:
+    def input(self, name: str, x: Float32s) -> NDArray[Any]:
         """Return what `product` takes for ``x``: the same, or rounded to bytes."""
         return self.matrices[f"{name}_w"].input(x) if f"{name}_w" in self.matrices else x
 
-    def back(self, name: str, x: NDArray[Any], d_out: Floats) -> Floats:
+    def back(self, name: str, x: NDArray[Any], d_out: Float32s) -> Float32s:
         """Return the gradient of the `input` of a product, and add those of its weights."""
         self.gradients[f"{name}_b"][...] += d_out.sum(axis=0)
         gradient = self.gradients[f"{name}_w"]
@@ -67,7 +66,7 @@ class Weights(NamedTuple):
         return product(d_out, self.values[f"{name}_w"].T)
 
 
-def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
+def product(x: Float32s, weights: Float32s, bias: Float32s | None = None) -> Float32s:
     """Return ``x @ weights + bias``, identical to the last bit on every machine.
 
     It is fastest if the number of rows of ``x`` is a multiple of four.
@@ -83,7 +82,7 @@ def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
     return out[:rows]
 
 
-def linear(w: Weights, name: str, x: Floats) -> tuple[Floats, Backward]:
+def linear(w: Weights, name: str, x: Float32s) -> tuple[Float32s, Backward]:
     """Return ``x @ NAME_w + NAME_b`` and its backward function; padding does not stay zero."""
     x = w.input(name, x)
     return w.product(name, x), lambda d_out: w.back(name, x, d_out)
@@ -117,7 +116,7 @@ def _windows(
 
 
 @kernel
-def _windows_back(d_windows: Floats, first: Ints, size: Ints, reach: int, d_x: Floats) -> None:
+def _windows_back(d_windows: Float32s, first: Ints, size: Ints, reach: int, d_x: Float32s) -> None:
     """Add the gradients of `_windows` to those of the rows it was given."""
     width = d_x.shape[1]
     for s in range(first.shape[0]):
@@ -131,7 +130,7 @@ def _windows_back(d_windows: Floats, first: Ints, size: Ints, reach: int, d_x: F
                         d_x[to, j] += d_windows[r, at + j]
 
 
-def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+def convolution(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Float32s, Backward]:
     """Convolve the words around each word, as many as the weights cover, with max(0, ·) on top."""
     width = x.shape[1]
     taps = w.values[f"{name}_w"].shape[0] // width
@@ -143,7 +142,7 @@ def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats
     rectify(out, batch.mask)
     active = out > 0.0  # the output may be overwritten
 
-    def backward(d_out: Floats) -> Floats:
+    def backward(d_out: Float32s) -> Float32s:
         d_x = np.zeros((len(x), width), np.float32)
         d_windows = w.back(name, windows, d_out * active)
         _windows_back(d_windows, batch.first, batch.size, taps // 2, d_x)
@@ -153,7 +152,7 @@ def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats
 
 
 @kernel
-def rectify(x: Floats, mask: Floats) -> None:
+def rectify(x: Float32s, mask: Float32s) -> None:
     """Set negative elements and padding to 0."""
     for r in range(np.uint64(x.shape[0])):
         for j in range(np.uint64(x.shape[1])):
@@ -174,7 +173,7 @@ def growth(x: np.float32) -> np.float32:
 
 
 @kernel
-def _gates(x: Floats) -> None:
+def _gates(x: Float32s) -> None:
     """Turn rows (z, c, z, c) of four equal parts into gates σ(z) and values tanh(c), in place."""
     width = np.uint64(x.shape[1] // 4)
     one = np.float32(1.0)
@@ -189,7 +188,7 @@ def _gates(x: Floats) -> None:
 
 
 @kernel
-def _gates_back(x: Floats, gates: Floats, d_gates: Floats) -> None:
+def _gates_back(x: Float32s, gates: Float32s, d_gates: Float32s) -> None:
     """Turn gradients of the result of `_gates` into gradients of its input, in place."""
     width = np.uint64(x.shape[1] // 4)
     one = np.float32(1.0)
@@ -212,7 +211,7 @@ def _gates_back(x: Floats, gates: Floats, d_gates: Floats) -> None:
 
 
 @kernel
-def _recur(gates: Floats, first: Ints, size: Ints, out: Floats) -> None:
+def _recur(gates: Float32s, first: Ints, size: Ints, out: Float32s) -> None:
     """Compute h_t = (1 - z_t) h_{t-1} + z_t c_t along each sentence, in both directions."""
     width = np.uint64(out.shape[1] // 2)
     one = np.float32(1.0)
@@ -233,7 +232,7 @@ def _recur(gates: Floats, first: Ints, size: Ints, out: Floats) -> None:
 
 @kernel
 def _recur_back(
-    gates: Floats, first: Ints, size: Ints, out: Floats, d_out: Floats, d_gates: Floats
+    gates: Float32s, first: Ints, size: Ints, out: Float32s, d_out: Float32s, d_gates: Float32s
 ) -> None:
     """Compute gradients of the gates of `_recur` from those of its output; zero in the padding."""
     width = np.uint64(out.shape[1] // 2)
@@ -259,7 +258,7 @@ def _recur_back(
                     slope[j] = g * (one - z)
 
 
-def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+def recurrence(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Float32s, Backward]:
     """Apply a minimal gated recurrence in both directions, each half as wide as x, side by side.
 
     z = σ(W_z x), c = tanh(W_c x), h_t = (1 - z_t) h_{t-1} + z_t c_t. The gates see only the input,
@@ -271,7 +270,7 @@ def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats,
     joined = np.zeros((len(x), before.shape[1] // 2), np.float32)
     _recur(gates, batch.first, batch.size, joined)
 
-    def backward(d_joined: Floats) -> Floats:
+    def backward(d_joined: Float32s) -> Float32s:
         d_gates = np.zeros_like(gates)
         _recur_back(gates, batch.first, batch.size, joined, d_joined, d_gates)
         _gates_back(before, gates, d_gates)
@@ -281,7 +280,9 @@ def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats,
 
 
 @kernel
-def _norm(x: Floats, mask: Floats, gain: Floats, shift: Floats, out: Floats, scale: Floats) -> None:
+def _norm(
+    x: Float32s, mask: Float32s, gain: Float32s, shift: Float32s, out: Float32s, scale: Float32s
+) -> None:
     """Normalise rows; ``x`` becomes the rows before gain and shift, ``scale`` their 1/sd."""
     width = np.uint64(gain.shape[0])
     squares = np.empty(gain.shape[0], np.float32)
@@ -300,8 +301,8 @@ def _norm(x: Floats, mask: Floats, gain: Floats, shift: Floats, out: Floats, sca
 
 @kernel
 def _norm_back(
-    gradient: Floats, mask: Floats, x: Floats, gain: Floats, scale: Floats,
-    out: Floats, gain_gradient: Floats, shift_gradient: Floats,
+    gradient: Float32s, mask: Float32s, x: Float32s, gain: Float32s, scale: Float32s,
+    out: Float32s, gain_gradient: Float32s, shift_gradient: Float32s,
 ) -> None:  # fmt: skip
     """Compute the gradients of `_norm` from the gradient of its ``out``."""
     width = np.uint64(gain.shape[0])
@@ -322,13 +323,13 @@ def _norm_back(
             out[r, j] = (out[r, j] - first - x[r, j] * second) * scale[r]
 
 
-def normalisation(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+def normalisation(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Float32s, Backward]:
     """Apply layer normalisation (Ba, Kiros & Hinton 2016); ``x`` is overwritten."""
     gain, shift = w.values[f"{name}_gain"], w.values[f"{name}_shift"]
     out, scale = np.empty_like(x), np.empty(len(x), np.float32)
     _norm(x, batch.mask, gain, shift, out, scale)
 
-    def backward(d_out: Floats) -> Floats:
+    def backward(d_out: Float32s) -> Float32s:
         d_x = np.empty_like(d_out)
         _norm_back(
             np.ascontiguousarray(d_out), batch.mask, x, gain, scale, d_x,
@@ -340,7 +341,7 @@ def normalisation(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floa
 
 
 @kernel
-def sum_rows(rows: Ints, table: Floats, out: Floats) -> None:
+def sum_rows(rows: Ints, table: Float32s, out: Float32s) -> None:
     """Set ``out[i]`` to the sum of ``table[rows[i, k]]`` over k; negative rows are skipped."""
     width = np.uint64(table.shape[1])
     for i in range(np.uint64(rows.shape[0])):
@@ -354,7 +355,7 @@ def sum_rows(rows: Ints, table: Floats, out: Floats) -> None:
 
 
 @kernel
-def add_to_rows(rows: Ints, gradient: Floats, table: Floats) -> None:
+def add_to_rows(rows: Ints, gradient: Float32s, table: Float32s) -> None:
     """Add ``gradient[i]`` to ``table[rows[i, k]]`` for all k; negative rows are skipped."""
     width = np.uint64(table.shape[1])
     for i in range(np.uint64(rows.shape[0])):
@@ -386,7 +387,7 @@ def find_rows(
 
 
 @inlined
-def sum_of(lanes: Floats, length: np.uint64) -> np.float32:
+def sum_of(lanes: Float32s, length: np.uint64) -> np.float32:
     """Sum `length` >= 1 numbers by adding halves; the numbers are overwritten."""
     while length > np.uint64(1):
         half = (length + np.uint64(1)) >> np.uint64(1)

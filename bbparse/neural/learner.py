@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.eight_bits import ByteMatrix
-from bbparse.neural.layers import Floats, Weights, add_to_rows, product
+from bbparse.neural.layers import Weights, add_to_rows, product
 from bbparse.neural.packing import split, total_size
 from bbparse.neural.sequence import (
     QUANTUM,
@@ -18,6 +18,7 @@ from bbparse.neural.sequence import (
     byte_matrices,
     keep_freed_memory,
 )
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
@@ -39,13 +40,13 @@ _EVERY = 8  # one step in so many is part of the mean
 class Learned(NamedTuple):
     """Rows of weights, their gradients, and the running means of gradients and their squares."""
 
-    weights: Floats
-    gradient: Floats
-    mean: Floats
-    square: Floats
+    weights: Float32s
+    gradient: Float32s
+    mean: Float32s
+    square: Float32s
 
     @classmethod
-    def of(cls, weights: Floats) -> Learned:
+    def of(cls, weights: Float32s) -> Learned:
         """Return the state of untrained weights."""
         return cls(weights, *(np.zeros_like(weights) for _ in range(3)))
 
@@ -106,7 +107,7 @@ class NetworkLearner:
         self.noise = Dropout(random)
         self._clock = 0
 
-    def add_words(self, rows: Ints, d_words: Floats, embeddings: Floats | None) -> None:
+    def add_words(self, rows: Ints, d_words: Float32s, embeddings: Float32s | None) -> None:
         """Add the gradients of the input of `bbparse.neural.sequence.sums_of_words`."""
         if embeddings is not None:
             self.weights.gradients["embeddings_w"][...] += product(embeddings.T, d_words)
@@ -131,7 +132,7 @@ class NetworkLearner:
         seed: int,
         learn_from: Callable[[list[int], float], Ints],
         name: str,
-    ) -> tuple[Floats, dict[str, Floats]]:
+    ) -> tuple[Float32s, dict[str, Float32s]]:
         """Train, and return the vectors, in whole steps of `QUANTUM`, and the weights.
 
         Both are averaged over the last steps. ``sizes`` are the numbers of words of the examples; a
@@ -185,7 +186,7 @@ def touched_rows(rows: Ints) -> Ints:
     return np.flatnonzero(np.bincount(rows.reshape(-1) + 1)[1:])
 
 
-def label_loss(scores: Floats, gold: Ints) -> float:
+def label_loss(scores: Float32s, gold: Ints) -> float:
     """Return the log-loss of labels; ``scores`` (rows of labels) become its gradient."""
     scores -= scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)

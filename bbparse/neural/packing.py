@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.eight_bits import Floats, in_steps, steps_of
+from bbparse.neural.eight_bits import in_steps, steps_of
+from bbparse.runtime.arrays import Float32s
 
 
-def in_16_bits(array: Floats) -> Floats:
+def in_16_bits(array: Float32s) -> Float32s:
     """Return weights as files hold them; those that are too large become infinite."""
     with np.errstate(over="ignore"):
         return array.astype(np.float16).astype(np.float32)
 
 
-def rounded(parameters: Mapping[str, Floats]) -> dict[str, Floats]:
+def rounded(parameters: Mapping[str, Float32s]) -> dict[str, Float32s]:
     """Round to 16 bits, and matrices further, to multiples of a power of two in each column.
 
     Files are then small.
@@ -29,7 +30,7 @@ def rounded(parameters: Mapping[str, Floats]) -> dict[str, Floats]:
     return out
 
 
-def packed(members: Sequence[Mapping[str, Floats]]) -> NDArray[np.int8] | NDArray[np.float16]:
+def packed(members: Sequence[Mapping[str, Float32s]]) -> NDArray[np.int8] | NDArray[np.float16]:
     """Return the weights of some networks as one array.
 
     Of `rounded` ones these are matrices in steps, each followed by its exponents, and the bytes of
@@ -45,7 +46,9 @@ def packed(members: Sequence[Mapping[str, Floats]]) -> NDArray[np.int8] | NDArra
     return np.concatenate(parts)
 
 
-def unpacked(stored: NDArray[np.int8], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
+def unpacked(
+    stored: NDArray[np.int8], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Float32s]:
     """Return the weights of one network, given their shapes."""
     parameters = {}
     at = 0
@@ -76,7 +79,7 @@ def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
     return sum(int(np.prod(shape)) for shape in shapes.values())
 
 
-def split(flat: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
+def split(flat: Float32s, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Float32s]:
     """Return consecutive views of one array by name."""
     parts = {}
     at = 0

@@ -21,9 +21,10 @@ from bbparse.neural import layers, packing
 from bbparse.neural.eight_bits import STEPS, ByteMatrix
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.lanes import LANES
-from bbparse.neural.layers import Backward, Floats, Weights, find_rows
+from bbparse.neural.layers import Backward, Weights, find_rows
 from bbparse.neural.ragged import Ragged
 from bbparse.runtime.archive import INTS, TEXT, Rule
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import PAD
 
@@ -75,7 +76,7 @@ class Dropout:
         self.random = random
         self._noise = random.random(1 << 22, np.float32)
 
-    def mask(self, shape: tuple[int, ...], rate: float) -> Floats:
+    def mask(self, shape: tuple[int, ...], rate: float) -> Float32s:
         """Return the factors of dropout: 0, or 1 / (1 - rate) to preserve the mean."""
         return self.kept(shape, rate).astype(np.float32) / np.float32(1.0 - rate)
 
@@ -90,7 +91,7 @@ class Dropout:
         return (noise >= np.float32(rate)).reshape(shape)
 
     def hide(
-        self, rows: Ints, vectors: Floats | None, attribute_rate: float, word_rate: float,
+        self, rows: Ints, vectors: Float32s | None, attribute_rate: float, word_rate: float,
         n_lexical: int,
     ) -> None:  # fmt: skip
         """Hide attributes and words in place, so that a network learns to do without them.
@@ -129,8 +130,8 @@ class SequenceNetwork:
         kinds: str,
         sizes: Mapping[str, int],
         keys: Values,
-        vectors: Floats,
-        parameters: Mapping[str, Floats],
+        vectors: Float32s,
+        parameters: Mapping[str, Float32s],
     ) -> None:
         keep_freed_memory()
         self.labels = tuple(labels)
@@ -196,7 +197,7 @@ class SequenceNetwork:
 
     @classmethod
     def start(
-        cls, shapes: Mapping[str, tuple[int, ...]], p: Mapping[str, Floats],
+        cls, shapes: Mapping[str, tuple[int, ...]], p: Mapping[str, Float32s],
         random: np.random.Generator,
     ) -> None:  # fmt: skip
         """Fill weights of zeros with their initial values."""
@@ -322,10 +323,10 @@ def in_sentence(
     w: Weights,
     kinds: str,
     batch: Ragged,
-    words: Floats,
+    words: Float32s,
     noise: Dropout | None = None,
     rate: float = 0.0,
-) -> tuple[Floats, Backward]:
+) -> tuple[Float32s, Backward]:
     """Return the vectors of words in context, float32[R, width], from their sums ``words``.
 
     In training, ``noise`` drops a fraction ``rate`` of the numbers between layers.
@@ -336,7 +337,7 @@ def in_sentence(
         words = words * first_kept
     new, back_new = layers.convolution(w, "c0", words, batch)
     state, back_norm = layers.normalisation(w, "n0", new, batch)
-    steps: list[tuple[Backward, Backward, Floats | None]] = []
+    steps: list[tuple[Backward, Backward, Float32s | None]] = []
     for i, kind in enumerate(kinds, start=1):
         layer = layers.recurrence if kind == "r" else layers.convolution
         new, back_layer = layer(w, f"{kind}{i}", state, batch)
@@ -347,7 +348,7 @@ def in_sentence(
         state, back = layers.normalisation(w, f"n{i}", state + new, batch)
         steps.append((back, back_layer, kept))
 
-    def backward(d_state: Floats) -> Floats:
+    def backward(d_state: Float32s) -> Float32s:
         for back, back_layer, kept in reversed(steps):
             d_state = back(d_state)
             d_state = d_state + back_layer(d_state if kept is None else d_state * kept)
@@ -358,8 +359,8 @@ def in_sentence(
 
 
 def sums_of_words(
-    w: Weights, rows: Ints, vectors: Floats, embeddings: Floats | None
-) -> Floats:
+    w: Weights, rows: Ints, vectors: Float32s, embeddings: Float32s | None
+) -> Float32s:
     """Sum the vectors of words, float32[R, word]; ``embeddings`` are pretrained, float32[R, d]."""
     words = np.empty((len(rows), vectors.shape[1]), np.float32)
     layers.sum_rows(rows, vectors, words)
@@ -369,7 +370,7 @@ def sums_of_words(
 
 
 def byte_matrices(
-    weights: Mapping[str, Floats], laid_out: Callable[[Floats, int], ByteMatrix | None]
+    weights: Mapping[str, Float32s], laid_out: Callable[[Float32s, int], ByteMatrix | None]
 ) -> dict[str, ByteMatrix]:
     """Lay out those matrices for bytes that have inputs of a known size."""
     names = {name for name in weights if name.endswith("_w")}

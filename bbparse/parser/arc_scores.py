@@ -9,7 +9,7 @@ from bbparse.models.scoring.candidates import all_arcs
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parser import Parser
 from bbparse.parser.valid import label_scores_around
-from bbparse.runtime.arrays import Floats
+from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
@@ -30,7 +30,7 @@ class ModelScores:
         self.tagged = parser.tagged
         self.labels = parser.labeller.labels
 
-    def __call__(self, sentence: Sentence) -> Floats:
+    def __call__(self, sentence: Sentence) -> Float64s:
         """Return log-probabilities by head, modifier and label, float64[n + 1, n + 1, L]."""
         sentence = self.tagged(sentence)
         n, values, maker = sentence.n_words, encode(sentence), self.maker
@@ -50,11 +50,11 @@ class ModelScores:
             for h, m in zip(head.tolist(), mod.tolist()):
                 labels[h, m] = of_arc(h, m)
         arcs[:, 0] = 0.0
-        scores_of_heads: Floats = _log_softmax(arcs, 0)[:, :, None]
+        scores_of_heads: Float64s = _log_softmax(arcs, 0)[:, :, None]
         return scores_of_heads + _log_softmax(labels, 2)
 
 
-def _log_softmax(scores: Floats, axis: int) -> Floats:
+def _log_softmax(scores: Float64s, axis: int) -> Float64s:
     shifted = scores - scores.max(axis=axis, keepdims=True)
-    log_probabilities: Floats = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    log_probabilities: Float64s = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
     return log_probabilities

@@ -25,7 +25,7 @@ from bbparse.core.order import in_order
 from bbparse.inference.search.marginals import max_marginals
 from bbparse.models.model import Model
 from bbparse.models.scoring.problem_maker import Scored
-from bbparse.runtime.arrays import Floats
+from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.treebank import Sentence
 
@@ -55,7 +55,7 @@ class Losses(NamedTuple):
     """Max-marginal gaps of the arcs of a tree."""
 
     #: float64[n]: lower bounds; negative if the tree is not the best, inf for an arc of every tree.
-    least: Floats
+    least: Float64s
     #: int64[n]: the head in the best tree without the arc, by the bound; -1: no such tree.
     rivals: NDArray[np.int64]
 
@@ -63,7 +63,7 @@ class Losses(NamedTuple):
 class Evidence(NamedTuple):
     """Calibration features of the arcs of a tree, float64[n, c], and the rivals of `Losses`."""
 
-    columns: Floats
+    columns: Float64s
     rivals: NDArray[np.int64]
 
 
@@ -104,7 +104,7 @@ def evidence_of(
     scored: Scored,
     arcs: NDArray[np.int32],
     labels: list[str],
-    label_rows: Floats | None = None,
+    label_rows: Float64s | None = None,
 ) -> Evidence:
     """Return the calibration features of the arcs of a tree.
 
@@ -161,7 +161,7 @@ def judged(
     return Judged(evidence, right, either)
 
 
-def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:
+def fit(evidence: Float64s, right: NDArray[np.bool_], rounds: int = 30) -> Float64s:
     """Fit a logistic regression by Newton's method, with a small ridge penalty.
 
     Parameters
@@ -190,12 +190,12 @@ def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:
     return weights
 
 
-def chances(evidence: Floats, weights: Floats) -> Floats:
+def chances(evidence: Float64s, weights: Float64s) -> Float64s:
     """Return the probabilities of a logistic regression, float64[rows]."""
     return 1.0 / (1.0 + np.exp(-np.clip(evidence @ weights, -30.0, 30.0)))
 
 
-def _tree_evidence(arcs: Floats) -> Floats:
+def _tree_evidence(arcs: Float64s) -> Float64s:
     """Return the features of a tree, float64[columns], from the probabilities of its arcs."""
     surprise = -np.log(np.clip(arcs, 1e-6, 1.0))
     return np.array([1.0, surprise.sum(), surprise.max(), np.sqrt(surprise.sum())])
@@ -205,9 +205,9 @@ def _tree_evidence(arcs: Floats) -> Floats:
 class Calibration:
     """Weights of the logistic regressions from features to probabilities, float64[columns] each."""
 
-    arc: Floats
-    either: Floats
-    tree: Floats
+    arc: Float64s
+    either: Float64s
+    tree: Float64s
 
     @classmethod
     def of(cls, model: Model) -> Calibration:
@@ -243,6 +243,6 @@ class Calibration:
         rivals, both = evidence.rivals.tolist(), either.tolist()
         return Confidences(tuple(arcs.tolist()), self.of_tree(arcs), tuple(rivals), tuple(both))
 
-    def of_tree(self, arcs: Floats) -> float:
+    def of_tree(self, arcs: Float64s) -> float:
         """Return the probability that a tree is right, from those of its arcs, float64[n]."""
         return float(chances(_tree_evidence(arcs)[None], self.tree)[0])

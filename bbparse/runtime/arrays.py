@@ -1,4 +1,4 @@
-"""Names for the types of arrays, and for the score of what does not exist."""
+"""Names for the types of arrays, and the score of a forbidden arc (−∞)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ Flags = NDArray[np.bool_]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
-Floats = NDArray[np.float64]
+Float32s = NDArray[np.float32]
+Float64s = NDArray[np.float64]
 
 NEG = -np.inf

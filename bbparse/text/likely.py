@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.layers import Floats, growth
+from bbparse.neural.layers import growth
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
 from bbparse.treebank.likely import Likely
 
@@ -16,13 +17,13 @@ _FLATTER = np.float32(0.5)
 _LEAST = np.float32(-5.0)
 
 
-def likely(scores: Floats) -> Likely:
+def likely(scores: Float32s) -> Likely:
     """Return the likely tags of words with these scores, float32[n, tags], log-probabilities."""
     return Likely(*_likely(np.ascontiguousarray(scores)))
 
 
 @kernel
-def _likely(scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats]:
+def _likely(scores: Float32s) -> tuple[NDArray[np.int64], NDArray[np.int32], Float32s]:
     n = scores.shape[0]
     begin = np.zeros(n + 1, np.int64)
     best = np.full(n, np.float32(-np.inf), np.float32)

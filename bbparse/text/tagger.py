@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from bbparse import __version__
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.labelling import LabelNetwork
-from bbparse.neural.layers import Floats
 from bbparse.neural.ragged import batches
 from bbparse.runtime.archive import INTS, TEXT, Rule
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.header import reading_header
 from bbparse.runtime.jit import kernel
@@ -76,7 +76,7 @@ class TagColumns:
 
 
 @kernel
-def _best_pairs(tags: Floats, feats: Floats, pairs: NDArray[np.int32]) -> NDArray[np.int32]:
+def _best_pairs(tags: Float32s, feats: Float32s, pairs: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the pair of a tag and FEATS that each word scores most, the first of equal ones."""
     best = np.empty((tags.shape[0], 2), np.int32)
     for i in range(tags.shape[0]):
@@ -157,7 +157,7 @@ class Tagger:
             for forms, scores in zip(sentences, self.scores(sentences))
         ]
 
-    def scores(self, sentences: Sequence[Sequence[str]]) -> list[list[Floats]]:
+    def scores(self, sentences: Sequence[Sequence[str]]) -> list[list[Float32s]]:
         """Return the scores of the labels of each kind, float32[n, labels], for each sentence."""
         vectors = None
         if self.embeddings is not None:
@@ -183,8 +183,9 @@ class Tagger:
                 yield sentence if keep else next(columns).of(sentence)
 
     def _columns(
-        self, forms: Sequence[str], tag_scores: Floats, feats_scores: Floats, rule_scores: Floats
-    ) -> TagColumns:
+        self, forms: Sequence[str], tag_scores: Float32s, feats_scores: Float32s,
+        rule_scores: Float32s,
+    ) -> TagColumns:  # fmt: skip
         """Return the columns of a sentence with these scores of its words."""
         tag_scores, feats_scores = map(np.ascontiguousarray, (tag_scores, feats_scores))
         best = _best_pairs(tag_scores, feats_scores, self.pairs)

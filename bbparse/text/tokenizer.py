@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.labelling import LabelNetwork
-from bbparse.neural.layers import Floats
 from bbparse.runtime.archive import TEXT, Rule
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.header import reading_header
 from bbparse.text.characters import BLANK, CHARACTER_COLUMNS, JOINED, encode_characters, kinds_of
@@ -218,7 +218,7 @@ class Tokenizer:
 
     def _scored(
         self, texts: Iterable[str]
-    ) -> Iterator[tuple[str, NDArray[np.int64], list[Floats]]]:
+    ) -> Iterator[tuple[str, NDArray[np.int64], list[Float32s]]]:
         """Yield texts with their characters' kinds and scores, float32[n, 3] and [n, 2].
 
         Long texts are scored in overlapping windows, so that memory stays bounded.
@@ -244,7 +244,7 @@ class Tokenizer:
                 parts.append([own[skipped : skipped + _WINDOW] for own in scores])
             yield batch[0], kinds[0], [np.concatenate(own) for own in zip(*parts)]
 
-    def _tokens(self, text: str, kinds: NDArray[np.int64], scores: Floats) -> list[Token]:
+    def _tokens(self, text: str, kinds: NDArray[np.int64], scores: Float32s) -> list[Token]:
         """Return the tokens of a text, whose characters have these kinds and scores of labels."""
         # unseen contexts: tokens end before spaces, may end at punctuation, not inside words
         unseen, before_space = self.allowed[""], self.allowed[" "]

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from bbparse.core.check import as_flag
+from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options
 from bbparse.runtime.pool import map_in_threads
 from bbparse.torch.inputs import Parts, padded_arcs, sentences_of
-from bbparse.torch.sentence import Floats, ScoredSentence
+from bbparse.torch.sentence import ScoredSentence
 from bbparse.torch.sparse_map import sparse_map
 
 _STEP = 1e-4  # of the central difference that is the gradient of marginals
@@ -27,8 +28,9 @@ class _Computed(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, flat: Tensor, value: Floats, dtype: torch.dtype, back: Callable[[Floats], Floats]
-    ) -> Tensor:
+        ctx: Any, flat: Tensor, value: Float64s, dtype: torch.dtype,
+        back: Callable[[Float64s], Float64s],
+    ) -> Tensor:  # fmt: skip
         ctx.back, ctx.dtype = back, flat.dtype
         return torch.from_numpy(value).to(flat.device, dtype)
 
@@ -159,7 +161,7 @@ class TreeBatch:
         Their gradient is a central difference of marginals, to some seven digits.
         """
 
-        def back(s: ScoredSentence, slope: Floats, _: Any) -> Floats:
+        def back(s: ScoredSentence, slope: Float64s, _: Any) -> Float64s:
             size = float(np.abs(slope).max(initial=0.0))
             if size == 0.0:
                 return slope
@@ -176,7 +178,7 @@ class TreeBatch:
         ``strength`` is their λ: backward solves once more, under scores less λ times the gradient.
         """
 
-        def back(s: ScoredSentence, slope: Floats, tree: Floats) -> Floats:
+        def back(s: ScoredSentence, slope: Float64s, tree: Float64s) -> Float64s:
             return (tree - s.best(s.scores - strength * slope)) / strength
 
         found = self._each(lambda s: s.best(s.scores))
@@ -189,7 +191,7 @@ class TreeBatch:
         least. Perturb-and-MAP: Papandreou & Yuille 2011.
         """
 
-        def back(_: Any, slope: Floats, drawn: tuple[Floats, Floats]) -> Floats:
+        def back(_: Any, slope: Float64s, drawn: tuple[Float64s, Float64s]) -> Float64s:
             noise, trees = drawn
             gains = (trees - trees.mean(0)) @ slope
             steepness = 1.0 - np.exp(-noise - np.euler_gamma)
@@ -214,7 +216,7 @@ class TreeBatch:
     def hinge_loss(self, heads: Tensor, cost: float = 1.0) -> Tensor:
         """Return the structured hinge loss, with `cost` for each wrong head."""
 
-        def most(s: ScoredSentence, gold: Floats) -> tuple[float, Floats]:
+        def most(s: ScoredSentence, gold: Float64s) -> tuple[float, Float64s]:
             costs = cost * (1.0 - gold)
             costs[s.n_arcs :] = 0.0
             tree = s.best(s.scores + costs)
@@ -225,7 +227,7 @@ class TreeBatch:
     def perturbed_loss(self, heads: Tensor, samples: int = 8, scale: float = 1.0) -> Tensor:
         """Return the mean best score under noise less the score of trees (Berthet et al. 2020)."""
 
-        def mean(s: ScoredSentence, _: Floats, drawn: Any) -> tuple[float, Floats]:
+        def mean(s: ScoredSentence, _: Float64s, drawn: Any) -> tuple[float, Float64s]:
             noise, trees = drawn
             return float(((s.scores + scale * noise) * trees).sum() / samples), trees.mean(0)
 
@@ -234,7 +236,7 @@ class TreeBatch:
     def sparse_map_loss(self, heads: Tensor) -> Tensor:
         """Return the SparseMAP loss of trees (Niculae et al. 2018); 0 where a margin is kept."""
 
-        def most(s: ScoredSentence, gold: Floats) -> tuple[float, Floats]:
+        def most(s: ScoredSentence, gold: Float64s) -> tuple[float, Float64s]:
             mean, arcs = sparse_map(s).marginals, slice(s.n_arcs)
             return float(s.scores @ mean + 0.5 * (gold[arcs].sum() - (mean[arcs] ** 2).sum())), mean
 
@@ -253,19 +255,19 @@ class TreeBatch:
 
         return list(map_in_threads(of, range(len(self._sentences)), self._threads))
 
-    def _perturbed(self, samples: int, scale: float) -> list[tuple[Floats, Floats]]:
+    def _perturbed(self, samples: int, scale: float) -> list[tuple[Float64s, Float64s]]:
         """Return noise of mean 0 and best trees, float64[samples, C] each."""
         if samples < 1 or not scale > 0.0:
             raise ProblemError(f"{samples} samples and scale {scale}, expected both above 0")
 
-        def draw(s: ScoredSentence, seed: int) -> tuple[Floats, Floats]:
+        def draw(s: ScoredSentence, seed: int) -> tuple[Float64s, Float64s]:
             noise = np.random.default_rng(seed).gumbel(-np.euler_gamma, size=(samples, len(s.rows)))
             return noise, np.stack([s.best(s.scores + scale * own) for own in noise])
 
         return self._each(draw, torch.randint(2**31, (len(self._sentences),)).tolist())
 
     def _loss(
-        self, heads: Tensor, most: Callable[..., tuple[float, Floats]], *columns: Any
+        self, heads: Tensor, most: Callable[..., tuple[float, Float64s]], *columns: Any
     ) -> Tensor:
         """Return ``most(sentence, gold, ...)`` less the score of the gold tree."""
         gold = np.asarray(torch.as_tensor(heads).cpu())
@@ -275,17 +277,17 @@ class TreeBatch:
                 f" {self._shape[:2]}, as long as the scores"
             )
 
-        def of(s: ScoredSentence, row: Any, *others: Any) -> tuple[float, Floats]:
+        def of(s: ScoredSentence, row: Any, *others: Any) -> tuple[float, Float64s]:
             tree = s.gold(row[: s.problem.n_words + 1])
             value, slope = most(s, tree, *others)
             return value - float(s.scores @ tree), slope - tree
 
         return self._values(*zip(*self._each(of, gold, *columns)))
 
-    def _values(self, values: Any = (), slopes: Sequence[Floats] = ()) -> Tensor:
+    def _values(self, values: Any = (), slopes: Sequence[Float64s] = ()) -> Tensor:
         """Return values [b] or [b, k] with gradients [C] or [k, C] of each sentence."""
 
-        def back(slope: Floats) -> Floats:
+        def back(slope: Float64s) -> Float64s:
             return self._spread([
                 own.T @ row[: len(own)] if own.ndim == 2 else own * row
                 for own, row in zip(slopes, slope)
@@ -294,12 +296,12 @@ class TreeBatch:
         return _Computed.apply(self._flat, np.array(values, np.float64), torch.float64, back)
 
     def _marginals(
-        self, vectors: Sequence[Floats], states: Sequence[Any],
-        back: Callable[[ScoredSentence, Floats, Any], Floats],
+        self, vectors: Sequence[Float64s], states: Sequence[Any],
+        back: Callable[[ScoredSentence, Float64s, Any], Float64s],
     ) -> TreeMarginals:  # fmt: skip
         """Return vectors [C] of all sentences as tensors; gradients come from their states."""
 
-        def back_all(slope: Floats) -> Floats:
+        def back_all(slope: Float64s) -> Float64s:
             slopes = [slope[s.rows] for s in self._sentences]
             return self._spread(self._each(back, slopes, states))
 
@@ -307,7 +309,7 @@ class TreeBatch:
         arcs, *parts = vector.split(self._sizes)
         return TreeMarginals(arcs.reshape(self._shape), *parts)
 
-    def _spread(self, vectors: Sequence[Floats]) -> Floats:
+    def _spread(self, vectors: Sequence[Float64s]) -> Float64s:
         """Return vectors [C] of all sentences in the order of the flat scores; 0 elsewhere."""
         flat = np.zeros(len(self._flat))
         for s, vector in zip(self._sentences, vectors):

@@ -13,7 +13,7 @@ from bbparse.inference.oracles.projective.recurrences import parts_of, recurrenc
 from bbparse.inference.solve import solve
 from bbparse.models.learning.chart_kernels import TreeChart, log_sum, tree_chart
 from bbparse.models.learning.matrix_tree import matrix_tree
-from bbparse.runtime.arrays import Floats
+from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import ProblemError
 
 Ints = NDArray[np.int64]
@@ -36,7 +36,7 @@ class ScoredSentence:
         factors = np.where(self._hard, 0.0, p.factor_score)  # they fire in no tree
         self.scores = np.concatenate([p.arc_score, p.sib_score, p.gc_score, factors])
 
-    def solve(self, scores: Floats, k: int = 1) -> Solution:
+    def solve(self, scores: Float64s, k: int = 1) -> Solution:
         """Return the proved k best trees under other scores."""
         arc, sib, gc, factor = (scores[kind].copy() for kind in self._kinds)
         factor[self._hard] = -np.inf
@@ -48,7 +48,7 @@ class ScoredSentence:
             raise ProblemError(f"there is no tree: {'; '.join(solution.conflict)}")
         return solution
 
-    def vector(self, arcs: NDArray[np.int32]) -> Floats:
+    def vector(self, arcs: NDArray[np.int32]) -> Float64s:
         """Return the vector of the tree of these arcs, one for each word."""
         p, vector = self.problem, np.zeros(len(self.rows))
         vector[arcs] = 1.0
@@ -58,11 +58,11 @@ class ScoredSentence:
             vector[self._kinds[3]][fired_factors(p, arcs)] = 1.0
         return vector
 
-    def best(self, scores: Floats) -> Floats:
+    def best(self, scores: Float64s) -> Float64s:
         """Return the vector of the best tree."""
         return self.vector(self.solve(scores).arcs[0])
 
-    def gold(self, heads: Ints) -> Floats:
+    def gold(self, heads: Ints) -> Float64s:
         """Return the vector of a given tree, int64[n + 1]; ProblemError if it is not feasible."""
         arcs = arcs_of(self.problem, heads)
         if broken := broken_constraint(self.problem, arcs):
@@ -93,7 +93,7 @@ class ScoredSentence:
             places.append(np.where(absent, len(keys), found))
         return chart, places
 
-    def log_sum(self, scores: Floats) -> tuple[float, Floats]:
+    def log_sum(self, scores: Float64s) -> tuple[float, Float64s]:
         """Return the log of the sum of exp(score) over all trees, and the marginals."""
         p = self.problem
         if len(p.factor_score) or (parts_of(p) and not p.projective):

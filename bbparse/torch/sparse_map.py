@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbparse.torch.sentence import Floats, ScoredSentence
+from bbparse.runtime.arrays import Float64s
+from bbparse.torch.sentence import ScoredSentence
 
 _TOLERANCE = 1e-10  # of the gain of another tree, for scores of magnitude 1
 _INDEPENDENT = 1e-8  # squared distance from the affine hull of other trees; arcs are 0 or 1
@@ -23,16 +24,16 @@ _INDEPENDENT = 1e-8  # squared distance from the affine hull of other trees; arc
 class SparseMap(NamedTuple):
     """Trees float64[K, C] of positive weight, and their weights float64[K]."""
 
-    trees: Floats
-    weights: Floats
+    trees: Float64s
+    weights: Float64s
     n_arcs: int
 
     @property
-    def marginals(self) -> Floats:
+    def marginals(self) -> Float64s:
         """The convex combination."""
         return self.weights @ self.trees
 
-    def back(self, slope: Floats) -> Floats:
+    def back(self, slope: Float64s) -> Float64s:
         """Return the gradient of the scores from that of the marginals, float64[C]."""
         solved = _equal_slopes(self.trees[:, : self.n_arcs], self.trees @ slope, 0.0)
         return solved @ self.trees
@@ -64,14 +65,14 @@ def sparse_map(sentence: ScoredSentence) -> SparseMap:
         weights = target
 
 
-def _equal_slopes(arcs: Floats, gains: Floats, total: float) -> Floats:
+def _equal_slopes(arcs: Float64s, gains: Float64s, total: float) -> Float64s:
     """Return the weights, of this sum, that maximise ``gains @ w - |w @ arcs|^2 / 2``."""
     system = np.ones((len(arcs) + 1, len(arcs) + 1))
     system[:-1, :-1], system[-1, -1] = arcs @ arcs.T, 0.0
     return np.linalg.solve(system, np.append(gains, total))[:-1]
 
 
-def _step(weights: Floats, direction: Floats) -> tuple[Floats, np.ndarray]:
+def _step(weights: Float64s, direction: Float64s) -> tuple[Float64s, np.ndarray]:
     """Go until a weight is zero; return the others, and which they are."""
     falling = np.flatnonzero(direction < 0.0)
     lengths = weights[falling] / -direction[falling]

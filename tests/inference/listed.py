@@ -6,30 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.inference.oracles.protocol import Best, Oracle
-from bbparse.runtime.arrays import Flags, Floats
+from bbparse.runtime.arrays import Flags, Float64s
 
 
 class Listed:
     """Structures bool[N, C] with scores float64[N]."""
 
-    def __init__(self, structures: NDArray[np.bool_], scores: Floats) -> None:
+    def __init__(self, structures: NDArray[np.bool_], scores: Float64s) -> None:
         self.structures, self.scores = structures, scores
         self.n_coordinates = structures.shape[1]
 
-    def _values(self, scores: Floats) -> Floats:
+    def _values(self, scores: Float64s) -> Float64s:
         return self.scores + np.where(self.structures, scores, 0.0).sum(1)
 
-    def best(self, scores: Floats) -> Best:
+    def best(self, scores: Float64s) -> Best:
         if not len(self.scores):
             return Best(-np.inf, np.zeros(self.n_coordinates, np.bool_))
         values = self._values(scores)
         return Best(float(values.max()), self.structures[values.argmax()])
 
-    def with_each(self, scores: Floats) -> Floats:
+    def with_each(self, scores: Float64s) -> Float64s:
         values = np.where(self.structures, self._values(scores)[:, None], -np.inf)
         return values.max(0, initial=-np.inf)
 
-    def k_best(self, scores: Floats, k: int) -> list[Best]:
+    def k_best(self, scores: Float64s, k: int) -> list[Best]:
         values = self._values(scores)
         return [Best(float(values[i]), self.structures[i]) for i in np.argsort(-values)[:k]]
 

@@ -15,13 +15,13 @@ from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw_limit, draw_problem, draw_settings
 from tests.oracles.forest import Forest, TooMany, forest
 
-Floats = NDArray[np.float64]
+Float64s = NDArray[np.float64]
 Ints = NDArray[np.int32]
 #: No other run has this one.
 SEED = 36
 
 
-def drawn_values(rng: np.random.Generator, trees: Forest) -> Floats:
+def drawn_values(rng: np.random.Generator, trees: Forest) -> Float64s:
     """A value for each tree: of any size, tied, forbidden, depending on its shape or not."""
     count = len(trees.arcs)
     spread = float(np.ptp(trees.high)) if count else 0.0
@@ -41,7 +41,7 @@ def drawn_values(rng: np.random.Generator, trees: Forest) -> Floats:
     return values
 
 
-def with_term(trees: Forest, values: Floats) -> Forest:
+def with_term(trees: Forest, values: Float64s) -> Forest:
     """The trees with one more term; those for which it is -inf are left out (Dekker 1971)."""
     kept = values > -np.inf
     high, low, size, x = (a[kept] for a in (trees.high, trees.low, trees.size, values))
@@ -53,7 +53,7 @@ def with_term(trees: Forest, values: Floats) -> Forest:
 
 
 def drawn_bound(
-    rng: np.random.Generator, p: Problem, trees: Forest, values: Floats, most: float
+    rng: np.random.Generator, p: Problem, trees: Forest, values: Float64s, most: float
 ) -> Any:
     """A bound of the values in a set of trees: exact, too high, of decided words only, or none."""
     kinds = rng.choice(["exact", "high", "decided", "none", "any"], p=[0.4, 0.15, 0.2, 0.05, 0.2])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Float64s = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -125,9 +125,9 @@ class Forest:
     """
 
     arcs: Ints
-    high: Floats
-    low: Floats
-    size: Floats
+    high: Float64s
+    low: Float64s
+    size: Float64s
 
     def order(self) -> Ints:
         """Trees by falling score."""

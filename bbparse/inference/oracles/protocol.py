@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from bbparse.runtime.arrays import Flags, Floats
+from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.errors import BBParseError
 
 
@@ -33,14 +33,14 @@ class Oracle(Protocol):
 
     n_coordinates: int
 
-    def best(self, scores: Floats) -> Best:
+    def best(self, scores: Float64s) -> Best:
         """Find the best structure, with `scores` float64[C] added to those of its coordinates.
 
         A score of -inf forbids its coordinate.
         """
         ...
 
-    def with_each(self, scores: Floats) -> Floats:
+    def with_each(self, scores: Float64s) -> Float64s:
         """Bound the structures that have each coordinate on: float64[C].
 
         Exact max-marginals if the oracle can compute them (-inf: no structure), else any upper
@@ -48,7 +48,7 @@ class Oracle(Protocol):
         """
         ...
 
-    def k_best(self, scores: Floats, k: int) -> list[Best]:
+    def k_best(self, scores: Float64s, k: int) -> list[Best]:
         """Find the k best structures, best first; all of them if there are fewer.
 
         Raises `OracleError` if the oracle cannot enumerate structures.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.inference.oracles.protocol import Oracle, OracleError
-from bbparse.runtime.arrays import Flags, Floats
+from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.options import check_type
 
 Ints = NDArray[np.intp]
@@ -74,7 +74,7 @@ class Shared:
             self.has[k, self.number[k]] = True
         self.degree = self.has.sum(0).astype(np.float64)
 
-    def scores(self, k: int, multipliers: Floats, n: int) -> Floats:
+    def scores(self, k: int, multipliers: Float64s, n: int) -> Float64s:
         """Return multipliers [S] as scores of the coordinates of oracle k, float64[n]."""
         scores = np.zeros(n)
         scores[self.own[k]] = multipliers[self.number[k]]

@@ -28,11 +28,11 @@ from bbparse.inference.oracles.projective.passes import chart_tree
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.oracles.projective.weights import index_groups, weight_tables
 from bbparse.inference.oracles.protocol import Best, OracleError
-from bbparse.runtime.arrays import Flags, Floats, Ints
+from bbparse.runtime.arrays import Flags, Float64s, Ints
 from bbparse.runtime.errors import ProblemError
 
 
-def restricted(scores: Floats, mod: Ints, required: Flags, forbidden: Flags) -> Floats:
+def restricted(scores: Float64s, mod: Ints, required: Flags, forbidden: Flags) -> Float64s:
     """Set the scores float64[A] of arcs that are not among `arcs_left` to -inf."""
     return np.where(arcs_left(mod, required, forbidden), scores, -np.inf)
 
@@ -78,7 +78,7 @@ class _Trees:
         restricted_trees._base = restricted(self._base, self._mod, required, forbidden)
         return restricted_trees
 
-    def _scores(self, scores: Floats) -> Floats:
+    def _scores(self, scores: Float64s) -> Float64s:
         """Add the problem's own scores of arcs, and sort them in the order of the oracle."""
         return (self._base + scores)[self.order]
 
@@ -88,7 +88,7 @@ class _Trees:
             on[self.order[tree]] = True
         return Best(value, on)
 
-    def _each(self, value: float, values: Floats) -> Floats:
+    def _each(self, value: float, values: Float64s) -> Float64s:
         each = np.full(self.n_coordinates, -np.inf)
         if value > -np.inf:
             each[self.order] = values
@@ -108,7 +108,7 @@ class ProjectiveTrees(_Trees):
         self.chart, order = oracle_of(problem, recurrence_for(problem, backbone).mode)
         super().__init__(problem, order)
 
-    def best(self, scores: Floats) -> Best:
+    def best(self, scores: Float64s) -> Best:
         """Find the best tree; see `Oracle.best`."""
         arc_score, scratch, goal = self._pass(scores)
         tree = np.empty(self._n_words, np.int32)
@@ -116,7 +116,7 @@ class ProjectiveTrees(_Trees):
             chart_tree(self.chart, scratch, arc_score, tree)
         return self._best(goal, tree)
 
-    def with_each(self, scores: Floats) -> Floats:
+    def with_each(self, scores: Float64s) -> Float64s:
         """Compute exact max-marginals; see `Oracle.with_each`."""
         arc_score, scratch, goal = self._pass(scores)
         each = np.empty(self.n_coordinates)
@@ -124,7 +124,7 @@ class ProjectiveTrees(_Trees):
             chart_with_each(self.chart, scratch, arc_score, each)
         return self._each(goal, each)
 
-    def k_best(self, scores: Floats, k: int) -> list[Best]:
+    def k_best(self, scores: Float64s, k: int) -> list[Best]:
         """Find the k best trees; see `Oracle.k_best`."""
         arc_score, scratch, _ = self._pass(scores)
         trees, values, _, _ = chart_k_best(
@@ -132,7 +132,7 @@ class ProjectiveTrees(_Trees):
         )
         return [self._best(float(value), tree) for tree, value in zip(trees, values)]
 
-    def _pass(self, scores: Floats) -> tuple[Floats, Any, float]:
+    def _pass(self, scores: Float64s) -> tuple[Float64s, Any, float]:
         arc_score, scratch = self._scores(scores), chart_scratch(self.chart)
         return arc_score, scratch, float(chart_best(self.chart, scratch, arc_score))
 
@@ -147,21 +147,21 @@ class Arborescences(_Trees):
         self._head, self._single_root = p.arc_head[order], p.single_root
         self._ptr = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
 
-    def best(self, scores: Floats) -> Best:
+    def best(self, scores: Float64s) -> Best:
         """Find the best tree; see `Oracle.best`."""
         value, tree, _ = self._search(scores)
         return self._best(value, tree)
 
-    def with_each(self, scores: Floats) -> Floats:
+    def with_each(self, scores: Float64s) -> Float64s:
         """Bound trees with each arc, by the dual of a linear program; see `Oracle.with_each`."""
         value, _, reduced = self._search(scores)
         return self._each(value, value + reduced)
 
-    def k_best(self, scores: Floats, k: int) -> list[Best]:
+    def k_best(self, scores: Float64s, k: int) -> list[Best]:
         """Raise `OracleError`: arborescences cannot be enumerated."""
         raise OracleError("arborescences cannot be enumerated")
 
-    def _search(self, scores: Floats) -> tuple[float, Ints, Floats]:
+    def _search(self, scores: Float64s) -> tuple[float, Ints, Float64s]:
         tree, reduced = np.empty(self._n_words, np.int32), np.zeros(self.n_coordinates)
         value = best_arborescence(
             self._ptr, self._head, self._scores(scores), self._single_root, tree, reduced,

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.runtime.arrays import Flags, Floats, Ints, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 
 _BROKEN = 1e-6
 
@@ -29,9 +29,9 @@ _BROKEN = 1e-6
 class Duals(NamedTuple):
     """Duals of a solution; tables are float64[n + 1, n + 1]."""
 
-    one: Floats  # one[p, c] of OneGP
-    no: Floats  # no[g, p] of NoGP
-    room: Floats  # slack of the arc's reduced cost, >= 0; inf: the arc cannot be used
+    one: Float64s  # one[p, c] of OneGP
+    no: Float64s  # no[g, p] of NoGP
+    room: Float64s  # slack of the arc's reduced cost, >= 0; inf: the arc cannot be used
     own: bool  # True if one[p, c] may use room[p, c]: OneGP has rows
     each: float  # fraction of room[g, p] for each triple by itself; 0: they share it (GPArc)
     least: float  # reduced costs up to this count as 0
@@ -43,7 +43,7 @@ class Triples(NamedTuple):
     grand: Longs
     head: Longs
     mod: Longs
-    score: Floats
+    score: Float64s
     excess: float = 0.0
 
 
@@ -60,7 +60,7 @@ class Columns(ABC):
     """
 
     def __init__(
-        self, pairs: Flags, bound: Floats, grand_bound: Floats, outer_bound: Floats,
+        self, pairs: Flags, bound: Float64s, grand_bound: Float64s, outer_bound: Float64s,
         varies: Flags | bool = True,
     ) -> None:  # fmt: skip
         size = len(pairs)
@@ -83,7 +83,7 @@ class Columns(ABC):
         self._free = np.zeros((0, size), np.bool_)
 
     @abstractmethod
-    def score(self, grand: Longs, head: Longs, mod: Longs) -> Floats:
+    def score(self, grand: Longs, head: Longs, mod: Longs) -> Float64s:
         """Return the scores of triples; all arrays have the same length."""
 
     def _rows(self, head: Longs, mod: Longs) -> Longs:
@@ -185,7 +185,7 @@ class Columns(ABC):
         row, grand = np.nonzero(self._free)
         return self._take(row, grand)
 
-    def forced(self, x: Floats) -> Triples:
+    def forced(self, x: Float64s) -> Triples:
         """Return the triples of `rest` whose two arcs sum to more than 1 in the point ``x``.
 
         ``x`` is float64[n + 1, n + 1].
@@ -228,7 +228,7 @@ class GivenColumns(Columns):
         touched[h, m] = True
         super().__init__(pairs, bounds[0], bounds[1], bounds[2], touched)
 
-    def score(self, grand: Longs, head: Longs, mod: Longs) -> Floats:
+    def score(self, grand: Longs, head: Longs, mod: Longs) -> Float64s:
         """Return the scores of triples; 0 for triples that the problem does not score."""
         if not len(self._keys):
             return np.zeros(len(grand))

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.errors import BBParseError
 
 Terms = Sequence[tuple[int, float]]
@@ -145,7 +145,7 @@ class Program:
         empty = set(range(len(self.low))).difference(self._row)
         return any(self.low[row] > 0.0 or self.high[row] < 0.0 for row in empty)
 
-    def entries(self, start: int = 0) -> tuple[Ints, Ints, Floats]:
+    def entries(self, start: int = 0) -> tuple[Ints, Ints, Float64s]:
         """Return row, column and value of the entries from the `start`-th on."""
         return (
             np.array(self._row[start:], np.int32), np.array(self._column[start:], np.int32),
@@ -153,7 +153,7 @@ class Program:
         )  # fmt: skip
 
 
-    def within(self, lower: Floats, upper: Floats) -> Feasible:
+    def within(self, lower: Float64s, upper: Float64s) -> Feasible:
         """Return the points that keep the rows, and bounds float64[C] of the columns."""
         return Feasible(*self.entries(), np.array(self.low), np.array(self.high), lower, upper)
 
@@ -163,13 +163,13 @@ class Feasible(NamedTuple):
 
     row: Ints  # this and the next two: the entries of A
     column: Ints
-    value: Floats
-    low: Floats
-    high: Floats
-    lower: Floats
-    upper: Floats
+    value: Float64s
+    low: Float64s
+    high: Float64s
+    lower: Float64s
+    upper: Float64s
 
-    def violation(self, x: Floats) -> float:
+    def violation(self, x: Float64s) -> float:
         """Return by how much a point violates a row or a bound at most."""
         sums = np.bincount(self.row, self.value * x[self.column], len(self.low))
         return max(
@@ -178,7 +178,7 @@ class Feasible(NamedTuple):
         )  # fmt: skip
 
 
-def compressed(major: Ints, minor: Ints, value: Floats, size: int) -> tuple[Ints, Ints, Floats]:
+def compressed(major: Ints, minor: Ints, value: Float64s, size: int) -> tuple[Ints, Ints, Float64s]:
     """Sort entries by `major` in 0..size-1; return starts int32[size + 1], minors and values."""
     order = np.argsort(major, kind="stable")
     starts = np.zeros(size + 1, np.int32)
@@ -191,7 +191,7 @@ class WholeAnswer:
     """Result of one run on an integer program, in the units of the program."""
 
     status: str  #: optimal, time_limit or infeasible; failed: anything else.
-    values: Floats | None  #: [C], columns of the best point that was found.
+    values: Float64s | None  #: [C], columns of the best point that was found.
     value: float  #: Objective of that point.
     bound: float  #: Upper bound on the objective, as reported by HiGHS.
     nodes: int  #: Nodes of its search.
@@ -253,9 +253,9 @@ class LinearAnswer:
     """
 
     status: str
-    x: Floats  #: [C], columns of the point.
-    dual: Floats  #: [R], duals of the rows; >= 0 where only the upper bound binds.
-    reduced: Floats  #: [C], reduced costs c − yA.
+    x: Float64s  #: [C], columns of the point.
+    dual: Float64s  #: [R], duals of the rows; >= 0 where only the upper bound binds.
+    reduced: Float64s  #: [C], reduced costs c − yA.
     bound: float  #: Upper bound on the objective, recomputed from the duals.
 
 
@@ -276,14 +276,14 @@ class Linear:
         self._columns = self._rows = self._entries = 0
         self._cost = self._lower = self._upper = np.zeros(0)
 
-    def measure(self, lower: Floats, upper: Floats) -> Floats:
+    def measure(self, lower: Float64s, upper: Float64s) -> Float64s:
         """Update the largest cost of columns with bounds float64[C]; return all costs."""
         cost = np.array(self.program.cost)
         used = (lower < 0.0) | (upper > 0.0)
         self.largest = max(self.largest, float(np.abs(cost[used]).max(initial=0.0)))
         return cost
 
-    def _send(self, lower: Floats, upper: Floats) -> None:
+    def _send(self, lower: Float64s, upper: Float64s) -> None:
         """Pass to HiGHS what is new: columns with entries in old rows, rows, costs, bounds."""
         p, solver = self.program, self._solver
         row, column, value = p.entries(self._entries)
@@ -318,7 +318,7 @@ class Linear:
             solver.changeColsBounds(len(moved), moved, lower[moved], upper[moved])
         self._lower, self._upper = lower, upper
 
-    def solve(self, lower: Floats, upper: Floats, time_limit: float = math.inf) -> LinearAnswer:
+    def solve(self, lower: Float64s, upper: Float64s, time_limit: float = math.inf) -> LinearAnswer:
         """Return the best point within bounds float64[C] of the columns."""
         self._send(lower, upper)
         feasible = self.program.within(lower, upper)
@@ -365,7 +365,9 @@ class Linear:
         return any(dual_bound(zero_cost, feasible, duals)[0] < 0.0 for duals in (ray, -ray))
 
 
-def dual_bound(cost: Floats, feasible: Feasible, dual: Floats) -> tuple[float, Floats, Floats]:
+def dual_bound(
+    cost: Float64s, feasible: Feasible, dual: Float64s
+) -> tuple[float, Float64s, Float64s]:
     """Bound c·x of all feasible points from above by any duals float64[R] (weak duality).
 
     Returns also the duals that were used, 0 where the sign is that of a bound that a row does not

@@ -16,7 +16,7 @@ from bbparse.core import Problem, Solution
 from bbparse.core.order import ranked, with_sorted_scores
 from bbparse.inference.programs.highs import solve_whole
 from bbparse.inference.programs.integer_program import TreeProgram
-from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import BBParseError
 
@@ -115,7 +115,7 @@ def _attempt(program: TreeProgram, time_limit: float, gap: float, presolve: str)
     return arcs, bound, completed, result.nodes
 
 
-def _tree(p: Problem, values: Floats) -> Ints | None:
+def _tree(p: Problem, values: Float64s) -> Ints | None:
     """Return the arcs that the columns choose, or None if they are no tree of the problem."""
     chosen = np.flatnonzero(values[: len(p.arc_head)] > 0.5).astype(np.int32)
     mods = p.arc_mod[chosen]

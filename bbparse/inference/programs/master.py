@@ -19,7 +19,7 @@ from bbparse.inference.programs.columns import Columns, Duals, Triples
 from bbparse.inference.programs.highs import Linear, LinearAnswer
 from bbparse.inference.programs.integer_program import TreeProgram
 from bbparse.inference.programs.points import Tree, broken_sets, broken_spans
-from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ProblemError
 
@@ -107,7 +107,7 @@ class Master:
         if not settings.delayed:
             self._add(columns.rest())
 
-    def relax(self) -> Floats:
+    def relax(self) -> Float64s:
         """Return an upper bound on the score of each arc with its triples, float64[A].
 
         The best tree under these scores is a relaxation that needs no linear program.
@@ -148,7 +148,7 @@ class Master:
     def _terms(self, pair: tuple[int, int], value: float) -> list[tuple[int, float]]:
         return [(a, value) for a in self.program.by_words.get(pair, [])]
 
-    def _open(self, head: NDArray[np.intp], mod: NDArray[np.intp], x: Floats) -> None:
+    def _open(self, head: NDArray[np.intp], mod: NDArray[np.intp], x: Float64s) -> None:
         """Open arcs: score them without triples, and add their triples over the arcs of ``x``."""
         p = self.program
         for pair in zip(head.tolist(), mod.tolist()):
@@ -188,8 +188,8 @@ class Master:
     # ---- one node ------------------------------------------------------------------------------
 
     def solve(
-        self, lower: Floats, upper: Floats, floor: float, deadline: Deadline
-    ) -> tuple[float, Floats | None]:
+        self, lower: Float64s, upper: Float64s, floor: float, deadline: Deadline
+    ) -> tuple[float, Float64s | None]:
         """Price and cut until no column or row is found, within column bounds float64[static].
 
         Returns an upper bound on the trees within the column bounds, -inf if there is none, and the
@@ -220,7 +220,7 @@ class Master:
             if not grew:
                 return bound, answer.x if bound > floor else None
 
-    def _run(self, lower: Floats, upper: Floats, deadline: Deadline) -> LinearAnswer:
+    def _run(self, lower: Float64s, upper: Float64s, deadline: Deadline) -> LinearAnswer:
         started = time.thread_time()
         self.rounds += 1
         more = len(self.program.cost) - self.static
@@ -229,13 +229,13 @@ class Master:
         self.seconds["lp"] += time.thread_time() - started
         return answer
 
-    def _table(self, values: Floats) -> Floats:
+    def _table(self, values: Float64s) -> Float64s:
         """Tabulate the values of arcs by head and modifier, summed over labels."""
         out = np.zeros(self._size)
         np.add.at(out, (self._head, self._mod), np.maximum(values, 0.0))
         return out
 
-    def _duals(self, answer: LinearAnswer, lower: Floats, upper: Floats) -> Duals:
+    def _duals(self, answer: LinearAnswer, lower: Float64s, upper: Float64s) -> Duals:
         kinds, arcs = self._linking, self.program.count
         room = np.full(self._size, np.inf)
         loss = np.where(upper[:arcs] > 0.0, np.maximum(-answer.reduced[:arcs], 0.0), np.inf)
@@ -250,7 +250,7 @@ class Master:
         each = 0.0 if "GPArc" in kinds else 1.0 / self.problem.n_words
         return Duals(one, no, room, "OneGP" in kinds, each, _LEAST * self.linear.largest)
 
-    def _open_used(self, x: Floats, room: Floats) -> int:
+    def _open_used(self, x: Float64s, room: Float64s) -> int:
         """Open the closed arcs of a point, and some that are nearly used; return their number."""
         used = self._closed & (x > _USED)
         if not used.any():
@@ -262,7 +262,7 @@ class Master:
         self._open(head, mod, x)
         return len(head)
 
-    def _cut(self, x: Floats) -> int:
+    def _cut(self, x: Float64s) -> int:
         """Add violated rows; return their number."""
         p, found = self.program, 0
         if "ArcGP" in self._linking and not self._one_row:  # otherwise it is implied

@@ -13,7 +13,7 @@ import numpy as np
 from bbparse.core import Problem
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
 from bbparse.inference.oracles.projective.dense import dense_tree
-from bbparse.runtime.arrays import Flags, Floats, Ints
+from bbparse.runtime.arrays import Flags, Float64s, Ints
 from bbparse.runtime.jit import kernel
 
 _BROKEN = 1e-6  # rows that are violated by less are ignored
@@ -27,11 +27,11 @@ class Tree(NamedTuple):
 
     arcs: Ints
     most: float
-    loss: Floats
+    loss: Float64s
     noise: float
 
 
-def best_tree(problem: Problem, weight: Floats) -> Tree | None:
+def best_tree(problem: Problem, weight: Float64s) -> Tree | None:
     """Return the tree of maximum total arc weight; None if there is none.
 
     ``weight`` is float64[A], -inf for arcs that must not be used. Bounds are those of
@@ -62,7 +62,7 @@ def best_tree(problem: Problem, weight: Floats) -> Tree | None:
 
 
 @kernel
-def broken_sets(weight: Floats) -> Flags:
+def broken_sets(weight: Float64s) -> Flags:
     """Find sets of words whose incoming arcs weigh less than 1, by maximum flows: bool[S, n + 1].
 
     ``weight[h, m]`` >= 0 is the weight of the arc from h to m. For each word to which a flow of 1
@@ -115,7 +115,7 @@ def broken_sets(weight: Floats) -> Flags:
     return found[:count]
 
 
-def broken_spans(weight: Floats) -> Iterator[tuple[int, int, int]]:
+def broken_spans(weight: Float64s) -> Iterator[tuple[int, int, int]]:
     """Yield (left, right, word): an arc joins left and right, a word between has a head outside.
 
     At most one of the two arcs between left and right is in a tree. If one is, the head of every

@@ -24,7 +24,7 @@ from bbparse.inference.programs.columns import Columns, GivenColumns
 from bbparse.inference.programs.master import Master, PricingSettings
 from bbparse.inference.programs.points import Tree, best_tree
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
-from bbparse.runtime.arrays import Floats
+from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.deadline import Deadline
 
 _WHOLE = 1e-6  # values as near to an integer count as integral
@@ -133,7 +133,7 @@ class _Programs(Bounder[_Node]):
     def matters(self, node: _Node) -> bool:
         return node.bound > self.worst + self.master.tolerance
 
-    def _try(self, weight: Floats) -> Tree | None:
+    def _try(self, weight: Float64s) -> Tree | None:
         """Return the best tree by arc weights float64[A]; record its score if it is feasible."""
         p, upper = self.problem, np.array(self.master.program.upper[: len(weight)])
         tree = best_tree(p, np.where(upper > 0.0, weight, -np.inf))

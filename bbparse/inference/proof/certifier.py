@@ -38,7 +38,7 @@ from bbparse.core.tree import broken_constraint, rivals, tree_score, tree_terms
 from bbparse.inference.proof.crossing import pairs_of
 from bbparse.inference.proof.relaxation import Bound, Relaxation, Space
 from bbparse.inference.search.search import Bounder, Search, SearchLimits
-from bbparse.runtime.arrays import Floats, Longs
+from bbparse.runtime.arrays import Float64s, Longs
 from bbparse.runtime.deadline import Deadline
 
 #: Number of oracle calls at the root, at other nodes, and from one elimination to the next.
@@ -164,7 +164,7 @@ class Certifier(Bounder[Space]):
         aim.relaxation.settle(space)
         return True
 
-    def _split_off(self, space: Space, poor: Longs, value: Floats, aim: Aim) -> bool:
+    def _split_off(self, space: Space, poor: Longs, value: Float64s, aim: Aim) -> bool:
         """Write the leaf of the trees with one of some arcs, whose bounds are float64[A]."""
         self.nodes.split(poor)
         most = self.relaxation.with_some(space, value, poor)
@@ -229,7 +229,7 @@ class Nodes:
         """Split on whether a tree has one of these arcs."""
         self._nodes.append((SPLIT, np.asarray(arcs).tolist(), 0.0, -1))
 
-    def leaf(self, kind: int, bound: float, multipliers: tuple[Floats, ...] = ()) -> None:
+    def leaf(self, kind: int, bound: float, multipliers: tuple[Float64s, ...] = ()) -> None:
         """Close a subspace, with or without multipliers of factors, counts and pairs."""
         row = -1
         if multipliers:

@@ -28,10 +28,10 @@ from bbparse.inference.proof.crossing import pairs_of
 from bbparse.inference.proof.exact import exists, rounded, whole
 from bbparse.inference.proof.relaxation import Bound, Relaxation, Space
 from bbparse.inference.proof.spans import Trees
-from bbparse.runtime.arrays import Flags, Floats, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Longs
 
 #: Multipliers of factors, counts and pairs, as in a proof.
-Multipliers = tuple[Floats, Floats, Floats]
+Multipliers = tuple[Float64s, Float64s, Float64s]
 
 #: Rounding errors of sums stay below this fraction of the largest score that a tree could have.
 NOISE = 1e-13
@@ -144,7 +144,7 @@ class UnbalancedCertifier(Certifier):
     def _parted(self, alive: Flags) -> list[Space]:
         """Split a subspace that no bound closes although its reduction has no tree.
 
-        Floats only choose where to split.
+        Float64s only choose where to split.
         """
         self.relaxation = self._plain
         space = self._space(alive)
@@ -158,7 +158,7 @@ class UnbalancedCertifier(Certifier):
     def _close(self, space: Space, bound: Bound, aim: Aim) -> bool:
         return self._closed(space.alive, self._multipliers(space))
 
-    def _split_off(self, space: Space, poor: Longs, value: Floats, aim: Aim) -> bool:
+    def _split_off(self, space: Space, poor: Longs, value: Float64s, aim: Aim) -> bool:
         return self._clause(space.alive, poor, self._multipliers(space))
 
     # ---- leaves --------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class UnbalancedCertifier(Certifier):
         lam, counts, pairs = self._plain.recorded(space)
         return self._capped(lam), counts, pairs.ravel()
 
-    def _capped(self, lam: Floats) -> Floats:
+    def _capped(self, lam: Float64s) -> Float64s:
         """Cap multipliers of factors of negative weight at the magnitude of the weight."""
         p = self.problem
         most = np.where(p.factor_score < 0.0, -p.factor_score, np.inf)

@@ -26,7 +26,7 @@ from bbparse.inference.relaxation.multipliers import (
 )
 from bbparse.inference.relaxation.state import NodeCounts, NodeFactors
 from bbparse.inference.search.search import Node
-from bbparse.runtime.arrays import Flags, Floats, Ints, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 
 
 @dataclass(eq=False, slots=True)
@@ -38,9 +38,9 @@ class Space(Node):
     """
 
     alive: Flags
-    lam: Floats
-    count_lam: Floats
-    pair_lam: Floats
+    lam: Float64s
+    count_lam: Float64s
+    pair_lam: Float64s
     empty: bool = False
 
     def copy(self) -> Space:
@@ -141,7 +141,7 @@ class Relaxation:
         heads = np.bincount(self._pair_mod[alive], minlength=self.n_words + 1)
         return alive, alive & (heads == 1)[self._pair_mod]
 
-    def recorded(self, space: Space) -> tuple[Floats, Floats, Floats]:
+    def recorded(self, space: Space) -> tuple[Float64s, Float64s, Float64s]:
         """Return the multipliers for a proof; those of fixed arcs have no effect and are 0."""
         count_lam = np.where(self.free(space)[self.cnt_arcs], space.count_lam, 0.0)
         pair_lam = space.pair_lam.copy()
@@ -168,13 +168,13 @@ class Relaxation:
         self._chosen[tree] = 1
         return Bound(goal + shift, shift, tree)
 
-    def with_each(self, space: Space, bound: Bound) -> Floats:
+    def with_each(self, space: Space, bound: Bound) -> Float64s:
         """Return bounds on the trees with each arc, float64[A]; `bound` must be the latest."""
         each = np.empty(len(self.mod))
         calls.with_each(self._of(space)[0], self._scratch, self._arc_score, each)
         return each + bound.shift
 
-    def with_some(self, space: Space, each: Floats, arcs: Longs) -> float:
+    def with_some(self, space: Space, each: Float64s, arcs: Longs) -> float:
         """Bound the trees that have one of some arcs, given the result of `with_each`.
 
         For an arborescence `with_each` gives only a bound. It is replaced by the score of the best
@@ -212,7 +212,7 @@ class Relaxation:
         calls.inner_step(oracle, self._scratch, self._chosen, gap / norm)
         return True
 
-    def gaps(self, space: Space) -> Floats:
+    def gaps(self, space: Space) -> Float64s:
         """Return for each arc the sum of bound minus score of all its components, float64[A]."""
         oracle, factors, counts = self._of(space)
         gap = np.zeros(len(self.mod))

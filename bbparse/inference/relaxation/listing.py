@@ -21,7 +21,7 @@ from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation.climbing import climb
 from bbparse.inference.relaxation.incumbents import floor_to_beat, insert_tree, tree_score
 from bbparse.inference.relaxation.multipliers import factor_gap
-from bbparse.runtime.arrays import NEG, Floats
+from bbparse.runtime.arrays import NEG, Float64s
 from bbparse.runtime.jit import inlined, kernel
 
 #: The first call at which trees are enumerated and factors absorbed; easy nodes close before.
@@ -143,8 +143,8 @@ def _in_order(first, heads, waits, order):
 class TreeBound(NamedTuple):
     """A bound on the trees of a node."""
 
-    arc_score: Floats  # [A], of arcs under the multipliers
-    each: Floats  # [A], the bound on the trees with each arc, without the shift
+    arc_score: Float64s  # [A], of arcs under the multipliers
+    each: Float64s  # [A], the bound on the trees with each arc, without the shift
     shift: float  # what is not the oracle's
     slack: float  # its rounding error
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import numpy as np
 
 from bbparse.inference.oracles.calls import copy_of
-from bbparse.runtime.arrays import NEG, Floats, Ints, Longs
+from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
 from bbparse.runtime.jit import kernel
 
 
@@ -22,8 +22,8 @@ class NodeFactors(NamedTuple):
 
     ptr: Longs  # [F + 1]
     arcs: Ints  # of factor c: ``arcs[ptr[c] : ptr[c + 1]]``
-    weight: Floats  # [F]; ``-hard`` or less: never together
-    lam: Floats  # aligned with arcs; see :mod:`bbparse.inference.relaxation.multipliers`
+    weight: Float64s  # [F]; ``-hard`` or less: never together
+    lam: Float64s  # aligned with arcs; see :mod:`bbparse.inference.relaxation.multipliers`
     size: Longs  # [1], number of factors; the arrays may be longer
 
 
@@ -33,8 +33,8 @@ class NodeCounts(NamedTuple):
     ptr: Longs  # [C + 1]
     arcs: Ints
     score_ptr: Longs  # [C + 1]
-    score: Floats  # scores of set c for 0, 1, … of its arcs begin at ``score[score_ptr[c]]``
-    lam: Floats  # aligned with arcs; see :mod:`bbparse.inference.relaxation.counts`
+    score: Float64s  # scores of set c for 0, 1, … of its arcs begin at ``score[score_ptr[c]]``
+    lam: Float64s  # aligned with arcs; see :mod:`bbparse.inference.relaxation.counts`
     size: Longs  # [1], number of sets
 
 
@@ -43,8 +43,8 @@ class Node(NamedTuple):
 
     oracle: Any  # state of the oracle that finds the best trees; the node's own copy
     arc_mod: Ints  # [A], modifier of each arc, in the oracle's order
-    base: Floats  # [A], arc scores, with factors of one arc added; -inf: the arc is dead
-    constant: Floats  # [1], added to the score of every tree of the node
+    base: Float64s  # [A], arc scores, with factors of one arc added; -inf: the arc is dead
+    constant: Float64s  # [1], added to the score of every tree of the node
     factors: NodeFactors
     counts: NodeCounts
 
@@ -53,7 +53,7 @@ class Incumbents(NamedTuple):
     """The k best trees found so far, shared by all nodes."""
 
     trees: Ints  # [k, n], arc into each word; rows are in no particular order
-    scores: Floats  # [k], descending
+    scores: Float64s  # [k], descending
     found: Longs  # [1], number of trees
     place: Longs  # [k], row of each score's tree; initially 0, 1, …
 
@@ -89,7 +89,7 @@ class Limits(NamedTuple):
 class Record(NamedTuple):
     """The calls in one node, recorded for observers; empty arrays without an observer."""
 
-    rows: Floats  # [calls, 4]: calls of the whole search, bound, best known score, oracle's size
+    rows: Float64s  # [calls, 4]: calls of the whole search, bound, best known score, oracle's size
     factors: Longs  # [calls], number of alive factors and count factors
     died: Longs  # [A], first row at which the arc is dead; the number of rows if it is alive
     used: Longs  # [1], number of rows

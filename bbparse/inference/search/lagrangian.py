@@ -22,7 +22,7 @@ from bbparse.inference.relaxation.state import Incumbents
 from bbparse.inference.search.observer import NOT_RECORDED, Finished, Observer, Watch
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.inference.search.settings import SearchSettings
-from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.arrays import Float64s, Ints
 
 NO_ARCS = np.empty(0, np.int32)
 
@@ -52,7 +52,7 @@ class OpenRoot(NamedTuple):
 
     node: BoundedNode
     best: Incumbents
-    counters: Floats  # [4], the work done so far (3 counters), and the slack
+    counters: Float64s  # [4], the work done so far (3 counters), and the slack
     full_size: float  # of the whole oracle
 
 

@@ -9,10 +9,10 @@ from bbparse.core.parts import Factors, set_fields
 from bbparse.core.tree import heads_of
 from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
 from bbparse.inference.search.rescore import rescore
-from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.arrays import Float64s, Ints
 
 
-def factors_as_arcs(n_arcs: int, factors: Factors, tree: Ints) -> Floats:
+def factors_as_arcs(n_arcs: int, factors: Factors, tree: Ints) -> Float64s:
     """Return arc scores float64[A] that replace all factors: exact in a tree, up to a constant.
 
     A positive factor that fires in the tree is shared among its arcs; a negative one counts in full
@@ -30,7 +30,7 @@ def factors_as_arcs(n_arcs: int, factors: Factors, tree: Ints) -> Floats:
     return own
 
 
-def max_marginals(problem: Problem, arcs: Ints) -> tuple[Floats, float]:
+def max_marginals(problem: Problem, arcs: Ints) -> tuple[Float64s, float]:
     """Compute max-marginals with factors replaced by arc scores (`factors_as_arcs`).
 
     Returns the score of the best tree with each arc, float64[A] (-inf: there is none), and that of

@@ -16,7 +16,7 @@ import numpy as np
 
 from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation.state import Incumbents
-from bbparse.runtime.arrays import Flags, Floats, Ints
+from bbparse.runtime.arrays import Flags, Float64s, Ints
 
 
 class Started(NamedTuple):
@@ -110,7 +110,9 @@ NOT_RECORDED = (
 class Watch:
     """Adapter from a search to its observer; ``given`` maps oracle arcs to the user's arcs."""
 
-    def __init__(self, observer: Observer, given: Ints, counters: Floats, best: Incumbents) -> None:
+    def __init__(
+        self, observer: Observer, given: Ints, counters: Float64s, best: Incumbents
+    ) -> None:
         self._observer, self._given = observer, given
         self._counters, self._best = counters, best
         self._record = NOT_RECORDED

@@ -18,7 +18,7 @@ from bbparse.core.parts import (
     ProblemArrays,
     names_of,
 )
-from bbparse.runtime.arrays import Floats, Ints, Longs
+from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.jit import kernel
 
 #: Columns of ``Packed.ptr``: where the arrays of these names begin, trees, and heads of trees.
@@ -65,7 +65,7 @@ class Packed(NamedTuple):
     """
 
     sizes: Longs  # [S, 6]
-    allowed: Floats  # [S, 3]
+    allowed: Float64s  # [S, 3]
     ptr: Longs  # [S + 1, 12]; [1, 12]: there is only one problem, which has all rows
     arcs: Arcs
     parts: Parts
@@ -81,8 +81,8 @@ class Written(NamedTuple):
 
     heads: Ints
     arcs: Ints
-    scores: Floats
-    told: Floats  # [S, 9]: a row of `Told` for each problem
+    scores: Float64s
+    told: Float64s  # [S, 9]: a row of `Told` for each problem
 
 
 class Told(NamedTuple):
@@ -172,7 +172,7 @@ def alive_arcs(n, arcs):
 _WHOLE = np.zeros((1, len(_POINTED) + 2), np.int64)
 
 
-def pack_one(problem: Problem, mode: int, k_best: int, allowed: Floats) -> tuple[Any, ...]:
+def pack_one(problem: Problem, mode: int, k_best: int, allowed: Float64s) -> tuple[Any, ...]:
     """Return one problem as `pack` does."""
     p = problem
     sizes = np.array(
@@ -182,7 +182,7 @@ def pack_one(problem: Problem, mode: int, k_best: int, allowed: Floats) -> tuple
 
 
 def pack(
-    problems: Sequence[Problem], modes: Sequence[int], k_best: Sequence[int], allowed: Floats
+    problems: Sequence[Problem], modes: Sequence[int], k_best: Sequence[int], allowed: Float64s
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return `Packed` problems as a plain tuple."""
     sizes = np.array(

@@ -25,7 +25,7 @@ from bbparse.core.parts import FIELDS
 from bbparse.core.proof import TOLERANCE
 from bbparse.core.reduction import Nothing, Reduction
 from bbparse.core.tree import heads_of, tree_terms
-from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.arrays import Float64s, Ints
 
 #: Terms below this fraction of the sum of magnitudes are so small that they need a closer look.
 _MINUTE = 1e-7
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
     solution: Solution
     slack: float  # maximum error of bounds; 0: no more than the rounding error of a sum
-    sizes: Floats  # [2, K], the last two rows of `inference.search.rescore.rescore_trees`
+    sizes: Float64s  # [2, K], the last two rows of `inference.search.rescore.rescore_trees`
 
 
 def in_doubt(slack: float, size: float, least: float) -> bool:

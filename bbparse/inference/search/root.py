@@ -54,7 +54,7 @@ from bbparse.inference.search.packed import (
     problem_at,
 )
 from bbparse.inference.search.rescore import rescore_trees
-from bbparse.runtime.arrays import NEG, Floats, Ints
+from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.clock import now
 from bbparse.runtime.jit import kernel
 
@@ -351,7 +351,7 @@ def call_roots(
 
 def call_node(
     projective: bool, tasks: tuple[bool, bool], parent: tuple[tuple[Any, ...], Ints],
-    best: Incumbents, limits: Limits, counters: Floats, record: tuple[Any, ...],
+    best: Incumbents, limits: Limits, counters: Float64s, record: tuple[Any, ...],
 ) -> BoundedNode | None:  # fmt: skip
     """Bound the child of a node in which some arcs are dead; None: the child is closed.
 

@@ -13,7 +13,7 @@ from bbparse.inference.search.dense import call_dense
 from bbparse.inference.search.lagrangian import OpenRoot
 from bbparse.inference.search.packed import HEADS, TREES, Told, Written, pack, pack_one
 from bbparse.inference.search.root import call_roots
-from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.arrays import Float64s, Ints
 
 
 class Root(NamedTuple):
@@ -22,7 +22,7 @@ class Root(NamedTuple):
     told: Told
     heads: Ints  # [K, n + 1]: this and the next two are the trees of a closed root
     arcs: Ints  # [K, n]
-    scores: Floats  # [3, K], as `rescore_trees` writes them
+    scores: Float64s  # [3, K], as `rescore_trees` writes them
     left: OpenRoot | None = None  # None: the root is closed
 
 
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
 
     modes: Sequence[int]  # of the recurrences
     k_best: Sequence[int]
-    allowed: Floats  # [S, 3], rows of `Allowed`
+    allowed: Float64s  # [S, 3], rows of `Allowed`
     waits: bool = False  # make the roots only
 
 

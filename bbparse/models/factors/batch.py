@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.core.parts import Counts, Factors, take_sets
 from bbparse.models.factors.table import FactorTable, passing, shift_of
-from bbparse.runtime.arrays import Flags, Floats, Hashes, Ints, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Hashes, Ints, Longs
 
 
 def pointers(sizes: ArrayLike) -> Longs:
@@ -200,7 +200,7 @@ class FactorBatch:
         features = take_sets(self.feat_ptr, self.feat_keys, chosen)
         return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features, self.gates[owner])
 
-    def scores(self, table: FactorTable) -> Floats:
+    def scores(self, table: FactorTable) -> Float64s:
         """Score of each cell, float64[cells]: the sum of the weights of its known features."""
         places = table.find(self.feat_keys)
         known = places >= 0
@@ -209,7 +209,7 @@ class FactorBatch:
         np.add.at(scores, owner[known], table.weights[places[known]])
         return scores
 
-    def scored(self, scores: Floats) -> tuple[Factors, Counts]:
+    def scored(self, scores: Float64s) -> tuple[Factors, Counts]:
         """Return factors and count factors with some score that is not 0, float64[cells]."""
         sizes = np.diff(self.cell_ptr)
         counting = sizes == np.diff(self.ptr)  # a factor has two arcs at least

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bbparse.runtime.arrays import Floats, Hashes, Ints, Longs
+from bbparse.runtime.arrays import Float64s, Hashes, Ints, Longs
 from bbparse.runtime.errors import FactorError
 from bbparse.runtime.jit import inlined, kernel, plain
 from bbparse.treebank.encode import text_hash
@@ -166,7 +166,7 @@ class KeyIndex(NamedTuple):
     shift: np.uint64
     starts: Ints
     pairs: Hashes
-    weights: Floats
+    weights: Float64s
 
 
 class FactorTable:

@@ -26,11 +26,12 @@ from bbparse.models.scoring.pair_kernels import (
     pair_scores_back,
     row_sums,
 )
-from bbparse.neural.layers import Floats, add_to_rows, linear
+from bbparse.neural.layers import add_to_rows, linear
 from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import in_sentence, known_rows, sums_of_words
+from bbparse.runtime.arrays import Float32s
 from bbparse.treebank import is_projective
 
 Ints = NDArray[np.int64]
@@ -160,7 +161,8 @@ class ArcLearner:
         return rows, loss / n_words
 
     def _labels_loss(
-        self, batch: Ragged, ends: Floats, heads: NDArray[np.int32], labels: Ints, d_ends: Floats,
+        self, batch: Ragged, ends: Float32s, heads: NDArray[np.int32], labels: Ints,
+        d_ends: Float32s,
         unit: float,
     ) -> float:  # fmt: skip
         """Return the loss of the labels of the gold arcs; add its gradients times ``unit``."""

@@ -23,7 +23,7 @@ from bbparse.models.scoring.network_scores import Batch, BatchScores, SentenceSc
 from bbparse.models.scoring.pair_kernels import ARC_VALUES, counts_before, pair_scores, row_sums
 from bbparse.models.scoring.part_kernels import PART_VALUES
 from bbparse.models.scoring.soft_tags import SOFT, SoftTags, vectors_of_tags
-from bbparse.neural.layers import Floats, linear
+from bbparse.neural.layers import linear
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import (
     SequenceNetwork,
@@ -33,7 +33,7 @@ from bbparse.neural.sequence import (
     sums_of_words,
 )
 from bbparse.runtime.archive import INTS, Rule
-from bbparse.runtime.arrays import Ints
+from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 from bbparse.treebank.likely import LikelyTags, TagNames
@@ -77,8 +77,8 @@ class ArcNetwork(SequenceNetwork):
         kinds: str,
         sizes: Mapping[str, int],
         keys: Values,
-        vectors: Floats,
-        parameters: Mapping[str, Floats],
+        vectors: Float32s,
+        parameters: Mapping[str, Float32s],
         root: int = -1,
     ) -> None:
         if labels:
@@ -92,7 +92,7 @@ class ArcNetwork(SequenceNetwork):
         self.pair_weights = row_sums(p["arc_table"]), p["arc_out"]
         self.part_weights = self.part_weights_of(p)
         self.columns = self.columns_of(self.sizes)
-        self._tag_vectors: tuple[TagNames, tuple[Floats, Floats]] | None = None
+        self._tag_vectors: tuple[TagNames, tuple[Float32s, Float32s]] | None = None
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {**super().to_arrays(), "arcs_root": np.array(self.root, np.int32)}
@@ -110,8 +110,8 @@ class ArcNetwork(SequenceNetwork):
 
     @classmethod
     def part_weights_of(
-        cls, weights: Mapping[str, Floats]
-    ) -> tuple[tuple[Floats, Floats, Floats], ...]:
+        cls, weights: Mapping[str, Float32s]
+    ) -> tuple[tuple[Float32s, Float32s, Float32s], ...]:
         """Return the weights of siblings and those of grandchildren for `part_scores`."""
         return tuple(
             (weights[f"{kind}_out"], weights[f"{kind}_table"], weights["none"])
@@ -171,7 +171,7 @@ class ArcNetwork(SequenceNetwork):
     def __call__(
         self,
         values: Sequence[Values],
-        embeddings: Sequence[Floats | None] | None = None,
+        embeddings: Sequence[Float32s | None] | None = None,
         likely_tags: Sequence[LikelyTags | None] = (),
     ) -> BatchScores:
         """Score all arcs of a batch of sentences.
@@ -185,7 +185,7 @@ class ArcNetwork(SequenceNetwork):
     def without_words(
         self,
         values: Values,
-        embeddings: Floats | None = None,
+        embeddings: Float32s | None = None,
         likely_tags: LikelyTags | None = None,
     ) -> Iterator[SentenceScores]:
         """Score a sentence once for each of its words, with that word unknown."""
@@ -204,7 +204,7 @@ class ArcNetwork(SequenceNetwork):
             scored = self._score([values] * count, rows, vectors, [likely_tags] * count)
             yield from scored.sentences()
 
-    def tag_vectors(self, names: TagNames) -> tuple[Floats, Floats]:
+    def tag_vectors(self, names: TagNames) -> tuple[Float32s, Float32s]:
         """Return the vectors of the tags and of the FEATS of a tagger; the last ones are kept."""
         kept = self._tag_vectors
         if kept is None or not (kept[0] is names or kept[0] == names):
@@ -213,7 +213,7 @@ class ArcNetwork(SequenceNetwork):
 
     def _score(
         self, values: Sequence[Values], known: Sequence[NDArray[np.int64]],
-        embeddings: Sequence[Floats | None] | None, likely_tags: Sequence[LikelyTags | None],
+        embeddings: Sequence[Float32s | None] | None, likely_tags: Sequence[LikelyTags | None],
     ) -> BatchScores:  # fmt: skip
         """Score all arcs of sentences, given the rows of the vectors of their words."""
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
@@ -233,7 +233,7 @@ class ArcNetwork(SequenceNetwork):
         return BatchScores(self, Batch(ends, before, *layout, mean_of(all_scores)))
 
 
-def vectors_of(batch: Ragged, embeddings: Sequence[Floats | None] | None) -> Floats | None:
+def vectors_of(batch: Ragged, embeddings: Sequence[Float32s | None] | None) -> Float32s | None:
     """Join the pretrained vectors of a batch's words, float32[R, d]; the root has zeros."""
     known = [] if embeddings is None else [vectors for vectors in embeddings if vectors is not None]
     if not known:

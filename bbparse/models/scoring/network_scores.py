@@ -18,9 +18,9 @@ from bbparse.core.parts import PART_NAMES
 from bbparse.models.scoring.batch_kernels import candidate_arcs, part_words
 from bbparse.models.scoring.pair_kernels import far_scores, log_sums
 from bbparse.models.scoring.part_kernels import part_scores
-from bbparse.neural.layers import Backward, Floats, Weights, linear
+from bbparse.neural.layers import Backward, Weights, linear
 from bbparse.neural.sequence import mean_of
-from bbparse.runtime.arrays import Ints, Longs
+from bbparse.runtime.arrays import Float32s, Ints, Longs
 from bbparse.runtime.errors import ModelError
 
 Pairs = tuple[Ints, Ints]
@@ -37,8 +37,8 @@ class Network(Protocol):
     sizes: dict[str, int]
     columns: tuple[int, int, int, int]
     weights: Weights
-    pair_weights: tuple[Floats, Floats]
-    part_weights: tuple[tuple[Floats, Floats, Floats], ...]
+    pair_weights: tuple[Float32s, Float32s]
+    part_weights: tuple[tuple[Float32s, Float32s, Float32s], ...]
 
     @property
     def members(self) -> Sequence[Network]: ...
@@ -60,11 +60,11 @@ class Batch(NamedTuple):
         long arcs, which are unlikely.
     """
 
-    ends: Sequence[Floats]
+    ends: Sequence[Float32s]
     before: NDArray[np.int16]
     first: Longs
     size: Longs
-    scores: Floats
+    scores: Float32s
 
 
 class BatchScores:
@@ -155,7 +155,7 @@ class BatchScores:
             for i in range(len(arcs))
         ]
 
-    def label_scores(self, arcs: Sequence[Pairs]) -> list[Floats]:
+    def label_scores(self, arcs: Sequence[Pairs]) -> list[Float32s]:
         """Score the labels of arcs, float32[A, L] for each sentence."""
         network = self.network
         ptr, head, mod = joined(arcs)
@@ -173,7 +173,7 @@ class BatchScores:
         rows: Longs = np.repeat(self._starts[of], np.diff(ptr)) + words
         return rows
 
-    def _of_arcs(self, ptr: Longs, head: Ints, mod: Ints) -> Floats:
+    def _of_arcs(self, ptr: Longs, head: Ints, mod: Ints) -> Float32s:
         """Return the scores of arcs, long ones of long sentences included."""
         network, batch = self.network, self.batch
         counts = np.diff(ptr)
@@ -199,7 +199,7 @@ class SentenceScores:
     def __init__(self, batch: BatchScores, i: int) -> None:
         self._batch, self._i = batch, i
         #: Candidate arcs and the scores of their labels, float32[A, L], once they are known.
-        self.arc_labels: Floats | None = None
+        self.arc_labels: Float32s | None = None
         self._arcs: Pairs | None = None
 
     @cached_property
@@ -212,7 +212,7 @@ class SentenceScores:
         return self._batch.network
 
     @property
-    def scores(self) -> Floats:
+    def scores(self) -> Float32s:
         """Scores of all arcs, float32[n + 1, n + 1]; see `Batch`."""
         alone = self._alone.batch
         n = int(alone.size[0])
@@ -233,20 +233,20 @@ class SentenceScores:
         """Return the fields of a problem over candidate arcs; see `BatchScores.fields`."""
         return self._alone.fields([(head, mod)], projective, single_root, quantum)[0]
 
-    def label_scores(self, head: Ints, mod: Ints) -> Floats:
+    def label_scores(self, head: Ints, mod: Ints) -> Float32s:
         """Score the labels of arcs, float32[A, L]."""
         return self._alone.label_scores([(head, mod)])[0]
 
-    def keep_labels(self, head: Ints, mod: Ints, scores: Floats) -> None:
+    def keep_labels(self, head: Ints, mod: Ints, scores: Float32s) -> None:
         """Store the scores of the labels of candidate arcs, sorted by (head, mod)."""
         self.arc_labels, self._arcs = scores, (head, mod)
 
-    def labels_over(self, arc_head: Ints) -> Floats | None:
+    def labels_over(self, arc_head: Ints) -> Float32s | None:
         """Return the stored scores of labels if they are those of a problem with these heads."""
         same = self._arcs is not None and self._arcs[0] is arc_head
         return self.arc_labels if same else None
 
-    def tree_label_scores(self, heads: Ints) -> Floats:
+    def tree_label_scores(self, heads: Ints) -> Float32s:
         """Score the labels of a tree's arcs, int32[n + 1] heads; one row for each word."""
         n = len(heads) - 1
         mods = np.arange(1, n + 1, dtype=np.int32)
@@ -274,8 +274,8 @@ def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:
 
 
 def label_scores(
-    w: Weights, ends: Floats, head: Longs, mod: Longs, begin: int, size: int
-) -> tuple[Floats, Backward]:
+    w: Weights, ends: Float32s, head: Longs, mod: Longs, begin: int, size: int
+) -> tuple[Float32s, Backward]:
     """Score the labels of arcs between rows of the endpoint vectors.
 
     Returns the scores, float32[A, L or more], and the function from their gradient to that of the

@@ -20,7 +20,6 @@ from bbparse.neural.lanes import lane_sum
 from bbparse.runtime.jit import inlined, kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
-Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 #: Steps of the distance, and of the number of words of a kind, between head and modifier.

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from bbparse.models.scoring.kernels import distance_bucket
 from bbparse.neural.layers import sum_of
-from bbparse.runtime.arrays import Ints
+from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.jit import kernel
-
-Floats = NDArray[np.float32]
 
 #: Rows of the table of t: direction of the arc, position of the third word, and its distance to
 #: the modifier.
@@ -42,7 +40,9 @@ def _columns(at: int, size: int) -> tuple[np.uint64, np.uint64, np.uint64]:
 
 
 @kernel
-def _pair(both: Floats, h: np.uint64, m: np.uint64, at: int, product: Floats, rest: Floats) -> None:
+def _pair(
+    both: Float32s, h: np.uint64, m: np.uint64, at: int, product: Float32s, rest: Float32s
+) -> None:
     """Write p(h) ∘ q(m) and c(h) + d(m) of the words of two rows."""
     size = product.shape[0]
     (p, q, _), (c, d, _) = _columns(at, size), _columns(at + 3 * size, size)
@@ -53,8 +53,8 @@ def _pair(both: Floats, h: np.uint64, m: np.uint64, at: int, product: Floats, re
 
 @kernel
 def _pair_back(
-    both: Floats, h: np.uint64, m: np.uint64, at: int, d_product: Floats, d_rest: Floats,
-    d_both: Floats,
+    both: Float32s, h: np.uint64, m: np.uint64, at: int, d_product: Float32s, d_rest: Float32s,
+    d_both: Float32s,
 ) -> None:  # fmt: skip
     """Add the gradients of `_pair` from those of its results."""
     size = d_product.shape[0]
@@ -69,7 +69,7 @@ def _pair_back(
 
 @kernel
 def part_scores(
-    words: tuple[Ints, Ints, Ints], both: Floats, begin: int, at: int, weights: tuple[Any, ...]
+    words: tuple[Ints, Ints, Ints], both: Float32s, begin: int, at: int, weights: tuple[Any, ...]
 ) -> NDArray[np.float64]:
     """Score triples, float64[T]; those of one arc follow each other.
 
@@ -109,8 +109,8 @@ def part_scores(
 
 @kernel
 def part_scores_back(
-    words: tuple[Ints, Ints, Ints], both: Floats, begin: int, at: int, weights: tuple[Any, ...],
-    d_out: NDArray[np.float64], d_both: Floats, d_weights: tuple[Any, ...],
+    words: tuple[Ints, Ints, Ints], both: Float32s, begin: int, at: int, weights: tuple[Any, ...],
+    d_out: NDArray[np.float64], d_both: Float32s, d_weights: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """Add the gradients of `part_scores` from those of the scores."""
     head, third, mod = words

@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.layers import Floats, sum_rows
+from bbparse.neural.layers import sum_rows
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import known_rows
-from bbparse.runtime.arrays import Longs
+from bbparse.runtime.arrays import Float32s, Longs
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.jit import kernel
 from bbparse.runtime.options import check_type
@@ -32,7 +32,7 @@ SOFT = ("upos", "xpos", "feats")
 class HasTagVectors(Protocol):
     """A network with vectors of the tags of a tagger."""
 
-    def tag_vectors(self, names: TagNames) -> tuple[Floats, Floats]: ...
+    def tag_vectors(self, names: TagNames) -> tuple[Float32s, Float32s]: ...
 
 
 def likely_tags_of(sentence: Sentence) -> LikelyTags | None:
@@ -69,7 +69,7 @@ class SoftTags:
             self._parts.append((words, rows[words].max(axis=1) >= 0, own))
             rows[words, columns] = -1
 
-    def add_to(self, words: Floats, network: HasTagVectors) -> None:
+    def add_to(self, words: Float32s, network: HasTagVectors) -> None:
         """Add the mean vectors of their tags to the sums of words, float32[R, d]."""
         for where, known, own in self._parts:
             for some, vectors in zip((own.tags, own.feats), network.tag_vectors(own.names)):
@@ -77,7 +77,7 @@ class SoftTags:
 
 
 @kernel
-def _add_means(likely: Likely, vectors: Floats, known: NDArray[np.bool_], out: Floats) -> None:
+def _add_means(likely: Likely, vectors: Float32s, known: NDArray[np.bool_], out: Float32s) -> None:
     """Add the means of vectors to the rows of known words."""
     begin, numbers, shares = likely
     for i in range(np.uint64(out.shape[0])):
@@ -92,8 +92,8 @@ def _add_means(likely: Likely, vectors: Floats, known: NDArray[np.bool_], out: F
 
 
 def vectors_of_tags(
-    keys: NDArray[np.uint64], vectors: Floats, names: TagNames
-) -> tuple[Floats, Floats]:
+    keys: NDArray[np.uint64], vectors: Float32s, names: TagNames
+) -> tuple[Float32s, Float32s]:
     """Return the vectors of tags (UPOS and XPOS) and of FEATS, float32[names, d] each.
 
     ``keys`` (sorted) are the hashes of the attribute values that have ``vectors``.

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.embeddings.protocol import Embeddings, Floats, note_array, read_note
+from bbparse.neural.embeddings.protocol import Embeddings, note_array, read_note
 from bbparse.neural.embeddings.transformer import Transformer
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.output import open_binary_output, writing
 from bbparse.treebank import Sentence
@@ -47,7 +48,7 @@ class EncoderStates(Embeddings):
     def __init__(
         self,
         note: dict[str, Any],
-        shift: Floats,
+        shift: Float32s,
         folder: str | os.PathLike[str] | None = None,
         encoder: Transformer | None = None,
     ) -> None:
@@ -66,7 +67,7 @@ class EncoderStates(Embeddings):
         self._cached: OrderedDict[str, States] = OrderedDict()
         self._lock = threading.RLock()
 
-    def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
+    def __call__(self, sentences: Sequence[Sentence]) -> list[Float32s]:
         """Return the standardised states of each sentence, float32[n_words, width]."""
         mean, deviation = self._shift
         vectors = []

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.runtime.archive import TEXT, Rule
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
-
-Floats = NDArray[np.float32]
 
 #: Arrays of a model file, with the rules by which `read_archive` checks them.
 EMBEDDINGS_ARRAYS: dict[str, Rule] = {
@@ -40,7 +39,7 @@ class Embeddings(Protocol):
         """Length of the vectors: a multiple of 4, which suits networks."""
         return width_of(self.note["dimension"])
 
-    def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
+    def __call__(self, sentences: Sequence[Sentence]) -> list[Float32s]:
         """Return float32[n_words, width] for each sentence; unknown words have zeros."""
         ...
 

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from bbparse.neural.embeddings.protocol import (
     MAX_DIMENSIONS,
     Embeddings,
-    Floats,
     note_array,
     read_note,
     width_of,
 )
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash
@@ -54,7 +54,7 @@ class WordVectors(Embeddings):
         note: dict[str, Any],
         keys: NDArray[np.uint64],
         rows: NDArray[np.int8],
-        scales: Floats,
+        scales: Float32s,
     ) -> None:
         expected = len(keys), width_of(note["dimension"])
         if rows.shape != expected or rows.dtype != np.int8 or keys.dtype != np.uint64:
@@ -75,7 +75,7 @@ class WordVectors(Embeddings):
         self.note = note
         self._keys, self._rows, self._scales = keys, rows, scales
 
-    def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
+    def __call__(self, sentences: Sequence[Sentence]) -> list[Float32s]:
         """Return the vectors of each sentence, float32[n_words, width]."""
         forms = list(chain.from_iterable(sentence.forms for sentence in sentences))
         indices = self._rows_of(forms)
@@ -157,7 +157,7 @@ def read_vectors(
     kept_words = {word.encode("utf-8", "surrogatepass") for f in forms for word in (f, f.lower())}
     digest = blake2b(digest_size=16)
     words: dict[bytes, int] = {}
-    rows: list[Floats] = []
+    rows: list[Float32s] = []
     count = announced = dimension = n_repeated = 0
     with open_source(path) as (stream, name):
         # a limit for each line: not all files are text
@@ -227,7 +227,7 @@ def _word(line: bytes, dimension: int, where: str) -> bytes:
     return word
 
 
-def _numbers(line: bytes, dimension: int, where: str) -> Floats:
+def _numbers(line: bytes, dimension: int, where: str) -> Float32s:
     pieces = line.rsplit(b" ", dimension)[1:]
     try:
         with np.errstate(over="ignore"):
@@ -242,7 +242,7 @@ def _numbers(line: bytes, dimension: int, where: str) -> Floats:
     return row
 
 
-def _packed(rows: Floats) -> tuple[NDArray[np.int8], Floats]:
+def _packed(rows: Float32s) -> tuple[NDArray[np.int8], Float32s]:
     """Standardise the dimensions of rows and quantise the rows to 8 bits; return also scales."""
     rows -= rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     deviation = rows.std(axis=0, dtype=np.float64).astype(np.float32)

@@ -20,11 +20,11 @@ from bbparse.core.edit import arc_index, with_sets
 from bbparse.core.parts import SetRow, pair_keys, set_fields, set_rows
 from bbparse.core.tree import rivals
 from bbparse.parser.validity.check import ALWAYS, PERHAPS, Arc, RuledSentence, relation
-from bbparse.runtime.arrays import Floats, Ints, Longs
+from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
 
 #: Scores float64[L] of the labels of an arc (head, modifier), up to a constant.
-LabelScores = Callable[[int, int], Floats]
+LabelScores = Callable[[int, int], Float64s]
 
 
 class Group(NamedTuple):
@@ -129,7 +129,7 @@ class Candidates:
                     yield from (self.forbidding(e, [arc, o]) for o, how in related.items() if how)
 
     def split(
-        self, constraints: Iterable[Constraint], scores: Mapping[Arc, Floats], *, valid: bool
+        self, constraints: Iterable[Constraint], scores: Mapping[Arc, Float64s], *, valid: bool
     ) -> SplitArcs:
         """Copy the arcs of constraints, one copy for each label that makes a difference.
 
@@ -240,7 +240,7 @@ class Candidates:
 
 
 def _best_labels(
-    scores: Floats, bits: Sequence[int], relevant: int, forbidden: int
+    scores: Float64s, bits: Sequence[int], relevant: int, forbidden: int
 ) -> list[tuple[int, float]]:
     """Return the best label for each set of relevant conditions, and its difference to the best.
 

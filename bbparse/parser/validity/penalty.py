@@ -11,7 +11,7 @@ from bbparse.core import Problem
 from bbparse.core.tree import tree_terms
 from bbparse.inference.relaxation.state import RELATIVE_SLACK
 from bbparse.inference.search.proportion import grain_of
-from bbparse.runtime.arrays import Floats, Ints
+from bbparse.runtime.arrays import Float64s, Ints
 
 #: Ratio of penalties paid to scores beyond which they may hide scores.
 _COARSE = 1000.0
@@ -93,14 +93,14 @@ def _hides(paid: float, problem: Problem, arcs: Ints) -> bool:
     return paid * RELATIVE_SLACK >= grain_of(p)
 
 
-def _largest(problem: Problem) -> Floats:
+def _largest(problem: Problem) -> Float64s:
     """Return the largest score of an arc into each word, float64[n]."""
     largest = np.full(problem.n_words + 1, -np.inf)
     np.maximum.at(largest, problem.arc_mod, problem.arc_score)
     return largest[1:]
 
 
-def _finite_tables(problem: Problem) -> list[Floats]:
+def _finite_tables(problem: Problem) -> list[Float64s]:
     """Return the finite scores of each count factor."""
     tables = np.split(problem.count_score, problem.count_score_ptr[1:-1])
     return [table[np.isfinite(table)] for table in tables]

@@ -29,7 +29,7 @@ from bbparse.inference.trees import work_of
 from bbparse.parser.validity.check import NO_ENTRY, Fault, RuledSentence
 from bbparse.parser.validity.lazily import ValidTrees, solve_valid
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.arrays import Floats, Longs
+from bbparse.runtime.arrays import Float64s, Longs
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
@@ -52,7 +52,7 @@ class ArcScores(Protocol):
     def labels(self) -> Sequence[str]:
         """Labels that the model knows."""
 
-    def __call__(self, sentence: Sentence) -> Floats:
+    def __call__(self, sentence: Sentence) -> Float64s:
         """Return log-probabilities by head, modifier and label, float64[n + 1, n + 1, L]."""
 
 
@@ -211,7 +211,7 @@ def _steps(sentence: Sentence, weights: Sequence[float] | None) -> Longs:
 
 def _table(
     sentence: Sentence, names: Sequence[str], steps: Longs, scores: ArcScores | None
-) -> Floats:  # fmt: skip
+) -> Float64s:  # fmt: skip
     """Score all labelled arcs by head, modifier and label, float64[n + 1, n + 1, L]."""
     n = sentence.n_words
     words = np.arange(n + 1)
@@ -228,13 +228,13 @@ def _table(
     change = n * float(np.ptp(ties)) + 1.0
     kept = (n + 1) * change
     counts = np.add(keeps_head, keeps_label, dtype=np.float64)
-    table: Floats = kept * np.append(0, steps)[:, None] * counts
+    table: Float64s = kept * np.append(0, steps)[:, None] * counts
     table += ties - change * ~(keeps_head & keeps_label)
     table[:, 0] = table[words, words] = -np.inf
     return table
 
 
-def _only_punct(sentence: Sentence, names: Sequence[str], table: Floats) -> Floats:
+def _only_punct(sentence: Sentence, names: Sequence[str], table: Float64s) -> Float64s:
     """Forbid all that changes a label, or the head of a word that is no punctuation."""
     for m, (head, label) in enumerate(zip(sentence.heads, sentence.deprels), start=1):
         table[:, m, [name != label for name in names]] = -np.inf
@@ -244,7 +244,7 @@ def _only_punct(sentence: Sentence, names: Sequence[str], table: Floats) -> Floa
 
 
 def _best(
-    sentence: Sentence, rules: Rules, names: Sequence[str], table: Floats, options: RepairOptions
+    sentence: Sentence, rules: Rules, names: Sequence[str], table: Float64s, options: RepairOptions
 ) -> ValidTrees:  # fmt: skip
     """Find the best valid tree under the scores of `_table`."""
     best = table.max(axis=2)

@@ -28,7 +28,7 @@ from bbparse.inference.oracles.nonprojective.tables import (
     table_score,
     table_spread,
 )
-from bbparse.runtime.arrays import NEG, Flags, Floats, Ints, Longs
+from bbparse.runtime.arrays import NEG, Flags, Float64s, Ints, Longs
 from bbparse.runtime.jit import kernel
 
 
@@ -44,18 +44,18 @@ class Automata(NamedTuple):
     in_ptr: Ints  # [n + 2], groups by modifier
     in_list: Ints  # [B]
     place: Longs  # [6, B], positions of each pair's scores, in the rows of `Side`
-    inc_w: Floats  # as the next: scores of parts, see
-    out_w: Floats  # :class:`bbparse.inference.oracles.projective.weights.Weights`
+    inc_w: Float64s  # as the next: scores of parts, see
+    out_w: Float64s  # :class:`bbparse.inference.oracles.projective.weights.Weights`
     # Multipliers [B] of each pair: added in the arborescence, and subtracted in the automaton of
     # its head (u), or of its modifier (v). They belong to a node; all else is shared.
-    u: Floats
-    v: Floats
+    u: Float64s
+    v: Float64s
     # Tables of heads, which belong to a node: see `inference.oracles.nonprojective.tables`.
     at: Longs  # [n + 2], start of each table, -1: none; last: the room that is used
     sets: Longs  # [n + 1], number of sets of modifiers
     bit: NDArray[np.int8]  # [B], the bit of each pair, -1: it is removed
     row: Longs  # [B], its row in the table of its modifier
-    table: Floats
+    table: Float64s
     flags: Flags  # [2], True if the root has one modifier; True if there are parts
 
 
@@ -72,7 +72,7 @@ class Side(NamedTuple):
     """
 
     place: Longs
-    score: Floats
+    score: Float64s
 
 
 GROUP, RANK, FIRST, STRIDE, LAST, LAST_STRIDE, NEEDED = 0, 1, 2, 3, 4, 5, 6
@@ -227,25 +227,25 @@ def parts_of(o, h, up, picked):
 class AutomataScratch(NamedTuple):
     """Arrays that calls write, by group and by word."""
 
-    gscore: Floats  # score of the best arc of each group
+    gscore: Float64s  # score of the best arc of each group
     arc: Ints  # that arc
-    entering: Floats  # as the next two: of the arborescence, by modifier
+    entering: Float64s  # as the next two: of the arborescence, by modifier
     entering_head: Ints
-    reduced: Floats
+    reduced: Float64s
     tree: Ints
     picked: NDArray[np.int8]  # groups of the arborescence
     needed: NDArray[np.int8]  # groups that are the only ones into their words
     taken: NDArray[np.int8]  # groups that automata choose as modifiers
     above: NDArray[np.int8]  # groups that automata choose as heads
-    value: Floats  # best value of each automaton and of the arborescence
-    with_mod: Floats
-    with_head: Floats
+    value: Float64s  # best value of each automaton and of the arborescence
+    with_mod: Float64s
+    with_head: Float64s
     right: Side
     left: Side
-    largest: Floats
+    largest: Float64s
     stale: Flags  # by head: True if its best value is out of date
-    sums: Floats  # as the next: by set of modifiers
-    most: Floats
+    sums: Float64s  # as the next: by set of modifiers
+    most: Float64s
     spread: Flags  # by head: True if its values with each pair are out of date
 
 

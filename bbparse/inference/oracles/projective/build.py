@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbparse.runtime.arrays import Floats, Ints, Longs
+from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.jit import kernel
 
 
@@ -45,7 +45,7 @@ class Chart(NamedTuple):
     item_group: Ints  # [K], head-modifier pair whose score the item adds, or -1
     left: Ints  # [E], the two smaller items of a hyperedge
     right: Ints
-    weight: Floats  # [E], score of the parts that the hyperedge completes
+    weight: Float64s  # [E], score of the parts that the hyperedge completes
     size: Longs  # [1], number of items; the arrays may be longer
     group_ptr: Ints  # [B + 1], arcs of each pair, by (head, modifier)
     group_mod: Ints  # [B], modifier of each pair

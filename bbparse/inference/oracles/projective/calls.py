@@ -15,7 +15,7 @@ from bbparse.inference.oracles.projective.passes import (
     list_trees,
     outside_pass,
 )
-from bbparse.runtime.arrays import NEG, Floats, Ints
+from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.jit import kernel
 
 
@@ -28,10 +28,10 @@ class Projective(NamedTuple):
 class ChartScratch(NamedTuple):
     """Arrays that the passes write: by group, by item, by item, by group, by item."""
 
-    gscore: Floats
-    inside: Floats
-    outside: Floats
-    marginal: Floats
+    gscore: Float64s
+    inside: Float64s
+    outside: Float64s
+    marginal: Float64s
     renumber: Ints
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.runtime.arrays import NEG, Floats, Ints
+from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.jit import kernel
 
 
@@ -129,7 +129,7 @@ def eisner(scores, single_root):
 
 
 def dense_tree(
-    n: int, head: Ints, mod: Ints, score: Floats, single_root: bool
+    n: int, head: Ints, mod: Ints, score: Float64s, single_root: bool
 ) -> tuple[Ints | None, float]:
     """Find the best projective tree of n words by the scores float64[A] of its arcs alone.
 

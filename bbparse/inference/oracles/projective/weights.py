@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.core.parts import ANY, OUTERMOST
-from bbparse.runtime.arrays import NEG, Floats, Ints, Longs
+from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
 from bbparse.runtime.jit import inlined, kernel
 
 #: The first recurrence, by mode, that scores the parts of a kind, in the order of `Parts`.
@@ -38,9 +38,9 @@ class Weights(NamedTuple):
     ranks: Ints
     ctx_ptr: Longs
     inc_ptr: Longs
-    inc_w: Floats
+    inc_w: Float64s
     out_ctx_ptr: Longs
-    out_w: Floats
+    out_w: Float64s
 
 
 @kernel
