@@ -1,8 +1,6 @@
-"""Other people's parsers: their scores as problems, and bbparse as their decoder.
+"""Scores of other parsers as problems, and exact trees under them.
 
-Each module takes the scores of one parser and gives `SentenceScores`; those of Stanza and SuPar
-also switch the parser's own pipeline over (``install``). No module imports a parser before it is
-asked to switch one over.
+Each module reads the scores of one parser into `SentenceScores`; none of them imports the parser.
 """
 
 from bbparse.adapters.scores import SentenceScores, decode, from_batch

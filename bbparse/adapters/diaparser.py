@@ -1,8 +1,8 @@
-"""DiaParser's scores: those of SuPar's first-order parser, with -inf for padding and loops."""
+"""DiaParser's scores: those of SuPar's first-order parser, with -inf for padding and loops.
+
+Tried with DiaParser 1.1.3.
+"""
 
 from bbparse.adapters.supar import scores
 
-__all__ = ["TRIED", "scores"]
-
-#: Versions that bbparse was tried with.
-TRIED = ("1.1.3",)
+__all__ = ["scores"]

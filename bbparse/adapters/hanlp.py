@@ -1,4 +1,7 @@
-"""HanLP's scores: those of its biaffine parser, as `feed_batch` returns them."""
+"""HanLP's scores: those of its biaffine parser, as `feed_batch` returns them.
+
+Tried with HanLP 2.1.7.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,6 @@ from typing import Any
 
 from bbparse.adapters import supar
 from bbparse.adapters.scores import SentenceScores
-
-#: Versions that bbparse was tried with.
-TRIED = ("2.1.7",)
 
 
 def scores(arc_scores: Any, rel_scores: Any, mask: Any, vocab: Any) -> list[SentenceScores]:

@@ -7,11 +7,9 @@ Goes out: `Problem`, or the k best labelled trees, under validity rules if there
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -347,20 +345,6 @@ def _ruled(
                 f"label {name!r} is none that the rules know, expected {', '.join(sorted(known))}"
             )
     return RuledSentence(rules, sentence), scores.labels
-
-
-def check_version(package: str, tried: Sequence[str]) -> str:
-    """Return a package's version; warn if it was not tried, `ProblemError` if it is missing."""
-    try:
-        found = version(package)
-    except PackageNotFoundError:
-        raise ProblemError(f"{package} is not installed: pip install {package}") from None
-    if found not in tried:
-        warnings.warn(
-            f"{package} {found} was never tried with bbparse; tried: {', '.join(tried)}",
-            stacklevel=3,
-        )
-    return found
 
 
 def _check_labels(labels: NDArray[np.float64], used: NDArray[np.bool_]) -> None:

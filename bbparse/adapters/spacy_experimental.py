@@ -1,4 +1,7 @@
-"""spacy-experimental's scores: the words of all sentences in one array, roots on the diagonal."""
+"""spacy-experimental's scores: the words of all sentences in one array, roots on the diagonal.
+
+Tried with spacy-experimental 0.6.4.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,6 @@ import numpy as np
 from bbparse.adapters.scores import SentenceScores, naming_sentence
 from bbparse.inference.matrix import as_array, as_lengths
 from bbparse.runtime.errors import ProblemError
-
-#: Versions that bbparse was tried with.
-TRIED = ("0.6.4",)
 
 
 def scores(flat: Any, lengths: Sequence[int]) -> list[SentenceScores]:

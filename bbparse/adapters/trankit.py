@@ -1,4 +1,7 @@
-"""Trankit's scores: arcs, and the best label of each arc."""
+"""Trankit's scores: arcs, and the best label of each arc.
+
+The shapes are those of Trankit 1.1.2's source.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,6 @@ from bbparse.core.check import MAX_WORDS, as_count
 from bbparse.inference.matrix import as_array
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
-
-#: Versions whose source the shapes are from.
-TRIED = ("1.1.2",)
 
 #: Label of words without one: the first of each vocabulary.
 _NONE = "_"

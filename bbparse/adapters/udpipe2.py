@@ -1,4 +1,7 @@
-"""UDPipe 2's scores: heads of words, without a row for the root."""
+"""UDPipe 2's scores: heads of words, without a row for the root.
+
+The shapes are those of `udpipe2.py` in the branch udpipe-2: it has no releases.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,6 @@ import numpy as np
 from bbparse.adapters.scores import SentenceScores, from_batch
 from bbparse.inference.matrix import as_array
 from bbparse.runtime.errors import ProblemError
-
-#: Where the shapes are from: it has no releases.
-TRIED = ("udpipe2.py, branch udpipe-2",)
 
 
 def scores(heads_logs: Any, lengths: Sequence[int]) -> list[SentenceScores]:

@@ -11,7 +11,6 @@ import pytest
 
 from bbparse import Sentence, solve
 from bbparse.adapters import SentenceScores, decode, from_batch
-from bbparse.adapters.scores import check_version
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, ProblemError
 from tests.oracles.enumerate import is_projective, is_tree
@@ -201,18 +200,12 @@ def test_bad_requests_get_a_line(rules: Rules) -> None:
         (lambda: SentenceScores(scores.arcs).problem(most=2), "there are no label scores"),
         (lambda: decode(SentenceScores(scores.arcs, siblings=nan)), r"is nan, expected a finite"),
         (lambda: SentenceScores(scores.arcs, siblings=nan[:3]), r"shape \(3, 5, 5\), expected"),
-        (lambda: check_version("no-such-parser", ["1"]), "no-such-parser is not installed"),
     ):
         with pytest.raises(BBParseError, match=message) as error:
             call()
         assert "\n" not in str(error.value)
     with pytest.raises(TypeError, match="got an unexpected keyword argument 'k'"):
         decode(scores, k=2)
-
-
-def test_a_version_that_was_not_tried_is_told() -> None:
-    with pytest.warns(UserWarning, match=r"numpy .* was never tried with bbparse; tried: 0.1"):
-        check_version("numpy", ["0.1"])
 
 
 def test_importing_adapters_imports_no_parser() -> None:

@@ -1,8 +1,9 @@
-"""Stanza's scores, from recorded arrays; and a pipeline of the real one, where it is installed."""
+"""Stanza's scores, from recorded arrays, and of a real model in the example."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import pytest
 from bbparse import best_tree
 from bbparse.adapters import decode
 from bbparse.adapters import stanza as adapter
-from bbparse.adapters.switch import sentence_of
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.errors import BBParseError, ProblemError
+from bbparse.runtime.errors import ProblemError
+from bbparse.treebank import read_conllu
 
 DATA = Path(__file__).parents[1] / "data"
+EXAMPLE = DATA.parents[1] / "examples" / "stanza_trees.py"
 PREFIX = ["<PAD>", "<UNK>", "<EMPTY>", "<ROOT>"]
 
 
@@ -70,76 +72,21 @@ def test_bad_predictions_get_a_line() -> None:
         adapter.scores(None, sentlens, Vocab())  # type: ignore[arg-type]
 
 
-# ---- the real Stanza -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def nlp(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A pipeline with a parser that was trained for a few steps."""
-    stanza = pytest.importorskip("stanza")
+def test_the_example_gives_valid_trees_with_a_real_model(tmp_path: Path) -> None:
+    pytest.importorskip("stanza")
     from stanza.models import parser
 
-    folder = tmp_path_factory.mktemp("stanza")
     small = "--hidden_dim 20 --num_layers 1 --deep_biaff_hidden_dim 20 --word_emb_dim 10"
     text = (
         f"--train_file {DATA}/small-train.conllu --eval_file {DATA}/small-dev.conllu --lang en"
         f" --shorthand en_toy --no_pretrain --no_char {small} --tag_emb_dim 10 --batch_size 300"
         " --max_steps 8 --eval_interval 8 --optim adam --lr 1e-2 --no_second_optim --cpu"
-        f" --no_checkpoint --save_dir {folder} --save_name toy.pt"
+        f" --no_checkpoint --save_dir {tmp_path} --save_name toy.pt"
     )
     parser.train(parser.parse_args(text.split()))
-    (folder / "resources.json").write_text('{"en": {"lang_name": "English", "packages": {}}}')
-    return stanza.Pipeline(
-        "en", processors="depparse", depparse_pretagged=True, dir=str(folder), download_method=None,
-        depparse_model_path=str(folder / "toy.pt"), use_gpu=False, verbose=False,
-    )  # fmt: skip
-
-
-def parsed(nlp: Any) -> Any:
-    conll = pytest.importorskip("stanza.utils.conll")
-    document = conll.CoNLL.conll2doc(f"{DATA}/small-dev.conllu")
-    for word in document.iter_words():
-        word.head = word.deprel = None
-    return nlp(document)
-
-
-def trees_of(document: Any) -> list[Any]:
-    return [[(word.head, word.deprel) for word in s.words] for s in document.sentences]
-
-
-def test_it_decodes_in_the_pipeline_and_back(nlp: Any) -> None:
-    before = trees_of(parsed(nlp))
-    switch = adapter.install(nlp, valid=None, joint=False)
-    plain = parsed(nlp)
-    # Stanza's own tree is the best one under the arcs: only ties may differ
-    for own, sentence in zip(before, plain.sentences):
-        (tree,) = sentence.bbparse_trees
-        assert tree.proved and [*zip(tree.heads, tree.labels)] == trees_of(plain)[sentence.index]
-        assert len(own) == len(tree.heads)
-    assert sum(own == new for own, new in zip(before, trees_of(plain))) > 0.8 * len(before)
-    with pytest.raises(ProblemError, match="decodes with bbparse already"):
-        adapter.install(nlp)
-    switch.uninstall()
-    adapter.uninstall(nlp)
-    assert trees_of(parsed(nlp)) == before
-    assert not hasattr(parsed(nlp).sentences[0], "bbparse_trees")
-
-
-def test_trees_in_the_pipeline_are_valid(nlp: Any) -> None:
+    parse = run_path(str(EXAMPLE))["parse"]
+    model, dev = str(tmp_path / "toy.pt"), f"{DATA}/small-dev.conllu"
+    free, valid = [*parse(model, dev, None)], [*parse(model, dev, "ud")]
     rules = Rules.load("ud").binding
-    assert any(rules.faults(sentence_of(f"{s:C}\n\n")) for s in parsed(nlp).sentences)
-    with adapter.install(nlp, valid="ud", k_best=2):
-        document = parsed(nlp)
-    for sentence in document.sentences:
-        found = rules.faults(sentence_of(f"{sentence:C}\n\n"))
-        first, *_ = sentence.bbparse_trees
-        assert bool(found) == bool(first.broken)   # the rules are kept, or no tree keeps them
-        assert len(sentence.bbparse_trees) == 2 or len(sentence.words) == 1 or first.broken
-
-
-def test_what_is_no_pipeline_gets_a_line(nlp: Any) -> None:
-    with pytest.raises(ProblemError, match="depparse of the pipeline is NoneType, expected Graph"):
-        adapter.install(object())
-    with pytest.raises(BBParseError, match="no rules 'nothing'"):
-        adapter.install(nlp, valid="nothing")
-    adapter.install(nlp).uninstall()   # nothing is left of the failures
+    assert len(free) == len(valid) == len([*read_conllu(dev)])
+    assert any(map(rules.faults, free)) and not any(map(rules.faults, valid))

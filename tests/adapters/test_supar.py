@@ -1,21 +1,23 @@
-"""SuPar's scores, from recorded arrays; and parsers of the real SuPar, where it is installed."""
+"""SuPar's scores, from recorded arrays, and of real models in the example."""
 
 from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
+from runpy import run_path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bbparse.adapters import decode, diaparser, hanlp
+from bbparse import solve
+from bbparse.adapters import SentenceScores, decode, diaparser, hanlp
 from bbparse.adapters import supar as adapter
 from bbparse.runtime.errors import ProblemError
 from tests.oracles.enumerate import is_projective, is_tree
 
 DATA = Path(__file__).parents[1] / "data"
+EXAMPLE = DATA.parents[1] / "examples" / "supar_trees.py"
 LABELS = ["<bos>", "root", "nsubj", "obj"]
 
 
@@ -103,112 +105,6 @@ def test_bad_masks_get_a_line() -> None:
             adapter.scores(arcs, labels, mask, vocab)
 
 
-# ---- a parser in the shape of SuPar's ------------------------------------------------------------
-
-
-class Tensor(np.ndarray):
-    """What the adapter asks of a tensor."""
-
-    def new_zeros(self, shape: Any) -> Any:
-        return np.zeros(shape, self.dtype).view(Tensor)
-
-    def new_tensor(self, values: Any) -> Any:
-        return np.asarray(values).view(Tensor)
-
-    def long(self) -> Any:
-        return self.astype(np.int64)
-
-    def clone(self) -> Any:
-        return self.copy()
-
-
-class BiaffineDependencyModel:
-    """A model whose hooks see what it gives."""
-
-    training = False
-
-    def __init__(self) -> None:
-        self.hooks: dict[int, Any] = {}
-
-    def register_forward_hook(self, hook: Any) -> Any:
-        self.hooks[0] = hook
-        return SimpleNamespace(remove=self.hooks.clear)
-
-    def __call__(self, output: Any) -> Any:
-        for hook in self.hooks.values():
-            hook(self, (), output)
-        return output
-
-    def decode(self, s_arc: Any, s_rel: Any, mask: Any, tree: bool, proj: bool) -> Any:
-        return s_arc.argmax(-1), None
-
-
-class AnyParser:
-    def __init__(self) -> None:
-        self.model, self.REL = BiaffineDependencyModel(), SimpleNamespace(vocab=Vocab)
-
-    def decoded(self, batch: Any) -> Any:
-        s_arc, s_rel = self.model(batch.output)
-        batch.arcs, batch.rels = self.model.decode(s_arc, s_rel, batch.mask, False, True)
-        return batch
-
-
-class ParserOfBatches(AnyParser):
-    """As on the main branch of SuPar."""
-
-    pred_step = eval_step = AnyParser.decoded
-
-
-class ParserOfLoaders(AnyParser):
-    """As in SuPar 1.1.4."""
-
-    def _predict(self, loader: Any) -> Any:
-        return [self.decoded(batch) for batch in loader][-1]
-
-    _evaluate = _predict
-
-
-@pytest.mark.parametrize("kind", [ParserOfBatches, ParserOfLoaders])
-@pytest.mark.parametrize("is_for_prediction", [True, False])
-def test_parsers_that_take_batches_or_loaders_are_switched_over(
-    kind: Any, is_for_prediction: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(adapter, "check_version", lambda *_: "")
-    arcs, labels, mask, _ = recorded()
-    batch = SimpleNamespace(
-        output=(arcs, labels), mask=mask.view(Tensor),
-        sentences=[SimpleNamespace(), SimpleNamespace()],
-    )  # fmt: skip
-    parser = kind()
-
-    def run() -> Any:
-        if kind is ParserOfBatches:
-            return (parser.pred_step if is_for_prediction else parser.eval_step)(batch)
-        return (parser._predict if is_for_prediction else parser._evaluate)([batch])
-
-    own = run().arcs
-    with adapter.install(parser, k_best=2):
-        found = run()
-        for i, sentence in enumerate(batch.sentences):
-            first, second = sentence.bbparse_trees
-            expected = decode(adapter.scores(arcs, labels, mask, LABELS)[i], joint=False)[0]
-            assert (first.heads, first.labels) == (expected.heads, expected.labels)
-            assert first.score > second.score
-            assert found.arcs[i][mask[i]].tolist() == [*first.heads]
-            assert [LABELS[r] for r in found.rels[i][mask[i]]] == [*first.labels]
-    assert (run().arcs == own).all() and not parser.model.hooks
-
-
-def test_what_is_another_supar_gets_a_line_and_stays_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(adapter, "check_version", lambda *_: "")
-    parser = SimpleNamespace(model=BiaffineDependencyModel())
-    with pytest.raises(ProblemError, match="SimpleNamespace has no methods _predict and _evaluate"):
-        adapter.install(parser)
-    assert not parser.model.hooks and [*vars(parser)] == ["model"]
-
-
 # ---- the real SuPar ------------------------------------------------------------------------------
 
 
@@ -230,44 +126,19 @@ def parser(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return built
 
 
-def parsed(parser: Any, proj: bool = True) -> Any:
-    options = {"mbr": False} if parser.NAME != "biaffine-dependency" else {}
-    return parser.predict(f"{DATA}/small-dev.conllu", proj=proj, verbose=False, **options)
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
-@pytest.mark.parametrize("proj", [True, False])
-def test_it_decodes_in_the_parser_and_back(parser: Any, proj: bool) -> None:
-    before = parsed(parser, proj)
-    own = [list(sentence.arcs) for sentence in before.sentences]
-    outputs: list[Any] = []
-    handle = parser.model.register_forward_hook(lambda *step: outputs.append(step[-1]))
-    with adapter.install(parser, k_best=2):
-        after = parsed(parser, proj)
-    handle.remove()
+def test_the_example_gives_the_best_trees_with_real_models(parser: Any) -> None:
+    example, dev = run_path(str(EXAMPLE)), f"{DATA}/small-dev.conllu"
+    options = {"mbr": False} if parser.NAME != "biaffine-dependency" else {}
+    theirs = parser.predict(dev, proj=True, verbose=False, **options).sentences
     better = 0
-    if proj and len(outputs) == 1:      # the order of the batch is that of its sentences
-        arcs = outputs[0][0].double().numpy()
-        siblings = outputs[0][1].double().numpy() if len(outputs[0]) == 3 else np.zeros((1,) * 4)
-        siblings = np.broadcast_to(siblings, (len(arcs), *arcs.shape[1:], arcs.shape[-1]))
-    for i, (sentence, heads) in enumerate(zip(after.sentences, own)):
-        first, *_ = sentence.bbparse_trees
-        assert first.proved and list(first.heads) == list(sentence.arcs)
-        assert list(first.labels) == list(sentence.rels)
-        if proj and len(outputs) == 1:
-            theirs = tree_score(arcs[i], siblings[i], heads)
-            assert first.score >= theirs - 1e-3
-            better += first.score > theirs + 1e-3
+    for sentence, scores, own in zip(
+        example["parse"](parser, dev), example["scores_of"](parser, dev), theirs, strict=True
+    ):
+        problem = SentenceScores(scores.arcs, siblings=scores.siblings).problem()
+        loss = solve(problem).scores[0] - problem.score([0, *own.arcs])
+        assert loss >= -1e-3
+        better += loss > 1e-3
+        assert sum(head == 0 for head in sentence.heads) == 1
     # Eisner's algorithm is exact; the argmax of arcs is not, where siblings have scores
     assert not better or parser.NAME == "crf2o-dependency"
-    assert [list(sentence.arcs) for sentence in parsed(parser, proj).sentences] == own
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
-def test_rules_are_kept_in_the_parser(parser: Any) -> None:
-    with adapter.install(parser, valid="ud"):
-        document = parsed(parser)
-    assert all(s.bbparse_trees[0].proved for s in document.sentences)
-    assert sum(not s.bbparse_trees[0].broken for s in document.sentences) > 0
-    with pytest.raises(ProblemError, match="model is a NoneType, expected Biaffine"):
-        adapter.install(object())
