@@ -93,6 +93,21 @@ def check_output(path: str | os.PathLike[str]) -> None:
         os.unlink(probe)
 
 
+def identity(path: str | os.PathLike[str], standard: int) -> object:
+    """Return a value that all names of one file share; None for devices and pipes.
+
+    ``-`` is the descriptor `standard`. A file that does not exist is known by its path without
+    links.
+    """
+    name = os.fspath(path)
+    try:
+        found = os.fstat(standard) if name == "-" else os.stat(name)
+    except OSError:
+        return None if name == "-" else os.path.realpath(name)
+    mode = found.st_mode
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else None
+
+
 def _unfinished() -> str:
     """Return a name that no file has."""
     return f".bbparse-{secrets.token_hex(8)}.tmp"

@@ -10,18 +10,18 @@ from pathlib import Path
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, flag, needing_serve, option, tell
+from bbparse.apps.cli.common import FILE, OutputFile, command, flag, needing_serve, option, tell
 from bbparse.models import MODELS
 from bbparse.runtime.errors import BBParseError, TreebankError
 from bbparse.runtime.interrupts import in_main_thread
 
 
-@click.command()
+@command()
 @click.argument("treebank", type=FILE)
 @options.model
 @options.factors
 @options.valid
-@option("--output -o", "Save in this file; TREEBANK is unchanged.", FILE)
+@option("--output -o", "Save in this file; TREEBANK is unchanged.", OutputFile())
 @flag(
     "--suggest-only", "Take the arcs of TREEBANK as fixed, and save only arcs that are fixed or"
     " accepted.",

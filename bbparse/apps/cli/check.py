@@ -7,14 +7,14 @@ from collections import Counter
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, say
+from bbparse.apps.cli.common import FILE, command, say
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules, example_of
 from bbparse.parser.validity.table import RuleTable
 from bbparse.treebank import read_conllu
 
 
-@click.command()
+@command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.rules
 def check(source: str, valid: str) -> None:
@@ -55,7 +55,7 @@ def check(source: str, valid: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-@click.command()
+@command()
 @options.rules
 def rules(valid: str) -> None:
     """List validity rules, each with a sentence that breaks it.

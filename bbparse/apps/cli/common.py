@@ -6,16 +6,73 @@ Readers and writers of files report errors themselves, in our own words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import permutations
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from bbparse.runtime.errors import ServiceError
+from bbparse.runtime.errors import BBParseError, OutputError, ServiceError
+from bbparse.runtime.output import identity
 from bbparse.runtime.shipped import Shipped
 
 FILE = click.Path(readable=False, allow_dash=True)
+
+
+class OutputFile(click.Path):
+    """A file that a command writes, and no other file of the command.
+
+    If `replaces`, given all parameters, returns the name of one input only, it may replace that.
+    """
+
+    def __init__(self, replaces: Callable[[dict[str, Any]], object] = lambda _: ()) -> None:
+        super().__init__(readable=False, allow_dash=True)
+        self.replaces = replaces
+
+
+class Command(click.Command):
+    """A command that refuses to overwrite its own files, before it reads anything."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; `OutputError` if an output is an input, or another output."""
+        is_output = [isinstance(each.type, OutputFile) for each in self.params]
+        files = list(_files(self.params, ctx)) if any(is_output) else []
+        for (output, target, written), (other, name, found) in permutations(files, 2):
+            kind = output.type
+            if output is other or not isinstance(kind, OutputFile) or not found == written:
+                continue
+            if "-" in (name, target) or kind.replaces(ctx.params) != (name,):
+                titles = f"{_title(other, ctx)}, and {_title(output, ctx)}"
+                raise OutputError(f"{name}: is given as {titles} would overwrite it")
+        return super().invoke(ctx)
+
+
+def _files(
+    parameters: Sequence[click.Parameter], ctx: click.Context
+) -> Iterator[tuple[click.Parameter, str, object]]:
+    """Yield all files that a command is given, with their identities."""
+    for parameter in parameters:
+        kind, value = parameter.type, ctx.params.get(parameter.name or "") or ()
+        if isinstance(kind, click.Path) or "FILE" in (parameter.metavar or ""):
+            for name in (value,) if isinstance(value, str) else value:
+                path = name
+                if isinstance(kind, FileOrName):
+                    with suppress(BBParseError):  # reported where it is loaded
+                        path = kind.shipped.path(name)
+                if found := identity(path, standard=int(isinstance(kind, OutputFile))):
+                    yield parameter, name, found
+
+
+def _title(parameter: click.Parameter, ctx: click.Context) -> str:
+    """Return the name of a parameter as the help shows it."""
+    if isinstance(parameter, click.Option):
+        return parameter.opts[0]
+    return parameter.make_metavar(ctx).strip("[]…").split("|")[0]
+
+
+command = partial(click.command, cls=Command)
 
 
 class RealRange(click.FloatRange):
@@ -34,9 +91,9 @@ class RealRange(click.FloatRange):
 class FileOrName(click.Path):
     """A file, or the name of something that comes with the package."""
 
-    def __init__(self, names: Callable[[], list[str]]) -> None:
+    def __init__(self, shipped: Shipped) -> None:
         super().__init__(readable=False)
-        self.names = names
+        self.names, self.shipped = shipped.names, shipped
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -59,7 +116,7 @@ def option(names: str, text: str, kind: Any = None, default: Any = None, **more:
     The kind is a type, a list of choices, or files that come with the package.
     """
     if isinstance(kind, Shipped):
-        kind = FileOrName(kind.names)
+        kind = FileOrName(kind)
     elif isinstance(kind, list | tuple):
         kind = click.Choice(kind)
     given = {"metavar": _METAVARS.get(type(kind)), "show_default": default is not None, **more}

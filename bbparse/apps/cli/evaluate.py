@@ -11,7 +11,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from bbparse.apps.cli.common import FILE, RealRange, aligned, flag, option
+from bbparse.apps.cli.common import FILE, RealRange, aligned, command, flag, option
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -49,7 +49,7 @@ _TAGS = {
 }
 
 
-@click.command()
+@command()
 @click.argument("gold", type=FILE, metavar="GOLD")
 @click.argument("predicted", type=FILE, metavar="PREDICTED")
 @option("--by", "Break the accuracy down; may be repeated.", BREAKDOWNS, multiple=True)

@@ -12,7 +12,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, option
+from bbparse.apps.cli.common import FILE, OutputFile, command, option
 from bbparse.apps.cli.sources import load_parser, read_sentences
 from bbparse.apps.explain import explain as explain_sentence
 from bbparse.apps.explain import page
@@ -23,12 +23,15 @@ from bbparse.text.segmentation import Split, sentences_of_text
 from bbparse.treebank import Sentence
 
 
-@click.command()
+@command()
 @click.argument("source", type=FILE, metavar="[INPUT|TEXT|-]", default="-")
 @options.model
 @options.factors
 @options.text
-@option("-o --output", "The page; - is standard output.", metavar="PAGE.html", required=True)
+@option(
+    "-o --output", "The page; - is standard output.", OutputFile(), metavar="PAGE.html",
+    required=True,
+)  # fmt: skip
 @option(
     "--sentence wanted", "Number of the sentence, from 1, or its sent_id. Default: the first.",
     metavar="N|ID",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from bbparse.apps.cli.common import aligned
+from bbparse.apps.cli.common import aligned, command
 from bbparse.models.factors.registry import available
 from bbparse.runtime.errors import FactorError, one_line
 
 
-@click.command()
+@command()
 def factors() -> None:
     """List the installed factor families: name, description and package.
 

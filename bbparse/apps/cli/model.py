@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, FileOrName, aligned, flag, option, say
+from bbparse.apps.cli.common import FILE, FileOrName, aligned, command, flag, option, say
 from bbparse.apps.cli.results import table
 from bbparse.apps.cli.sources import load_parser, tell_unused
 from bbparse.models import DEFAULT_MODEL, MODELS
@@ -23,8 +23,8 @@ from bbparse.runtime.errors import ModelError
 from bbparse.treebank import read_conllu
 
 
-@click.command()
-@click.argument("name", type=FileOrName(MODELS.names), metavar="[NAME|FILE]", default=DEFAULT_MODEL)
+@command()
+@click.argument("name", type=FileOrName(MODELS), metavar="[NAME|FILE]", default=DEFAULT_MODEL)
 @options.factors
 @flag("--json as_json", "Print the whole card as one JSON object.")
 def model(name: str, as_json: bool) -> None:
@@ -83,7 +83,7 @@ def _source(note: dict[str, Any]) -> Iterator[str]:
     yield f"hash {note['hash']}"
 
 
-@click.command()
+@command()
 @click.argument("parser", type=FILE, metavar="PARSER")
 @click.argument("tagger", type=FILE, metavar="TAGGER")
 @options.new_model
@@ -105,7 +105,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     say(f"wrote {output}")
 
 
-@click.command()
+@command()
 @click.argument("treebank", type=FILE, metavar="DEV")
 @options.model
 @options.new_model

@@ -13,13 +13,14 @@ from typing import Any
 
 import click
 
-from bbparse.apps.cli.common import FILE, Decorator, RealRange, flag, option
+from bbparse.apps.cli.common import Decorator, OutputFile, RealRange, flag, option
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.runtime.options import OPTIONS
-from bbparse.text.segmentation import SPLITS, Split
+from bbparse.text.segmentation import SPLITS, Split, split_of_name
 
 #: Default limit of search nodes for one sentence.
 NODE_LIMIT = 200
+
 
 def prune_number(text: str) -> int:
     """Return a number of candidate heads; 0 for ``none``."""
@@ -83,11 +84,23 @@ rules = option(
     metavar="ud|NAME|FILE",
 )  # fmt: skip
 
-output = option(
-    "--output -o", "Output file. Default: standard output.", FILE, "-", show_default=False
-)
 
-new_model = option("--output -o", "Where to write the model.", FILE, required=True)
+def _treebank(given: dict[str, Any]) -> object:
+    """Return the input if the output is the same treebank with other columns."""
+    sources = given.get("sources") or (given.get("source"),)
+    is_text = given.get("split") or given.get("text") or any(map(split_of_name, sources))
+    return () if is_text or given.get("format_name", "conllu") != "conllu" else sources
+
+
+output = option(
+    "--output -o", "Output file. Default: standard output.", OutputFile(_treebank), "-",
+    show_default=False,
+)  # fmt: skip
+
+new_model = option(
+    "--output -o", "Where to write the model.",
+    OutputFile(lambda given: (given.get("parser") or given["model"],)), required=True,
+)  # fmt: skip
 
 host = option("--host", "Address to listen on.", default="127.0.0.1")
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, flag, option, tell
+from bbparse.apps.cli.common import FILE, command, flag, option, tell
 from bbparse.apps.cli.sources import (
     check_sources,
     load_parser,
@@ -31,7 +31,7 @@ from bbparse.treebank.progress import Bar
 from bbparse.treebank.sections import Section, attempts
 
 
-@click.command()
+@command()
 @click.argument("sources", type=FILE, metavar="[INPUT|-]…", nargs=-1)
 @options.model
 @options.factors

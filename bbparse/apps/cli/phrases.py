@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, option, say
+from bbparse.apps.cli.common import FILE, OutputFile, command, option, say
 from bbparse.grammar.drawing import draw_phrases, phrases_svg
 from bbparse.grammar.evaluation import compare_trees
 from bbparse.grammar.model import load_phrases, save_phrases
@@ -26,7 +26,7 @@ from bbparse.treebank import read_conllu
 FORMATS = ("ptb", "tree", "jsonl", "svg")
 
 
-@click.command()
+@command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @option("--model", "Model of 'bbparse train-phrases'.", FILE, required=True)
 @options.text
@@ -123,10 +123,10 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-@click.command("train-phrases")
+@command("train-phrases")
 @click.argument("treebank", type=FILE, metavar="TRAIN")
 @option("--dev", "Trees to report the accuracy on.", FILE)
-@option("--model", "Where to write the model.", FILE, required=True)
+@option("--model", "Where to write the model.", OutputFile(), required=True)
 @option(
     "--config", "Configuration of the dependency parser; none: train no parser.", CONFIGURATIONS,
     "phrases", metavar="NAME|FILE|none",

@@ -11,7 +11,7 @@ from typing import IO, Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, flag, option, say
+from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
 from bbparse.apps.cli.sources import load_parser
 from bbparse.models import MODELS
 from bbparse.parser.arc_scores import ModelScores
@@ -26,7 +26,7 @@ from bbparse.treebank.sentence import miscs
 from bbparse.treebank.writing import with_tree
 
 
-@click.command()
+@command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.output
 @options.rules
@@ -42,7 +42,7 @@ from bbparse.treebank.writing import with_tree
 )  # fmt: skip
 @option(
     "--report report_file", "File for the changes and their reasons.  [default: the standard"
-    " error]", FILE,
+    " error]", OutputFile(),
 )  # fmt: skip
 @flag("--json as_json", "Report one JSON object a sentence.")
 @options.number(

@@ -11,13 +11,13 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import RealRange, needing_serve, option, tell
+from bbparse.apps.cli.common import RealRange, command, needing_serve, option, tell
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError
 
 
-@click.command()
+@command()
 @option(
     "--model models", "A model, and its name for clients; may be repeated. The first model is the"
     " default of requests.", MODELS, (DEFAULT_MODEL,), metavar="[NAME=]NAME|FILE", multiple=True,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, RealRange, aligned, flag, option, say
+from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, flag, option, say
 from bbparse.core import Problem, Solution
 from bbparse.inference.proof.certify import with_proof
 from bbparse.inference.solve import solve as find_trees
@@ -28,7 +28,7 @@ _MEANING = {
 }
 
 
-@click.command()
+@command()
 @click.argument("problem_file", type=FILE, metavar="PROBLEM.npz")
 @options.number("k_best", "Find the K best trees.", 1)
 @options.number("time_limit", "Stop after so long, with the best trees found so far.")
@@ -41,10 +41,10 @@ _MEANING = {
     "--method", "Branch and bound, integer program, or price and cut; the last two need"
     " bbparse[ilp].", list(METHODS), "auto",
 )  # fmt: skip
-@option("--output", "Write the solution to a file.", FILE, metavar="SOLUTION.npz")
+@option("--output", "Write the solution to a file.", OutputFile(), metavar="SOLUTION.npz")
 @option(
     "--proof proof_file", "Prove the solution and write both to a file; see 'bbparse verify'.",
-    FILE, metavar="SOLUTION.npz",
+    OutputFile(), metavar="SOLUTION.npz",
 )  # fmt: skip
 @flag("--json as_json", "Print one JSON object.")
 def solve(

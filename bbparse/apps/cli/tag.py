@@ -12,7 +12,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, option, say
+from bbparse.apps.cli.common import FILE, OutputFile, command, option, say
 from bbparse.apps.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.models.model_file import load_tagger, save_tagger
@@ -23,7 +23,7 @@ from bbparse.text.tagger_training import jackknife
 from bbparse.treebank import read_conllu, write_conllu
 
 
-@click.command()
+@command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @option("--model", f"A tagger, or a model with a tagger in it.  [default: {DEFAULT_MODEL}]", MODELS)
 @options.output
@@ -56,10 +56,10 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     write_conllu(output, tagger.tag(stream))
 
 
-@click.command("train-tagger")
+@command("train-tagger")
 @click.argument("treebank", type=FILE, metavar="TRAIN")
 @option("--dev", "Treebank to report the accuracy on.", FILE)
-@option("--model", "Where to write the tagger.", FILE, required=True)
+@option("--model", "Where to write the tagger.", OutputFile(), required=True)
 @options.epochs
 @options.seed
 @embedding_options
@@ -78,7 +78,8 @@ def train_tagger(
     target = Path(model)
     check_output(target)
     passing = target.with_name(target.name + ".states")
-    take = embeddings_of_options(vectors, passing)
+    states = vectors["states"] or passing
+    take = embeddings_of_options(vectors, states)
     settings = TaggerSettings()
     if seed is not None:
         settings = replace(settings, seed=seed)
@@ -94,5 +95,6 @@ def train_tagger(
         shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
         say(f"dev: {shown}")
     save_tagger(target, tagger, train_tokenizer(sentences))
-    shutil.rmtree(passing, ignore_errors=True)
+    if states is passing:
+        shutil.rmtree(passing, ignore_errors=True)
     say(f"wrote {target}")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, flag, option, say
+from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
 from bbparse.apps.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.apps.cli.results import results, table
 from bbparse.models import MODELS
@@ -34,7 +34,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
         ctx.exit()
 
 
-@click.command()
+@command()
 @click.argument("treebank", type=FILE, metavar="TRAIN")
 @option("--dev", "Development treebank: chooses the best epoch, calibrates confidence.", FILE)
 @option(
@@ -45,7 +45,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
     "--print-config", "Print a configuration and stop; edit it and pass it as --config.",
     CONFIGURATIONS, is_eager=True, expose_value=False, callback=_print_configuration,
 )  # fmt: skip
-@option("--model", "Where to write the model.", FILE, required=True)
+@option("--model", "Where to write the model.", OutputFile(), required=True)
 @option(
     "--factors", "Factor families, instead of the configuration's; '' for none. See 'bbparse"
     " factors'.", metavar="NAME,NAME…",
@@ -91,7 +91,8 @@ def train(
     check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
     passing = target.with_name(target.name + ".states")
-    take = embeddings_of_options(about, passing)
+    states = about["states"] or passing
+    take = embeddings_of_options(about, states)
     single_root = config.model.single_root
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
@@ -115,7 +116,8 @@ def train(
         parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
         parser.save(target)
         say(table(accuracy))
-    shutil.rmtree(passing, ignore_errors=True)
+    if states is passing:
+        shutil.rmtree(passing, ignore_errors=True)
     say(f"wrote {target}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, RealRange, aligned, flag, option
+from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, flag, option
 from bbparse.apps.cli.sources import load_parser
 from bbparse.apps.tuning import Setting, Suggestion, measure_settings, suggest
 from bbparse.apps.tuning.plots import check_plot, plot_settings
@@ -26,7 +26,7 @@ def prune_numbers(text: str) -> list[int]:
     return list(dict.fromkeys(map(options.prune_number, names)))
 
 
-@click.command()
+@command()
 @click.argument("dev", type=FILE, metavar="DEV")
 @options.model
 @options.factors
@@ -43,7 +43,9 @@ def prune_numbers(text: str) -> list[int]:
     ["las", "uas"],
 )  # fmt: skip
 @option(
-    "--plot", "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).", FILE
+    "--plot",
+    "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
+    OutputFile(),
 )
 @option("--sentences", "Use N random sentences of DEV.", click.IntRange(1))
 @option("--passes", "Measurements of speed, of which the median counts.", click.IntRange(1), 3)
@@ -87,9 +89,7 @@ def tune(
     treebank = list(read_conllu(dev, require_heads=True))
     if sentences is not None and sentences < len(treebank):
         treebank = random.Random(1).sample(treebank, sentences)
-    settings = measure_settings(
-        parser, treebank, prunes, progress=sys.stderr.isatty(), **limits
-    )
+    settings = measure_settings(parser, treebank, prunes, progress=sys.stderr.isatty(), **limits)
     suggestion = suggest(settings, max_loss / 100.0, measure)
     if plot is not None:
         plot_settings(settings, Path(plot), measure=measure, suggestion=suggestion)
@@ -135,9 +135,7 @@ def _advice(found: Suggestion | None, measure: str, max_loss: float) -> str:
     )
 
 
-def _as_dict(
-    settings: list[Setting], found: Suggestion | None, measure: str
-) -> dict[str, object]:
+def _as_dict(settings: list[Setting], found: Suggestion | None, measure: str) -> dict[str, object]:
     return {
         "settings": [setting.as_dict() for setting in settings],
         "measure": measure,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from bbparse.apps.cli.common import FILE, say
+from bbparse.apps.cli.common import FILE, command, say
 from bbparse.core import Problem, Solution
 from bbparse.inference.proof.verify import verify as check
 from bbparse.runtime.errors import VerificationError, one_line
 
 
-@click.command()
+@command()
 @click.argument("problem", type=FILE, metavar="PROBLEM.npz")
 @click.argument("solution", type=FILE, metavar="SOLUTION.npz")
 def verify(problem: str, solution: str) -> None:
