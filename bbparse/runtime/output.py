@@ -94,7 +94,7 @@ def check_output(path: str | os.PathLike[str]) -> None:
 
 
 def identity(path: str | os.PathLike[str], standard: int) -> object:
-    """Return a value that all names of one file share; None for devices and pipes.
+    """Return a value that all names of one file share; None for devices.
 
     ``-`` is the descriptor `standard`. A file that does not exist is known by its path without
     links.
@@ -103,9 +103,10 @@ def identity(path: str | os.PathLike[str], standard: int) -> object:
     try:
         found = os.fstat(standard) if name == "-" else os.stat(name)
     except OSError:
-        return None if name == "-" else os.path.realpath(name)
-    mode = found.st_mode
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else None
+        return standard if name == "-" else os.path.realpath(name)
+    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+        return found.st_dev, found.st_ino
+    return standard if name == "-" else None
 
 
 def _unfinished() -> str:

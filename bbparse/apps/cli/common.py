@@ -41,7 +41,7 @@ class Command(click.Command):
         files = list(_files(self.params, ctx)) if any(is_output) else []
         for (output, target, written), (other, name, found) in permutations(files, 2):
             kind = output.type
-            if output is other or not isinstance(kind, OutputFile) or not found == written:
+            if output is other or not isinstance(kind, OutputFile) or found != written:
                 continue
             if "-" in (name, target) or kind.replaces(ctx.params) != (name,):
                 titles = f"{_title(other, ctx)}, and {_title(output, ctx)}"
@@ -61,7 +61,8 @@ def _files(
                 if isinstance(kind, FileOrName):
                     with suppress(BBParseError):  # reported where it is loaded
                         path = kind.shipped.path(name)
-                if found := identity(path, standard=int(isinstance(kind, OutputFile))):
+                found = identity(path, standard=int(isinstance(kind, OutputFile)))
+                if found is not None:
                     yield parameter, name, found
 
 

@@ -67,8 +67,6 @@ def repair(
       bbparse repair in.conllu -o out.conllu --only punct --report changes.txt
       bbparse parse in.conllu --confidence | bbparse repair --weight Confidence
     """
-    if output == "-" == report_file:
-        raise click.UsageError("trees and report both go to the standard output: give --output")
     rules = Rules.load(valid)
     scores = ModelScores(load_parser(model)) if model is not None else None
     wanted = RepairOptions(

@@ -17,6 +17,7 @@ from tests.apps.cli.conftest import Run
 OVERWRITING = [
     "repair d -o r --report d", "repair d -o r --report link", "repair d -o r --report hard",
     "repair d -o d --report d", "repair d -o r --report r", "repair d -o new --report ./new",
+    "repair d --report -",
     "train d --model d", "train r --dev d --model link", "train r --config d --model hard",
     "train-tagger d --model d", "train-tagger r --dev d --model d",
     "train-phrases d --model d", "train-phrases r --dev hard --model d",
