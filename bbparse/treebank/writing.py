@@ -26,32 +26,23 @@ def format_sentence(
 ) -> str:
     """Format a sentence with the line breaks around it, with new HEAD and DEPREL if given.
 
-    If a head or label differs from the one that was read, DEPS becomes ``_`` in all lines, because
-    its graph extends another tree, and so do PHEAD and PDEPREL of CoNLL-X. Without heads (-1 is
-    written as ``_``) and deprels, the result is the text that was read. Comments, with or without
-    the ``# `` before them, follow those of the sentence. Confidences are written into MISC as
-    ``Confidence=0.97``, if the words have that column. To write several trees of one sentence, set
-    `first` for the first and `last` for the last of them only, so that the text around the sentence
-    is written once.
+    Only lines of words whose head or label differs change; their DEPS as in `with_tree`, while
+    PHEAD and PDEPREL of CoNLL-X become ``_``. Without heads (-1 is written as ``_``) and deprels,
+    the result is the text that was read. Comments, with or without the ``# `` before them, follow
+    those of the sentence. Confidences are written into MISC as ``Confidence=0.97``, if the words
+    have that column. To write several trees of one sentence, set `first` for the first and `last`
+    for the last of them only, so that the text around the sentence is written once.
 
     `ValueError` if the length of a column differs from the sentence, a head is out of range, or a
     label or comment has a tab or line break in it.
     """
     lines = sentence.lines
     if heads is not None or deprels is not None:
-        n, columns = sentence.n_words, {}
-        if heads is not None:
-            columns[6] = _head_texts(sentence, heads)
-        if deprels is not None:
-            columns[7] = checked_column("deprels", deprels, n)
-        changed = columns.get(7, sentence.deprels) != sentence.deprels or (
-            heads is not None and list(heads) != sentence.heads
-        )
-        if changed:
-            columns[8] = ["_"] * n
-        lines = with_fields(sentence, columns)
-        if changed:
-            _drop_graph(sentence, lines)
+        lines = with_tree(
+            sentence,
+            sentence.heads if heads is None else heads,
+            sentence.deprels if deprels is None else deprels,
+        ).lines
         for i, confidence in zip(sentence.word_lines, confidences):
             lines[i] = _with_confidence(lines[i], confidence)
     if comments:
@@ -68,21 +59,6 @@ def format_sentence(
     before = sentence.before if first else ""
     after = sentence.after if last else _whole_break(sentence)
     return before + "\n".join(lines) + after
-
-
-def _drop_graph(sentence: Sentence, lines: list[str]) -> None:
-    """Write ``_`` for DEPS of empty nodes, and for PDEPREL of words that have a PHEAD."""
-    words = sentence.word_lines
-    if len(lines) > len(words):
-        for i in set(range(len(lines))).difference(words):
-            cells = lines[i].split("\t")
-            if "." in cells[0] and len(cells) == 10 and not lines[i].startswith("#"):
-                cells[8] = "_"
-                lines[i] = "\t".join(cells)
-    if sentence.lines[words[0]].split("\t")[8].isdigit():
-        for i in words:
-            before, tab, last = lines[i].rpartition("\t")
-            lines[i] = before + tab + ("_\r" if last.endswith("\r") else "_")
 
 
 def _whole_break(sentence: Sentence) -> str:
@@ -181,19 +157,50 @@ def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) 
 
     DEPS stays, too, but for the entry of the old arc (``5:obl`` or ``5:obl:in``) in a word that
     changes, which becomes that of the new arc. What follows the label in DEPS stays if the label
-    does.
+    does. Other entries, and those of empty nodes, stay. PHEAD and PDEPREL of CoNLL-X, which have no
+    such entry, become ``_`` in a word that changes.
+
     `ValueError` as in `format_sentence`.
     """
     lines, texts = sentence.lines.copy(), _head_texts(sentence, heads)
     labels = checked_column("deprels", deprels, sentence.n_words)
-    old_arcs = list(zip(sentence.heads, sentence.deprels))
-    for i, (line, new) in enumerate(zip(sentence.word_lines, zip(texts, labels))):
-        if (heads[i], labels[i]) != old_arcs[i]:
-            cells = lines[line].split("\t")
-            cells[8] = _with_edge(cells[8], (cells[6], cells[7]), new)
-            cells[6], cells[7] = new
+    for line, head, label in zip(sentence.word_lines, texts, labels):
+        cells = lines[line].split("\t")
+        if cells[6] != head or cells[7] != label:
+            if cells[8].isdecimal():
+                cells[8:] = ["_", "_\r" if cells[9].endswith("\r") else "_"]
+            cells[8] = _with_edge(cells[8], (cells[6], cells[7]), (head, label))
+            cells[6], cells[7] = head, label
             lines[line] = "\t".join(cells)
+    if lines != sentence.lines:
+        _connect(lines, sentence.word_lines)
     return replace(sentence, lines=lines, heads=list(heads), deprels=labels)
+
+
+def _connect(lines: list[str], word_lines: Sequence[int]) -> None:
+    """Add arcs of the tree to DEPS, wherever the root of the graph reaches a word by no path."""
+    nodes = {}
+    for line in lines:
+        cells = line.split("\t")
+        if len(cells) == 10 and ":" in cells[8] and not line.startswith("#"):
+            nodes[cells[0]] = {edge.partition(":")[0] for edge in cells[8].split("|")}
+    reached, words = {"0"}, {lines[i].partition("\t")[0]: i for i in word_lines}
+    while nodes:
+        new = {node for node, heads in nodes.items() if heads & reached}
+        if not new:
+            cells = next(
+                (cells for node in nodes if node in words
+                 if (cells := lines[words[node]].split("\t"))[6] in reached), [],
+            )  # fmt: skip
+            if not cells:
+                return
+            edges = [edge.partition(":") for edge in (*cells[8].split("|"), ":".join(cells[6:8]))]
+            cells[8] = _sorted(edges)
+            lines[words[cells[0]]] = "\t".join(cells)
+            new = {cells[0]}
+        reached |= new
+        for node in new:
+            del nodes[node]
 
 
 def _with_edge(deps: str, old: tuple[str, str], new: tuple[str, str]) -> str:
@@ -202,9 +209,13 @@ def _with_edge(deps: str, old: tuple[str, str], new: tuple[str, str]) -> str:
     for place, (head, colon, label) in enumerate(edges):
         if colon and head == old[0] and f"{label}:".startswith(f"{old[1]}:"):
             subtype = label[len(old[1]) :] if new[1] == old[1] else ""
-            edges[place] = (new[0], colon, new[1] + subtype)
-            return "|".join("".join(edge) for edge in sorted({*edges}, key=_by_head))
+            edges[place : place + 1] = [(new[0], colon, new[1] + subtype)] * (new[0] != "_")
+            return _sorted(edges)
     return deps
+
+
+def _sorted(edges: Iterable[tuple[str, str, str]]) -> str:
+    return "|".join("".join(edge) for edge in sorted({*edges}, key=_by_head)) or "_"
 
 
 def _by_head(edge: tuple[str, str, str]) -> tuple[list[int], str]:

@@ -115,7 +115,7 @@ def with_rows(token: str, *words: str) -> str:
     return "\n".join([f"# text = 1.2 I saw {token}", *rows, *words, "", ""])
 
 
-def test_graphs_of_another_tree_are_left_out() -> None:
+def test_graphs_keep_what_no_changed_arc_is() -> None:
     text = with_rows(
         "her.", "3\ther\t_\t_\t_\t_\t2\tobj\t2:obj\t_", "4\t.\t_\t_\t_\t_\t2\tpunct\t2:punct\t_"
     )
@@ -123,15 +123,18 @@ def test_graphs_of_another_tree_are_left_out() -> None:
         own = text.replace("\n", end)
         (sentence,) = read(own)
         assert format_sentence(sentence, sentence.heads, sentence.deprels) == own
-        for heads, labels in (
-            ([2, 0, 1, 2], sentence.deprels), (sentence.heads, ["nsubj", "root", "iobj", "punct"])
+        for heads, labels, graph in (
+            ([2, 0, 1, 2], sentence.deprels, "1:obj"),
+            (sentence.heads, ["nsubj", "root", "iobj", "punct"], "2:iobj"),
+            ([2, 0, -1, 2], ["nsubj", "root", "_", "punct"], "_"),
         ):  # fmt: skip
             (again,) = read(format_sentence(sentence, heads, labels))
             assert (again.heads, again.deprels) == (heads, labels)
             old = [line.split("\t") for line in sentence.lines[1:]]
             new = [line.split("\t") for line in again.lines[1:]]
-            assert [cells[8] for cells in new] == ["_"] * 6
+            assert new[4][8] == graph
             assert [c[:6] + c[9:] for c in new] == [c[:6] + c[9:] for c in old]
+            assert new[:4] + new[5:] == old[:4] + old[5:]
             assert again.lines[0] == sentence.lines[0]
     # CoNLL-X has PHEAD and PDEPREL there
     plain = "1\tA\t_\tN\tN\t_\t2\tsb\t2\tsb\n2\tB\t_\tV\tV\t_\t0\troot\t0\troot\n\n"
@@ -170,6 +173,25 @@ def test_another_tree_changes_the_words_that_differ() -> None:
                 assert "\t".join(cells) == old
     (odd,) = read("1\ta\t_\t_\t_\t_\t0\troot\tx|0:root|a:b\t_\n\n")
     assert with_tree(odd, [0], ["dep"]).lines[0].split("\t")[8] == "x|a:b|0:dep"
+
+
+def test_graphs_stay_connected() -> None:
+    """What hung on an empty node alone hangs on the tree, if the node now hangs on it."""
+    text = (
+        "1\tI\t_\t_\t_\t_\t0\troot\t0:root\t_\n1.1\tgo\t_\t_\t_\t_\t_\t_\t2:conj\t_\n"
+        "2\tsee\t_\t_\t_\t_\t1\tdep\t1:dep\t_\n3\tit\t_\t_\t_\t_\t1\tobj\t1.1:obj\t_\n\n"
+    )
+    (sentence,) = read(text)
+    graphs = [
+        cells.split("\t")[8]
+        for cells in with_tree(sentence, [0, 3, 1], ["root", "dep", "obj"]).lines
+    ]
+    assert graphs == ["0:root", "2:conj", "3:dep", "1:obj|1.1:obj"]
+    graphs = [
+        cells.split("\t")[8]
+        for cells in with_tree(sentence, [3, 3, 0], ["dep", "dep", "root"]).lines
+    ]
+    assert graphs == ["3:dep", "2:conj", "3:dep", "0:root|1.1:obj"]
 
 
 def test_trees_without_confidence_are_equal() -> None:
