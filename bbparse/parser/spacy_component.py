@@ -72,8 +72,9 @@ def make_parser(
 class SpacyParser:
     """Component that sets heads and labels of a `Doc`, and tags, lemmas and features if missing.
 
-    The sentences are those of the `Doc` if it has any, otherwise those of spaCy's rule-based
-    `Sentencizer`. If a `Doc` has no tags, the model's tagger predicts them.
+    Tokens whose ``is_sent_start`` is set begin a sentence or not as it says; where it is None,
+    spaCy's rule-based `Sentencizer` decides. If a `Doc` has no tags, the model's tagger predicts
+    them.
 
     ``doc._.bbparse`` then has, for each sentence, a dictionary of ``start`` and ``end`` (tokens),
     ``score``, ``upper_bound`` and ``proved``; with ``k_best`` above 1 also ``trees``, best first,
@@ -167,16 +168,15 @@ class SpacyParser:
         """Yield the first token of each sentence and the token after its last."""
         if not len(doc):
             return
-        if doc.has_annotation("SENT_START"):
-            starts = [sentence.start for sentence in doc.sents]
-        else:
-            (flags,) = self._sentencizer.predict([doc])
-            starts = [i for i, begins in enumerate(flags) if begins or i == 0]
-            # Blanks alone belong to the sentence before them.
-            ends = [*starts[1:], len(doc)]
-            starts = [
-                a for a, b in zip(starts, ends) if a == 0 or not all(t.is_space for t in doc[a:b])
-            ]
+        (flags,) = self._sentencizer.predict([doc])
+        preset = [token.is_sent_start for token in doc]
+        begins = [flag if known is None else known for flag, known in zip(flags, preset)]
+        starts = [i for i, start in enumerate(begins) if start or i == 0]
+        # Blanks alone belong to the sentence before them.
+        starts = [
+            a for a, b in zip(starts, [*starts[1:], len(doc)])
+            if a == 0 or preset[a] or not all(t.is_space for t in doc[a:b])
+        ]  # fmt: skip
         yield from zip(starts, [*starts[1:], len(doc)])
 
     def _look_for_tags(self, doc: Doc) -> None:

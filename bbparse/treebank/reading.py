@@ -24,6 +24,8 @@ from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.sentence import NO_HEAD, Sentence, check_tree, word_ids
 
 N_COLUMNS = 10
+#: Columns that may not be blank.
+_TITLES = ("", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "", "DEPREL")
 BYTE_ORDER_MARK = "\ufeff"
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
@@ -35,7 +37,7 @@ class _Numbers(dict[str, int]):
     def __missing__(self, text: str) -> int:
         if not (text.isascii() and text.isdigit() and (text[0] != "0" or text == "0")):
             raise KeyError(text)
-        number = int(text)
+        number = int(text[:18])  # longer ones, which int may refuse, are out of range anyway
         if number < 1_000_000:  # so that no file can make the table grow without limit
             self[text] = number
         return number
@@ -264,6 +266,12 @@ def _parse_block(raw: list[bytes]) -> Sentence:
         raise _Malformed(
             word_lines[i], f"head of word {i + 1} is {columns[6][i]}, expected 0 to {n} or _"
         )
+    for title, texts in zip(_TITLES, columns):
+        if title and not all(map(str.strip, texts)):
+            i = next(i for i, text in enumerate(texts) if not text.strip())
+            raise _Malformed(
+                word_lines[i], f"{title} of word {i + 1} is {texts[i]!r:.60}, expected text"
+            )
     # Interned, because values repeat: a training file takes a tenth of the memory.
     forms, lemmas, upos, xpos, feats, deprels = (
         list(map(intern, columns[place])) for place in (1, 2, 3, 4, 5, 7)
@@ -296,9 +304,8 @@ def _without_comments(lines: list[str], *, complete: bool) -> tuple[list[list[st
     return rows, row_lines
 
 
-_WORD_ID = re.compile(r"[1-9][0-9]*")
-_RANGE_ID = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
-_EMPTY_ID = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
+_RANGE_ID = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
+_EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,17})\.([1-9][0-9]*)")
 _PREFIXED_ID = re.compile(r"(.*_)1")
 
 
@@ -328,8 +335,7 @@ def _only_words(
             if int(empty.group(1)) != n:
                 raise _Malformed(line, f"empty node {text} found, expected {n}.k after word {n}")
         else:
-            kind = "id" if _WORD_ID.fullmatch(text) else "as an id,"
-            raise _Malformed(line, f"found {kind} {text!r}, expected {prefix}{n + 1}")
+            raise _Malformed(line, f"found the id {text!r:.60}, expected {prefix}{n + 1}")
     if not words:
         raise _Malformed(0, "expected a sentence with at least one word, found none")
     if range_end > len(words):

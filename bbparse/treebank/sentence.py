@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.likely import LikelyTags
@@ -21,6 +22,7 @@ NO_HEAD = -1
 Word = tuple[str, str, str, str, str]
 """Form, lemma, UPOS, XPOS and FEATS."""
 
+_BREAK = re.compile(r"[\t\n\r]")
 _ids: tuple[str, ...] = ()  # "1", "2", … for the longest sentence so far
 
 
@@ -37,17 +39,22 @@ def word_ids(n: int) -> tuple[str, ...]:
 def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
     """Return the values of a column of n words, if they can be written.
 
-    `ValueError` if there are not n values, or one is empty or has a tab or a line break in it.
+    `ValueError` if there are not n values, or one is no text, is blank or has a tab or a line break
+    in it.
     """
     if len(values) != n:
         raise ValueError(f"{title}: expected {n} values, found {len(values)}")
-    joined = "".join(values)
-    if "\t" in joined or "\n" in joined or "\r" in joined or "" in values:
-        i = next(i for i, v in enumerate(values) if not v or any(c in v for c in "\t\n\r"))
-        raise ValueError(
-            f"{title}[{i}]: expected text without tabs and line breaks, found {values[i]!r}"
-        )
-    return list(values)
+    with suppress(TypeError):
+        if all(map(str.strip, values)) and not _BREAK.search("".join(values)):
+            return list(values)
+    i, value = next(
+        (i, value)
+        for i, value in enumerate(values)
+        if not isinstance(value, str) or not value.strip() or _BREAK.search(value)
+    )
+    raise ValueError(
+        f"{title}[{i}]: expected text without tabs and line breaks, found {value!r:.60}"
+    )
 
 
 @dataclass(slots=True)
@@ -172,8 +179,8 @@ class Sentence:
         Raises
         ------
         ValueError
-            If the lengths differ, a head is out of range, there are no words, or a value has a tab
-            or a line break in it or is empty.
+            If the lengths differ, a head is no whole number or out of range, there are no words, or
+            a value has a tab or a line break in it or is blank.
         """
         n = len(forms)
         if n == 0:
@@ -187,12 +194,13 @@ class Sentence:
             title: ["_"] * n if values is None else checked_column(title, values, n)
             for title, values in inputs.items()
         }
-        numbers = [NO_HEAD] * n if heads is None else [int(head) for head in heads]
-        if len(numbers) != n:
-            raise ValueError(f"heads: expected {n} values, found {len(numbers)}")
-        for i, head in enumerate(numbers):
-            if not NO_HEAD <= head <= n:
-                raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head}")
+        values: list[Any] = [NO_HEAD] * n if heads is None else list(heads)
+        if len(values) != n:
+            raise ValueError(f"heads: expected {n} values, found {len(values)}")
+        for i, head in enumerate(values):
+            if not isinstance(head, SupportsIndex) or not NO_HEAD <= head.__index__() <= n:
+                raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head!r:.60}")
+        numbers = [head.__index__() for head in values]
 
         lines = [] if name is None else [f"# sent_id = {checked_column('name', [name], 1)[0]}"]
         first = len(lines)

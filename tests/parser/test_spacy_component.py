@@ -83,6 +83,19 @@ def test_raw_text(nlp: spacy.Language) -> None:
         assert sum(t.head == t for t in span) == 1
 
 
+@pytest.mark.parametrize(
+    ("preset", "starts"),
+    [({}, [0, 3, 6]), ({1: False}, [0, 3, 6]), ({3: False}, [0, 6]), ({4: True}, [0, 3, 4, 6])],
+)
+def test_boundaries_that_are_set_stay(
+    nlp: spacy.Language, preset: dict[int, bool], starts: list[int]
+) -> None:
+    doc = Doc(nlp.vocab, words="Dogs bark . Cats sleep . Birds sing .".split())
+    for i, begins in preset.items():
+        doc[i].is_sent_start = begins
+    assert [sentence.start for sentence in nlp(doc).sents] == starts
+
+
 def test_documents_without_words(nlp: spacy.Language) -> None:
     assert len(nlp("")) == 0
     doc = nlp(" \n ")

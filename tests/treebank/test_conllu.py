@@ -90,8 +90,9 @@ def test_round_trip(text: str) -> None:
 
 def fields() -> st.SearchStrategy[str]:
     letters = st.characters(blacklist_characters="\t\n", blacklist_categories=["Cs"])
-    # A line must not be blank, and a carriage return at its end belongs to the line break.
-    return st.text(letters, min_size=1, max_size=6).filter(lambda text: "\r" not in text)
+    # Columns must not be blank, and a carriage return at the end belongs to the line break.
+    text = st.text(letters, min_size=1, max_size=6)
+    return text.filter(lambda text: "\r" not in text and not text.isspace())
 
 
 @st.composite
@@ -251,12 +252,12 @@ GOOD = row("1", "A", "2", "x") + "\n" + row("2", "B", "0", "root") + "\n"
         (GOOD + row("3", "C") + "\t_\n", "line 3: expected 10 columns, found 11$"),
         (GOOD + "3\tC", r"line 3: expected 10 columns, found 2 \(the file ends in this line\)"),
         (GOOD.replace("\t", " "), "line 1: .* found 1 .*separated by tabs, not by spaces"),
-        ("\n" + row("2", "A") + "\n", "line 2: found id '2', expected 1$"),
-        (GOOD + row("2", "C") + "\n", "line 3: found id '2', expected 3$"),
-        (GOOD + row("4", "C") + "\n", "line 3: found id '4', expected 3$"),
-        (GOOD + row("x", "C") + "\n", "line 3: found as an id, 'x', expected 3$"),
-        (GOOD + row("03", "C") + "\n", "line 3: found as an id, '03', expected 3$"),
-        (GOOD + row("s_3", "C") + "\n", "line 3: found as an id, 's_3', expected 3$"),
+        ("\n" + row("2", "A") + "\n", "line 2: found the id '2', expected 1$"),
+        (GOOD + row("2", "C") + "\n", "line 3: found the id '2', expected 3$"),
+        (GOOD + row("4", "C") + "\n", "line 3: found the id '4', expected 3$"),
+        (GOOD + row("x", "C") + "\n", "line 3: found the id 'x', expected 3$"),
+        (GOOD + row("03", "C") + "\n", "line 3: found the id '03', expected 3$"),
+        (GOOD + row("s_3", "C") + "\n", "line 3: found the id 's_3', expected 3$"),
         (row("2-3", "A") + "\n" + GOOD, "line 1: multiword token 2-3 found, expected .* at 1$"),
         (row("1-3", "A") + "\n" + GOOD, "line 1: multiword token up to word 3 .* at most 2"),
         (GOOD + row("1.1", "A") + "\n", r"line 3: empty node 1.1 found, expected 2.k after word 2"),
@@ -267,6 +268,13 @@ GOOD = row("1", "A", "2", "x") + "\n" + row("2", "B", "0", "root") + "\n"
         (GOOD + row("3", "C", "²") + "\n", "line 3: head of word 3 is '²', expected a number"),
         (GOOD + row("3", "C", "") + "\n", "line 3: head of word 3 is '', expected a number"),
         (GOOD + row("3", "C", "9" * 30) + "\n", "line 3: head of word 3 is 9+, expected 0 to 3"),
+        (GOOD + row("3", "C", "9" * 5000) + "\n", "line 3: head of word 3 is 9+, expected 0 to 3"),
+        (row("9" * 5000, "C") + "\n", "line 1: found the id '9+, expected 1$"),
+        (row("1-" + "9" * 5000, "C") + "\n", "line 1: found the id '1-9+, expected 1$"),
+        (GOOD + row("3", "") + "\n", "line 3: FORM of word 3 is '', expected text"),
+        (GOOD + row("3", " ") + "\n", "line 3: FORM of word 3 is ' ', expected text"),
+        (GOOD + row("3", "\u3000") + "\n", "line 3: FORM of word 3 is '.u3000', expected text"),
+        (GOOD + row("3", "C", "0", "") + "\n", "line 3: DEPREL of word 3 is '', expected text"),
     ],
 )
 def test_malformed_files(text: str, message: str) -> None:
