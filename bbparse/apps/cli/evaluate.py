@@ -52,21 +52,29 @@ _TAGS = {
 @command()
 @click.argument("gold", type=FILE, metavar="GOLD")
 @click.argument("predicted", type=FILE, metavar="PREDICTED")
+@click.argument("more", type=FILE, metavar="", nargs=-1)
 @option("--by", "Break the accuracy down; may be repeated.", BREAKDOWNS, multiple=True)
 @option(
     "--against", "Trees of another parser: test the difference for significance.", FILE,
     metavar="OTHER",
 )  # fmt: skip
-@option("--resamples", "Bootstrap samples for --against.", click.IntRange(1), 10_000)
+@flag(
+    "--agreement", "GOLD, PREDICTED and further files are by annotators: Cohen's kappa and"
+    " Krippendorff's alpha.",
+)
+@option(
+    "--resamples", "Bootstrap samples.  [default: 10000 for --against, 1000 for --agreement]",
+    click.IntRange(1),
+)  # fmt: skip
 @option("--seed", "Random seed of the bootstrap.", click.IntRange(0), 1, metavar="S")
 @option(
-    "--confidence", "Confidence level of the interval of --against.",
+    "--confidence", "Confidence level of intervals.",
     RealRange(0.0, 1.0, min_open=True, max_open=True), 0.95, metavar="LEVEL",
 )  # fmt: skip
 @flag("--json as_json", "Print one JSON object, with fractions from 0 to 1.")
 def evaluate(
-    gold: str, predicted: str, by: tuple[str, ...], against: str | None, as_json: bool,
-    **bootstrap: Any,
+    gold: str, predicted: str, more: tuple[str, ...], by: tuple[str, ...], against: str | None,
+    agreement: bool, as_json: bool, **bootstrap: Any,
 ) -> None:  # fmt: skip
     """Compare the trees of PREDICTED with those of GOLD.
 
@@ -88,13 +96,34 @@ def evaluate(
     --against compares by paired bootstrap: it draws sentences with replacement, prints a confidence
     interval of the difference, and p, the probability that equally good parsers differ as much.
 
+    --agreement compares two or more annotators with each other: agreement beyond chance in arcs,
+    heads, relations and tags, and which relations they confuse; --by relation: of each relation.
+
     \b
     Examples:
       bbparse evaluate gold.conllu parsed.conllu
       bbparse evaluate gold.conllu parsed.conllu --by length --by relation
       bbparse evaluate gold.conllu new.conllu --against old.conllu
+      bbparse evaluate ann.conllu ben.conllu cleo.conllu --agreement --by relation
       bbparse parse in.conllu --model en.model | bbparse evaluate in.conllu - --json
     """
+    if agreement:
+        if against is not None or {*by} - {"relation"}:
+            raise click.UsageError("--agreement goes with --by relation and no other comparison")
+        bootstrap["resamples"] = bootstrap["resamples"] or 1000
+        _print_agreement([gold, predicted, *more], bool(by), as_json, bootstrap)
+    elif more:
+        raise click.UsageError(f"{more[0]}: a third file needs --agreement")
+    else:
+        bootstrap["resamples"] = bootstrap["resamples"] or 10_000
+        _print_scores(gold, predicted, by, against, as_json, bootstrap)
+
+
+def _print_scores(
+    gold: str, predicted: str, by: tuple[str, ...], against: str | None, as_json: bool,
+    bootstrap: dict[str, Any],
+) -> None:  # fmt: skip
+    """Print the accuracy of one file, or of two and their difference."""
     others = [predicted] if against is None else [predicted, against]
     if [gold, *others].count("-") > 1:
         raise TreebankError("standard input: can be only one of the files")
@@ -149,6 +178,40 @@ def evaluate(
         for breakdown in breakdowns:
             title = f"{name}, by {breakdown.by}" if len(files) > 1 else f"by {breakdown.by}"
             click.echo(f"\n{title}\n{_rows_of(breakdown)}")
+
+
+def _print_agreement(
+    paths: Sequence[str], by_relation: bool, as_json: bool, bootstrap: dict[str, Any]
+) -> None:
+    """Print agreement beyond chance of two or more annotators, and what they confuse."""
+    from bbparse.treebank.reliability import Annotations, rows  # needs numpy
+
+    if paths.count("-") > 1:
+        raise TreebankError("standard input: can be only one of the files")
+    annotations = Annotations([list(read_conllu(path)) for path in paths])
+    found = dict(rows(annotations, by_relation, **bootstrap))
+    confused = annotations.confusions()
+    if as_json:
+        report = {name: row._asdict() for name, row in found.items()}
+        pairs = [{"labels": [a, b], "count": n} for a, b, n in confused]
+        text = json.dumps({"agreement": report, "confusions": pairs}, indent=2)
+        click.echo(text.replace("NaN", "null"))
+        return
+    level = f"{100 * bootstrap['confidence']:g} %"
+    table = [["", "agree, %", "kappa", level, "alpha", level]]
+    for name, row in found.items():
+        cells = [_percent(row.observed)]
+        for value, (low, high) in (
+            (row.kappa, row.kappa_interval), (row.alpha, row.alpha_interval),
+        ):  # fmt: skip
+            undefined = value != value
+            cells += ["-", ""] if undefined else [f"{value:.3f}", f"{low:.3f} to {high:.3f}"]
+        table.append([name, *cells])
+    click.echo(f"{len(paths)} annotators, {len(annotations.sentence)} words\n")
+    click.echo(aligned(table, left=[0]))
+    if confused:
+        pairs = [[a, b, str(n)] for a, b, n in confused[:10]]
+        click.echo(f"\nrelations most often confused\n{aligned(pairs, left=[0, 1])}")
 
 
 def _read(path: str) -> list[Sentence]:

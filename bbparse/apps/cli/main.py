@@ -27,6 +27,7 @@ COMMANDS = {
     "evaluate": "Compare predicted trees with gold trees.",
     "check": "Check the trees of a file against validity rules.",
     "repair": "Make trees valid and keep most of them.",
+    "combine": "Combine parses of the same words: the valid tree with most votes.",
     "rules": "List validity rules, each with an example.",
     "tune": "Choose how much to prune: accuracy against speed.",
     "train": "Train a model on a treebank.",

@@ -77,7 +77,7 @@ def repair(
 
     def repaired(stream: IO[str] | None) -> Iterator[Sentence]:
         for sentence in read_conllu(source):
-            result = find_repair(sentence, rules, _weights(sentence, key), wanted)
+            result = find_repair(sentence, rules, misc_weights(sentence, key), wanted)
             counts.update(
                 sentences=1, changed=bool(result.changes), words=len(result.changes),
                 faulty=bool(result.after), unproved=not result.proved,
@@ -98,7 +98,7 @@ def repair(
         raise click.exceptions.Exit(1)
 
 
-def _weights(sentence: Sentence, key: str | None) -> list[float] | None:
+def misc_weights(sentence: Sentence, key: str | None) -> list[float] | None:
     """Return the weight that MISC gives each word; None without a key."""
     if key is None:
         return None

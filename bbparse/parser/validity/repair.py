@@ -16,7 +16,7 @@ The choice among trees that are still equal is arbitrary, but always the same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import NamedTuple, Protocol
@@ -145,14 +145,14 @@ def repair(
         names = sorted({*sentence.deprels})
         table = _only_punct(sentence, names, _table(sentence, names, steps, options.scores))
     else:
-        names = label_names(rules, sentence, options.scores)
+        names = label_names(rules, sentence, options.scores.labels if options.scores else ())
         table = _table(sentence, names, steps, options.scores)
-    trees = _best(sentence, rules, names, table, options)
+    trees = best_valid(sentence, rules, names, table, options)
     status = trees.solution.status
     if status == "infeasible":
         return unchanged._replace(obstacle="no tree has all the heads that must stay")
     if status != "optimal" and not _is_valid(trees):
-        trees = _best(sentence, rules, names, table, replace(options, projective=True))
+        trees = best_valid(sentence, rules, names, table, replace(options, projective=True))
         if not _is_valid(trees):
             return unchanged._replace(obstacle="no valid tree was found within the limit")
     heads, labels = trees.solution.heads[0, 1:].tolist(), trees.labels[0]
@@ -165,14 +165,14 @@ def _is_valid(trees: ValidTrees) -> bool:
     return len(trees.solution) > 0 and not trees.faults[0]
 
 
-def label_names(rules: Rules, sentence: Sentence, scores: ArcScores | None = None) -> list[str]:
+def label_names(rules: Rules, sentence: Sentence, known_labels: Iterable[str] = ()) -> list[str]:
     """Return the labels that words may get; of equally good ones of an arc, the first is taken.
 
     ``dep`` comes first, UD's relation for what is not known; then the relations of the rules, and
-    subtypes of them that the sentence or the model has. Rules without relations leave the labels of
-    the sentence and the model.
+    subtypes of them that the sentence or `known_labels` (of a model, say) have. Rules without
+    relations leave the labels of the sentence and the known ones.
     """
-    known = {*sentence.deprels} - {"_"} | {*(scores.labels if scores else ())}
+    known = {*sentence.deprels, *known_labels} - {"_"}
     relations = rules.relations
     if not relations:
         return sorted(known) or ["_"]
@@ -243,10 +243,11 @@ def _only_punct(sentence: Sentence, names: Sequence[str], table: Float64s) -> Fl
     return table
 
 
-def _best(
-    sentence: Sentence, rules: Rules, names: Sequence[str], table: Float64s, options: RepairOptions
+def best_valid(
+    sentence: Sentence, rules: Rules, names: Sequence[str], table: Float64s, options: RepairOptions,
+    k_best: int = 1,
 ) -> ValidTrees:  # fmt: skip
-    """Find the best valid tree under the scores of `_table`."""
+    """Find the k best valid trees under whole scores by head, modifier and label (-inf: never)."""
     best = table.max(axis=2)
     head, mod = np.nonzero(best > -np.inf)
     problem = Problem(
@@ -256,17 +257,19 @@ def _best(
     deadline = Deadline.after(options.time_limit)
     left = WORK_LIMIT
 
-    def find(problem: Problem, k_best: int) -> Solution:
+    def find(problem: Problem, k: int) -> Solution:
         nonlocal left
         solution = solve(
-            problem, k_best=k_best, time_limit=deadline.limit(), explain=False,
+            problem, k_best=k, time_limit=deadline.limit(), explain=False,
             work_limit=left if options.time_limit is None else None,
         )  # fmt: skip
         left = max(left - work_of(solution), 0.1 * WORK_LIMIT)
         return solution
 
     ruled = RuledSentence(rules, sentence)
-    return solve_valid(problem, ruled, names, lambda h, m: table[h, m], find, deadline=deadline)
+    return solve_valid(
+        problem, ruled, names, lambda h, m: table[h, m], find, k_best=k_best, deadline=deadline
+    )
 
 
 def _changes(

@@ -97,3 +97,23 @@ def test_other_words_are_aligned(run: Run, tmp_path: Path) -> None:
     assert shares["tokens"] == shares["sentences"] == 1.0 and shares["words"] == 0.0
     complaint = run("evaluate", gold, other, "--by", "length").complaint()
     assert "have nothing to compare" in complaint
+
+
+def test_agreement_of_annotators(run: Run, tmp_path: Path) -> None:
+    rows = ["1\tI\t_\tPRON\t_\t_\t2\tnsubj\t_\t_", "2\tsee\t_\tVERB\t_\t_\t0\troot\t_\t_"]
+    block = "\n".join(rows) + "\n\n"
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text(block * 4)
+    other.write_text(block * 3 + block.replace("nsubj", "obj"))
+    done = run("evaluate", one, other, one, "--agreement", "--by", "relation", "--resamples", 50)
+    assert done.code == 0 and done.out.startswith("3 annotators, 8 words\n")
+    lines = [line.split() for line in done.out.splitlines()]
+    assert ["head", "100.00", "1.000", "1.000", "to", "1.000"] == lines[4][:6]
+    assert lines[-1] == ["nsubj", "obj", "2"]
+    record = json.loads(run("evaluate", one, other, "--agreement", "--json").out)
+    assert record["agreement"]["label"]["observed"] == 7 / 8
+    assert record["agreement"]["upos"]["kappa"] == 1.0
+    assert "needs --agreement" in run("evaluate", one, other, one).complaint()
+    assert "--agreement goes with" in run(
+        "evaluate", one, other, "--agreement", "--by", "length"
+    ).complaint()

@@ -75,7 +75,9 @@ def check_one(seed: int) -> str:
     if not got.before:
         assert (got.heads, got.labels, got.changes) == (heads, labels, []) and got.proved
         return "valid"
-    names = sorted({*labels}) if only_punct else label_names(rules, sentence, opinion)
+    names = sorted({*labels}) if only_punct else label_names(
+        rules, sentence, opinion.labels if opinion else ()
+    )
 
     def choices(m: int) -> list[str]:
         return [labels[m]] if only_punct else names

@@ -1,0 +1,123 @@
+"""``bbparse combine``: several parses or annotations of the same words become one tree each."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+
+import click
+
+from bbparse.apps.cli import options
+from bbparse.apps.cli.common import FILE, flag, option, say
+from bbparse.apps.cli.repair import misc_weights
+from bbparse.parser.combine import accuracy_weights, with_disputes
+from bbparse.parser.combine import combine as find_combination
+from bbparse.parser.validity.repair import MAX_WEIGHT, RepairOptions
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.output import open_output
+from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.drawing.formats import Style, as_conllu
+from bbparse.treebank.sentence import ScoredTree
+
+
+@click.command()
+@click.argument("sources", type=FILE, metavar="A B …", nargs=-1, required=True)
+@options.output
+@options.rules
+@option(
+    "--weights", "Weights of the files: numbers such as 1,0.5,0.7; 'confidence': what MISC says of"
+    " each word (Confidence=0.97); or a FILE of gold trees of a part of the sentences, which shows"
+    " how accurate each file is.  [default: all alike]", metavar="NUMBERS|confidence|FILE",
+)  # fmt: skip
+@options.number("k_best", "Number of trees for a sentence, best first.", 1)
+@flag("--disputed", "Write only sentences that need a person: files differ, or nothing is proved.")
+@option("--projective", "yes: trees must have no crossing arcs.", ["yes", "no"], "no")
+@options.number("time_limit", "For the search of one sentence.")
+def combine(
+    sources: Sequence[str], output: str, valid: str, weights: str | None, k_best: int,
+    disputed: bool, projective: str, time_limit: float | None,
+) -> None:  # fmt: skip
+    """Combine parses or annotations of the same words: the valid tree with the most votes.
+
+    A file votes for each arc and its label; the result keeps all rules (see 'bbparse rules') and is
+    proved to have most votes of all trees that do. Tags, features and lemmas are voted on word by
+    word. Everything else is copied from the first file, which also decides between equal votes.
+    MISC says who differs: Differs=2:4:obl, if the second file has head 4 and relation obl.
+
+    \b
+    Examples:
+      bbparse combine ours.conllu udpipe.conllu stanza.conllu -o best.conllu
+      bbparse combine ann.conllu ben.conllu --disputed -o adjudicate.conllu
+      bbparse combine a.conllu b.conllu c.conllu --weights gold-part.conllu -o best.conllu
+    """
+    if len(sources) < 2:
+        raise click.UsageError(f"found {len(sources)} file, expected at least 2")
+    if list(sources).count("-") > 1:
+        raise TreebankError("standard input: can be only one of the files")
+    rules = Rules.load(valid)
+    wanted = RepairOptions(projective=projective == "yes", time_limit=time_limit)
+    files: list[Iterable[Sentence]] = [read_conllu(source) for source in sources]
+    by_file = _numbers(weights, len(sources))
+    if by_file is None and weights not in (None, "confidence"):
+        loaded = [list(file) for file in files]
+        by_file = accuracy_weights(loaded, read_conllu(weights, require_heads=True))
+        files = [*loaded]
+        say("weights: " + ", ".join(f"{x} {w:.2f}" for x, w in zip(sources, by_file)))
+    counts: Counter[str] = Counter()
+    with open_output(output) as stream:
+        for parses in _together(sources, files):
+            of_words = None
+            if weights == "confidence":
+                of_words = [misc_weights(p, "Confidence") or [] for p in parses]
+            elif by_file is not None:
+                of_words = [[w] * p.n_words for w, p in zip(by_file, parses)]
+            result = find_combination(parses, rules, of_words, wanted, k_best)
+            counts.update(
+                sentences=1, disputed=result.disputed, words=sum(map(bool, result.disputes)),
+                unproved=not result.trees or not result.trees[0].proved,
+                faulty=not result.trees or bool(result.faults[0]),
+            )  # fmt: skip
+            trees = result.trees
+            if not trees:
+                first = parses[0]
+                trees = [ScoredTree((*first.heads,), 0.0, math.inf, False, (*first.deprels,))]
+                say(f"{first.place()}: left as in the first file: {result.obstacle}")
+            if result.disputed or not disputed:
+                style = Style(k_best=k_best, last=False)
+                stream.write(as_conllu(with_disputes(result), trees, "", style))
+    say(
+        "{sentences:,} sentences, {disputed:,} disputed in {words:,} words; {faulty:,} with faults"
+        " left, {unproved:,} without proof".format_map(counts)
+    )
+    if counts["faulty"]:
+        raise click.exceptions.Exit(1)
+
+
+def _numbers(weights: str | None, n: int) -> list[float] | None:
+    """Return the numbers of ``--weights``, one a file; None if it is something else."""
+    try:
+        numbers = [float(part) for part in (weights or "").split(",")]
+    except ValueError:
+        return None
+    if len(numbers) != n:
+        raise click.UsageError(f"--weights has {len(numbers)} numbers, expected {n}, one a file")
+    for number in numbers:
+        if not 0.0 <= number <= MAX_WEIGHT:
+            raise click.UsageError(f"--weights: {number} is not a number from 0 to {MAX_WEIGHT:g}")
+    return numbers
+
+
+def _together(
+    sources: Sequence[str], files: Sequence[Iterable[Sentence]]
+) -> Iterator[list[Sentence]]:  # fmt: skip
+    """Yield the parses of each sentence; `TreebankError` if a file ends before the others."""
+    for number, parses in enumerate(zip_longest(*files), start=1):
+        for source, parse in zip(sources, parses):
+            if parse is None:
+                raise TreebankError(
+                    f"{source}: has {number - 1} sentences, and other files have more"
+                )
+        yield list(parses)

@@ -1,0 +1,260 @@
+"""One tree out of several parses of the same words: the valid tree with the most votes.
+
+This is reparsing (Sagae & Lavie 2006), with labels and validity rules. A parse votes for its arcs
+and, with as many votes again, for their labels. The score of a labelled arc is an integer:
+
+1. the votes for the arc and its label, weighted;
+2. then, so small that it decides between equal votes only, whether the first parse has them;
+3. for an arc that nobody votes for, and which only a rule can make necessary, minus its length.
+
+All pairs of words are candidates, so that the result is the best of all valid trees, with a proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from bbparse.parser.validity.check import Fault
+from bbparse.parser.validity.repair import (
+    MAX_WEIGHT,
+    MAX_WORDS,
+    WEIGHT_STEPS,
+    RepairOptions,
+    best_valid,
+    label_names,
+)
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.arrays import Float64s
+from bbparse.runtime.errors import TreebankError
+from bbparse.treebank import NO_HEAD, Sentence
+from bbparse.treebank.sentence import ScoredTree
+from bbparse.treebank.writing import with_columns
+
+#: Columns that are decided by votes of their own.
+TAGS = ("lemmas", "upos", "xpos", "feats")
+
+
+class Vote(NamedTuple):
+    """What a parse has for a word in place of the result."""
+
+    parse: int  #: Number of the parse, from 1.
+    head: int  #: -1: none.
+    label: str
+
+
+class Combination(NamedTuple):
+    """Result of `combine`."""
+
+    sentence: Sentence  #: The first parse with the tags that got most votes.
+    trees: list[ScoredTree]  #: Best first; scores are sums of weights. Empty if none was found.
+    disputes: list[list[Vote]]  #: For each word, the parses that differ from the best tree.
+    disputed_tags: bool  #: True if parses differ in a tag.
+    faults: list[list[Fault]]  #: Rules that each tree breaks: no tree keeps all, or a limit.
+    obstacle: str = ""  #: Why there is no tree.
+
+    @property
+    def disputed(self) -> bool:
+        """True if a person should look: the parses differ, or no valid tree is proved."""
+        proved = bool(self.trees) and self.trees[0].proved and not self.faults[0]
+        return self.disputed_tags or any(self.disputes) or not proved
+
+
+def combine(
+    parses: Sequence[Sentence], rules: Rules, weights: Sequence[Sequence[float]] | None = None,
+    options: RepairOptions | None = None, k_best: int = 1,
+) -> Combination:  # fmt: skip
+    """Find the k valid trees with the most votes among all trees of a sentence.
+
+    Parameters
+    ----------
+    parses : sequence of Sentence
+        Two or more, of the same words. Their trees may have faults; a word without head (-1) gives
+        no vote.
+    rules : Rules
+    weights : sequence of sequences of float, optional
+        Weight of each word of each parse, from 0 to 10 in hundredths; 1 by default.
+    options : RepairOptions, optional
+        ``projective`` and ``time_limit``.
+    k_best : int
+        Number of trees, which differ in heads.
+
+    Returns
+    -------
+    Combination
+
+    Raises
+    ------
+    TreebankError
+        If the words of two parses differ, or weights do not fit.
+    """
+    first = parses[0]
+    for parse in parses[1:]:
+        check_same_words(first, parse)
+    steps = _steps(parses, weights)
+    columns = {name: [getattr(parse, name) for parse in parses] for name in TAGS}
+    tags = {
+        name: [_winner(votes, w) for votes, w in zip(zip(*values), zip(*steps))]
+        for name, values in columns.items()
+    }
+    disputed_tags = any(len({*votes}) > 1 for rows in columns.values() for votes in zip(*rows))
+    sentence = with_columns(first, **tags) if disputed_tags else first
+    nothing = Combination(sentence, [], [[] for _ in first.forms], disputed_tags, [])
+    if first.n_words > MAX_WORDS:
+        return nothing._replace(obstacle=f"it has more than {MAX_WORDS} words")
+    rules = rules.binding
+    names = label_names(rules, sentence, [label for parse in parses for label in parse.deprels])
+    table, unit = _votes(parses, steps, names)
+    found = best_valid(sentence, rules, names, table, options or RepairOptions(), k_best)
+    solution = found.solution
+    if not len(solution):
+        return nothing._replace(obstacle=f"no tree was found ({solution.status})")
+    heads = [tuple(row[1:].tolist()) for row in solution.heads]
+
+    def votes_of(score: float) -> float:
+        slack = first.n_words**2  # at most that much is taken for arcs without votes
+        return score if score == np.inf else (score + slack) // unit / WEIGHT_STEPS
+
+    trees = [
+        ScoredTree(
+            row, votes_of(score), votes_of(bound), bool(proved), tuple(labels),
+            tuple(fault.text(sentence, row, labels) for fault in faults),
+        )
+        for row, labels, score, bound, proved, faults in zip(
+            heads, found.labels, solution.scores.tolist(), solution.upper_bounds.tolist(),
+            solution.proved.tolist(), found.faults,
+        )
+    ]  # fmt: skip
+    disputes = [
+        [
+            Vote(i, parse.heads[m], parse.deprels[m])
+            for i, parse in enumerate(parses, start=1)
+            if (parse.heads[m], parse.deprels[m]) != (heads[0][m], found.labels[0][m])
+        ]
+        for m in range(first.n_words)
+    ]
+    return Combination(sentence, trees, disputes, disputed_tags, found.faults)
+
+
+def check_same_words(first: Sentence, other: Sentence) -> None:
+    """Raise `TreebankError` at the first word in which two parses differ."""
+    for i, (form, expected) in enumerate(zip(other.forms, first.forms)):
+        if form != expected:
+            raise TreebankError(
+                f"{other.place(i)}: word {i + 1} is {form!r}, expected {expected!r} as in"
+                f" {first.place(i)}"
+            )
+    if other.n_words != first.n_words:
+        raise TreebankError(
+            f"{other.place()}: found {other.n_words} words, expected {first.n_words} as in"
+            f" {first.place()}"
+        )
+
+
+def accuracy_weights(files: Iterable[Sequence[Sentence]], gold: Iterable[Sentence]) -> list[float]:
+    """Return a weight for each file: the log odds that a labelled arc of it is right.
+
+    That is the weight with which a vote of independent voters is most often right (Nitzan & Paroush
+    1982). Sentences are looked up in `gold` by their words; others are passed over. Weights are
+    rounded to hundredths, from 0.01 to 10.
+
+    Raises
+    ------
+    TreebankError
+        If a file has no sentence of `gold`.
+    """
+    trees = {tuple(sentence.forms): sentence for sentence in gold}
+    weights = []
+    for sentences in files:
+        right = words = 0
+        for sentence in sentences:
+            correct = trees.get(tuple(sentence.forms))
+            if correct is not None:
+                arcs = zip(correct.heads, correct.deprels)
+                right += sum(map(tuple.__eq__, zip(sentence.heads, sentence.deprels), arcs))
+                words += correct.n_words
+        if not words:
+            source = sentences[0].source if sentences else "a file"
+            raise TreebankError(f"{source}: no sentence of it is in the file of --weights")
+        odds = math.log((right + 0.5) / (words - right + 0.5))  # never infinite
+        weights.append(round(min(MAX_WEIGHT, max(1 / WEIGHT_STEPS, odds)), 2))
+    return weights
+
+
+def _steps(
+    parses: Sequence[Sentence], weights: Sequence[Sequence[float]] | None
+) -> list[list[int]]:  # fmt: skip
+    """Return the weights of the words of each parse in whole steps."""
+    if weights is None:
+        return [[WEIGHT_STEPS] * parse.n_words for parse in parses]
+    for parse, row in zip(parses, weights, strict=True):
+        for i, weight in enumerate(row):
+            if not 0.0 <= weight <= MAX_WEIGHT:
+                raise TreebankError(
+                    f"{parse.place(i)}: the weight of word {i + 1} is {weight}, expected 0 to"
+                    f" {MAX_WEIGHT:g}"
+                )
+    return [[round(weight * WEIGHT_STEPS) for weight in row] for row in weights]
+
+
+def _winner(values: Sequence[str], steps: Sequence[int]) -> str:
+    """Return the value with most votes; of equal ones, the one that comes first."""
+    votes: defaultdict[str, int] = defaultdict(int)
+    for value, step in zip(values, steps):
+        votes[value] += step if value != "_" else 0
+    return max(votes, key=votes.__getitem__)
+
+
+def _votes(
+    parses: Sequence[Sentence], steps: Sequence[Sequence[int]], names: Sequence[str]
+) -> tuple[Float64s, float]:
+    """Score labelled arcs by head, modifier and label, float64[n + 1, n + 1, L].
+
+    Also returns the score of one step of weight.
+    """
+    n = parses[0].n_words
+    number = {name: i for i, name in enumerate(names)}
+    words = np.arange(n + 1)
+    table = np.repeat(-np.abs(words[:, None] - words)[:, :, None], len(names), axis=2).astype(float)
+    for parse in parses:
+        for m, head in enumerate(parse.heads, start=1):
+            if head != NO_HEAD:
+                table[head, m] = 0.0
+    preferred = float(n * n + 1)
+    unit = preferred * (2 * n + 1)
+    for i, (parse, row) in enumerate(zip(parses, steps)):
+        for m, (head, label, step) in enumerate(zip(parse.heads, parse.deprels, row), start=1):
+            if head != NO_HEAD:
+                vote = unit * step + (preferred if i == 0 else 0.0)
+                table[head, m] += vote
+                if label in number:
+                    table[head, m, number[label]] += vote
+    table[:, 0] = table[words, words] = -np.inf
+    return table, unit
+
+
+def with_disputes(result: Combination) -> Sentence:
+    """Return the sentence of a result whose MISC names the parses that differ.
+
+    ``Differs=2:4:obl`` says that parse 2 has head 4 and relation obl; several are separated by
+    commas. An earlier entry goes.
+    """
+    sentence = result.sentence
+    lines = sentence.lines.copy()
+    for line, votes in zip(sentence.word_lines, result.disputes):
+        before, tab, misc = lines[line].rpartition("\t")
+        end = "\r" if misc.endswith("\r") else ""
+        items = [
+            item for item in misc.rstrip("\r").split("|")
+            if item != "_" and not item.startswith("Differs=")
+        ]  # fmt: skip
+        texts = [f"{v.parse}:{'_' if v.head == NO_HEAD else v.head}:{v.label}" for v in votes]
+        if texts:
+            items.append("Differs=" + ",".join(texts))
+        lines[line] = before + tab + ("|".join(items) or "_") + end
+    return replace(sentence, lines=lines)

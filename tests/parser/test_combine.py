@@ -1,0 +1,122 @@
+"""Combined parses, against all trees with all labels."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bbparse.parser.combine import Vote, accuracy_weights, combine, with_disputes
+from bbparse.parser.validity.repair import MAX_WORDS, RepairOptions, label_names
+from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.errors import TreebankError
+from bbparse.treebank import Sentence
+from tests.oracles.rules import broken
+from tests.parser.validity.test_random import NAMES, TAGS, random_rules
+from tests.parser.validity.test_repair import all_trees
+
+UD = Rules.load("ud")
+
+
+def check_one(seed: int) -> bool:
+    """Compare the best trees of random votes with enumeration; return True if a rule is broken."""
+    rng = np.random.default_rng(seed)
+    n, n_parses = int(rng.integers(1, 5)), int(rng.integers(2, 5))
+    relations = ("dep", *NAMES) if n < 4 else ("dep", "nsubj")
+    relations = (*relations[:3], "root") if rng.random() < 0.5 else relations
+    tags = [str(rng.choice(TAGS)) for _ in range(n)]
+    parses = [
+        Sentence.from_words(
+            ["w"] * n, upos=tags, heads=[int(rng.integers(-1, n + 1)) for _ in range(n)],
+            deprels=[str(rng.choice([*relations, "_"])) for _ in range(n)],
+        )
+        for _ in range(n_parses)
+    ]  # fmt: skip
+    weights = None
+    if rng.random() < 0.7:
+        weights = rng.choice([0.0, 0.25, 0.5, 1.0, 7.0], (n_parses, n)).tolist()
+    rules, k = Rules(random_rules(rng).rules, relations), int(rng.choice([1, 1, 3]))
+    projective = bool(rng.random() < 0.5)
+    got = combine(parses, rules, weights, RepairOptions(projective=projective), k)
+    names = label_names(rules, parses[0], [x for p in parses for x in p.deprels])
+
+    def votes(tree: tuple[int, ...], row: tuple[str, ...]) -> tuple[float, ...]:
+        faults = len(broken(rules, parses[0], [*tree], [*row]))
+        total, favourite, unasked = 0.0, 0, 0
+        for i, parse in enumerate(parses):
+            for m in range(n):
+                if parse.heads[m] == tree[m]:
+                    both = 1 + (parse.deprels[m] == row[m])
+                    total += both * (1.0 if weights is None else weights[i][m])
+                    favourite += both if i == 0 else 0
+        for m, head in enumerate(tree, start=1):
+            if all(parse.heads[m - 1] != head for parse in parses):
+                unasked += abs(head - m)
+        return -faults, total, favourite, -unasked
+
+    best: dict[tuple[int, ...], tuple[float, ...]] = {}
+    for tree in all_trees(n, "root" in relations, projective):
+        best[tree] = max(votes(tree, row) for row in product(names, repeat=n))
+    ranked = sorted(best.values(), reverse=True)
+    valid = [key for key in ranked if key[0] == 0]
+    found = [votes(tree.heads, tree.labels) for tree in got.trees]
+    assert found == (valid[:k] or ranked[:1])
+    assert all(tree.proved for tree in got.trees)
+    assert [tree.score for tree in got.trees] == pytest.approx([key[1] for key in found])
+    for m, differing in enumerate(got.disputes):
+        arc = (got.trees[0].heads[m], got.trees[0].labels[m])
+        others = [(i, p.heads[m], p.deprels[m]) for i, p in enumerate(parses, start=1)]
+        assert differing == [other for other in others if other[1:] != arc]
+    return not valid
+
+
+def test_most_votes_of_all_valid_trees() -> None:
+    assert {check_one(seed) for seed in range(120)} == {True, False}
+
+
+@pytest.mark.fuzz
+def test_most_votes_in_many() -> None:
+    for seed in range(1000, 5000):
+        check_one(seed)
+
+
+def parse_of(heads: list[int], labels: list[str], **more: list[str]) -> Sentence:
+    tags = {"upos": ["PRON", "VERB", "NOUN"], **more}
+    return Sentence.from_words(["I", "see", "it"], heads=heads, deprels=labels, **tags)
+
+
+A = parse_of([2, 0, 2], ["nsubj", "root", "obj"])
+B = parse_of([2, 0, 1], ["nsubj", "root", "obj"], upos=["PRON", "VERB", "PRON"])
+C = parse_of([2, 0, 2], ["nsubj", "root", "iobj"], upos=["PRON", "VERB", "PRON"])
+
+
+def test_tags_disputes_and_ties() -> None:
+    got = combine([A, B, C], UD)
+    assert got.trees[0].labels == ("nsubj", "root", "obj") and got.trees[0].heads == (2, 0, 2)
+    assert got.sentence.upos[2] == "PRON" and got.disputed_tags
+    assert got.disputes == [[], [], [Vote(2, 1, "obj"), Vote(3, 2, "iobj")]]
+    assert with_disputes(got).lines[-1].endswith("\tDiffers=2:1:obl,3:2:iobj".replace("obl", "obj"))
+    assert combine([C, A], UD).trees[0].labels[2] == "iobj"
+    assert combine([C, A], UD, [[1.0] * 3, [1.01] * 3]).trees[0].labels[2] == "obj"
+    assert not combine([A, A], UD).disputed and combine([A, B], UD).disputed
+
+
+def test_weights_from_accuracy() -> None:
+    right, wrong = accuracy_weights([[A, A], [A, B]], [A])
+    assert right == round(math.log(6.5 / 0.5), 2) and wrong == round(math.log(5.5 / 1.5), 2)
+    with pytest.raises(TreebankError, match="no sentence of it is in the file of --weights"):
+        accuracy_weights([[A]], [Sentence.from_words(["x"], heads=[0])])
+
+
+def test_what_cannot_be_combined() -> None:
+    other = Sentence.from_words(["I", "saw", "it"], heads=[2, 0, 2])
+    with pytest.raises(TreebankError, match="word 2 is 'saw', expected 'see' as in treebank"):
+        combine([A, other], UD)
+    with pytest.raises(TreebankError, match="found 1 words, expected 3"):
+        combine([A, Sentence.from_words(["I"], heads=[0])], UD)
+    with pytest.raises(TreebankError, match=r"weight of word 1 is 11\.0, expected 0 to 10"):
+        combine([A, B], UD, [[11.0] * 3, [1.0] * 3])
+    long = Sentence.from_words(["w"] * (MAX_WORDS + 1))
+    assert combine([long, long], UD).obstacle == f"it has more than {MAX_WORDS} words"
