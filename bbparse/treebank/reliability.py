@@ -153,8 +153,12 @@ class Annotations:
             for _ in range(resamples)
         ])  # fmt: skip
         tail = (1.0 - confidence) / 2.0
-        low, high = np.nanquantile(drawn[:, 1:], [tail, 1.0 - tail], axis=0).tolist()
-        return Agreement(observed, kappa, (low[0], high[0]), alpha, (low[1], high[1]))
+        intervals = []
+        for column in drawn[:, 1:].T:
+            defined = column[~np.isnan(column)]
+            ends = np.quantile(defined, [tail, 1.0 - tail]) if len(defined) else (np.nan, np.nan)
+            intervals.append((float(ends[0]), float(ends[1])))
+        return Agreement(observed, kappa, intervals[0], alpha, intervals[1])
 
     def _measure(
         self, values: Longs, n: int, missing: int, weights: Float64s
