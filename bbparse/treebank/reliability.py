@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -199,13 +199,13 @@ def _alpha(values: Longs, n: int, missing: int, of_word: Float64s) -> float:
 
 
 def rows(
-    annotations: Annotations, by_relation: bool, **settings: int | float
+    annotations: Annotations, by_relation: bool, **settings: Any
 ) -> Iterator[tuple[str, Agreement]]:
     """Yield names and agreements: kinds that have values, then relations, most frequent first."""
     for kind in KINDS:
         columns = annotations.columns(kind)
         if any(value != "_" for column in columns for value in column):
-            yield kind, annotations.agreement(kind, **settings)
+            yield kind, annotations.agreement(kind, None, **settings)
     if by_relation:
         labels = Counter(label for column in annotations.columns("label") for label in column)
         for label, _ in sorted(labels.items(), key=lambda item: (-item[1], item[0])):

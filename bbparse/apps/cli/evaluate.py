@@ -193,8 +193,8 @@ def _print_agreement(
     confused = annotations.confusions()
     if as_json:
         report = {name: row._asdict() for name, row in found.items()}
-        pairs = [{"labels": [a, b], "count": n} for a, b, n in confused]
-        text = json.dumps({"agreement": report, "confusions": pairs}, indent=2)
+        counts = [{"labels": [a, b], "count": n} for a, b, n in confused]
+        text = json.dumps({"agreement": report, "confusions": counts}, indent=2)
         click.echo(text.replace("NaN", "null"))
         return
     level = f"{100 * bootstrap['confidence']:g} %"
