@@ -7,22 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.core.parts import DTYPES, Counts, names_of
+from bbparse.core.parts import DTYPES
 from bbparse.core.proof import ARRAYS, Proof
 from bbparse.runtime.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.runtime.errors import ProblemError
 
-#: Versions of the file formats; a reader refuses files of a newer one. Solutions of version 1 had
-#: proofs with multipliers of single parts.
+#: Versions of the file formats; a reader refuses other ones.
 VERSION, SOLUTION_VERSION = 1, 2
-_OLDER = "proof_part_multipliers"
 
 _PROBLEM = "bbparse.Problem"
 _SOLUTION = "bbparse.Solution"
 
 
-#: Fields that may be missing: the first files of version 1 had no count factors.
-_OPTIONAL = {"arc_label", *names_of("count", Counts)}
 _SOLUTION_RULES: dict[str, Rule] = {
     "heads": (INTS, 2, "scores"),
     "arcs": (INTS, 2, "scores"),
@@ -64,7 +60,7 @@ def write_problem(path: str | os.PathLike[str], values: dict[str, Any]) -> None:
 def read_problem(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a problem; ProblemError if the file is damaged."""
     arrays = read_archive(
-        path, _PROBLEM, VERSION, _PROBLEM_RULES, optional=_OPTIONAL, error=ProblemError
+        path, _PROBLEM, VERSION, _PROBLEM_RULES, optional={"arc_label"}, error=ProblemError
     )
     return {name: array if array.ndim else array.item() for name, array in arrays.items()}
 
@@ -89,8 +85,8 @@ def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None
 
 def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a solution; ProblemError if the file is damaged."""
-    rules = {**_SOLUTION_RULES, **_PROOF_RULES, _OLDER: (REALS, 2, None)}
-    optional = {"conflict", _OLDER, *_PROOF_RULES}
+    rules = {**_SOLUTION_RULES, **_PROOF_RULES}
+    optional = {"conflict", *_PROOF_RULES}
     given = read_archive(
         path, _SOLUTION, SOLUTION_VERSION, rules, optional=optional, error=ProblemError
     )
@@ -98,14 +94,6 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     proof_arrays = {
         name.removeprefix("proof_"): arrays.pop(name) for name in _PROOF_RULES if name in arrays
     }
-    older = arrays.pop(_OLDER, None)
-    if older is not None:
-        if older.size:
-            raise ProblemError(
-                f"{os.fspath(path)}: the proof is of version 1, with multipliers of single parts,"
-                " which are not read any more: solve with a proof anew"
-            )
-        proof_arrays["pair_multipliers"] = older
     missing = [name for name in _PROOF_RULES if name.removeprefix("proof_") not in proof_arrays]
     if proof_arrays and missing:
         raise ProblemError(

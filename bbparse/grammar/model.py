@@ -25,9 +25,6 @@ from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
 KIND = "bbparse.Phrases"
 VERSION = 4
-#: Keys of the table, in the header: earlier ones stood for several events.
-_KEYS = "apart"
-_ANEW = "it is of an earlier version: train the model anew with 'bbparse train-phrases'"
 LEVELS = ("kinds", "plain", "split")
 
 
@@ -62,7 +59,6 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
         "n_tags": parser.grammar.n_tags,
         "settings": asdict(parser.settings),
         "margin": parser.tagger.margin,
-        "keys": _KEYS,
     }
     arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header))}
     for name, grammar in zip(LEVELS, parser.grammars):
@@ -82,12 +78,10 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
 def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
     """Read a model file; `ModelError` if it is missing, damaged, of another kind or newer."""
     optional = {"dependencies", *TAGGER_ARRAYS, *TOKENIZER_ARRAYS}
-    arrays = read_archive(path, KIND, VERSION, _RULES, optional, ModelError, f", {_ANEW}")
+    arrays = read_archive(path, KIND, VERSION, _RULES, optional, ModelError)
     where = os.fspath(path)
     try:
         header = json.loads(str(arrays["header"].item()))
-        if header.get("keys") != _KEYS:
-            raise ModelError(f"{where}: {_ANEW}")
         vocabulary = Vocabulary(header["entries"])
         n_tags = int(header["n_tags"])
         grammars = [
@@ -99,7 +93,6 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
             tagger_from(arrays, where), grammars[-1], vocabulary, float(header["margin"])
         )
         margins = tuple(map(float, header["settings"].pop("margins")))
-        header["settings"].pop("lexical", None)  # of earlier versions
         settings = PhraseSettings(margins, **header["settings"])
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise ModelError(f"{where}: the header is damaged: {error}") from None

@@ -69,8 +69,6 @@ class Configuration:
         """
         tables = [*_RECORDS, "templates"]
         for name, value in table.items():
-            if name in _NO_MORE:
-                raise ConfigError(f"[{name}] no longer exists: {_NO_MORE[name]}")
             if name not in tables:
                 raise ConfigError(f"unknown table [{name}]; there are {', '.join(tables)}")
             if not isinstance(value, Mapping):
@@ -141,8 +139,6 @@ class Configuration:
         return replace(self, **{part: replace(getattr(self, part), **changes)})
 
 
-#: Tables of earlier versions, and their replacement.
-_NO_MORE = dict.fromkeys(("guide", "trees"), "one [network] scores arcs, parts and labels")
 #: The class of each table, except for tables of templates.
 _RECORDS: dict[str, Any] = {
     x.name: x.default_factory for x in fields(Configuration) if "templates" not in x.name

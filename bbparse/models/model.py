@@ -17,7 +17,6 @@ from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.embeddings import Embeddings, one_source
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.options import OPTIONS, check_number
-from bbparse.runtime.renamed import RenamedMember
 from bbparse.text.tagger import Tagger
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
@@ -63,8 +62,6 @@ class Model:
         """Embeddings of parser and tagger; raises `ModelError` if they use different ones."""
         tagger = self.tagger
         return one_source(self.maker.embeddings, None if tagger is None else tagger.embeddings)
-
-    outside = RenamedMember("embeddings")
 
     def needed_tokenizer(self) -> Tokenizer:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copyreg
 import json
 import os
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from types import NoneType
 from typing import Any
 
@@ -29,7 +29,7 @@ from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
 from bbparse.models.scoring.labeller import LABEL_ARRAYS, Labeller, Labelling
 from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner
 from bbparse.models.scoring.scorer import PartScorer, Weights, aligned_zeros
-from bbparse.neural.embeddings import EARLIER_NAMES, EMBEDDINGS_ARRAYS, embeddings_from
+from bbparse.neural.embeddings import EMBEDDINGS_ARRAYS, embeddings_from
 from bbparse.runtime.archive import (
     INTS,
     REALS,
@@ -42,7 +42,6 @@ from bbparse.runtime.archive import (
 )
 from bbparse.runtime.errors import BBParseError, ModelError
 from bbparse.runtime.options import check_type
-from bbparse.runtime.renamed import renamed_arguments
 from bbparse.text.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
@@ -60,12 +59,6 @@ def packed_rules(name: str) -> dict[str, Rule]:
 
 
 TEMPLATE_ARRAYS = {**packed_rules("backbone"), **packed_rules("pruner")}
-_ANEW = "of an earlier version: train the model anew with 'bbparse train'"
-#: Arrays of embeddings, under the names of earlier files, too.
-_EMBEDDINGS: dict[str, Rule] = {
-    **EMBEDDINGS_ARRAYS,
-    **{earlier: EMBEDDINGS_ARRAYS[name] for earlier, name in EARLIER_NAMES.items()},
-}
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
     **TEMPLATE_ARRAYS,
@@ -74,7 +67,7 @@ _RULES: dict[str, Rule] = {
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
     **ARC_ARRAYS,
-    **_EMBEDDINGS,
+    **EMBEDDINGS_ARRAYS,
     **TAGGER_ARRAYS,
     **TOKENIZER_ARRAYS,
 }
@@ -162,7 +155,7 @@ def _model(
 ) -> Model:
     try:
         header = json.loads(str(arrays["header"].item()))
-        config = Configuration.from_table(_current(header["configuration"], where))
+        config = Configuration.from_table(header["configuration"])
         quantum = float(header["quantum"])
         if not 0.0 < quantum < float("inf"):
             raise ValueError(f"quantum is {quantum}, expected a number above 0")
@@ -203,31 +196,6 @@ def _model(
     return Model(maker, labeller, tagger, notes, _tokenizer(arrays, where))
 
 
-def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return the configuration of a model file without the keys of earlier versions.
-
-    Raises `ModelError` if its scores or labels came from a part that no longer exists.
-    """
-    tables = {name: dict(part) for name, part in table.items()}
-    labels = tables.get("labels", {})
-    for name, gone in (
-        ("guide", tables.pop("guide", {}).get("epochs")),
-        ("trees", tables.pop("trees", {}).get("epochs")),
-        ("labels", labels.get("mode") == "arcs"),
-    ):
-        if gone:
-            raise ModelError(f"{where}: [{name}] is {_ANEW}")
-    if "layers" in tables.get("network", {}) and "epochs" not in tables["network"]:
-        del tables["network"]
-    for record, keys in (
-        (labels, ("mode", "per_arc", "weight")),
-        (tables.get("factors", {}), ("stage", "fold_restarts")),
-    ):
-        for key in keys:
-            record.pop(key, None)
-    return tables
-
-
 def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]:
     """Read a tagger's file, or the tagger of a parser's model; return it with its tokenizer.
 
@@ -238,13 +206,13 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]
         if arrays.keys().isdisjoint(TAGGER_ARRAYS):
             raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
     else:
-        rules = {**TAGGER_ARRAYS, **_EMBEDDINGS, **TOKENIZER_ARRAYS}
-        arrays = _read(path, TAGGER_KIND, rules, set(rules) - {"tagger_header"})
+        rules = {**TAGGER_ARRAYS, **EMBEDDINGS_ARRAYS, **TOKENIZER_ARRAYS}
+        optional = set(rules) - {"tagger_header"}
+        arrays = read_archive(path, TAGGER_KIND, VERSION, rules, optional, ModelError)
     where = os.fspath(path)
     return tagger_from(arrays, where, embeddings_from(arrays, where)), _tokenizer(arrays, where)
 
 
-@renamed_arguments(cutter="tokenizer")
 def save_tagger(
     path: str | os.PathLike[str], tagger: Tagger, tokenizer: Tokenizer | None = None
 ) -> None:
@@ -266,15 +234,7 @@ def _tokenizer(arrays: dict[str, NDArray[Any]], where: str) -> Tokenizer | None:
 
 
 def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
-    return _read(source, KIND, _RULES, _OPTIONAL)
-
-
-def _read(
-    path: str | os.PathLike[str] | bytes, kind: str, rules: dict[str, Rule], optional: Set[str]
-) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file; raises `ModelError` if a part is of an earlier version."""
-    arrays = read_archive(path, kind, VERSION, rules, optional, ModelError, f", it is {_ANEW}")
-    return {EARLIER_NAMES.get(name, name): array for name, array in arrays.items()}
+    return read_archive(source, KIND, VERSION, _RULES, _OPTIONAL, ModelError)
 
 
 def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:

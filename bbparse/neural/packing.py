@@ -30,19 +30,19 @@ def rounded(parameters: Mapping[str, Float32s]) -> dict[str, Float32s]:
     return out
 
 
-def packed(members: Sequence[Mapping[str, Float32s]]) -> NDArray[np.int8] | NDArray[np.float16]:
-    """Return the weights of some networks as one array.
+def packed(members: Sequence[Mapping[str, Float32s]]) -> NDArray[np.int8]:
+    """Return the `rounded` weights of some networks as one array.
 
-    Of `rounded` ones these are matrices in steps, each followed by its exponents, and the bytes of
-    16-bit floats; of others, which come from an earlier version, all are 16-bit floats.
+    Matrices are in steps, each followed by its exponents; vectors are the bytes of 16-bit floats.
+    Raises `ValueError` if weights are not rounded.
     """
-    arrays = [array for parameters in members for array in parameters.values()]
     parts: list[NDArray[np.int8]] = []
-    for array in arrays:
-        stepped = (array.astype("<f2").view(np.int8),) if array.ndim == 1 else in_steps(array)
-        if stepped is None:
-            return np.concatenate([array.reshape(-1) for array in arrays]).astype("<f2")
-        parts += [part.reshape(-1) for part in stepped]
+    for parameters in members:
+        for name, array in parameters.items():
+            stepped = (array.astype("<f2").view(np.int8),) if array.ndim == 1 else in_steps(array)
+            if stepped is None:
+                raise ValueError(f"{name} is not rounded")
+            parts += [part.reshape(-1) for part in stepped]
     return np.concatenate(parts)
 
 

@@ -304,17 +304,13 @@ class SequenceNetwork:
         if len(letters) > MOST_LAYERS:
             raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
         shapes = cls.shapes(letters, by_name, len(names))
-        sizes_of = {"int8": packing.packed_size(shapes), "float16": packing.total_size(shapes)}
-        if sizes_of.get(str(flat.dtype)) != len(flat):
-            expected = " or ".join(f"{size} of {dtype}" for dtype, size in sizes_of.items())
+        size = packing.packed_size(shapes)
+        if flat.dtype != np.int8 or len(flat) != size:
             raise ModelError(
                 f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype}, expected"
-                f" {expected}; other files are to be trained anew"
+                f" {size} of int8"
             )
-        if flat.dtype == np.int8:
-            parameters = packing.unpacked(flat, shapes)
-        else:
-            parameters = packing.split(flat.astype(np.float32), shapes)
+        parameters = packing.unpacked(flat, shapes)
         whole = vectors.astype(np.float32) * np.float32(QUANTUM)
         return cls(names.tolist(), letters, by_name, keys, whole, parameters)
 

@@ -11,7 +11,6 @@ from bbparse.models.model import Model
 from bbparse.models.model_file import load_model, save_model
 from bbparse.models.scoring.delayed import DelayedScorer
 from bbparse.parser.parse import FileOptions
-from bbparse.runtime.renamed import RenamedMember
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 
@@ -47,8 +46,6 @@ class LoadedModel:
     def needed_tokenizer(self) -> Tokenizer:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""
         return self.model.needed_tokenizer()
-
-    cutter, needed_cutter = RenamedMember("tokenizer"), RenamedMember("needed_tokenizer")
 
     def with_projective(self, projective: bool) -> Self:
         """Return the same parser for (non-)projective trees; see `Model.with_projective`."""

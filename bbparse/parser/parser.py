@@ -31,7 +31,6 @@ from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.runtime.pool import map_in_threads
-from bbparse.runtime.renamed import renamed_arguments
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
@@ -53,7 +52,6 @@ class Parser(LoadedModel):
     """A trained parser. Parsing changes nothing in it, so threads may share it."""
 
     @classmethod
-    @renamed_arguments(outside="embeddings")
     def train(
         cls,
         sentences: Iterable[Sentence],

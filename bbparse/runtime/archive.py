@@ -88,13 +88,11 @@ def read_archive(
     rules: dict[str, Rule],
     optional: Set[str] = frozenset(),
     error: type[BBParseError] = BBParseError,
-    remedy: str = "",
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an archive, a file or its bytes, after checking its headers.
 
-    It must be of this kind and of at most this version, and its fields must obey their rules; those
-    in `optional` may be missing. Otherwise an `error` names the file and the field; for a field of
-    another version it ends with the `remedy`.
+    It must be of this kind and version, and its fields must obey their rules; those in `optional`
+    may be missing. Otherwise an `error` names the file and the field.
     """
     check_type("path", source, (str, os.PathLike, bytes), "a path", error)
     where = "bytes" if isinstance(source, bytes) else os.fspath(source)
@@ -102,7 +100,7 @@ def read_archive(
         with zipfile.ZipFile(
             io.BytesIO(source) if isinstance(source, bytes) else source
         ) as archive:
-            return _read(archive, kind, version, rules, optional, remedy)
+            return _read(archive, kind, version, rules, optional)
     except _Damaged as problem:
         raise error(f"{where}: {problem}") from problem.__cause__
     except FileNotFoundError:
@@ -125,9 +123,8 @@ def archive_kind(path: str | os.PathLike[str]) -> str:
 
 
 def _read(
-    archive: zipfile.ZipFile, kind: str, newest: int, rules: dict[str, Rule], optional: Set[str],
-    remedy: str,
-) -> dict[str, NDArray[Any]]:  # fmt: skip
+    archive: zipfile.ZipFile, kind: str, version: int, rules: dict[str, Rule], optional: Set[str]
+) -> dict[str, NDArray[Any]]:
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
@@ -143,15 +140,17 @@ def _read(
     stored_kind = str(_array(archive, members["kind"]).item())
     if stored_kind != kind:
         raise _Damaged(f"holds a {stored_kind!r}, expected a {kind!r}")
-    version = int(_array(archive, members["version"]).item())
-    if not 1 <= version <= newest:
-        raise _Damaged(f"version is {version}, this bbparse reads 1..{newest}: install a newer one")
+    stored = int(_array(archive, members["version"]).item())
+    if stored != version:
+        raise _Damaged(
+            f"its format is {stored}, this bbparse reads format {version}: make the file anew"
+        )
     missing = sorted(rules.keys() - optional - members.keys())
     if missing:
         raise _Damaged(f"field {missing[0]} is missing")
     extra = sorted(members.keys() - rules.keys() - _KIND_RULES.keys())
     if extra:
-        raise _Damaged(f"field {extra[0]!r} is unknown to format {newest}{remedy}")
+        raise _Damaged(f"field {extra[0]!r} is unknown")
     shapes = {
         name: _check_header(archive, members[name], name, rules[name])
         for name in members

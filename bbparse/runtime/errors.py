@@ -6,8 +6,6 @@ message names the place (file and line, or array and index), what was found and 
 
 from __future__ import annotations
 
-from bbparse.runtime.renamed import renamed_members
-
 __all__ = [
     "BBParseError",
     "ClusterError",
@@ -22,9 +20,6 @@ __all__ = [
     "VerificationError",
     "WorkerError",
 ]
-
-
-__getattr__ = renamed_members(__name__, {"OutsideError": "EmbeddingsError"})
 
 
 class BBParseError(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bbparse.runtime.renamed import renamed_members
 from bbparse.text.segmentation import read_text, sentences_of_text
 from bbparse.text.tagger import TagColumns, Tagger, accuracy
 from bbparse.text.tagger_training import TaggerSettings, train_tagger
@@ -13,5 +12,3 @@ __all__ = [
     "TagColumns", "Tagger", "TaggerSettings", "Tokenizer", "accuracy", "read_text",
     "sentences_of_text", "train_tagger", "train_tokenizer",
 ]  # fmt: skip
-
-__getattr__ = renamed_members(__name__, {"Cutter": "Tokenizer", "train_cutter": "train_tokenizer"})

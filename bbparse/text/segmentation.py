@@ -13,7 +13,6 @@ from itertools import tee
 from typing import IO, Literal
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.runtime.renamed import renamed_arguments
 from bbparse.text.tokenizer import LanguageCheck, Token, Tokenizer
 from bbparse.treebank.reading import open_source, raw_lines
 from bbparse.treebank.sections import arriving_lines
@@ -44,7 +43,6 @@ def split_of_name(source: str) -> Split | None:
     return "text" if source.endswith((".txt", ".txt.gz", ".txt.xz")) else None
 
 
-@renamed_arguments(cutter="tokenizer")
 def read_text(source: Source, tokenizer: Tokenizer, split: Split = "text") -> Iterator[Sentence]:
     """Read the sentences of a text file paragraph by paragraph.
 
@@ -111,7 +109,6 @@ def stream_text(
             raise TreebankError(f"{name}: there are no words in it")
 
 
-@renamed_arguments(cutter="tokenizer", likeness="language_check")
 def sentences_of_text(
     text: str,
     tokenizer: Tokenizer,

@@ -25,7 +25,6 @@ from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.header import reading_header
 from bbparse.runtime.jit import kernel
-from bbparse.runtime.renamed import RenamedMember
 from bbparse.text.columns import COLUMNS, N_WHOLE, FormEncoder
 from bbparse.text.lemmas import apply_rule
 from bbparse.text.likely import likely
@@ -143,8 +142,6 @@ class Tagger:
             if not all(0 <= number < len(self.lemma_rules) for number in numbers):
                 raise ModelError(f"the rules of {tag!r} are {numbers}, expected numbers of rules")
         self._cache: dict[tuple[str, str, str], str | tuple[int, ...]] = {}
-
-    outside = RenamedMember("embeddings")
 
     def columns(self, forms: Sequence[str]) -> TagColumns:
         """Return tags, features and lemmas of the words of a sentence."""

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.labelling import LabelSettings, train_labels
 from bbparse.runtime.errors import TreebankError
-from bbparse.runtime.renamed import renamed_arguments
 from bbparse.text.columns import FormEncoder, style
 from bbparse.text.lemmas import apply_rule, is_absolute, rule_of
 from bbparse.text.tagger import LOWER, SAME, Tagger, TagNetwork
@@ -40,7 +39,6 @@ class TaggerSettings:
         return replace(self, network=replace(self.network, epochs=epochs))
 
 
-@renamed_arguments(outside="embeddings")
 def train_tagger(
     sentences: Sequence[Sentence],
     settings: TaggerSettings | None = None,

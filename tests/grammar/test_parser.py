@@ -106,19 +106,6 @@ def test_parts_have_the_limits_of_the_sentence(monkeypatch: pytest.MonkeyPatch) 
     assert limits and set(limits) == {(0.0, 3)}
 
 
-def test_files_whose_keys_stood_for_several_events_are_refused(model: Path, tmp_path: Path) -> None:
-    with np.load(model) as stored:
-        arrays = dict(stored)
-    version = int(arrays.pop("version"))
-    del arrays["kind"]
-    header = json.loads(str(arrays["header"]))
-    del header["keys"]
-    arrays["header"] = np.array(json.dumps(header))
-    write_archive(tmp_path / "old", KIND, version, arrays)
-    with pytest.raises(ModelError, match="earlier version: train the model anew"):
-        load_phrases(tmp_path / "old")
-
-
 def test_heads_that_are_given_are_kept() -> None:
     words = "Kim saw Ada with it .".split()
     alone = toy.parser().parse(words, use="none")
@@ -183,15 +170,6 @@ def test_one_tree_is_enough_to_learn_from(text: str, tmp_path: Path) -> None:
     assert parser.parse(tree.words, use="tags").trees[0].words == tree.words
     # tags that the grammar does not know are the tagger's
     assert parser.parse(tree.words, ["?"] * len(tree.words), use="none").trees == own
-
-
-def test_models_of_earlier_versions_are_refused(model: Path, tmp_path: Path) -> None:
-    with np.load(model) as archive:
-        arrays = {name: archive[name] for name in archive.files if name not in ("kind", "version")}
-    old = tmp_path / "old.model"
-    write_archive(old, KIND, 2, {**arrays, "trigram_keys": np.zeros(1, np.uint64)})
-    with pytest.raises(ModelError, match=r"train the model anew with 'bbparse train-phrases'$"):
-        load_phrases(old)
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,6 @@ PLAIN: dict[str, Any] = {"templates": TEMPLATES, "pruner": {"templates": TEMPLAT
         ("labels", {"templates": {"arc": ["h.nonsense"]}}, "labels.templates.arc, line 1"),
         ("labels", {"templates": {"arc": ["h.upos b.upos"]}},
          "labels.templates: 'b.upos h.upos' looks at the words between"),
-        ("guide", {"epochs": 2}, "[guide] no longer exists: one [network] scores arcs, parts and"),
-        ("trees", {}, "[trees] no longer exists: one [network] scores arcs, parts and labels"),
         ("model", {"backbone": "sibling"}, "network.epochs is 12, it needs the backbone grandsib"),
         ("model", {"solver": "price-and-cut"}, "network.epochs is 12, it needs the solver bb"),
         ("templates", TEMPLATES, "network.epochs is 12, it needs no templates"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bbparse.runtime.errors import ModelError, TreebankError
-from bbparse.text import Tokenizer, sentences_of_text, train_tokenizer
+from bbparse.text import Tokenizer, train_tokenizer
 from bbparse.text.raw import is_spaced, with_guessed_blanks
 from bbparse.text.tokenizer_training import texts_of
 from bbparse.treebank import Sentence
@@ -133,28 +133,3 @@ def test_nothing_to_learn_from_and_damage() -> None:
     arrays["tokenizer_header"] = arrays["tokenizer_header"].astype("U9")
     with pytest.raises(ModelError, match="here: header of the tokenizer is damaged"):
         Tokenizer.from_arrays(arrays, "here")
-
-
-def test_old_names_name_the_new_ones() -> None:
-    import bbparse.text
-
-    with pytest.warns(FutureWarning, match="text.Cutter is now called bbparse.text.Tokenizer"):
-        assert bbparse.text.Cutter is Tokenizer
-    with pytest.warns(FutureWarning, match="train_cutter is now called bbparse.text.train_tok"):
-        assert bbparse.text.train_cutter is train_tokenizer
-    with pytest.raises(AttributeError, match=r"bbparse\.text.*no attribute 'Scissors'"):
-        bbparse.text.Scissors  # noqa: B018
-    tokenizer = train_tokenizer(french()[:10])
-    with pytest.warns(FutureWarning, match=r"text\(cutter=…\) is now called .*tokenizer"):
-        (first, *_) = sentences_of_text("Le chat.", cutter=tokenizer)  # type: ignore[call-arg]
-    assert first.forms == ["Le", "chat", "."]
-    with pytest.raises(TypeError, match="got both 'tokenizer' and its old name 'cutter'"):
-        sentences_of_text("Le chat.", tokenizer=tokenizer, cutter=tokenizer)  # type: ignore[call-arg]
-
-
-def test_a_parser_knows_the_old_names_of_its_tokenizer() -> None:
-    parser = toy.reader()
-    with pytest.warns(FutureWarning, match="Parser.cutter is now called Parser.tokenizer"):
-        assert parser.cutter is parser.tokenizer
-    with pytest.warns(FutureWarning, match="needed_cutter is now called Parser.needed_tokenizer"):
-        assert parser.needed_cutter() is parser.tokenizer

@@ -3,7 +3,6 @@
 from bbparse.apps.corpus.run import CorpusSummary, parse_corpus
 from bbparse.apps.corpus.spec import Mapper, ParseSpec, Settings, mapper
 from bbparse.apps.corpus.work import Entry, Manifest
-from bbparse.runtime.renamed import renamed_members
 
 __all__ = [
     "CorpusSummary",
@@ -15,5 +14,3 @@ __all__ = [
     "mapper",
     "parse_corpus",
 ]
-
-__getattr__ = renamed_members(__name__, {"Done": "CorpusSummary", "Recipe": "ParseSpec"})

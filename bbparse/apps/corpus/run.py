@@ -25,7 +25,6 @@ from bbparse.runtime.errors import BBParseError, OutputError, TreebankError
 from bbparse.runtime.output import remove_unfinished
 from bbparse.runtime.pool import WorkerPool
 from bbparse.runtime.processes import ProcessPool
-from bbparse.runtime.renamed import renamed_arguments
 from bbparse.treebank.progress import Bar
 
 _COMPRESSED = (".gz", ".xz")
@@ -45,7 +44,6 @@ class CorpusSummary:
     left_out: int = 0  #: Sentences of the shards parsed that cannot be parsed.
 
 
-@renamed_arguments(recipe="spec")
 def parse_corpus(
     patterns: Iterable[str],
     folder: str | Path,

@@ -18,7 +18,6 @@ from bbparse.core import Solution
 from bbparse.parser.parse import USUAL, ParseOptions, with_options
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ConfigError, ProblemError, TreebankError
-from bbparse.runtime.renamed import renamed_arguments
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
 
 #: Number of sentences that are parsed before timing starts, so that the compiled code is loaded,
@@ -83,7 +82,6 @@ class Setting:
             **self.figures,
         }
 
-    @renamed_arguments(least="min_sentences")
     def by_length(self, width: int = 5, min_sentences: int = 5) -> NDArray[np.float64]:
         """Average over sentences of similar length.
 

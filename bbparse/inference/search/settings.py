@@ -11,8 +11,6 @@ from bbparse.runtime.errors import ConfigError
 from bbparse.runtime.options import Range, check_number
 
 METHODS = {"paper": PAPER, "mixed": MIXED}
-#: Methods of earlier versions; `mixed` combines them.
-_GONE = ("polyak", "max-marginal")
 ORDERS = ("best-first", "level")
 
 
@@ -58,11 +56,6 @@ class SearchSettings:
     precision: float = 1e-8
 
     def __post_init__(self) -> None:
-        if self.method in _GONE:
-            raise ConfigError(
-                f"search.method {self.method!r} is no longer there: use 'mixed', which is made of"
-                f" {' and '.join(map(repr, _GONE))}, or 'paper'"
-            )
         if self.method not in METHODS:
             raise ConfigError(f"search.method is {self.method!r}, expected one of {list(METHODS)}")
         if self.order not in ORDERS:

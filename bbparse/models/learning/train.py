@@ -21,7 +21,6 @@ from bbparse.models.model import NOTE, Model, card_note
 from bbparse.models.model_file import save_model
 from bbparse.neural.embeddings import Embeddings, one_source
 from bbparse.runtime.errors import ConfigError, TreebankError
-from bbparse.runtime.renamed import renamed_arguments
 from bbparse.treebank import Sentence, check_tree, is_projective
 from bbparse.treebank.progress import progress_bars
 
@@ -31,7 +30,6 @@ from bbparse.treebank.progress import progress_bars
 LEAST_CROSSING = 0.05
 
 
-@renamed_arguments(outside="embeddings")
 def train(  # noqa: PLR0913 – public keywords
     sentences: Sequence[Sentence],
     dev: Sequence[Sentence],

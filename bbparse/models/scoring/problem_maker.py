@@ -36,7 +36,6 @@ from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
-from bbparse.runtime.renamed import RenamedMember
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
 
@@ -135,8 +134,6 @@ class ProblemMaker:
     quantum: float = QUANTUM
     #: Most candidate parts of a sentence.
     max_parts: int = MAX_PARTS
-
-    outside = RenamedMember("embeddings")
 
     def __call__(
         self,

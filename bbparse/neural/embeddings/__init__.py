@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.embeddings.encoder import EncoderStates, fit_encoder
-from bbparse.neural.embeddings.protocol import EARLIER_NAMES, EMBEDDINGS_ARRAYS, Embeddings
+from bbparse.neural.embeddings.protocol import EMBEDDINGS_ARRAYS, Embeddings
 from bbparse.neural.embeddings.vectors import WordVectors, read_vectors
 from bbparse.runtime.errors import EmbeddingsError, ModelError
 
 __all__ = [
-    "EARLIER_NAMES",
     "EMBEDDINGS_ARRAYS",
     "Embeddings",
     "EncoderStates",

@@ -22,8 +22,6 @@ EMBEDDINGS_ARRAYS: dict[str, Rule] = {
     "embeddings_scales": ("f", 1, None),
     "embeddings_shift": ("f", 2, None),
 }
-#: Names of these arrays in earlier files → their names today.
-EARLIER_NAMES = {name.replace("embeddings_", "outside_"): name for name in EMBEDDINGS_ARRAYS}
 #: Maximum length of a vector.
 MAX_DIMENSIONS = 4096
 

@@ -79,21 +79,6 @@ def test_damaged_files(tmp_path: Path) -> None:
         assert str(path) in str(error.value)
 
 
-def test_proofs_of_version_1(tmp_path: Path) -> None:
-    """They are read where there are no multipliers of parts, and refused where there are."""
-    p, solution, proof = case(projective=True)
-    path = tmp_path / "s.npz"
-    for width in (0, 3):
-        solution.save(path)
-        parts = np.zeros((len(proof.pair_multipliers), width))
-        rewrite(path, proof_pair_multipliers=None, proof_part_multipliers=parts)
-        if width:
-            with pytest.raises(ProblemError, match="the proof is of version 1"):
-                Solution.load(path)
-        else:
-            verify(p, Solution.load(path))
-
-
 def test_arrays_are_read_only() -> None:
     _, _, proof = case()
     with pytest.raises(ValueError, match="read-only"):

@@ -59,7 +59,7 @@ def test_the_checker_imports_no_solver() -> None:
     rooms = ["bbparse", "bbparse.core", *(f"bbparse.core.{m}" for m in records)]
     rooms += ["bbparse.inference", "bbparse.inference.proof"]
     rooms += [f"bbparse.inference.proof.{m}" for m in checker]
-    rooms += ["bbparse.runtime", "bbparse.runtime.errors", "bbparse.runtime.renamed"]
+    rooms += ["bbparse.runtime", "bbparse.runtime.errors"]
     assert done.stdout.strip() == str(rooms)
 
 

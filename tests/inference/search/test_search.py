@@ -157,8 +157,6 @@ def test_impossible_requests(options: dict[str, Any], message: str) -> None:
     ("change", "message"),
     [
         ({"method": "newton"}, r"search\.method is 'newton', expected one of .*'paper', 'mixed'"),
-        ({"method": "polyak"}, r"^search\.method 'polyak' is no longer there: use 'mixed', .*$"),
-        ({"method": "max-marginal"}, r"^search\.method 'max-marginal' is no longer there: .*$"),
         ({"order": "random"}, r"search\.order is 'random', expected one of .*'best-first'"),
         ({"lower_start": -1}, r"search\.lower_start is -1, expected at least 0"),
         ({"root_calls": 0}, r"search\.root_calls is 0, expected at least 1"),

@@ -234,15 +234,6 @@ def test_places_of_features_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) ->
         assert len(places) <= 3
 
 
-@pytest.mark.parametrize("name", ["RuleFamily", "AnySentence", "AnyWord", "AnyValue"])
-def test_families_of_rules_are_told_where_to_go(name: str) -> None:
-    message = f"no {name} any more: derive the family from FactorFamily"
-    with pytest.raises(ImportError, match=message):
-        exec(f"from bbparse.factors import {name}")
-    with pytest.raises(AttributeError, match="no attribute 'Familly'"):
-        _ = bbparse.factors.Familly
-
-
 def test_the_package_does_not_know_the_plug_in() -> None:
     program = (
         "import sys, bbparse.factors\n"

@@ -11,18 +11,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-import bbparse.outside
-import bbparse.runtime.errors
 from bbparse.apps.explain import explain
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning import network as network_module
 from bbparse.models.learning.arc_network import train_arcs
 from bbparse.models.model_file import load_model
-from bbparse.neural.embeddings import Embeddings, embeddings_from, read_vectors
+from bbparse.neural.embeddings import read_vectors
 from bbparse.neural.embeddings.vectors import WordVectors
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
-from bbparse.runtime.errors import ConfigError, EmbeddingsError, ModelError
+from bbparse.runtime.errors import ConfigError, ModelError
 from bbparse.treebank import Sentence
 from tests import toy
 from tests.models.learning.interrupted import PowerCut, counted
@@ -101,41 +99,6 @@ def test_vectors_are_looked_at(parser: Parser, vectors: Path) -> None:
         one, other = (p.maker([sentence])[0].scores for p in (parser, blind))
         assert one is not None and other is not None
         assert not np.array_equal(one.scores, other.scores)
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_model_file_with_the_old_names_loads(parser: Parser, tmp_path: Path) -> None:
-    path = tmp_path / "new.model"
-    parser.save(path)
-    with np.load(path) as archive:
-        arrays = {name.replace("embeddings_", "outside_"): archive[name] for name in archive.files}
-    assert "outside_note" in arrays
-    with open(tmp_path / "old.model", "wb") as file:
-        np.savez(file, **arrays)
-    again = Parser.load(tmp_path / "old.model")
-    again.save(tmp_path / "again.model")
-    assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
-
-
-def test_the_old_names_of_embeddings_name_the_new_ones(parser: Parser) -> None:
-    for name, new in (
-        ("Outside", Embeddings), ("outside_from", embeddings_from), ("read_vectors", read_vectors),
-    ):  # fmt: skip
-        message = rf"bbparse\.outside\.{name} is now called bbparse\.embeddings\.{new.__name__}$"
-        with pytest.warns(FutureWarning, match=message):
-            assert getattr(bbparse.outside, name) is new
-    with pytest.raises(AttributeError, match=r"bbparse\.outside.*no attribute 'Inside'"):
-        bbparse.outside.Inside  # noqa: B018
-    with pytest.warns(FutureWarning, match="errors.OutsideError is now called .*EmbeddingsError"):
-        assert bbparse.runtime.errors.OutsideError is EmbeddingsError
-    for old in (parser.model, parser.maker):
-        with pytest.warns(FutureWarning, match=r"\.outside is now called \w+\.embeddings"):
-            assert old.outside is parser.maker.embeddings
-    with (
-        pytest.warns(FutureWarning, match=r"train\(outside=…\) is now called .*\(embeddings=…\)"),
-        pytest.raises(ConfigError, match="only networks use"),
-    ):
-        Parser.train(TRAIN, (), toy.configuration(), outside=lambda train, dev: None)
 
 
 def test_an_interrupted_run_goes_on(
