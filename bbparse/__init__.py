@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bbparse.apps.corpus.spec import mapper
     from bbparse.core import Problem, Solution, expand_count_factors
     from bbparse.inference.agreement import Agreement, agree
     from bbparse.inference.conflict import explain_infeasible
@@ -36,7 +35,6 @@ __version__ = "0.1.0"
 
 _OF_MODULE = {
     "inference.agreement": "Agreement agree",
-    "apps.corpus.spec": "mapper",
     "runtime.errors": "BBParseError ConfigError FactorError ModelError OutputError ProblemError"
     " TreebankError VerificationError",
     "parser.document": "Document ParsedSentence Tree Word",
@@ -56,7 +54,7 @@ __all__ = [
     "OutputError", "ParsedSentence", "Parser", "Pipeline", "Problem", "ProblemError",
     "ScoredTree", "Sentence", "Solution", "Tree", "TreebankError", "VerificationError", "Word",
     "__version__", "agree", "best_tree", "best_trees", "expand_count_factors",
-    "explain_infeasible", "load", "mapper", "read_conllu", "solve", "solve_batch", "verify",
+    "explain_infeasible", "load", "read_conllu", "solve", "solve_batch", "verify",
 ]  # fmt: skip
 
 

@@ -172,34 +172,6 @@ class TreeBatch:
         found = self._each(lambda s: s.log_sum(s.scores)[1])
         return self._marginals(found, found, back)
 
-    def black_box(self, strength: float = 1.0) -> TreeMarginals:
-        """Return the best trees as 0 and 1, with black-box gradients (Vlastelica et al. 2020).
-
-        ``strength`` is their λ: backward solves once more, under scores less λ times the gradient.
-        """
-
-        def back(s: ScoredSentence, slope: Float64s, tree: Float64s) -> Float64s:
-            return (tree - s.best(s.scores - strength * slope)) / strength
-
-        found = self._each(lambda s: s.best(s.scores))
-        return self._marginals(found, found, back)
-
-    def perturbed(self, samples: int = 8, scale: float = 1.0) -> TreeMarginals:
-        """Return mean best trees under Gumbel noise on all scores, drawn anew by torch's seed.
-
-        The gradient is the unbiased estimate of Berthet et al. 2020, for which two samples are the
-        least. Perturb-and-MAP: Papandreou & Yuille 2011.
-        """
-
-        def back(_: Any, slope: Float64s, drawn: tuple[Float64s, Float64s]) -> Float64s:
-            noise, trees = drawn
-            gains = (trees - trees.mean(0)) @ slope
-            steepness = 1.0 - np.exp(-noise - np.euler_gamma)
-            return gains @ steepness / (scale * max(1, samples - 1))
-
-        drawn = self._perturbed(samples, scale)
-        return self._marginals([trees.mean(0) for _, trees in drawn], drawn, back)
-
     def sparse_map(self) -> TreeMarginals:
         """Return the SparseMAP marginals (Niculae et al. 2018): few trees, exact gradients."""
         found = self._each(sparse_map)
@@ -224,15 +196,6 @@ class TreeBatch:
 
         return self._loss(heads, most)
 
-    def perturbed_loss(self, heads: Tensor, samples: int = 8, scale: float = 1.0) -> Tensor:
-        """Return the mean best score under noise less the score of trees (Berthet et al. 2020)."""
-
-        def mean(s: ScoredSentence, _: Float64s, drawn: Any) -> tuple[float, Float64s]:
-            noise, trees = drawn
-            return float(((s.scores + scale * noise) * trees).sum() / samples), trees.mean(0)
-
-        return self._loss(heads, mean, self._perturbed(samples, scale))
-
     def sparse_map_loss(self, heads: Tensor) -> Tensor:
         """Return the SparseMAP loss of trees (Niculae et al. 2018); 0 where a margin is kept."""
 
@@ -255,21 +218,10 @@ class TreeBatch:
 
         return list(map_in_threads(of, range(len(self._sentences)), self._threads))
 
-    def _perturbed(self, samples: int, scale: float) -> list[tuple[Float64s, Float64s]]:
-        """Return noise of mean 0 and best trees, float64[samples, C] each."""
-        if samples < 1 or not scale > 0.0:
-            raise ProblemError(f"{samples} samples and scale {scale}, expected both above 0")
-
-        def draw(s: ScoredSentence, seed: int) -> tuple[Float64s, Float64s]:
-            noise = np.random.default_rng(seed).gumbel(-np.euler_gamma, size=(samples, len(s.rows)))
-            return noise, np.stack([s.best(s.scores + scale * own) for own in noise])
-
-        return self._each(draw, torch.randint(2**31, (len(self._sentences),)).tolist())
-
     def _loss(
-        self, heads: Tensor, most: Callable[..., tuple[float, Float64s]], *columns: Any
+        self, heads: Tensor, most: Callable[[ScoredSentence, Float64s], tuple[float, Float64s]]
     ) -> Tensor:
-        """Return ``most(sentence, gold, ...)`` less the score of the gold tree."""
+        """Return ``most(sentence, gold)`` less the score of the gold tree."""
         gold = np.asarray(torch.as_tensor(heads).cpu())
         if gold.shape != self._shape[:2] or gold.dtype.kind != "i":
             raise ProblemError(
@@ -277,12 +229,12 @@ class TreeBatch:
                 f" {self._shape[:2]}, as long as the scores"
             )
 
-        def of(s: ScoredSentence, row: Any, *others: Any) -> tuple[float, Float64s]:
+        def of(s: ScoredSentence, row: Any) -> tuple[float, Float64s]:
             tree = s.gold(row[: s.problem.n_words + 1])
-            value, slope = most(s, tree, *others)
+            value, slope = most(s, tree)
             return value - float(s.scores @ tree), slope - tree
 
-        return self._values(*zip(*self._each(of, gold, *columns)))
+        return self._values(*zip(*self._each(of, gold)))
 
     def _values(self, values: Any = (), slopes: Sequence[Float64s] = ()) -> Tensor:
         """Return values [b] or [b, k] with gradients [C] or [k, C] of each sentence."""

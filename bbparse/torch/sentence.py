@@ -99,7 +99,7 @@ class ScoredSentence:
         if len(p.factor_score) or (parts_of(p) and not p.projective):
             raise ProblemError(
                 "sums over trees with factors, or with crossing arcs and parts, cannot be computed"
-                " exactly; best trees can: hinge_loss, perturbed_loss, sparse_map_loss"
+                " exactly; best trees can: hinge_loss, sparse_map_loss"
             )
         arc, sib, gc, _ = (scores[kind] for kind in self._kinds)
         if not p.projective:

@@ -1,11 +1,7 @@
-"""Parse specifications: a model and how to parse with it, as one value for other processes.
-
-`mapper` makes a function on pandas data frames from it, which other engines call on batches.
-"""
+"""Parse specifications: a model and how to parse with it, as one value for other processes."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -22,11 +18,9 @@ from bbparse.parser.parse import USUAL_FILES, FileOptions, Parse
 from bbparse.parser.parser import Parser
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.errors import BBParseError, ConfigError, ModelError
+from bbparse.runtime.errors import ConfigError, ModelError
 from bbparse.runtime.output import temporary_folder
-from bbparse.text.segmentation import Split, sentences_of_text
-from bbparse.text.tokenizer import LanguageCheck
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import FORMATS, Style
 from bbparse.treebank.sections import attempts
 
@@ -160,118 +154,3 @@ def _loaded(spec: ParseSpec) -> Parser:
         except ModelError as error:
             raise ModelError(str(error).replace(str(path), spec.model)) from None
     return parser.for_files(spec.settings)
-
-
-def mapper(
-    model: str | os.PathLike[str] = DEFAULT_MODEL,
-    column: str = "text",
-    *,
-    split: Split | None = "text",
-    output: str = "conllu",
-    error: str = "error",
-    factors: Iterable[str] = (),
-    **settings: Any,
-) -> Mapper:
-    """Make a function that adds a column with trees to a data frame with texts.
-
-    The model is pickled with the function, and each process loads it once.
-
-    Parameters
-    ----------
-    model : path or name
-    column : str
-        Name of the column of texts, each with any number of sentences.
-    split : {"text", "lines", "words"} or None
-        How to split texts into sentences and words; None: they are CoNLL-U.
-    output, error : str
-        Names of the new columns: the trees as one text, and the error of a text that has no trees.
-        Both are missing where the text is missing.
-    factors : iterable of "module:Class"
-        Families that the model was trained with and that are not installed as plug-ins.
-    settings
-        See `Settings`.
-
-    Returns
-    -------
-    Mapper
-
-    Raises
-    ------
-    ModelError
-        If there is no such model.
-    ConfigError
-        If the rules cannot be read, or a setting is not for texts.
-    """
-    if settings.get("skip_invalid"):
-        raise ConfigError("skip_invalid is for shards: the error of a text stands beside it")
-    spec = ParseSpec.of(model, Settings(split=split, **settings), factors)
-    return Mapper(spec, column, output, error)
-
-
-@dataclass(frozen=True, eq=False)
-class Mapper:
-    """Function on data frames, made by `mapper`: call it with a frame or an iterator of frames."""
-
-    spec: ParseSpec
-    column: str
-    output: str
-    error: str
-
-    def __call__(self, frame: Any) -> Any:
-        """Return a data frame, or an iterator of them, with two more columns.
-
-        `BBParseError` if there is no such column, or the model cannot parse its texts.
-        """
-        return map(self._parsed, frame) if isinstance(frame, Iterator) else self._parsed(frame)
-
-    def __dask_tokenize__(self) -> object:
-        return self.spec.digest, self.column, self.output, self.error
-
-    def _parsed(self, frame: Any) -> Any:
-        import pandas
-
-        if self.column not in frame.columns:
-            names = ", ".join(map(str, frame.columns))
-            raise BBParseError(f"the data has no column {self.column!r}, its columns are {names}")
-        texts = [None if pandas.isna(value) else str(value) for value in frame[self.column]]
-        trees, errors = self._trees(texts) if len(texts) else ([], [])
-        new = {self.output: trees, self.error: errors}
-        columns = {  # of text even if all are missing: Parquet files need a type
-            name: pandas.Series(values, frame.index, dtype="string") for name, values in new.items()
-        }
-        return frame.assign(**columns)
-
-    def _trees(self, texts: list[str | None]) -> tuple[list[str | None], list[str | None]]:
-        """Return the trees of each text, and its error."""
-        parser = self.spec.parser()
-        language_check = LanguageCheck(parser.tokenizer) if parser.tokenizer is not None else None
-        errors: list[str | None] = [None] * len(texts)
-        rows: list[int] = []
-        sentences: list[Sentence] = []
-        for i, text in enumerate(texts):
-            try:
-                raw = [] if text is None else self._sentences(text, parser, language_check)
-                tagged = list(parser.tag(raw))
-            except BBParseError as error:
-                errors[i] = str(error)
-                continue
-            sentences += tagged
-            rows += [i] * len(tagged)
-        written: list[list[str]] = [[] for _ in texts]
-        for i, parse in zip(rows, self.spec.parse(parser, sentences)):
-            written[i].append(self.spec.text(parse))
-        trees = [
-            None if text is None or error is not None else "".join(lines)
-            for text, error, lines in zip(texts, errors, written)
-        ]
-        return trees, errors
-
-    def _sentences(
-        self, text: str, parser: Parser, language_check: LanguageCheck | None
-    ) -> Iterable[Sentence]:
-        split = self.spec.settings.split
-        if split is None:
-            return read_conllu(io.StringIO(text))
-        return sentences_of_text(
-            text, parser.needed_tokenizer(), split=split, language_check=language_check
-        )
