@@ -115,7 +115,7 @@ def _multiply(
 
 
 @kernel
-def _rows_to_bytes(x: Float32s, scale: Float32s, out: Bytes, units: Float32s) -> None:
+def rows_to_bytes(x: Float32s, scale: Float32s, out: Bytes, units: Float32s) -> None:
     """Write ``x * scale`` as bytes, in `units` of a part of the largest number of each row."""
     row = np.empty(x.shape[1], np.float32)
     # Bits of numbers without a sign are in the order of the numbers, and the compiler finds the
@@ -276,7 +276,7 @@ class ByteMatrix:
             here = slice(first, first + _MOST_ROWS)
             self._weights_back(x[here], d_out[here], gradient)
         rows, units = np.empty(d_out.shape, np.uint8), np.empty(len(x), np.float32)
-        _rows_to_bytes(d_out, self.scale * self.steps, rows, units)
+        rows_to_bytes(d_out, self.scale * self.steps, rows, units)
         none, ones = np.zeros((1, x.shape[1]), np.float32), np.ones(x.shape[1], np.float32)
         return self.transposed.multiply(rows, ones, units, none)
 

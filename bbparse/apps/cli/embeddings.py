@@ -24,8 +24,17 @@ _OPTIONS = (
         f"  [default: {FIRST_WORDS}]", click.IntRange(0),
     ),
     option(
-        "--encoder", "Contextual encoder of Hugging Face transformers, which parsing needs, too.",
-        metavar="NAME|FOLDER",
+        "--encoder", "Contextual encoder. The model holds one of the BERT family (BERT, MiniLM, e5)"
+        " from a FOLDER with its model.safetensors; with others, training and parsing need PyTorch"
+        " and transformers.", metavar="NAME|FOLDER",
+    ),
+    option(
+        "--encoder-layers", "Use the first N layers of --encoder.  [default: all]",
+        click.IntRange(1),
+    ),
+    option(
+        "--pieces", "Keep the N most frequent pieces of --encoder, and single characters."
+        "  [default: all]", click.IntRange(1),
     ),
     option(
         "--states", "Cache for the states of --encoder, to share between runs. Default: beside the"
@@ -55,17 +64,23 @@ def embeddings_of_options(
     """
     names = ("vectors", "first_words", "encoder", "states", "vectors_license")
     vectors, first, encoder, states, license = (given.pop(name) for name in names)
+    layers, pieces = given.pop("encoder_layers"), given.pop("pieces")
     if vectors is not None and encoder is not None:
         raise click.UsageError("--vectors and --encoder exclude each other")
     for name, value, needed in (
         ("--first-words is for --vectors", first, vectors),
         ("--states is for --encoder", states, encoder),
+        ("--encoder-layers is for --encoder", layers, encoder),
+        ("--pieces is for --encoder", pieces, encoder),
         ("--vectors-license is for --vectors and --encoder", license, vectors or encoder),
     ):
         if value is not None and needed is None:
             raise click.UsageError(name)
     if encoder is not None:
-        return partial(fit_encoder, encoder, folder=states or passing, license=license)
+        return partial(
+            fit_encoder, encoder, folder=states or passing, license=license, layers=layers,
+            pieces=pieces,
+        )  # fmt: skip
     if vectors is None:
         return None
     kept = FIRST_WORDS if first is None else first

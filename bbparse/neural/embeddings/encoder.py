@@ -1,8 +1,10 @@
-"""`EncoderStates`: embeddings of words in their sentence by an encoder of the library transformers.
+"""`EncoderStates`: embeddings of words in their sentence by a contextual encoder.
 
-States are computed on first use, cached in memory for a while, and stored on disk if there is a
-folder for them. They are those of `neural.embeddings.transformer`, in 16 bits; each dimension is
-standardised by its mean and variance over the training words.
+Encoders of the BERT family are computed by our own kernels (`neural.embeddings.bert`), and models
+hold them; others by the library transformers (`neural.embeddings.transformer`), and models name
+them. States are computed on first use, cached in memory for a while, and stored on disk if there is
+a folder for them, in 16 bits; each dimension is standardised by its mean and variance over the
+training words.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.neural.embeddings.bert import BERT_ARRAYS, Bert, read_bert
 from bbparse.neural.embeddings.protocol import Embeddings, note_array, read_note
 from bbparse.neural.embeddings.transformer import Transformer
 from bbparse.runtime.arrays import Float32s
@@ -50,7 +53,7 @@ class EncoderStates(Embeddings):
         note: dict[str, Any],
         shift: Float32s,
         folder: str | os.PathLike[str] | None = None,
-        encoder: Transformer | None = None,
+        encoder: Transformer | Bert | None = None,
     ) -> None:
         expected = 2, note["dimension"]
         if shift.shape != expected or shift.dtype != np.float32:
@@ -126,9 +129,11 @@ class EncoderStates(Embeddings):
         with open_binary_output(path) as file:
             np.save(file, states, allow_pickle=False)
 
-    def _loaded_encoder(self) -> Transformer:
+    def _loaded_encoder(self) -> Transformer | Bert:
         """Return the encoder; load another one in a fork of a process that has it on a GPU."""
         encoder, note = self._encoder, self.note
+        if isinstance(encoder, Bert):
+            return encoder
         forked = encoder is not None and encoder.process != os.getpid()
         if encoder is None or (forked and encoder.device != "cpu"):
             name = os.environ.get(VARIABLE) or note["name"]
@@ -143,12 +148,15 @@ class EncoderStates(Embeddings):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays for a model file."""
-        return {"embeddings_note": note_array(self.note), "embeddings_shift": self._shift}
+        arrays = {"embeddings_note": note_array(self.note), "embeddings_shift": self._shift}
+        return arrays | (self._encoder.arrays if isinstance(self._encoder, Bert) else {})
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> EncoderStates:
         """Make embeddings from arrays of `to_arrays`; `EmbeddingsError` if they are damaged."""
-        return cls({"revision": None, **read_note(arrays)}, arrays["embeddings_shift"])
+        note = {"revision": None, **read_note(arrays)}
+        encoder = None if arrays.keys().isdisjoint(BERT_ARRAYS) else Bert(note, arrays)
+        return cls(note, arrays["embeddings_shift"], encoder=encoder)
 
 
 def fit_encoder(
@@ -158,6 +166,8 @@ def fit_encoder(
     *,
     folder: str | os.PathLike[str] | None = None,
     license: str | None = None,
+    layers: int | None = None,
+    pieces: int | None = None,
 ) -> EncoderStates:
     """Load an encoder and standardise its states over some sentences.
 
@@ -171,6 +181,12 @@ def fit_encoder(
         Folder in which states are stored; training reads them many times.
     license : str, optional
         License of the encoder, for the model card.
+    layers : int, optional
+        Use only the first layers of an encoder of the BERT family; by default all. The upper layers
+        often serve other tasks: three of six layers of MiniLM are as good for trees.
+    pieces : int, optional
+        Keep only the pieces that are most frequent in the training sentences, and single
+        characters; other words are read in smaller pieces. By default all.
 
     Returns
     -------
@@ -181,10 +197,25 @@ def fit_encoder(
     EmbeddingsError
         If the encoder cannot be loaded or used; see `neural.embeddings.transformer.Transformer`.
     """
-    encoder = Transformer(os.fspath(name))
+    bert = read_bert(Path(name), layers) if Path(name).is_dir() else None
+    facts: dict[str, Any] = {}
+    encoder: Transformer | Bert
+    if bert is None:
+        if layers is not None or pieces is not None:
+            raise EmbeddingsError(
+                f"encoder {name}: layers and pieces can be chosen only of a folder with an encoder"
+                " of the BERT family with WordPiece, such as MiniLM, and its model.safetensors"
+            )
+        encoder = Transformer(os.fspath(name))
+    else:
+        if pieces is not None:
+            words = (form for sentence in sentences for form in sentence.forms)
+            bert = bert.with_frequent(words, pieces)
+        encoder, facts = bert, bert.note
     note = {
-        "kind": "encoder", "name": os.fspath(name), "revision": encoder.revision,
-        "hash": encoder.hash, "dimension": encoder.dimension, "license": license,
+        **facts, "kind": "encoder", "name": os.fspath(name),
+        "revision": getattr(encoder, "revision", None), "hash": encoder.hash,
+        "dimension": encoder.dimension, "license": license,
     }  # fmt: skip
     identity = np.repeat(np.array([[0.0], [1.0]], np.float32), encoder.dimension, axis=1)
     source = EncoderStates(note, identity, folder, encoder)

@@ -21,6 +21,12 @@ EMBEDDINGS_ARRAYS: dict[str, Rule] = {
     "embeddings_rows": ("i", 2, None),
     "embeddings_scales": ("f", 1, None),
     "embeddings_shift": ("f", 2, None),
+    # an encoder that the model holds
+    "encoder_pieces": (TEXT, 1, None),
+    "encoder_vectors": ("i", 2, "encoder_pieces"),
+    "encoder_units": ("f", 1, "encoder_pieces"),
+    "encoder_matrices": ("i", 1, None),
+    "encoder_numbers": ("f", 1, None),
 }
 #: Maximum length of a vector.
 MAX_DIMENSIONS = 4096

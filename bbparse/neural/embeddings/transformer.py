@@ -1,15 +1,13 @@
 """Encoders of the library transformers, and the states of their words.
 
-The state of a word is the mean over its subword pieces, and over the last four layers. Text that is
-longer than the input of the encoder is read in windows, each of which overlaps half of the previous
-one. A piece has the state from the window in which it is nearer to the middle.
+The state of a word is the mean over its subword pieces, and over the last four layers.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from functools import cached_property
 from hashlib import blake2b
@@ -18,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.neural.embeddings.windows import merged, pooled, windows_of
 from bbparse.runtime.errors import EmbeddingsError, one_line
 
 #: Number of layers, from the top, that are averaged; if there are fewer, all but the lowest.
@@ -29,7 +28,6 @@ _NEEDED = (("config.json",), _WEIGHTS, ("tokenizer.json", "vocab.txt", "vocab.js
 _MORE = ("merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 _BATCH = 32  # windows at a time, on a GPU
 _MAX_PIECES = 512  # in a window, if the encoder sets no limit
-_MAX_STATE = float(np.finfo(np.float16).max)
 _UNUSED = re.compile(r"pooler|^decoder\.")  # weights that have no part in the states
 
 
@@ -114,38 +112,25 @@ class Transformer:
         """
         torch = self._torch
         pieces = [self._pieces_of(words) for words in sentences]
-        windows = [
-            (i, start, ids[start : start + self._room])
-            for i, (ids, _) in enumerate(pieces)
-            for start in _starts(len(ids), self._room)
-        ]
-        piece_states = [np.zeros((len(ids), self.dimension), np.float32) for ids, _ in pieces]
+        windows = windows_of([ids for ids, _ in pieces], self._room)
+        read: list[NDArray[np.float32]] = []
         batch = 1 if self.device == "cpu" else _BATCH
-        windows.sort(key=lambda window: len(window[2]))  # stable
         threads = torch.get_num_threads()
         try:
             if self.device == "cpu":
                 torch.set_num_threads(1)
             for first in range(0, len(windows), batch):
-                batch_windows = windows[first : first + batch]
-                for (i, start, ids), window_states in zip(
-                    batch_windows, self._read([ids for _, _, ids in batch_windows])
-                ):
-                    # up to the middle of the overlap with the windows around it
-                    low = self._room // 4 if start else 0
-                    high = len(ids)
-                    if start + high < len(piece_states[i]):
-                        high = self._room // 2 + self._room // 4
-                    piece_states[i][start + low : start + high] = window_states[low:high]
+                read += self._read([window.ids for window in windows[first : first + batch]])
         except Exception as error:  # such as pieces without a vector
             raise EmbeddingsError(f"encoder {self.name}: cannot be used: {_shown(error)}") from None
         finally:
             torch.set_num_threads(threads)
-        if not all(np.isfinite(states).all() for states in piece_states):
+        if not all(np.isfinite(states).all() for states in read):
             raise EmbeddingsError(f"encoder {self.name}: its states are no finite numbers")
+        states = merged(windows, read, [len(ids) for ids, _ in pieces], self.dimension)
         return [
-            _pooled(states, word_of, len(words)).astype(np.float16)
-            for states, (_, word_of), words in zip(piece_states, pieces, sentences)
+            pooled(rows, word_of, len(words))
+            for rows, (_, word_of), words in zip(states, pieces, sentences)
         ]
 
     def _pieces_of(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
@@ -177,23 +162,6 @@ class Transformer:
 def _shown(error: Exception, length: int = 200) -> str:
     """Return the message of a library's error, on one line and cut to a length."""
     return (one_line(error) or type(error).__name__)[:length]
-
-
-def _starts(count: int, room: int) -> Iterable[int]:
-    """Return the starts of the windows of a sentence, ascending."""
-    if not count:
-        return ()
-    step = max(1, room // 2)
-    return range(0, max(1, count - room + step), step)
-
-
-def _pooled(states: NDArray[np.float32], word_of: Sequence[int], n: int) -> NDArray[np.float32]:
-    """Average the states over the pieces of each word."""
-    means = np.zeros((n, states.shape[1]), np.float32)
-    np.add.at(means, word_of, states)
-    counts = np.bincount(word_of, minlength=n) if len(word_of) else np.zeros(n)
-    means /= np.maximum(counts, 1).astype(np.float32)[:, np.newaxis]
-    return np.clip(means, -_MAX_STATE, _MAX_STATE)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -1,0 +1,496 @@
+"""`Bert`: encoders of the BERT family, computed by our own kernels in 8-bit products.
+
+The forward pass is that of Devlin et al. (2019): x = LN(E[piece] + P[position] + T[0]); in each
+layer x = LN(x + W_o · concat_h softmax(q_h k_hᵀ / √d) v_h) and x = LN(x + W₂ · gelu(W₁ x)). The
+state of a piece is the mean over the last `LAYERS` layers, that of a word the mean of its pieces.
+
+Weights are rounded once, when an encoder is read: matrices to 7 bits with a unit for each column,
+vectors of pieces to 8 bits with a unit for each piece, all else to 16 bits. Inputs of products are
+rounded to 8 bits of the largest number in their row. Sums of whole numbers are exact, and floats
+are only added, multiplied, divided and rooted in a fixed order: states are the same to the last bit
+on every machine, in every batch, in training and in parsing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.eight_bits import Panels, rows_to_bytes
+from bbparse.neural.embeddings.protocol import EMBEDDINGS_ARRAYS
+from bbparse.neural.embeddings.windows import Window, merged, pooled, windows_of
+from bbparse.neural.embeddings.wordpiece import WordPieces
+from bbparse.neural.lanes import LANES, lane_sum
+from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.errors import EmbeddingsError
+from bbparse.runtime.jit import kernel
+
+Bytes = NDArray[np.int8]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+#: Number of layers, from the top, that are averaged.
+LAYERS = 4
+#: Names of the arrays of an encoder in a model file.
+BERT_ARRAYS = tuple(name for name in EMBEDDINGS_ARRAYS if name.startswith("encoder_"))
+#: Rows that go through all layers together: their numbers stay in the cache.
+_ROWS = 256
+_MOST = {"layers": 48, "width": 4096, "inner": 16384, "heads": 64, "positions": 4096}
+_ONE = np.ones(1, np.float32)
+_LOG2_E = np.float32(math.log2(math.e))
+_ROUNDING = np.float32(1.5 * 2.0**23)  # adding it leaves no digits after the point
+# 2^f for f from -1/2 to 1/2 by its Taylor series, and erf by Abramowitz & Stegun (1964), 7.1.26
+_EXP = tuple(np.float32(math.log(2.0) ** k / math.factorial(k)) for k in range(7))
+_ERF = tuple(map(np.float32, (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)))
+_ERF_P = np.float32(0.3275911 / math.sqrt(2.0))
+
+
+@kernel
+def _exponentials(x: Float32s, bits: Ints, powers: Float32s) -> None:
+    """Replace numbers up to 0 by their exponentials; ``bits`` are those of ``powers``, scratch."""
+    low = np.float32(-126.0)
+    for j in range(np.uint64(x.shape[0])):
+        value = x[j] * _LOG2_E
+        value = value if value > low else low
+        whole = (value + _ROUNDING) - _ROUNDING
+        f = value - whole
+        y = _EXP[5] + f * _EXP[6]
+        y = _EXP[4] + f * y
+        y = _EXP[3] + f * y
+        y = _EXP[2] + f * y
+        y = _EXP[1] + f * y
+        x[j] = _EXP[0] + f * y
+        bits[j] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+    for j in range(np.uint64(x.shape[0])):
+        x[j] *= powers[j]
+
+
+@kernel
+def _gelu(x: Float32s) -> None:
+    """Replace numbers by x Φ(x), the Gaussian error linear unit, in place."""
+    columns = np.uint64(x.shape[1])
+    negative, powers = np.empty(x.shape[1], np.float32), np.empty(x.shape[1], np.float32)
+    bits = powers.view(np.int32)
+    half, one, zero = np.float32(0.5), np.float32(1.0), np.float32(0.0)
+    for r in range(np.uint64(x.shape[0])):
+        for j in range(columns):
+            negative[j] = -half * x[r, j] * x[r, j]
+        _exponentials(negative, bits, powers)
+        for j in range(columns):
+            value = x[r, j]
+            t = np.divide(one, one + _ERF_P * abs(value))
+            y = _ERF[3] + t * _ERF[4]
+            y = _ERF[2] + t * y
+            y = _ERF[1] + t * y
+            y = _ERF[0] + t * y
+            tail = half * t * y * negative[j]  # Φ(-|x|)
+            x[r, j] = value * (tail if value < zero else one - tail)
+
+
+@kernel
+def _norm(x: Float32s, gain: Float32s, shift: Float32s, small: np.float32) -> None:
+    """Normalise rows in place (Ba, Kiros & Hinton 2016)."""
+    width = np.uint64(gain.shape[0])
+    squares = np.empty(gain.shape[0], np.float32)
+    for r in range(np.uint64(x.shape[0])):
+        mean = lane_sum(x, r * width, width) / np.float32(width)
+        for j in range(width):
+            x[r, j] -= mean
+            squares[j] = x[r, j] * x[r, j]
+        total = lane_sum(squares, 0, width)
+        inverse = np.float32(1.0) / np.sqrt(total / np.float32(width) + small)
+        for j in range(width):
+            x[r, j] = x[r, j] * inverse * gain[j] + shift[j]
+
+
+@kernel
+def _embed(
+    ids: Ints, places: Ints, vectors: Bytes, units: Float32s, positions: Float32s, out: Float32s
+) -> None:
+    """Add the vectors of pieces and of their positions."""
+    for r in range(np.uint64(ids.shape[0])):
+        piece, place, unit = ids[r], places[r], units[ids[r]]
+        for j in range(np.uint64(out.shape[1])):
+            out[r, j] = np.float32(vectors[piece, j]) * unit + positions[place, j]
+
+
+@kernel
+def _attend(qkv: Float32s, first: Longs, size: Longs, heads: int, out: Float32s) -> None:
+    """Compute attention in each window; rows of ``qkv`` are queries (scaled), keys and values."""
+    width = np.uint64(out.shape[1])
+    dim, longest = np.uint64(out.shape[1] // heads), size.max()
+    keys, values = np.empty((dim, longest), np.float32), np.empty((longest, dim), np.float32)
+    room, powers = np.empty(longest, np.float32), np.empty(longest, np.float32)
+    bits, mixed = powers.view(np.int32), np.empty(dim, np.float32)
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    for s in range(np.uint64(first.shape[0])):
+        at, n = np.uint64(first[s]), np.uint64(size[s])
+        weights = room[: size[s]]
+        for h in range(np.uint64(heads)):
+            left = h * dim
+            for j in range(n):
+                for d in range(dim):
+                    keys[d, j] = qkv[at + j, width + left + d]
+                    values[j, d] = qkv[at + j, two * width + left + d]
+            for i in range(n):
+                for j in range(n):
+                    weights[j] = np.float32(0.0)
+                for quarter in range(dim // four):  # four at a time: the sum is loaded once
+                    row = four * quarter
+                    q0, q1 = qkv[at + i, left + row], qkv[at + i, left + row + one]
+                    q2, q3 = qkv[at + i, left + row + two], qkv[at + i, left + row + three]
+                    for j in range(n):
+                        early = q0 * keys[row, j] + q1 * keys[row + one, j]
+                        late = q2 * keys[row + two, j] + q3 * keys[row + three, j]
+                        weights[j] += early + late
+                largest = weights[0]
+                for j in range(n):
+                    largest = max(largest, weights[j])
+                for j in range(n):
+                    weights[j] -= largest
+                _exponentials(weights, bits, powers)
+                total = np.float32(0.0)
+                for d in range(dim):
+                    mixed[d] = np.float32(0.0)
+                for j in range(n):
+                    weight = weights[j]
+                    total += weight
+                    for d in range(dim):
+                        mixed[d] += weight * values[j, d]
+                inverse = np.float32(1.0) / total
+                for d in range(dim):
+                    out[at + i, left + d] = mixed[d] * inverse
+
+
+class Linear(NamedTuple):
+    """A matrix of whole numbers, the unit of each column, and a bias."""
+
+    panels: Panels
+    units: Float32s
+    bias: Float32s
+
+    def __call__(self, x: Float32s) -> Float32s:
+        """Return float32[rows, columns]."""
+        rows, units = np.empty(x.shape, np.uint8), np.empty(len(x), np.float32)
+        rows_to_bytes(x, np.ones(x.shape[1], np.float32), rows, units)
+        return self.panels.multiply(rows, self.units, units, self.bias[np.newaxis])
+
+
+class Layer(NamedTuple):
+    """The four matrices of a layer, and gain and shift of its two normalisations."""
+
+    qkv: Linear
+    out: Linear
+    up: Linear
+    down: Linear
+    norm: tuple[Float32s, Float32s]
+    last_norm: tuple[Float32s, Float32s]
+
+
+class Bert:
+    """An encoder from the arrays of `BERT_ARRAYS` and the facts of its note.
+
+    `EmbeddingsError` if they do not agree.
+    """
+
+    device = "cpu"
+
+    def __init__(self, note: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        sizes = {name: note.get(name) for name in _MOST}
+        for name, size in sizes.items():
+            if type(size) is not int or not 1 <= size <= _MOST[name]:
+                raise EmbeddingsError(f"{name} is {size!r:.20}, expected 1 to {_MOST[name]}")
+        width, heads = note["width"], note["heads"]
+        if width % LANES or note["inner"] % 4 or width % (4 * heads):
+            raise EmbeddingsError(f"sizes {sizes} have no kernels")
+        self.note, self.arrays = dict(note), {name: arrays[name] for name in BERT_ARRAYS}
+        self.dimension: int = width
+        self.pieces = WordPieces(arrays["encoder_pieces"].tolist(), note["lower"], note["strip"])
+        count = len(self.pieces.pieces)
+        self._vectors = _checked(arrays, "encoder_vectors", np.int8, (count, width))
+        self._units = _checked(arrays, "encoder_units", np.float32, (count,))
+        self._heads, self._small = heads, np.float32(note["small"])
+        matrices, numbers = _shapes(note)
+        total = [sum(map(math.prod, shapes.values())) for shapes in (matrices, numbers)]
+        whole = _split(_checked(arrays, "encoder_matrices", np.int8, (total[0],)), matrices)
+        floats = _checked(arrays, "encoder_numbers", np.float16, (total[1],)).astype(np.float32)
+        if not (np.isfinite(floats).all() and np.isfinite(self._units).all()):
+            raise EmbeddingsError("the encoder has weights that are no finite numbers")
+        part = _split(floats, numbers)
+        self._positions = part["positions"]
+        self._norm = part["gain"], part["shift"]
+
+        def linear(name: str) -> Linear:
+            return Linear(Panels.of(whole[name]), part[f"{name}_units"], part[f"{name}_bias"])
+
+        self._layers = [
+            Layer(
+                linear(f"{i}_qkv"), linear(f"{i}_out"), linear(f"{i}_up"), linear(f"{i}_down"),
+                (part[f"{i}_gain"], part[f"{i}_shift"]),
+                (part[f"{i}_last_gain"], part[f"{i}_last_shift"]),
+            )
+            for i in range(note["layers"])
+        ]  # fmt: skip
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of the arrays, in hexadecimal."""
+        digest = blake2b(digest_size=16)
+        for name, array in self.arrays.items():
+            is_text = array.dtype.kind == "U"
+            data = "\0".join(array.tolist()).encode() if is_text else array.tobytes()
+            digest.update(name.encode() + b"\0" + data)
+        return digest.hexdigest()
+
+    def states(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float16]]:
+        """Return the states of the words of sentences, float16[n_words, dimension] each.
+
+        A word without pieces has zeros.
+        """
+        pieces = [[self.pieces.of_word(word) for word in words] for words in sentences]
+        ids = [[i for word in words for i in word] for words in pieces]
+        windows = windows_of(ids, len(self._positions) - 2)
+        read: list[Float32s] = []
+        batch: list[Window] = []
+        for window in [*windows, None]:
+            full = sum(len(w.ids) + 2 for w in batch) >= _ROWS
+            if batch and (window is None or full):
+                read += self._read([w.ids for w in batch])
+                batch = []
+            if window is not None:
+                batch.append(window)
+        states = merged(windows, read, [len(row) for row in ids], self.dimension)
+        return [
+            pooled(rows, [m for m, word in enumerate(words) for _ in word], len(words))
+            for rows, words in zip(states, pieces)
+        ]
+
+    def _read(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:
+        """Return the states of the pieces of windows, float32[pieces, dimension] each."""
+        start, end = self.pieces.start, self.pieces.end
+        ids = np.array([i for row in windows for i in (start, *row, end)], np.int32)
+        size = np.array([len(row) + 2 for row in windows])
+        first = np.cumsum(size) - size
+        places = (np.arange(len(ids)) - np.repeat(first, size)).astype(np.int32)
+        x = np.empty((len(ids), self.dimension), np.float32)
+        _embed(ids, places, self._vectors, self._units, self._positions, x)
+        _norm(x, *self._norm, self._small)
+        total = np.zeros_like(x)
+        for i, layer in enumerate(self._layers):
+            mixed = np.empty_like(x)
+            _attend(layer.qkv(x), first, size, self._heads, mixed)
+            x = x + layer.out(mixed)
+            _norm(x, *layer.norm, self._small)
+            inner = layer.up(x)
+            _gelu(inner)
+            x = x + layer.down(inner)
+            _norm(x, *layer.last_norm, self._small)
+            if i >= len(self._layers) - LAYERS:
+                total += x
+        total *= np.float32(1.0 / min(LAYERS, len(self._layers)))
+        return [total[at + 1 : at + n - 1] for at, n in zip(first.tolist(), size.tolist())]
+
+    def with_frequent(self, words: Iterable[str], count: int) -> Bert:
+        """Return the encoder with its `count` most frequent pieces in some words.
+
+        Pieces without which words would lose characters stay in any case.
+        """
+        seen = Counter(i for word in words for i in self.pieces.of_word(word))
+        necessary = self.pieces.necessary()
+        frequent = sorted(seen, key=lambda i: (-seen[i], i))
+        kept = sorted(dict.fromkeys([*necessary, *frequent][: max(count, len(necessary))]))
+        arrays = dict(self.arrays)
+        arrays["encoder_pieces"] = np.array(self.pieces.only(kept).pieces)
+        arrays["encoder_vectors"] = self._vectors[kept]
+        arrays["encoder_units"] = self._units[kept]
+        return Bert(self.note, arrays)
+
+
+def _checked(
+    arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...]
+) -> NDArray[Any]:
+    array = arrays[name]
+    if array.dtype != dtype or array.shape != shape:
+        raise EmbeddingsError(
+            f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
+            f" {np.dtype(dtype)}"
+        )
+    return np.ascontiguousarray(array)
+
+
+def _shapes(
+    note: Mapping[str, Any],
+) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """Return the shapes of the matrices, and of all other numbers, in the order of files."""
+    width, inner = note["width"], note["inner"]
+    matrices: dict[str, tuple[int, ...]] = {}
+    numbers: dict[str, tuple[int, ...]] = {
+        "positions": (note["positions"], width), "gain": (width,), "shift": (width,),
+    }  # fmt: skip
+    for i in range(note["layers"]):
+        layer = {
+            f"{i}_qkv": (width, 3 * width), f"{i}_out": (width, width),
+            f"{i}_up": (width, inner), f"{i}_down": (inner, width),
+        }  # fmt: skip
+        matrices |= layer
+        for name, shape in layer.items():
+            numbers |= {f"{name}_units": shape[1:], f"{name}_bias": shape[1:]}
+        norms = ("gain", "shift", "last_gain", "last_shift")
+        numbers |= {f"{i}_{name}": (width,) for name in norms}
+    return matrices, numbers
+
+
+def _split(flat: NDArray[Any], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
+    parts = np.split(flat, ends[:-1])
+    return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts)}
+
+
+# ---- reading an encoder of Hugging Face ---------------------------------------------------------
+
+
+def read_bert(folder: Path, layers: int | None = None) -> Bert | None:
+    """Read an encoder from its files; None if it is not of the BERT family.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``config.json``, ``tokenizer.json`` and ``model.safetensors``.
+    layers : int, optional
+        Use only the first layers; by default all.
+
+    Raises
+    ------
+    EmbeddingsError
+        If weights are missing or have other shapes than the configuration says, or there are fewer
+        layers.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        pieces = WordPieces.read(folder)
+        known = (
+            config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
+            and config.get("position_embedding_type", "absolute") == "absolute"
+        )
+        if not known or pieces is None or not (folder / "model.safetensors").is_file():
+            return None
+        weights = read_safetensors(folder / "model.safetensors")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EmbeddingsError(f"encoder {folder}: cannot be read: {error}") from None
+    depth = config["num_hidden_layers"]
+    if layers is not None and not 1 <= layers <= depth:
+        raise EmbeddingsError(f"encoder {folder}: has {depth} layers, {layers} are asked for")
+    note = {
+        "layers": layers or depth, "width": config["hidden_size"],
+        "inner": config["intermediate_size"], "heads": config["num_attention_heads"],
+        "positions": config["max_position_embeddings"], "lower": pieces.lower,
+        "strip": pieces.strip, "small": config["layer_norm_eps"],
+    }  # fmt: skip
+    prefix = "bert." if "bert.embeddings.LayerNorm.weight" in weights else ""
+
+    def get(name: str) -> Float32s:
+        array = weights.get(prefix + name)
+        if array is None:
+            raise EmbeddingsError(f"encoder {folder}: its files have no weights {name}")
+        return array.astype(np.float32)
+
+    try:
+        return _rounded(note, pieces, get)
+    except (ValueError, EmbeddingsError) as error:
+        text = str(error).removeprefix(f"encoder {folder}: ")
+        raise EmbeddingsError(f"encoder {folder}: {text}") from None
+
+
+def _rounded(note: dict[str, Any], pieces: WordPieces, get: Any) -> Bert:
+    """Round the weights of an encoder."""
+    vectors = get("embeddings.word_embeddings.weight")[: len(pieces.pieces)]
+    units = np.abs(vectors).max(axis=1) / np.float32(127.0)
+    units = np.maximum(units, np.float32(2.0**-100))
+    numbers: dict[str, Float32s] = {
+        "positions": get("embeddings.position_embeddings.weight")
+        + get("embeddings.token_type_embeddings.weight")[0],
+        "gain": get("embeddings.LayerNorm.weight"), "shift": get("embeddings.LayerNorm.bias"),
+    }  # fmt: skip
+    matrices: dict[str, Bytes] = {}
+    root = np.float32(math.sqrt(note["width"] // note["heads"]))
+
+    def add(name: str, parts: Sequence[str]) -> None:
+        matrix = np.concatenate([get(f"{part}.weight").T for part in parts], axis=1)
+        bias = np.concatenate([get(f"{part}.bias") for part in parts])
+        if len(parts) == 3:  # queries
+            matrix[:, : note["width"]] /= root
+            bias[: note["width"]] /= root
+        unit = np.abs(matrix).max(axis=0) / np.float32(64.0)
+        unit = np.maximum(unit, np.float32(2.0**-14)).astype(np.float16).astype(np.float32)
+        matrices[name] = np.clip(np.rint(matrix / unit), -64, 64).astype(np.int8)
+        numbers[f"{name}_units"], numbers[f"{name}_bias"] = unit, bias
+
+    for i in range(note["layers"]):
+        layer = f"encoder.layer.{i}"
+        attention = f"{layer}.attention"
+        add(f"{i}_qkv", [f"{attention}.self.{name}" for name in ("query", "key", "value")])
+        add(f"{i}_out", [f"{attention}.output.dense"])
+        add(f"{i}_up", [f"{layer}.intermediate.dense"])
+        add(f"{i}_down", [f"{layer}.output.dense"])
+        for name, where in (("", f"{attention}.output"), ("last_", f"{layer}.output")):
+            numbers[f"{i}_{name}gain"] = get(f"{where}.LayerNorm.weight")
+            numbers[f"{i}_{name}shift"] = get(f"{where}.LayerNorm.bias")
+    shapes = _shapes(note)
+    found: dict[str, NDArray[Any]] = {**matrices, **numbers}
+    for name, shape in {**shapes[0], **shapes[1]}.items():
+        if found[name].shape != shape:
+            raise EmbeddingsError(
+                f"weights {name} have shape {found[name].shape}, expected {shape} as the"
+                " configuration says"
+            )
+    arrays = {
+        "encoder_pieces": np.array(pieces.pieces),
+        "encoder_vectors": np.rint(vectors / units[:, np.newaxis]).astype(np.int8),
+        "encoder_units": units.astype(np.float32),
+        "encoder_matrices": np.concatenate([matrices[name].reshape(-1) for name in shapes[0]]),
+        "encoder_numbers": np.concatenate([numbers[name].reshape(-1) for name in shapes[1]]),
+    }
+    arrays["encoder_numbers"] = arrays["encoder_numbers"].astype(np.float16)
+    return Bert(note, arrays)
+
+
+_DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64}
+_MAX_HEADER = 1 << 26
+
+
+def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a safetensors file; those of bfloat16 as float32, others are left out.
+
+    `ValueError` if the file is damaged.
+    """
+    data = np.memmap(path, np.uint8, "r")
+    length = int(data[:8].view("<u8")[0]) if len(data) > 8 else -1
+    if not 0 < length <= min(_MAX_HEADER, len(data) - 8):
+        raise ValueError(f"{path.name} is no safetensors file")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, entry in json.loads(data[8 : 8 + length].tobytes()).items():
+        dtype = entry.get("dtype")
+        if dtype not in _DTYPES and dtype != "BF16":
+            continue
+        low, high = entry["data_offsets"]
+        size = 2 if dtype == "BF16" else np.dtype(_DTYPES[dtype]).itemsize
+        if not 0 <= low <= high <= len(data) - 8 - length or (
+            high - low != size * math.prod(entry["shape"])
+        ):
+            raise ValueError(f"{path.name}: {name} lies outside of the file")
+        raw = data[8 + length + low : 8 + length + high].tobytes()
+        if dtype == "BF16":
+            array = (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32)
+        else:
+            array = np.frombuffer(raw, np.dtype(_DTYPES[dtype]).newbyteorder("<"))
+        arrays[name] = array.reshape(entry["shape"])
+    return arrays

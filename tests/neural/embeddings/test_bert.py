@@ -1,0 +1,238 @@
+"""Encoders in our own kernels, against a forward pass in plain numpy."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.embeddings import fit_encoder
+from bbparse.neural.embeddings import embeddings_from
+from bbparse.neural.embeddings.bert import Bert, read_bert, read_safetensors
+from bbparse.neural.embeddings.wordpiece import WordPieces
+from bbparse.runtime.errors import EmbeddingsError
+from bbparse.treebank import Sentence
+
+WIDTH, INNER, HEADS, LAYERS, POSITIONS = 32, 48, 2, 3, 24
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+PIECES = [
+    *SPECIAL, *ascii_lowercase, *(f"##{c}" for c in ascii_lowercase), ".", "the", "##ing", "see",
+]  # fmt: skip
+
+
+def write_safetensors(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    header, at = {}, 0
+    for name, array in arrays.items():
+        header[name] = {
+            "dtype": "F32", "shape": array.shape, "data_offsets": [at, at + array.nbytes]
+        }  # fmt: skip
+        at += array.nbytes
+    text = json.dumps(header).encode()
+    data = b"".join(array.tobytes() for array in arrays.values())
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(3)
+
+    def normal(*shape: int) -> np.ndarray:
+        return rng.normal(0.0, 0.3, shape).astype(np.float32)
+
+    found = {
+        "embeddings.word_embeddings.weight": normal(len(PIECES), WIDTH),
+        "embeddings.position_embeddings.weight": normal(POSITIONS, WIDTH),
+        "embeddings.token_type_embeddings.weight": normal(2, WIDTH),
+    }
+    norms = ["embeddings.LayerNorm"]
+    for i in range(LAYERS):
+        layer = f"encoder.layer.{i}"
+        for name, inputs, outputs in (
+            ("attention.self.query", WIDTH, WIDTH), ("attention.self.key", WIDTH, WIDTH),
+            ("attention.self.value", WIDTH, WIDTH), ("attention.output.dense", WIDTH, WIDTH),
+            ("intermediate.dense", WIDTH, INNER), ("output.dense", INNER, WIDTH),
+        ):  # fmt: skip
+            found[f"{layer}.{name}.weight"] = normal(outputs, inputs)
+            found[f"{layer}.{name}.bias"] = normal(outputs)
+        norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
+    for name in norms:
+        found[f"{name}.weight"] = 1.0 + normal(WIDTH)
+        found[f"{name}.bias"] = normal(WIDTH)
+    return found
+
+
+def write_encoder(folder: Path, weights: dict[str, np.ndarray], **settings: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    config = {
+        "model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": LAYERS,
+        "hidden_size": WIDTH, "intermediate_size": INNER, "num_attention_heads": HEADS,
+        "max_position_embeddings": POSITIONS, "layer_norm_eps": 1e-12, **settings,
+    }  # fmt: skip
+    tokenizer = {
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                  "vocab": {piece: i for i, piece in enumerate(PIECES)}},
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                       "strip_accents": None, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    write_safetensors(folder / "model.safetensors", weights)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, weights: dict[str, np.ndarray]) -> Path:
+    return write_encoder(tmp_path_factory.mktemp("bert"), weights)
+
+
+@pytest.fixture(scope="module")
+def bert(folder: Path) -> Bert:
+    encoder = read_bert(folder)
+    assert encoder is not None
+    return encoder
+
+
+def plain_states(w: dict[str, np.ndarray], ids: list[int], n_layers: int = LAYERS) -> np.ndarray:
+    """Mean of the states of the layers, in float64."""
+
+    def norm(x: np.ndarray, name: str) -> np.ndarray:
+        centred = x - x.mean(axis=1, keepdims=True)
+        x = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-12)
+        return x * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+    def linear(x: np.ndarray, name: str) -> np.ndarray:
+        return x @ w[f"{name}.weight"].T.astype(np.float64) + w[f"{name}.bias"]
+
+    x = w["embeddings.word_embeddings.weight"][ids].astype(np.float64)
+    x = x + w["embeddings.position_embeddings.weight"][: len(ids)]
+    x = norm(x + w["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+    layers, size = [], WIDTH // HEADS
+    for i in range(n_layers):
+        layer = f"encoder.layer.{i}"
+        q, k, v = (linear(x, f"{layer}.attention.self.{n}") for n in ("query", "key", "value"))
+        mixed = []
+        for h in range(HEADS):
+            part = slice(h * size, (h + 1) * size)
+            scores = np.exp(q[:, part] @ k[:, part].T / math.sqrt(size))
+            mixed.append(scores / scores.sum(axis=1, keepdims=True) @ v[:, part])
+        joined = linear(np.concatenate(mixed, axis=1), f"{layer}.attention.output.dense")
+        x = norm(x + joined, f"{layer}.attention.output.LayerNorm")
+        inner = linear(x, f"{layer}.intermediate.dense")
+        inner *= 0.5 * (1.0 + np.vectorize(math.erf)(inner / math.sqrt(2.0)))
+        x = norm(x + linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+        layers.append(x)
+    return np.mean(layers, axis=0)
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+WORDS = [["the", "seeing", "dog", "."], ["I"], ["see", "Zoë", "x" * 20]]
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_states_are_those_of_the_formula(
+    folder: Path, weights: dict[str, np.ndarray], n_layers: int
+) -> None:
+    bert = read_bert(folder, n_layers)
+    assert bert is not None
+    for words, got in zip(WORDS[:2], bert.states(WORDS[:2])):
+        pieces = [list(bert.pieces.of_word(word)) for word in words]
+        ids = [2, *(i for word in pieces for i in word), 3]
+        rows = plain_states(weights, ids, n_layers)[1:-1]
+        ends = np.cumsum([len(word) for word in pieces]).tolist()
+        expected = [rows[a:b].mean(axis=0) for a, b in zip([0, *ends], ends)]
+        assert cosines(got.astype(np.float64), np.array(expected)).min() > 0.995
+
+
+def test_states_do_not_depend_on_the_batch(bert: Bert) -> None:
+    many = WORDS * 60
+    together = bert.states(many)
+    for words, states in zip(WORDS, together):
+        assert np.array_equal(states, bert.states([words])[0])
+    assert bert.states([[], ["\u200b", "a"]])[0].shape == (0, WIDTH)
+    assert not bert.states([["\u200b", "a"]])[0][0].any()
+
+
+def test_long_sentences_are_read_in_windows(bert: Bert) -> None:
+    words = [ascii_lowercase[i % 26] for i in range(60)]
+    got = bert.states([words])[0]
+    first = bert.states([words[: POSITIONS - 2]])[0]
+    assert np.array_equal(got[:16], first[:16]) and got.any(axis=1).all()
+
+
+def test_pieces() -> None:
+    pieces = WordPieces(PIECES, lower=True, strip=True)
+
+    def of(word: str) -> list[str]:
+        return [PIECES[i] for i in pieces.of_word(word)]
+
+    assert of("Seeing") == ["see", "##ing"] and of("thé.") == ["the", "."]
+    assert of("a\u00adb c") == ["a", "##b", "c"] and of("a中") == ["a", "[UNK]"]
+    assert of("\u0000") == [] and of("a" * 101) == ["[UNK]"]
+    fewer = pieces.only(sorted({*pieces.necessary(), PIECES.index("see")}))
+    assert [fewer.pieces[i] for i in fewer.of_word("seeing")] == ["see", "##i", "##n", "##g"]
+    with pytest.raises(EmbeddingsError, match=r"have no \[UNK\]"):
+        WordPieces(["a"], lower=True, strip=True)
+
+
+def test_a_model_holds_its_encoder(folder: Path) -> None:
+    sentences = [Sentence.from_words(words) for words in WORDS]
+    source = fit_encoder(folder, sentences, layers=2, pieces=1)
+    arrays = source.to_arrays()
+    assert len(arrays["encoder_pieces"]) == 3 + 26 * 2 + 1  # special pieces, characters
+    loaded = embeddings_from(arrays)
+    assert loaded is not None and loaded.note == source.note
+    for one, other in zip(source(sentences), loaded(sentences)):
+        assert one.dtype == np.float32 and np.array_equal(one, other)
+    rows = np.concatenate(source(sentences))
+    assert np.abs(rows.mean(axis=0)).max() < 0.01 and np.abs(rows.std(axis=0) - 1.0).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a, n: n.update(layers=0), "layers is 0, expected 1 to 48"),
+        (lambda a, n: n.update(heads=3), "have no kernels"),
+        (lambda a, n: a.update(encoder_matrices=a["encoder_matrices"][1:]), "encoder_matrices has"),
+        (lambda a, n: a.update(encoder_vectors=a["encoder_vectors"][1:]), "encoder_vectors has"),
+        (lambda a, n: a["encoder_numbers"].fill(np.nan), "weights that are no finite numbers"),
+    ],
+)
+def test_damaged_arrays(
+    bert: Bert, change: Callable[[dict[str, Any], dict[str, Any]], None], message: str
+) -> None:
+    arrays, note = {name: array.copy() for name, array in bert.arrays.items()}, dict(bert.note)
+    change(arrays, note)
+    with pytest.raises(EmbeddingsError, match=message):
+        Bert(note, arrays)
+
+
+def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) -> None:
+    fewer = {name: w for name, w in weights.items() if "layer.1.output.dense" not in name}
+    with pytest.raises(EmbeddingsError, match=r"have no weights encoder.layer.1.output.dense"):
+        read_bert(write_encoder(tmp_path / "fewer", fewer))
+    with pytest.raises(EmbeddingsError, match="has 3 layers, 4 are asked for"):
+        read_bert(write_encoder(tmp_path / "all", weights), 4)
+    with pytest.raises(EmbeddingsError, match="0_up have shape"):
+        read_bert(write_encoder(tmp_path / "other", weights, intermediate_size=INNER + 4))
+    assert read_bert(write_encoder(tmp_path / "roberta", weights, model_type="roberta")) is None
+    path = tmp_path / "all" / "model.safetensors"
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:100], whole[:-8], b"\xff" * 50):
+        path.write_bytes(damaged)
+        with pytest.raises((ValueError, EmbeddingsError)):
+            read_safetensors(path)
+        with pytest.raises(EmbeddingsError, match="cannot be read"):
+            read_bert(tmp_path / "all")
+    with pytest.raises(EmbeddingsError, match="only of a folder with an encoder of the BERT"):
+        fit_encoder(tmp_path / "roberta", [], layers=1)
