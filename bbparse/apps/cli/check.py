@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, command, say
+from bbparse.apps.cli.common import FILE, command, flag, option, say
+from bbparse.models import MODELS
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules, example_of
 from bbparse.parser.validity.table import RuleTable
-from bbparse.treebank import read_conllu
+from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.variation import Occurrence, Variation, variations
+
+#: Log-probability of an arc (head, modifier, label) of a sentence.
+Opinion = Callable[[Sentence, int, int, str], float]
 
 
 @command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.rules
-def check(source: str, valid: str) -> None:
+@flag(
+    "--consistent", "Instead of rules, check that the same words in the same context have the same"
+    " analysis.",
+)
+@option(
+    "--model", "Model that says how probable each analysis is, for --consistent; the most doubtful"
+    " come first.", MODELS,
+)  # fmt: skip
+def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
     """Check the trees of INPUT against validity rules; report each fault by line.
 
     The rules are about heads and relations only; see 'bbparse rules'. A warning is about a tree
     that may be right. Heads that form no tree and unknown relations are faults, too; a word without
     a head is not. The exit status is 1 if there are faults other than warnings.
 
+    With --consistent, sequences of words whose first and last word are connected in some places but
+    not, or otherwise, in others are reported where the rarer analysis is (variation nuclei:
+    Dickinson & Meurers 2003), if the words before and after are the same, too.
+
     \b
     Examples:
       bbparse check out.conllu
+      bbparse check treebank.conllu --consistent --model english
       bbparse parse in.conllu | bbparse check
     """
+    if consistent:
+        _check_consistency(source, model)
+        return
+    if model is not None:
+        raise click.UsageError("--model is for --consistent")
     table = Rules.load(valid)
     counts: Counter[str] = Counter()
     warnings = broken = total = 0
@@ -53,6 +79,61 @@ def check(source: str, valid: str) -> None:
     )  # fmt: skip
     if broken:
         raise click.exceptions.Exit(1)
+
+
+def _check_consistency(source: str, model: str | None) -> None:
+    """Report the places of rarer analyses; exit with status 1 if there are any."""
+    opinion = None if model is None else _opinion(model)
+    found = variations(read_conllu(source, require_heads=True))
+    suspects = [(place, v) for v in found for place in v.suspects()]
+    reports = [_report(place, variation, opinion) for place, variation in suspects]
+    for _, place, text in sorted(reports, key=lambda report: report[0]):
+        word = place.modifier
+        line = place.sentence.line_number + place.sentence.word_lines[word - 1]
+        click.echo(f"{source}:{line}: word {word}: {text} ({place.sentence.name})")
+    say(f"{len(suspects):,} places with a rarer analysis; sequences of words: {len(found):,}")
+    if suspects:
+        raise click.exceptions.Exit(1)
+
+
+def _report(
+    place: Occurrence, variation: Variation, opinion: Opinion | None
+) -> tuple[float, Occurrence, str]:
+    """Return a sort key, the most doubtful first, the place and what to say of it."""
+    others = [(analysis, n) for analysis, n in variation.counts() if analysis != place.analysis]
+    words = " ".join(place.sentence.forms[place.first - 1 : place.last])
+    times = [f"{analysis} {'once' if n == 1 else f'{n} times'}" for analysis, n in others]
+    text = f"{words!r}: {place.analysis} here, {', '.join(times)} elsewhere"
+    if opinion is None:
+        return 0.0, place, text
+    own, sentence = place.modifier, place.sentence
+    here = opinion(sentence, sentence.heads[own - 1], own, sentence.deprels[own - 1])
+    best = -math.inf
+    for analysis, _ in others:
+        ends = (place.last, place.first) if analysis.side == "left" else (place.first, place.last)
+        if analysis.side:
+            best = max(best, opinion(sentence, *ends, analysis.label))
+    chances = f"model: {math.exp(here):.0%} as here"
+    if best > -math.inf:
+        chances += f", {math.exp(best):.0%} as elsewhere"
+    return here, place, f"{text}; {chances}"
+
+
+def _opinion(model: str) -> Opinion:
+    """Load a model's log-probabilities of labelled arcs."""
+    from bbparse.apps.cli.sources import load_parser  # needs numba
+    from bbparse.parser.arc_scores import ModelScores
+
+    scores = ModelScores(load_parser(model))
+    number = {label: i for i, label in enumerate(scores.labels)}
+    last: list[tuple[Sentence, Any]] = []
+
+    def opinion(sentence: Sentence, head: int, mod: int, label: str) -> float:
+        if not last or last[0][0] is not sentence:
+            last[:] = [(sentence, scores(sentence))]
+        return float(last[0][1][head, mod, number[label]]) if label in number else -math.inf
+
+    return opinion
 
 
 @command()

@@ -10,7 +10,7 @@ from itertools import zip_longest
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, flag, option, say
+from bbparse.apps.cli.common import FILE, command, flag, option, say
 from bbparse.apps.cli.repair import misc_weights
 from bbparse.parser.combine import accuracy_weights, with_disputes
 from bbparse.parser.combine import combine as find_combination
@@ -23,7 +23,7 @@ from bbparse.treebank.drawing.formats import Style, as_conllu
 from bbparse.treebank.sentence import ScoredTree
 
 
-@click.command()
+@command()
 @click.argument("sources", type=FILE, metavar="A B …", nargs=-1, required=True)
 @options.output
 @options.rules

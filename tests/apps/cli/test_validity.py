@@ -34,6 +34,20 @@ def test_check(run: Run, tmp_path: Path) -> None:
     assert run("check", toy.DEV).code == 0
 
 
+def test_consistency(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "in.conllu"
+    rows = ["1\tI\t_\tPRON\t_\t_\t2\tnsubj\t_\t_", "2\tsee\t_\tVERB\t_\t_\t0\troot\t_\t_"]
+    block = "\n".join(rows) + "\n\n"
+    path.write_text(block * 3 + block.replace("nsubj", "obj"))
+    done = run("check", path, "--consistent")
+    text = "word 1: 'I see': obj of the last word here, nsubj of the last word 3 times elsewhere"
+    assert done.code == 1 and done.out == f"{path}:10: {text} (sentence #4)\n"
+    assert done.err == "1 places with a rarer analysis; sequences of words: 1\n"
+    path.write_text(block * 3)
+    assert run("check", path, "--consistent").code == 0
+    assert "--model is for --consistent" in run("check", path, "--model", "english").complaint()
+
+
 @pytest.mark.parametrize(
     ("heads", "labels", "fault"),
     [

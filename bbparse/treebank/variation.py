@@ -1,0 +1,130 @@
+"""Inconsistent annotation: the same words in the same context with different analyses.
+
+A *variation nucleus* (Dickinson & Meurers 2003; for dependencies Boyd, Dickinson & Meurers 2008) is
+a sequence of words whose first and last word are connected in some places of a corpus, and in
+others not, or by another arc. If also the words around the sequence are the same, such variation is
+an error more often than not. Cost: O(words · longest sequence) time and memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bbparse.treebank.sentence import Sentence
+
+#: Most words of a nucleus.
+MAX_WORDS = 8
+#: Stands for the words before the first and after the last of a sentence.
+EDGE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The arc between the first and the last word of a nucleus."""
+
+    side: str  #: Where the modifier is: "left", "right"; "" if there is no arc.
+    label: str = ""
+
+    def __str__(self) -> str:
+        if not self.side:
+            return "no arc"
+        return f"{self.label} of the {'last' if self.side == 'left' else 'first'} word"
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A place of a nucleus."""
+
+    sentence: Sentence
+    first: int  #: Number of its first word.
+    last: int
+    analysis: Analysis
+
+    @property
+    def modifier(self) -> int:
+        """The word whose arc is in question; without an arc, the last one."""
+        return self.first if self.analysis.side == "left" else self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """A nucleus in one context, with two analyses or more."""
+
+    words: tuple[str, ...]  #: The nucleus with the word before and after it.
+    occurrences: tuple[Occurrence, ...]
+
+    def counts(self) -> list[tuple[Analysis, int]]:
+        """Return the analyses and how often each occurs, the most frequent first."""
+        counts = Counter(place.analysis for place in self.occurrences)
+        return sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+
+    def suspects(self) -> list[Occurrence]:
+        """Return the places whose analysis is rarer than the most frequent; all if none is."""
+        counts = dict(self.counts())
+        most = max(counts.values())
+        rare = [place for place in self.occurrences if counts[place.analysis] < most]
+        return rare or list(self.occurrences)
+
+
+def variations(
+    sentences: Iterable[Sentence], *, context: int = 1, max_words: int = MAX_WORDS
+) -> list[Variation]:
+    """Find word sequences with several analyses in the same context.
+
+    Parameters
+    ----------
+    sentences : iterable of Sentence
+    context : int
+        Words on each side that have to be the same.
+    max_words : int
+        Words of the longest nucleus.
+
+    Returns
+    -------
+    list of Variation
+        In the order of their first occurrences. A nucleus inside of another one that varies at the
+        same places is reported, too.
+    """
+    kept = list(sentences)
+    connected: set[tuple[str, ...]] = set()
+    for sentence in kept:
+        forms = _padded(sentence, context)
+        for m, head in enumerate(sentence.heads, start=1):
+            first, last = min(m, head), max(m, head)
+            if first > 0 and last - first < max_words:
+                connected.add((str(last - first), *forms[first - 1 : last + 2 * context]))
+    places: defaultdict[tuple[str, ...], list[Occurrence]] = defaultdict(list)
+    for sentence in kept:
+        forms = _padded(sentence, context)
+        for first, last in _spans(sentence.n_words, max_words):
+            words = tuple(forms[first - 1 : last + 2 * context])
+            if (str(last - first), *words) in connected:
+                analysis = _analysis(sentence, first, last)
+                places[words].append(Occurrence(sentence, first, last, analysis))
+    return [
+        Variation(words, tuple(found))
+        for words, found in places.items()
+        if any(place.analysis != found[0].analysis for place in found)
+    ]
+
+
+def _padded(sentence: Sentence, context: int) -> list[str]:
+    edge = [EDGE] * context
+    return [*edge, *sentence.forms, *edge]
+
+
+def _spans(n: int, max_words: int) -> Iterator[tuple[int, int]]:
+    for first in range(1, n):
+        for last in range(first + 1, min(n, first + max_words - 1) + 1):
+            yield first, last
+
+
+def _analysis(sentence: Sentence, first: int, last: int) -> Analysis:
+    heads: Sequence[int] = sentence.heads
+    if heads[first - 1] == last:
+        return Analysis("left", sentence.deprels[first - 1])
+    if heads[last - 1] == first:
+        return Analysis("right", sentence.deprels[last - 1])
+    return Analysis("")

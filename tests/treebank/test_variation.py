@@ -1,0 +1,66 @@
+"""Variation in annotation, against a comparison of all pairs of places."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+
+from bbparse.treebank import Sentence
+from bbparse.treebank.variation import Analysis, variations
+
+
+def test_one_slip_among_three() -> None:
+    def sentence(head: int, label: str) -> Sentence:
+        return Sentence.from_words(
+            ["I", "saw", "the", "man", "."], heads=[2, 0, 4, head, 2],
+            deprels=["nsubj", "root", "det", label, "punct"],
+        )  # fmt: skip
+
+    found = variations([sentence(2, "obj"), sentence(2, "nsubj"), sentence(2, "obj")])
+    assert [v.words for v in found] == [("I", "saw", "the", "man", ".")]
+    assert found[0].counts() == [(Analysis("right", "obj"), 2), (Analysis("right", "nsubj"), 1)]
+    (suspect,) = found[0].suspects()
+    assert suspect.analysis.label == "nsubj" and (suspect.modifier, suspect.first) == (4, 2)
+    assert str(suspect.analysis) == "nsubj of the first word"
+    assert variations([sentence(2, "obj")] * 3) == []
+    assert len(variations([sentence(2, "obj"), sentence(2, "iobj")])[0].suspects()) == 2
+
+
+@pytest.mark.parametrize("context", [0, 1, 2])
+def test_random_corpora(context: int) -> None:
+    rng = random.Random(context)
+    corpus = []
+    for _ in range(40):
+        n = rng.randint(2, 6)
+        corpus.append(Sentence.from_words(
+            [rng.choice("ab") for _ in range(n)], deprels=[rng.choice("xy") for _ in range(n)],
+            heads=[rng.randint(-1, n) for _ in range(n)],
+        ))  # fmt: skip
+    places = []
+    for number, s in enumerate(corpus):
+        forms = [""] * context + s.forms + [""] * context
+        for i, j in combinations(range(1, s.n_words + 1), 2):
+            if j - i < 4:
+                arc = None
+                if s.heads[i - 1] == j:
+                    arc = ("left", s.deprels[i - 1])
+                elif s.heads[j - 1] == i:
+                    arc = ("right", s.deprels[j - 1])
+                places.append((tuple(forms[i - 1 : j + 2 * context]), arc, number, i, j))
+    expected = {
+        words: {place[1:] for place in places if place[0] == words}
+        for words in {place[0] for place in places}
+        if len({place[1] for place in places if place[0] == words}) > 1
+    }
+    found = variations(corpus, context=context, max_words=4)
+    numbers = {id(s): number for number, s in enumerate(corpus)}
+    assert expected and expected == {
+        v.words: {
+            ((p.analysis.side, p.analysis.label) if p.analysis.side else None,
+             numbers[id(p.sentence)], p.first, p.last)
+            for p in v.occurrences
+        }
+        for v in found
+    }  # fmt: skip
