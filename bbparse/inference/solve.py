@@ -13,9 +13,8 @@ from bbparse.inference.conflict import explain_infeasible
 from bbparse.inference.proof.certify import with_proof
 from bbparse.inference.search.observer import Observer
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
-from bbparse.inference.totals import WholeTrees, tree_score_of
 from bbparse.inference.trees import Options, check_request, find_all, find_trees
-from bbparse.inference.whole_trees import find_whole_trees
+from bbparse.inference.whole_trees import WholeTrees, find_whole_trees, tree_score_of
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.runtime.errors import BBParseError, ProblemError
 from bbparse.runtime.options import check_options, check_type
@@ -99,13 +98,6 @@ def solve(  # noqa: PLR0913 – public keywords
     at_most : float
         Upper bound on all values of ``tree_score``, 0 by default. The tighter it is, the fewer
         trees are looked at.
-    tree_bound : callable, optional
-        Upper bound of ``tree_score`` in a set of trees: a function of heads int32[n + 1] and labels
-        int32[n] (None if the problem has none), which are -1 where the trees differ, and of
-        bool[n + 1, n + 1], which is True for [h, m] if trees of the set may have the arc from h to
-        m. -inf forbids all of them. With it, trees are found by branch and bound over such sets
-        instead of listed (:mod:`bbparse.inference.whole_trees`), and fewer are looked at; ``stats``
-        says how many bounds were asked for (``tree_bounds``).
     tree_limit : int, optional
         Maximum number of trees that ``tree_score`` looks at; by default, as many as k_best may be.
 
@@ -125,8 +117,8 @@ def solve(  # noqa: PLR0913 – public keywords
     ------
     ProblemError
         If an argument is impossible, if the method does not support it, or if the backbone does not
-        cover the problem's parts; if ``tree_score`` or ``tree_bound`` fails or returns what is no
-        number, or if a tree scores more than ``at_most`` or a bound of its set.
+        cover the problem's parts; if ``tree_score`` fails or returns something other than a number
+        of at most ``at_most``.
     BBParseError
         If a method needs highspy and it is not installed.
     """

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core import Problem, Solution
-from bbparse.inference.totals import TreeBoundError, WholeTrees
+from bbparse.core import Solution
+from bbparse.inference.whole_trees import WholeTrees
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.tree_family import TreeFamily, tree_options
@@ -68,16 +67,7 @@ def with_tree_scores(solve: Solve, model: Model, wanted: Wanted, scored: Scored)
     if not wanted.trees:
         return solve
     options = tree_score_options(model, wanted.trees, scored, wanted.limits["by_work"])
-
-    def solve_whole(problem: Problem, *given: Any, **limits: Any) -> Solution:
-        try:
-            return solve(problem, *given, **limits, **options)
-        except TreeBoundError as error:
-            where = f"{scored.sentence.source or 'input'}, {scored.sentence.name}"
-            names = ", ".join(repr(one.name) for one in wanted.trees)
-            raise FactorError(f"{where}, tree families {names}: {error}") from error
-
-    return solve_whole
+    return partial(solve, **options)
 
 
 def check_found(scored: Scored, solution: Solution, wanted: Wanted) -> None:

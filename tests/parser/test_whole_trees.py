@@ -43,36 +43,6 @@ class Depth(TreeFamily):
         return few - 30.0 * max(0, max(depths) - 1)
 
 
-class Bounded(Depth):
-    """The same, with the depth that the arcs left make necessary."""
-
-    name = "bounded"
-    asked: ClassVar[int] = 0
-
-    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
-        type(self).asked += 1
-        assert allowed.shape == (view.n_words + 1,) * 2 and not allowed[:, 0].any()
-        for m in range(1, view.n_words + 1):
-            own = np.flatnonzero(allowed[:, m])
-            assert heads[m] == (own[0] if len(own) == 1 else -1)
-        reached, depth = np.arange(view.n_words + 1) == 0, 0
-        while not reached.all():
-            more = reached | allowed[reached].any(axis=0)
-            if (more == reached).all():
-                return -math.inf  # these arcs make no tree
-            reached, depth = more, depth + 1
-        return 0.5 - 30.0 * max(0, depth - 1)
-
-
-class TooLow(Depth):
-    name = "too-low"
-    given: ClassVar[Any] = -0.25
-
-    def tree_bound(self, view: FactorView, heads: Any, allowed: Any) -> float:
-        found: float = self.given if (heads[1:] < 0).any() else 0.5
-        return found
-
-
 class Never(Depth):
     name = "never"
     value: ClassVar[Any] = -math.inf
@@ -105,41 +75,10 @@ def test_the_best_trees_by_their_totals() -> None:
     assert changed > 2
 
 
-def test_bounds_change_no_tree() -> None:
-    parser, looked = toy.parser(), [0, 0]
-    for sentence in [s for s in toy.dev_sentences() if 3 < s.n_words < 8]:
-        options: Any = {"valid": "none", "prune": 0, "k_best": 2, "time_limit": 60.0}
-        found = []
-        for i, family in enumerate((Depth, Bounded)):
-            (parse,) = parser.parse_all([sentence], tree_score=family, **options)
-            looked[i] += int(parse.solution.stats["trees_scored"])
-            assert all(tree.proved for tree in parse.trees)
-            found.append([tree.score for tree in parse.trees])
-        np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
-    assert Bounded.asked and looked[1] < looked[0]
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (-0.25, "small-dev-002, tree families 'too-low': tree_bound of heads .* is -0.25, but"),
-        (math.nan, "tree family 'too-low', small-dev-002: tree_bound is nan, expected a number"),
-        ("x", "tree_bound is 'x', expected a number"),
-    ],
-)
-def test_what_is_no_bound(given: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TooLow, "given", given)
-    monkeypatch.setattr(TooLow, "tree_score", lambda *_: 0.25)
-    with pytest.raises(FactorError, match=words) as caught:
-        toy.parser().parse(toy.dev_sentences()[1], tree_score=TooLow, valid="none", prune=0)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("family", [Depth, Bounded])
-def test_validity_rules_hold_too(family: type[Depth]) -> None:
+def test_validity_rules_hold_too() -> None:
     parser = toy.parser()
     for sentence in [s for s in toy.dev_sentences() if s.n_words < 9][:12]:
-        trees = parser.parse(sentence, valid=RULES, tree_score=family, k_best=2, time_limit=60.0)
+        trees = parser.parse(sentence, valid=RULES, tree_score=Depth, k_best=2, time_limit=60.0)
         assert trees and all(tree.proved and not tree.broken for tree in trees)
         assert trees[0].score <= parser.parse(sentence, valid=RULES)[0].score + Depth.at_most
 

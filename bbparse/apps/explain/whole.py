@@ -28,7 +28,6 @@ class WholeScores:
 
     families: tuple[str, ...]  #: Names of the tree families.
     looked_at: int  #: Number of trees that they scored to prove the best ones.
-    bounds: int  #: Number of sets of trees of which they gave a bound; 0 without bounds.
     plain: ScoredTree  #: The best tree without them, with the score that it has without them.
     terms: list[Term]  #: All terms of that tree, with those of the tree families.
 
@@ -65,6 +64,5 @@ class WholeTerms:
         (tree, *_) = self.parser.labelled(self.scored.sentence, plain.first(1)).trees
         return WholeScores(
             tuple(family.name for family in self.families),
-            int(solution.stats["trees_scored"]), int(solution.stats.get("tree_bounds", 0)),
-            tree, self(plain.arcs[0], plain.heads[0]),
+            int(solution.stats["trees_scored"]), tree, self(plain.arcs[0], plain.heads[0]),
         )  # fmt: skip

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bbparse.core.check import MAX_SCORE
-from bbparse.inference.totals import WholeTrees, checked_score
+from bbparse.inference.whole_trees import WholeTrees, checked_score
 from bbparse.models.factors.family import FactorFamily, told_of
 from bbparse.models.factors.view import ROOT, FactorView
-from bbparse.runtime.arrays import Flags, Ints
+from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import FactorError
 
 
@@ -20,7 +20,7 @@ class TreeFamily(FactorFamily):
     It has a `name`, a `summary` and the method `tree_score`, and is named, installed and trained
     with as other families are. It has no features: nothing is learned. The parser adds the scores
     of all tree families to the score of a tree, and still proves its trees the best ones
-    (`bbparse.solve`, ``tree_score``). With the method `tree_bound` it looks at fewer trees, with
+    (`bbparse.solve`, ``tree_score``). With the method
     `tree_terms` a family explains its scores.
 
     Attributes
@@ -53,22 +53,6 @@ class TreeFamily(FactorFamily):
             model has no labels.
         """
         raise NotImplementedError(f"{type(self).__name__}.tree_score")
-
-    def tree_bound(self, view: FactorView, heads: Ints, allowed: Flags) -> float:
-        """Return an upper bound of the scores of a set of trees; -inf if all are forbidden.
-
-        If a tree of the set has a higher score, parsing fails, or the tree is missed.
-
-        Parameters
-        ----------
-        view : FactorView
-        heads : int32[n + 1]
-            Head of each word that has the same one in all trees of the set, otherwise -1.
-        allowed : bool[n + 1, n + 1]
-            The set has all trees whose arcs are among these: ``allowed[h, m]`` is True if h may be
-            the head of m. Trees may have any labels.
-        """
-        return self.at_most
 
     def tree_terms(
         self, view: FactorView, heads: Ints, labels: Sequence[str]
@@ -105,19 +89,7 @@ def tree_options(
                 values.append(checked_score("tree_score", value, top, True, FactorError))
         return math.fsum(values)
 
-    def tree_bound(heads: Ints, _: Ints | None, allowed: Flags) -> float:
-        values = []
-        for family, top in zip(families, tops):
-            with told_of(f"tree family {family.name!r}", view.sentence):
-                value = family.tree_bound(view, heads, allowed)
-                value = checked_score("tree_bound", value, MAX_SCORE, True, FactorError)
-                values.append(min(value, top))
-        return math.fsum(values)
-
-    options: WholeTrees = {"tree_score": tree_score, "at_most": math.fsum(tops)}
-    if any(type(family).tree_bound is not TreeFamily.tree_bound for family in families):
-        options["tree_bound"] = tree_bound
-    return options
+    return {"tree_score": tree_score, "at_most": math.fsum(tops)}
 
 
 def terms_of_tree(
