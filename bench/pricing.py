@@ -5,11 +5,10 @@
 
 Models are of configs/price-and-cut.toml; no arc is pruned, and trees need not be projective.
 
-1. (Table 1) Price and cut, its variants and the full program, without branching, on the same
-   sentences of up to --full-words words. Scores are part of every time.
-2. (Table 2) The full program with the paper's sets of constraints, on the shorter half of them.
-3. Branching: all sentences of up to --words words.
-4. Branch and bound and the integer program on the same problems, all triples scored, --others
+1. (Table 1) Price and cut and the full program, without branching, on the same sentences of up to
+   --full-words words. Scores are part of every time.
+2. Branching: all sentences of up to --words words.
+3. Branch and bound and the integer program on the same problems, all triples scored, --others
    sentences from each of four lengths, with --limit seconds for each.
 
 Of a model of another configuration, with pruning and factors, the methods are compared on ten
@@ -32,7 +31,6 @@ import numpy as np
 from measure import arguments, known, markdown, read_sample, turns, write_result
 
 from bbparse.core import Problem, Solution
-from bbparse.inference.programs.master import PricingSettings
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.solve import solve
 from bbparse.models.scoring.delayed import DelayedScorer
@@ -40,31 +38,20 @@ from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 
-VARIANTS = {
-    "price and cut": PricingSettings(),
-    "all arcs open, duals as they are": PricingSettings(raised=False),
-    "flow instead of cuts": PricingSettings(connectivity="flow"),
-    "full program": PricingSettings(delayed=False),
-    "full program, with flow": PricingSettings(connectivity="flow", delayed=False),
-}
-SETS = {
-    "ArcGP, GPArc": ("ArcGP", "GPArc"),
-    "OneGP, NoGP": ("OneGP", "NoGP"),
-    "all four": ("ArcGP", "GPArc", "OneGP", "NoGP"),
-    "OneGP, GPArc": ("OneGP", "GPArc"),
-}
+#: Name → whether triples become columns only when they may help.
+VARIANTS = {"price and cut": True, "full program": False}
 COUNTS = ("scored", "added", "triples", "rounds", "pivots", "nodes", "cuts", "integral_at_root")
 #: What seconds are counted of.
 PARTS = ("lp", "scoring", "pricing")
 
 
 def parse(
-    model: DelayedScorer, sentence: Sentence, settings: PricingSettings, **limits: Any
+    model: DelayedScorer, sentence: Sentence, delayed: bool, **limits: Any
 ) -> Solution:
     """A sentence, scored and solved."""
     values = encode(sentence)
     problem = Problem.from_arc_scores(model.arcs.score_all_arcs(values), projective=False)
-    return price_and_cut(problem, columns=model.columns(values), settings=settings, **limits)
+    return price_and_cut(problem, columns=model.columns(values), delayed=delayed, **limits)
 
 
 def whole_problem(model: DelayedScorer, sentence: Sentence) -> Problem:
@@ -84,7 +71,7 @@ def whole_problem(model: DelayedScorer, sentence: Sentence) -> Problem:
 
 
 def run(
-    model: DelayedScorer, sentences: list[Sentence], every: dict[str, PricingSettings],
+    model: DelayedScorer, sentences: list[Sentence], every: dict[str, bool],
     **limits: Any,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Sums over sentences, for each of the settings; these take turns, twice, the faster counts."""
@@ -179,12 +166,9 @@ def measure(model_file: str, dev: str, given: argparse.Namespace) -> dict[str, A
     model = DelayedScorer(parser.maker.scorer)
     every = [s for s in sample if s.n_words <= given.words][: given.sentences]
     short = [s for s in every if s.n_words <= given.full_words]
-    sets = {key: PricingSettings(c, delayed=False) for key, c in SETS.items()}
-    for settings in (*VARIANTS.values(), *sets.values()):  # compiles
+    for delayed in VARIANTS.values():  # compiles
         for sentence in sorted(short, key=lambda s: s.n_words)[-3:]:
-            parse(model, sentence, settings, node_limit=3)
-    shorter = sorted(short, key=lambda s: s.n_words)[: len(short) // 2]
-    chosen = {"price and cut": PricingSettings()}
+            parse(model, sentence, delayed, node_limit=3)
     by_length: dict[str, Any] = {}
     for least, most in ((8, 12), (18, 22), (28, 32), (45, 60)):
         some = [s for s in sample if least <= s.n_words <= most][: given.others]
@@ -193,8 +177,7 @@ def measure(model_file: str, dev: str, given: argparse.Namespace) -> dict[str, A
             by_length[f"{least}-{most} words"] = others(problems, given.limit)
     return {
         "root": run(model, short, VARIANTS, node_limit=1),
-        "constraints": run(model, shorter, sets, node_limit=1),
-        "branching": run(model, every, chosen, time_limit=given.limit),
+        "branching": run(model, every, {"price and cut": True}, time_limit=given.limit),
         "methods": by_length,
     }
 
@@ -204,7 +187,6 @@ def report(name: str, found: dict[str, Any]) -> str:
     text = f"### {name}\n\n"
     for part, title, base in (
         ("root", "The root alone, {} sentences of up to {full_words} words", "full program"),
-        ("constraints", "The full program, {} sentences", "ArcGP, GPArc"),
         ("branching", "With branching, {} sentences of up to {words} words", "price and cut"),
     ):
         if part in found:

@@ -10,7 +10,6 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.parts import KINDS
-from bbparse.inference.programs.master import CONNECTIVITY, CONSTRAINTS, PricingSettings
 from bbparse.inference.search.settings import AS_PUBLISHED, METHODS, ORDERS, SearchSettings
 from bbparse.runtime.errors import ProblemError
 from tests.strategies import random_problem
@@ -76,7 +75,7 @@ def draw(seed: int, index: int, only: str = "") -> Case:
     elif kind == "pricing":
         options["method"] = "price-and-cut"
         if rng.random() < 0.4:
-            options["pricing"] = draw_pricing(rng)
+            options["delayed"] = bool(rng.integers(2))
     if rng.random() < 0.3 and options.get("method", "auto") == "auto":
         there = [kind for kind, part in zip(KINDS, problem.parts) if len(part.score)]
         fits = [name for name, held in BACKBONES if set(there) <= set(held)]
@@ -91,15 +90,6 @@ def draw_settings(rng: np.random.Generator) -> SearchSettings:
         lower_start=int(rng.choice([0, 0, 3, 10])), root_calls=int(rng.choice([1, 2, 12, 40])),
         node_calls=int(rng.choice([1, 2, 8])), eliminate_every=int(rng.choice([0, 1, 3])),
         close_k=int(rng.choice([1, 2, 16])), precision=float(rng.choice([0.0, 1e-8, 1e-3])),
-    )  # fmt: skip
-
-
-def draw_pricing(rng: np.random.Generator) -> PricingSettings:
-    """Rows and columns of price and cut."""
-    rows = (CONSTRAINTS, ("OneGP", "GPArc"), ("ArcGP", "GPArc"), ("OneGP", "NoGP"))
-    return PricingSettings(
-        rows[int(rng.integers(len(rows)))], str(rng.choice(CONNECTIVITY)),
-        delayed=bool(rng.integers(2)), raised=bool(rng.integers(2)),
     )  # fmt: skip
 
 

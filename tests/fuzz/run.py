@@ -59,9 +59,9 @@ def answer_of(case: Case) -> Solution:
     """The solution of a case; a deadline is kept within a second."""
     p, options = case.problem, dict(case.options)
     assert p is not None
-    if "pricing" in options:
+    if "delayed" in options:
         ordered, order = in_order(p)
-        found = price_and_cut(ordered, case.k_best, settings=options["pricing"])
+        found = price_and_cut(ordered, case.k_best, delayed=options["delayed"])
         return in_rank(found, p, order)
     for _ in range(2):  # the first call may load kernels
         started = time.process_time()

@@ -23,17 +23,12 @@ import numpy as np
 from bbparse.core import Problem
 from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 
-_BROKEN = 1e-6
-
 
 class Duals(NamedTuple):
     """Duals of a solution; tables are float64[n + 1, n + 1]."""
 
     one: Float64s  # one[p, c] of OneGP
-    no: Float64s  # no[g, p] of NoGP
     room: Float64s  # slack of the arc's reduced cost, >= 0; inf: the arc cannot be used
-    own: bool  # True if one[p, c] may use room[p, c]: OneGP has rows
-    each: float  # fraction of room[g, p] for each triple by itself; 0: they share it (GPArc)
     least: float  # reduced costs up to this count as 0
 
 
@@ -155,9 +150,9 @@ class Columns(ABC):
         """Return the triples of opened arcs with a positive reduced cost; they become columns."""
         p, c = self._head, self._mod
         room = duals.room.copy()
-        paid = duals.one[p, c][:, None] + duals.no[:, p].T
+        paid = np.repeat(duals.one[p, c][:, None], len(room), axis=1)
         worth = np.where(self._free, self._value - paid, -np.inf)
-        if duals.own and len(p):
+        if len(p):
             most = worth.max(axis=1)
             lift = np.where((most > 0.0) & (most <= room[p, c]), most, 0.0)
             room[p, c] -= lift
@@ -165,12 +160,9 @@ class Columns(ABC):
         while True:
             worth = np.where(self._free, self._value - paid, -np.inf)
             row, grand = np.nonzero(worth > duals.least)
-            if duals.each:
-                short = worth[row, grand] > duals.each * room[grand, p[row]]
-            else:
-                needed = np.zeros_like(room)
-                np.add.at(needed, (grand, p[row]), worth[row, grand])
-                short = (needed > room)[grand, p[row]]
+            needed = np.zeros_like(room)
+            np.add.at(needed, (grand, p[row]), worth[row, grand])
+            short = (needed > room)[grand, p[row]]
             row, grand = row[short], grand[short]
             if self._known[row, grand].all():
                 break
@@ -183,15 +175,6 @@ class Columns(ABC):
     def rest(self) -> Triples:
         """Return all triples of opened arcs that have no column yet."""
         row, grand = np.nonzero(self._free)
-        return self._take(row, grand)
-
-    def forced(self, x: Float64s) -> Triples:
-        """Return the triples of `rest` whose two arcs sum to more than 1 in the point ``x``.
-
-        ``x`` is float64[n + 1, n + 1].
-        """
-        together = x[:, self._head].T + x[self._head, self._mod][:, None]
-        row, grand = np.nonzero(self._free & (together > 1.0 + _BROKEN))
         return self._take(row, grand)
 
     def tree_score(self, heads: Ints) -> float:

@@ -1,19 +1,14 @@
 """Linear and integer programs, solved by HiGHS: maximise c·x with L <= Ax <= U and l <= x <= u.
 
-A linear program is kept in HiGHS between solves. Its bounds do not rely on what HiGHS reports.
+A linear program is kept in HiGHS between solves. Its statuses are believed, its bounds recomputed.
 
 **Bounds.** For any row duals y, Σ y⁺U + Σ y⁻L + Σ_j max over [l_j, u_j] of (c_j − yA_j) x_j is at
-least c·x of every feasible x (weak duality). It is recomputed from the matrix after each solve, so
-that a wrong answer of the solver can make a bound loose, but never invalid. A program counts as
-infeasible only where such a bound for the costs 0 is negative (Farkas).
+least c·x of every feasible x (weak duality). This is computed from the matrix after each solve, so
+that inexact duals make a bound loose, but never invalid.
 
 **Units.** The tolerances of HiGHS are absolute. Costs are passed to it in a power of two of which
 the largest cost has between 512 and 1024, so that nothing is rounded and tolerances are 1e-12 of
 the largest cost.
-
-**Warm starts.** HiGHS keeps its basis as rows, columns and bounds change. After that it has been
-reported to return wrong objectives, or none. So the program is solved again from scratch if the
-point violates a row, its value and the bound differ, or it is reported infeasible.
 """
 
 from __future__ import annotations
@@ -24,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +38,7 @@ def load_highspy() -> Any:
             "linear and integer programs need HiGHS, which is not installed:"
             " pip install 'bbparse[ilp]' (or pip install highspy)"
         ) from error
-    if not hasattr(highspy.Highs, "getDualRay"):
+    if not hasattr(highspy.Highs, "getDualRay"):  # HiGHS 1.10 has it first
         raise BBParseError(
             "linear and integer programs need highspy 1.10 or later, and an older one is installed:"
             " pip install -U highspy"
@@ -153,31 +148,6 @@ class Program:
         )  # fmt: skip
 
 
-    def within(self, lower: Float64s, upper: Float64s) -> Feasible:
-        """Return the points that keep the rows, and bounds float64[C] of the columns."""
-        return Feasible(*self.entries(), np.array(self.low), np.array(self.high), lower, upper)
-
-
-class Feasible(NamedTuple):
-    """The points x with low <= Ax <= high and lower <= x <= upper, which are finite."""
-
-    row: Ints  # this and the next two: the entries of A
-    column: Ints
-    value: Float64s
-    low: Float64s
-    high: Float64s
-    lower: Float64s
-    upper: Float64s
-
-    def violation(self, x: Float64s) -> float:
-        """Return by how much a point violates a row or a bound at most."""
-        sums = np.bincount(self.row, self.value * x[self.column], len(self.low))
-        return max(
-            np.max(self.low - sums, initial=0.0), np.max(sums - self.high, initial=0.0),
-            np.max(self.lower - x, initial=0.0), np.max(x - self.upper, initial=0.0),
-        )  # fmt: skip
-
-
 def compressed(major: Ints, minor: Ints, value: Float64s, size: int) -> tuple[Ints, Ints, Float64s]:
     """Sort entries by `major` in 0..size-1; return starts int32[size + 1], minors and values."""
     order = np.argsort(major, kind="stable")
@@ -197,14 +167,8 @@ class WholeAnswer:
     nodes: int  #: Nodes of its search.
 
 
-def solve_whole(
-    program: Program, time_limit: float, gap: float, tolerance: float, presolve: str = "choose"
-) -> WholeAnswer:
-    """Solve an integer program from scratch.
-
-    ``tolerance`` is in the units of :func:`unit_of`. Solves are always cold, because HiGHS has been
-    reported to return wrong objectives after changes.
-    """
+def solve_whole(program: Program, time_limit: float, gap: float, tolerance: float) -> WholeAnswer:
+    """Solve an integer program from scratch; ``tolerance`` is in the units of :func:`unit_of`."""
     cost = np.array(program.cost)
     highspy = load_highspy()
     scale = unit_of(float(np.abs(cost).max(initial=0.0)))
@@ -222,7 +186,7 @@ def solve_whole(
     kinds = highspy.HighsVarType
     lp.integrality_ = [kinds.kInteger if w else kinds.kContinuous for w in program.whole]
     solver = new_solver(
-        time_limit=time_limit, presolve=presolve, mip_rel_gap=gap, mip_abs_gap=tolerance,
+        time_limit=time_limit, mip_rel_gap=gap, mip_abs_gap=tolerance,
         mip_feasibility_tolerance=1e-9,
     )  # fmt: skip
     solver.passModel(lp)
@@ -240,7 +204,6 @@ def solve_whole(
     )  # fmt: skip
 
 
-_SLACK = 1e-7  # tolerance of rows, and of the objective in sums of 1024 units
 _HALF_ULP = 2.0**-53  # the relative rounding error of one addition or product
 
 
@@ -264,13 +227,13 @@ class Linear:
 
     Its rows and columns are never removed. ``largest`` is the largest magnitude so far of the cost
     of a usable column, and costs are passed to HiGHS in units of it. ``pivots`` counts the simplex
-    iterations of all solves, ``colds`` the solves that were started again from scratch.
+    iterations of all solves.
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.largest = 0.0
-        self.pivots = self.colds = 0
+        self.pivots = 0
         self._solver = new_solver(presolve="off", solver="simplex")
         self._solver.changeObjectiveSense(load_highspy().ObjSense.kMaximize)
         self._columns = self._rows = self._entries = 0
@@ -321,59 +284,36 @@ class Linear:
     def solve(self, lower: Float64s, upper: Float64s, time_limit: float = math.inf) -> LinearAnswer:
         """Return the best point within bounds float64[C] of the columns."""
         self._send(lower, upper)
-        feasible = self.program.within(lower, upper)
-        for attempt in range(2):
-            answer = self._run(feasible, time_limit)
-            if answer.status in ("optimal", "time_limit"):
-                break
-            if not attempt:  # a cold start has to confirm a warm start that failed
-                self.colds += 1
-                self._solver.clearSolver()
-        return answer
-
-    def _run(self, feasible: Feasible, time_limit: float) -> LinearAnswer:
         solver = self._solver
         # HiGHS adds up the time of all runs
         solver.setOptionValue("time_limit", solver.getRunTime() + time_limit)
         solver.run()
         self.pivots += max(0, int(solver.getInfo().simplex_iteration_count))
-        status = status_of(solver)
+        status, none = status_of(solver), np.zeros(0)
+        if status != "optimal":
+            return LinearAnswer(status, none, none, none, math.inf)
         solution = solver.getSolution()
-        x, dual = np.array(solution.col_value), np.array(solution.row_dual)
-        if status == "infeasible" and not self._is_infeasible(feasible):
-            status = "failed"
-        elif status == "optimal" and not (np.isfinite(x).all() and np.isfinite(dual).all()):
-            status = "failed"
-        elif status == "optimal":
-            bound, dual, reduced = dual_bound(self._cost, feasible, dual)
-            value = float(self._cost @ x)
-            gap = abs(bound - value)
-            if feasible.violation(x) > _SLACK or gap > _SLACK * max(1024.0, abs(value)):
-                status = "failed"
-            unit, constant = unit_of(self.largest), self.program.constant
-            bound = bound * unit + constant
-            bound += 2.0 * _HALF_ULP * (abs(bound) + abs(constant))
-            return LinearAnswer(status, x, dual * unit, reduced * unit, bound)
-        return LinearAnswer(status, x[:0], dual[:0], x[:0], math.inf)
-
-    def _is_infeasible(self, feasible: Feasible) -> bool:
-        """Return True if a ray of the dual proves that no point keeps all rows and bounds."""
-        _, has_ray, ray = self._solver.getDualRay()
-        if not has_ray or len(ray) != len(feasible.low) or not np.isfinite(ray).all():
-            return False
-        zero_cost, ray = np.zeros(len(feasible.lower)), np.asarray(ray)
-        return any(dual_bound(zero_cost, feasible, duals)[0] < 0.0 for duals in (ray, -ray))
+        bound, dual, reduced = dual_bound(
+            self.program, self._cost, lower, upper, np.array(solution.row_dual)
+        )
+        unit, constant = unit_of(self.largest), self.program.constant
+        bound = bound * unit + constant
+        bound += 2.0 * _HALF_ULP * (abs(bound) + abs(constant))
+        return LinearAnswer(
+            status, np.array(solution.col_value), dual * unit, reduced * unit, bound
+        )
 
 
 def dual_bound(
-    cost: Float64s, feasible: Feasible, dual: Float64s
+    program: Program, cost: Float64s, lower: Float64s, upper: Float64s, dual: Float64s
 ) -> tuple[float, Float64s, Float64s]:
-    """Bound c·x of all feasible points from above by any duals float64[R] (weak duality).
+    """Bound c·x of all points within the rows and column bounds, by any duals float64[R].
 
     Returns also the duals that were used, 0 where the sign is that of a bound that a row does not
     have, and the reduced costs c − yA, float64[C].
     """
-    row, column, value, low, high, lower, upper = feasible
+    row, column, value = program.entries()
+    low, high = np.array(program.low), np.array(program.high)
     dual = np.where((dual > 0.0) & np.isinf(high), 0.0, dual)
     dual = np.where((dual < 0.0) & np.isinf(low), 0.0, dual)
     products = value * dual[row]

@@ -3,13 +3,16 @@
 An arc whose triples may have scores is *closed* until a solution uses it. The score of a closed arc
 includes its best triple, so that the dual of OneGP is as high as possible and none of its triples
 needs a column. The score of an open arc is its own, and OneGP requires one of its triples.
+
+Two kinds of rows link the triples y_gpc of an arc to the arcs z (RSM12 §3.2): OneGP, Σ_g y_gpc =
+z_pc, and GPArc, y_gpc <= z_gp. They imply the paper's other two. Cycles and crossing arcs are cut
+off by rows that a point violates.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,53 +24,11 @@ from bbparse.inference.programs.integer_program import TreeProgram
 from bbparse.inference.programs.points import Tree, broken_sets, broken_spans
 from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
-from bbparse.runtime.errors import ProblemError
 
 #: Error of bounds, relative to n_words times the largest score plus the score common to all trees.
 TOLERANCE = 1e-12
 _USED = 1e-9  # an arc with a smaller value is not used
 _LEAST = 1e-13  # relative to the largest score: smaller reduced costs count as 0
-#: Constraints that link triples to arcs (RSM12 §3.2): z_gp + z_pc - 1 <= y_gpc; y_gpc <= z_gp and
-#: z_pc; Σ_g y_gpc = z_pc; Σ_c y_gpc <= n z_gp.
-CONSTRAINTS = ("ArcGP", "GPArc", "OneGP", "NoGP")
-#: With any one of these sets, an integral point is a tree with its triples.
-_ENOUGH = ({"ArcGP", "GPArc"}, {"OneGP", "NoGP"}, {"OneGP", "GPArc"})
-CONNECTIVITY = ("cuts", "flow")
-
-
-@dataclass(frozen=True, slots=True)
-class PricingSettings:
-    """Settings of the linear program: its rows, and when columns are added.
-
-    Raises `ProblemError` if a name is unknown, or if the constraints do not define triples.
-    """
-
-    #: A subset of `CONSTRAINTS`. OneGP and GPArc imply the other two: NoGP is the sum of GPArc over
-    #: c; ArcGP is the sum of GPArc over all other g, as each word has one head.
-    constraints: tuple[str, ...] = ("OneGP", "GPArc")
-    #: Method to exclude cycles: "cuts" adds violated rows; "flow" has a flow from the root to each
-    #: word from the start (for projective trees, their derivations).
-    connectivity: str = "cuts"
-    #: Add triples when their reduced cost may be positive; False: all are columns from the start.
-    delayed: bool = True
-    #: Raise duals as far as possible (RSM12 §4.3.3), and give an arc triples only once a solution
-    #: uses it; False: each arc has one triple from the start, as in the paper.
-    raised: bool = True
-
-    def __post_init__(self) -> None:
-        for name in self.constraints:
-            if name not in CONSTRAINTS:
-                raise ProblemError(f"unknown constraint {name!r}: some of {', '.join(CONSTRAINTS)}")
-        if not any(enough <= set(self.constraints) for enough in _ENOUGH):
-            raise ProblemError(
-                f"constraints {', '.join(self.constraints) or '(none)'} do not tie triples to arcs:"
-                " expected GPArc with ArcGP or OneGP, or OneGP with NoGP"
-            )
-        if self.connectivity not in CONNECTIVITY:
-            raise ProblemError(
-                f"unknown connectivity {self.connectivity!r}: one of {', '.join(CONNECTIVITY)}"
-            )
-
 
 class Master:
     """The linear program with the triples and rows found so far, valid for all search nodes.
@@ -78,15 +39,13 @@ class Master:
     scoring.
     """
 
-    def __init__(self, problem: Problem, columns: Columns, settings: PricingSettings) -> None:
-        self.problem, self.columns, self.settings = problem, columns, settings
-        self.program = p = TreeProgram(problem, settings.connectivity == "flow", triples=False)
+    def __init__(self, problem: Problem, columns: Columns, delayed: bool = True) -> None:
+        self.problem, self.columns = problem, columns
+        self.program = p = TreeProgram(problem, connected=False, triples=False)
         self.static = len(p.cost)
         self.added = self.cuts = self.rounds = self.opened = 0
         self.seconds = {"lp": 0.0, "pricing": 0.0}
         self._one_row: dict[tuple[int, int], int] = {}
-        self._no_row: dict[tuple[int, int], int] = {}
-        self._linking = set(settings.constraints)
         self._size = (problem.n_words + 1,) * 2
         self._seen_spans: set[tuple[int, int, int]] = set()
         self._head, self._mod = problem.arc_head, problem.arc_mod
@@ -94,17 +53,14 @@ class Master:
         others = zip(p.cost[p.count :], p.upper[p.count :])
         self._others = math.fsum([p.constant, *(max(c, 0.0) * u for c, u in others)])
         self.bound = math.inf
-        self._closed = np.zeros(self._size, np.bool_)
-        if "OneGP" in self._linking:
-            self._closed |= columns.varies
-            bonus = np.where(columns.varies, columns.bound, 0.0)[self._head, self._mod]
-            p.cost[: p.count] = (self._alone + bonus).tolist()
-        if not self._closed.any() or not settings.delayed or not settings.raised:
+        self._closed = columns.varies.copy()
+        bonus = np.where(columns.varies, columns.bound, 0.0)[self._head, self._mod]
+        p.cost[: p.count] = (self._alone + bonus).tolist()
+        if not delayed:
             from_root = np.zeros(self._size)
             from_root[0] = 1.0
             head, mod = np.nonzero(columns.varies)
             self._open(head, mod, from_root)
-        if not settings.delayed:
             self._add(columns.rest())
 
     def relax(self) -> Float64s:
@@ -152,33 +108,19 @@ class Master:
         """Open arcs: score them without triples, and add their triples over the arcs of ``x``."""
         p = self.program
         for pair in zip(head.tolist(), mod.tolist()):
-            if self._closed[pair]:
-                for a in p.by_words[pair]:
-                    p.cost[a] = float(self._alone[a])
-                self._one_row[pair] = p.equal(self._terms(pair, -1.0), 0.0)
+            for a in p.by_words[pair]:
+                p.cost[a] = float(self._alone[a])
+            self._one_row[pair] = p.equal(self._terms(pair, -1.0), 0.0)
         self._closed[head, mod] = False
         self.opened += len(head)
         self._add(self.columns.open(head, mod, x > _USED))
 
     def _add(self, triples: Triples) -> None:
         """Add columns for triples, with the rows that link them to their arcs."""
-        p, kinds = self.program, self._linking
+        p = self.program
         for g, h, m, score in zip(*(column.tolist() for column in triples[:4])):
-            upper, arc = (g, h), (h, m)
-            rows = []
-            if arc in self._one_row:
-                rows.append(self._one_row[arc])
-            if "NoGP" in kinds and "GPArc" not in kinds:  # which implies it
-                if upper not in self._no_row:
-                    self._no_row[upper] = p.at_most(self._terms(upper, -float(p.n)), 0.0)
-                rows.append(self._no_row[upper])
-            y = p.column(score, 1.0, rows=rows)
-            if "GPArc" in kinds:
-                p.at_most([(y, 1.0), *self._terms(upper, -1.0)], 0.0)
-                if "OneGP" not in kinds:
-                    p.at_most([(y, 1.0), *self._terms(arc, -1.0)], 0.0)
-            if "ArcGP" in kinds:
-                p.at_most([(y, -1.0), *self._terms(upper, 1.0), *self._terms(arc, 1.0)], 1.0)
+            y = p.column(score, 1.0, rows=[self._one_row[h, m]])
+            p.at_most([(y, 1.0), *self._terms((g, h), -1.0)], 0.0)
         self.added += len(triples.score)
 
     def forbid(self, arcs: Ints) -> None:
@@ -236,19 +178,15 @@ class Master:
         return out
 
     def _duals(self, answer: LinearAnswer, lower: Float64s, upper: Float64s) -> Duals:
-        kinds, arcs = self._linking, self.program.count
+        arcs = self.program.count
         room = np.full(self._size, np.inf)
         loss = np.where(upper[:arcs] > 0.0, np.maximum(-answer.reduced[:arcs], 0.0), np.inf)
         loss[lower[:arcs] > 0.0] = 0.0  # required arcs are used at any reduced cost
         np.minimum.at(room, (self._head, self._mod), loss)
-        one, no = np.zeros((2, *self._size))
-        for table, rows in ((one, self._one_row), (no, self._no_row)):
-            if rows:
-                table[tuple(np.array(list(rows)).T)] = answer.dual[list(rows.values())]
-        if not self.settings.raised:
-            room[:] = 0.0
-        each = 0.0 if "GPArc" in kinds else 1.0 / self.problem.n_words
-        return Duals(one, no, room, "OneGP" in kinds, each, _LEAST * self.linear.largest)
+        one = np.zeros(self._size)
+        if self._one_row:
+            one[tuple(np.array(list(self._one_row)).T)] = answer.dual[list(self._one_row.values())]
+        return Duals(one, room, _LEAST * self.linear.largest)
 
     def _open_used(self, x: Float64s, room: Float64s) -> int:
         """Open the closed arcs of a point, and some that are nearly used; return their number."""
@@ -265,12 +203,6 @@ class Master:
     def _cut(self, x: Float64s) -> int:
         """Add violated rows; return their number."""
         p, found = self.program, 0
-        if "ArcGP" in self._linking and not self._one_row:  # otherwise it is implied
-            forced = self.columns.forced(x)
-            self._add(forced)
-            found += len(forced.score)
-        if self.settings.connectivity == "flow":
-            return found
         for inside in broken_sets(x):
             entering = np.flatnonzero(inside[self._mod] & ~inside[self._head])
             p.at_least([(a, 1.0) for a in entering.tolist()], 1.0)

@@ -21,7 +21,7 @@ from bbparse.core.order import ranked, with_sorted_scores
 from bbparse.core.proof import rounding_of
 from bbparse.core.tree import heads_of, tree_terms
 from bbparse.inference.programs.columns import Columns, GivenColumns
-from bbparse.inference.programs.master import Master, PricingSettings
+from bbparse.inference.programs.master import Master
 from bbparse.inference.programs.points import Tree, best_tree
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.runtime.arrays import Float64s
@@ -29,7 +29,6 @@ from bbparse.runtime.deadline import Deadline
 
 _WHOLE = 1e-6  # values as near to an integer count as integral
 _TREES = 30  # maximum number of trees before the first linear program
-_DEFAULT = PricingSettings()
 
 
 def price_and_cut(
@@ -39,19 +38,20 @@ def price_and_cut(
     node_limit: int | None = None,
     gap: float = 0.0,
     columns: Columns | None = None,
-    settings: PricingSettings = _DEFAULT,
+    delayed: bool = True,
 ) -> Solution:
     """Find the k best trees of a problem by branch, price and cut (RSM12).
 
     Siblings, outermost grandchildren, grand-siblings, factors and count factors are columns and
     rows from the start. Grandchildren become columns when their reduced cost may be positive. In
     projective problems crossing arcs are cut off. A problem has no grandchildren if ``columns`` are
-    given, a source of triples that it does not hold. Other options are those of `bbparse.solve`.
+    given, a source of triples that it does not hold. If not ``delayed``, all triples are columns
+    from the start. Other options are those of `bbparse.solve`.
 
     If scores are so unbalanced that the tolerance of linear programs exceeds the rounding tolerance
     of the last tree's score, the status is ``gap``; `bbparse.solve` then solves the problem again.
     ``stats`` has: ``tolerance``, the maximum error of the trees if the status is optimal;
-    ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear programs; the final number
+    ``nodes``; ``rounds`` and ``pivots`` of the linear programs; the final number
     of ``rows`` and ``columns``, and of ``cuts`` among the rows; the number of ``triples``, and how
     many were ``scored`` and ``added``; ``share_scored``; ``opened`` arcs; ``root_bound``;
     ``integral_at_root``, 1 if the root's optimum is a tree, else 0; ``lp_seconds``,
@@ -59,7 +59,7 @@ def price_and_cut(
     not installed.
     """
     limits = SearchLimits.of(Deadline.after(time_limit), node_limit, gap=gap)
-    found = _Programs(problem, k_best, columns, settings, limits).run()
+    found = _Programs(problem, k_best, columns, delayed, limits).run()
     if found.status != "optimal" or len(found) < k_best:
         return found
     score, terms = float(found.scores[-1]), tree_terms(problem, found.arcs[-1])
@@ -72,7 +72,7 @@ def price_and_cut(
 
 def within_tolerance(problem: Problem, k_best: int, limits: SearchLimits) -> Solution:
     """Do the same as `price_and_cut`, but call a solution optimal at any size of the tolerance."""
-    return _Programs(problem, k_best, None, _DEFAULT, limits).run()
+    return _Programs(problem, k_best, None, True, limits).run()
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class _Programs(Bounder[_Node]):
     """Bounds from linear programs, and the best trees found at their points."""
 
     def __init__(
-        self, problem: Problem, k_best: int, columns: Columns | None, settings: PricingSettings,
+        self, problem: Problem, k_best: int, columns: Columns | None, delayed: bool,
         limits: SearchLimits,
     ) -> None:  # fmt: skip
         self.started = time.perf_counter()
@@ -95,7 +95,7 @@ class _Programs(Bounder[_Node]):
         self.problem, self.k_best = problem, k_best
         self.extra = columns
         self.columns = GivenColumns(problem) if columns is None else columns
-        self.master = Master(with_sorted_scores(problem), self.columns, settings)
+        self.master = Master(with_sorted_scores(problem), self.columns, delayed)
         program = self.master.program
         self.found: dict[tuple[int, ...], float] = {}
         self.required = set(np.flatnonzero(problem.arc_state == 1).tolist())
@@ -196,7 +196,7 @@ class _Programs(Bounder[_Node]):
         master, columns = self.master, self.columns
         stats: dict[str, float | int] = {
             "nodes": nodes, "rounds": master.rounds, "pivots": master.linear.pivots,
-            "cold_starts": master.linear.colds, "rows": len(master.program.low),
+            "rows": len(master.program.low),
             "columns": len(master.program.cost), "cuts": master.cuts, "triples": columns.total,
             "scored": columns.scored, "added": master.added,
             "share_scored": columns.scored / max(1, columns.total), "opened": master.opened,

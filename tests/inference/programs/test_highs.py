@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -60,7 +58,7 @@ def test_no_point_exceeds_the_bound_of_any_duals() -> None:
         lower, upper = bounds(program)
         best = Linear(program).solve(lower, upper).bound
         bound, dual, reduced = dual_bound(
-            np.array(program.cost), program.within(lower, upper), rng.normal(size=4)
+            program, np.array(program.cost), lower, upper, rng.normal(size=4)
         )
         assert bound >= best - 1e-9
         assert (dual[np.isinf(program.high)] <= 0.0).all()
@@ -74,21 +72,9 @@ def test_what_cannot_be() -> None:
     program.at_least([(column, 1.0)], 2.0)
     linear = Linear(program)
     assert linear.solve(*bounds(program)).status == "infeasible"
-    assert linear.colds == 1  # it was asked twice
     assert not program.impossible()
     program.at_least([], 1.0)
     assert program.impossible()
-
-
-def test_infeasible_only_with_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = Program()
-    columns = [program.column(1.0, 1.0) for _ in range(3)]
-    program.equal([(column, 1.0) for column in columns], 2.0)
-    program.at_most([(column, 1.0) for column in columns], 1.0)
-    linear = Linear(program)
-    assert linear.solve(*bounds(program)).status == "infeasible"
-    monkeypatch.setattr(linear._solver, "getDualRay", lambda: (None, True, np.ones(2)))
-    assert linear.solve(*bounds(program)).status == "failed"
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-12, 1.0, 1e12, 1e90])
@@ -114,23 +100,3 @@ def test_a_column_that_is_not_used_may_cost_anything() -> None:
     linear = Linear(program)
     assert linear.solve(lower, upper).bound == pytest.approx(expected, rel=1e-12)
     assert linear.largest < 10.0
-
-
-def test_a_wrong_answer_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = random_program(np.random.default_rng(193), 6, 4)
-    linear = Linear(program)
-    true = linear.solve(*bounds(program))
-    genuine, wrong = linear._solver.getSolution, [True]
-
-    def once_wrong() -> object:
-        found = genuine()
-        if wrong:
-            wrong.pop()
-            found.row_dual = [value + 1.0 for value in found.row_dual]
-        return found
-
-    monkeypatch.setattr(linear._solver, "getSolution", once_wrong)
-    answer = linear.solve(*bounds(program))
-    assert (answer.status, linear.colds) == ("optimal", 1)
-    assert answer.bound == pytest.approx(true.bound)
-    assert math.isfinite(answer.bound)

@@ -13,7 +13,6 @@ from bbparse.core import Problem
 from bbparse.inference.programs.columns import GivenColumns
 from bbparse.inference.programs.highs import Linear, LinearAnswer
 from bbparse.inference.programs.ilp import solve_ilp
-from bbparse.inference.programs.master import PricingSettings
 from bbparse.inference.programs.points import broken_sets, broken_spans
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.solve import solve
@@ -22,14 +21,6 @@ from tests.inference.search.test_proportion import check
 from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree
 from tests.solutions import check_trees, spread
 from tests.strategies import all_parts
-
-SETS = (
-    ("ArcGP", "GPArc", "OneGP", "NoGP"), ("OneGP", "GPArc"), ("ArcGP", "GPArc"), ("OneGP", "NoGP"),
-)  # fmt: skip
-SETTINGS = [
-    PricingSettings(*chosen)
-    for chosen in product(SETS, ("cuts", "flow"), (True, False), (True, False))
-]
 
 
 def with_triples(rng: np.random.Generator, n: int, **options: Any) -> Problem:
@@ -44,9 +35,9 @@ def with_triples(rng: np.random.Generator, n: int, **options: Any) -> Problem:
     )  # fmt: skip
 
 
-def compare(p: Problem, k: int, settings: PricingSettings = SETTINGS[0]) -> None:
+def compare(p: Problem, k: int) -> None:
     """The k best scores, to the tolerance, and a bound that is none too low."""
-    s, expected = price_and_cut(p, k, settings=settings), enumerate_trees(p)
+    s, expected = price_and_cut(p, k), enumerate_trees(p)
     check_trees(p, s)
     assert s.status == ("optimal" if expected else "infeasible")
     assert len(s) == min(k, len(expected))
@@ -62,7 +53,7 @@ def test_triples_priced_in_a_closed_node_are_there_in_the_others(seed: int) -> N
     rng = np.random.default_rng(seed)
     n, single_root = int(rng.integers(4, 6)), bool(rng.integers(2))
     p = with_triples(rng, n, single_root=single_root, projective=bool(rng.random() < 0.2))
-    compare(p, 10, PricingSettings())
+    compare(p, 10)
 
 
 @pytest.mark.parametrize("gap", [1e-9, 1e-2, 0.1])
@@ -96,37 +87,11 @@ def test_delayed_columns_change_nothing_but_the_work() -> None:
     rng = np.random.default_rng(173)
     for _ in range(3):
         p = with_triples(rng, 12)
-        brute = price_and_cut(p, settings=PricingSettings(delayed=False))
-        for raised in (True, False):
-            s = price_and_cut(p, settings=PricingSettings(raised=raised))
-            assert s.heads.tolist() == brute.heads.tolist()
-            assert s.stats["root_bound"] == pytest.approx(brute.stats["root_bound"], abs=1e-6)
-            assert s.stats["scored"] <= s.stats["triples"] == brute.stats["scored"]
-        assert price_and_cut(p).stats["share_scored"] < 0.3
-
-
-def test_bounds_of_the_constraint_sets_are_in_order() -> None:
-    rng = np.random.default_rng(174)
-    strict = 0
-    for _ in range(6):
-        p = with_triples(rng, 7)
-        best = solve_ilp(p).scores[0]
-        bound = {
-            (name, delayed): price_and_cut(
-                p, node_limit=1, settings=PricingSettings(name, delayed=delayed)
-            ).stats["root_bound"]
-            for name in SETS
-            for delayed in (True, False)
-        }
-        everything, lean, arcs, one = (bound[name, False] for name in SETS)
-        assert best - 1e-9 <= lean == pytest.approx(everything, abs=1e-6)
-        assert lean <= min(arcs, one) + 1e-6
-        strict += lean < min(arcs, one) - 1e-3
-        for name in SETS:
-            assert bound[name, True] == pytest.approx(bound[name, False], abs=1e-6)
-        flow = price_and_cut(p, node_limit=1, settings=PricingSettings(connectivity="flow"))
-        assert flow.stats["root_bound"] >= lean - 1e-6
-    assert strict
+        brute, s = price_and_cut(p, delayed=False), price_and_cut(p)
+        assert s.heads.tolist() == brute.heads.tolist()
+        assert s.stats["root_bound"] == pytest.approx(brute.stats["root_bound"], abs=1e-6)
+        assert s.stats["scored"] <= s.stats["triples"] == brute.stats["scored"]
+        assert s.stats["share_scored"] < 0.3
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-6, 1e6, 1e12])
@@ -185,10 +150,9 @@ def test_at_limits() -> None:
 def test_projective_problems() -> None:
     p = with_triples(np.random.default_rng(178), 7, projective=True)
     expected = solve_ilp(p)
-    for settings in (PricingSettings(), PricingSettings(connectivity="flow")):
-        s = price_and_cut(p, 3, settings=settings)
-        assert s.heads[0].tolist() == expected.heads[0].tolist()
-        assert s.proved.all()
+    s = price_and_cut(p, 3)
+    assert s.heads[0].tolist() == expected.heads[0].tolist()
+    assert s.proved.all()
 
 
 def test_nothing_to_choose_from() -> None:
@@ -220,12 +184,6 @@ def test_options() -> None:
     p = with_triples(np.random.default_rng(179), 4)
     with pytest.raises(ProblemError, match="backbone is 'first': method 'price-and-cut'"):
         solve(p, method="price-and-cut", backbone="first")
-    with pytest.raises(ProblemError, match="unknown constraint 'TwoGP': some of ArcGP"):
-        PricingSettings(("TwoGP",))
-    with pytest.raises(ProblemError, match="constraints NoGP do not tie triples to arcs"):
-        PricingSettings(("NoGP",))
-    with pytest.raises(ProblemError, match="unknown connectivity 'rope': one of cuts, flow"):
-        PricingSettings(connectivity="rope")
 
 
 def test_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +277,6 @@ def test_price_and_cut_by_itself_claims_no_more_than_its_tolerance() -> None:
         arc_label=[2, 0, 2, 2, 1, 0, 2], arc_state=[0, 0, 0, 1, 0, 0, 0],
         projective=False, single_root=False,
     )  # fmt: skip
-    settings = PricingSettings(("OneGP", "GPArc"), connectivity="flow", raised=False)
-    s = price_and_cut(p, settings=settings)
+    s = price_and_cut(p)
     assert s.status == "gap" and not s.proved[0] and s.upper_bounds[0] >= 0.03
     assert solve(p, method="price-and-cut").scores.tolist() == pytest.approx([0.03])
