@@ -50,14 +50,14 @@ def parse(
 ) -> Solution:
     """A sentence, scored and solved."""
     values = encode(sentence)
-    problem = Problem.from_arc_scores(model.arcs.score_all_arcs(values), projective=False)
+    problem = Problem.from_arc_scores(model.arcs.score_all_arcs(values).T, projective=False)
     return price_and_cut(problem, columns=model.columns(values), delayed=delayed, **limits)
 
 
 def whole_problem(model: DelayedScorer, sentence: Sentence) -> Problem:
     """All arcs and all triples, scored."""
     values = encode(sentence)
-    arcs = Problem.from_arc_scores(model.arcs.score_all_arcs(values), projective=False)
+    arcs = Problem.from_arc_scores(model.arcs.score_all_arcs(values).T, projective=False)
     pairs = ~np.eye(arcs.n_words + 1, dtype=bool)
     pairs[:, 0] = False
     grand, head, mod = np.nonzero(pairs[:, :, None] & pairs[None])

@@ -154,13 +154,14 @@ class Problem(ProblemArrays):
         Parameters
         ----------
         scores : float[n + 1, n + 1]
-            scores[h, m] of the arc from head h to modifier m, where 0 is the root; -inf = no such
-            arc. The diagonal and column 0 are ignored.
+            scores[d, h] of the arc from head h to dependent d, as in `bbparse.best_tree`: rows are
+            dependents, columns are heads, 0 is the root; -inf = no such arc. Row 0 and the diagonal
+            are ignored.
 
         Returns
         -------
         Problem
-            Its arcs are ordered by modifier, then by head.
+            Its arcs are ordered by dependent, then by head.
         """
         matrix = check.as_floats("scores", scores, ndim=2)
         size = len(matrix)
@@ -170,20 +171,20 @@ class Problem(ProblemArrays):
             )
         check.as_count("n_words", size - 1, 1, check.MAX_WORDS)
         np.fill_diagonal(matrix, -np.inf)
-        matrix[:, 0] = -np.inf
+        matrix[0] = -np.inf
         bad = np.argwhere(~check.is_score(matrix))
         if len(bad):
-            h, m = bad[0]
+            d, h = bad[0]
             raise ProblemError(
-                f"scores[{h}, {m}] is {matrix[h, m]}, expected a number of magnitude <="
+                f"scores[{d}, {h}] is {matrix[d, h]}, expected a number of magnitude <="
                 f" {check.MAX_SCORE:g} or -inf"
             )
-        mods, heads = np.nonzero(matrix.T > -np.inf)
+        mods, heads = np.nonzero(matrix > -np.inf)
         return cls.trusted(
             size - 1,
             heads.astype(np.int32),
             mods.astype(np.int32),
-            matrix[heads, mods],
+            matrix[mods, heads],
             projective=check.as_flag("projective", projective),
             single_root=check.as_flag("single_root", single_root),
         )
@@ -202,7 +203,7 @@ class Problem(ProblemArrays):
         Parameters
         ----------
         scores : float[b, n + 1, n + 1], or b matrices
-            scores[i, h, m] of arcs of sentence i.
+            scores[i, d, h] of arcs of sentence i: rows are dependents, columns are heads.
         lengths : sequence of b int, optional
             Number of words of each sentence: rows and columns after those of its words are padding.
 

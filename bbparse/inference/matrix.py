@@ -1,8 +1,7 @@
 """`best_tree` and `best_trees`: from the arc scores of another parser to trees, in one call.
 
 Rows are dependents and columns are heads, as in nearly every neural parser, which normalises over
-the heads of a word: ``scores.argmax(-1)`` gives heads. (`Problem.from_arc_scores` takes the
-transpose, ``scores[head, modifier]``.)
+the heads of a word: ``scores.argmax(-1)`` gives heads. `Problem.from_arc_scores` takes the same.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ def best_tree(
     Parameters
     ----------
     scores : float[n + 1, n + 1], float[b, n + 1, n + 1] or sequence of b matrices
-        scores[d, h] of the arc from head h to dependent d: rows are dependents, 0 is the root; -inf
-        = no such arc. Row 0 and the diagonal are ignored. Arrays of numpy and of whatever it
-        converts, and torch tensors, which are copied from their device once.
+        scores[d, h] of the arc from head h to dependent d: rows are dependents, columns are heads,
+        0 is the root; -inf = no such arc. Row 0 and the diagonal are ignored. Arrays of numpy and
+        of whatever it converts, and torch tensors, which are copied from their device once.
     lengths : sequence of b int, optional
         Number of words of each sentence: rows and columns after those of its words are padding.
     projective : bool
@@ -69,7 +68,7 @@ def best_tree(
             continue
         check_arcs(_name(i, shape), arcs)
         solution = solve(
-            Problem.from_arc_scores(arcs.T, projective=projective, single_root=single_root)
+            Problem.from_arc_scores(arcs, projective=projective, single_root=single_root)
         )
         if not len(solution):
             reason = "; ".join(solution.conflict) or "no tree has only these arcs"
@@ -110,7 +109,7 @@ def best_trees(
     solutions = []
     for i, arcs in enumerate(matrices):
         check_arcs(_name(i, shape), arcs)
-        problem = Problem.from_arc_scores(arcs.T, projective=projective, single_root=single_root)
+        problem = Problem.from_arc_scores(arcs, projective=projective, single_root=single_root)
         solutions.append(solve(problem, k_best=k))
     return solutions[0] if shape is not None and len(shape) == 2 else solutions
 

@@ -31,7 +31,7 @@ class ModelScores:
         self.labels = parser.labeller.labels
 
     def __call__(self, sentence: Sentence) -> Float64s:
-        """Return log-probabilities by head, modifier and label, float64[n + 1, n + 1, L]."""
+        """Return log-probabilities by dependent, head and label, float64[n + 1, n + 1, L]."""
         sentence = self.tagged(sentence)
         n, values, maker = sentence.n_words, encode(sentence), self.maker
         head, mod = all_arcs(n, n)
@@ -40,7 +40,7 @@ class ModelScores:
         if known is not None:
             (scores,) = known.sentences()
             arcs = scores.scores.astype(np.float64)
-            labels[head, mod] = scores.label_scores(head, mod)
+            labels[mod, head] = scores.label_scores(head, mod)
         else:
             assert maker.pruner is not None  # templates come with a pruner
             arcs = maker.pruner.scorer.score_all_arcs(values)
@@ -48,9 +48,9 @@ class ModelScores:
             tree = np.maximum([0, *sentence.heads], 0).astype(np.int32)
             of_arc = label_scores_around(self.labeller, scored, tree)
             for h, m in zip(head.tolist(), mod.tolist()):
-                labels[h, m] = of_arc(h, m)
+                labels[m, h] = of_arc(h, m)
         arcs[:, 0] = 0.0
-        scores_of_heads: Float64s = _log_softmax(arcs, 0)[:, :, None]
+        scores_of_heads: Float64s = _log_softmax(arcs.T, 1)[:, :, None]
         return scores_of_heads + _log_softmax(labels, 2)
 
 

@@ -125,7 +125,7 @@ class Parser(LoadedModel):
         """Solve over all arcs, with grandchildren scored on demand; otherwise as `_widened`."""
         values, config = encode(sentence), self.config
         problem = Problem.from_arc_scores(
-            delayed.arcs.score_all_arcs(values), projective=config.projective,
+            delayed.arcs.score_all_arcs(values).T, projective=config.projective,
             single_root=config.model.single_root,
         )  # fmt: skip
         if limits.pop("by_work"):

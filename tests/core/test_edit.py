@@ -30,7 +30,7 @@ def test_with_factors_drops_shrinks_and_forbids() -> None:
     more = q.with_factors([([(1, 2), (0, 1)], -math.inf)])
     assert more.factor_ptr.tolist() == [0, 2, 4, 6]
     dataclasses.replace(more)
-    no_arc = Problem.from_arc_scores([[0, 1, -math.inf], [0, 0, 1], [0, 1, 0]])
+    no_arc = Problem.from_arc_scores([[0, 0, 0], [1, 0, 1], [-math.inf, 1, 0]])
     assert len(no_arc.with_factors([([(0, 2), (2, 1)], 5.0)]).factor_score) == 0
 
 
@@ -77,7 +77,7 @@ def test_with_heads_and_without_arcs() -> None:
     forbidden = [(int(q.arc_head[a]), int(q.arc_mod[a])) for a in np.flatnonzero(q.arc_state == -1)]
     assert forbidden == [(2, 1), (0, 2), (0, 3), (2, 3)]
     assert q.with_heads({3: 1}).arc_state.tolist() == q.arc_state.tolist()
-    two = Problem.from_arc_scores([[0, 1, -math.inf], [0, 0, 1], [0, 1, 0]])
+    two = Problem.from_arc_scores([[0, 0, 0], [1, 0, 1], [-math.inf, 1, 0]])
     assert not two.without_arcs([(0, 2)]).arc_state.any()
 
 
@@ -106,7 +106,7 @@ def test_contradictions_are_refused(change: Any, message: str) -> None:
 
 
 def test_with_heads_needs_a_candidate_and_leaves_labels_open() -> None:
-    two = Problem.from_arc_scores([[0, 1, -math.inf], [0, 0, 1], [0, 1, 0]])
+    two = Problem.from_arc_scores([[0, 0, 0], [1, 0, 1], [-math.inf, 1, 0]])
     with pytest.raises(ProblemError, match=r"heads\[2\] is 0: no candidate arc 0 -> 2"):
         two.with_heads({2: 0})
     p = Problem(2, [0, 1, 1, 0], [1, 2, 2, 2], [0, 0, 0, 0], arc_label=[0, 0, 1, 0])

@@ -20,10 +20,10 @@ from tests.strategies import random_problem
 
 
 def test_from_arc_scores_orders_arcs_by_modifier_and_drops_minus_inf() -> None:
-    scores = np.arange(9.0).reshape(3, 3)
-    scores[:, 0] = math.nan
+    scores = np.arange(9.0).reshape(3, 3).T
+    scores[0] = math.nan
     scores[1, 1] = math.inf
-    scores[2, 1] = -math.inf
+    scores[1, 2] = -math.inf
     p = Problem.from_arc_scores(scores, projective=False, single_root=False)
     assert p.arc_head.tolist() == [0, 0, 1]
     assert p.arc_mod.tolist() == [1, 2, 2]
@@ -42,9 +42,9 @@ def test_from_arc_scores_orders_arcs_by_modifier_and_drops_minus_inf() -> None:
         (np.zeros((3, 4)), r"scores has shape \(3, 4\), expected \(n \+ 1, n \+ 1\)"),
         (np.zeros((1, 1)), r"scores has shape \(1, 1\)"),
         (np.zeros(4), r"scores has shape \(4,\), expected 2 dimensions"),
-        ([[0, 1], [0, math.nan]], None),
-        ([[0, math.nan], [0, 0]], r"scores\[0, 1\] is nan, expected a number of magnitude"),
-        ([[0, math.inf], [0, 0]], r"scores\[0, 1\] is inf, expected a number of magnitude"),
+        ([[0, math.nan], [1, math.nan]], None),
+        ([[0, 0], [math.nan, 0]], r"scores\[1, 0\] is nan, expected a number of magnitude"),
+        ([[0, 0], [math.inf, 0]], r"scores\[1, 0\] is inf, expected a number of magnitude"),
         ([["a", "b"], ["c", "d"]], "scores has dtype <U1, expected real numbers"),
     ],
 )

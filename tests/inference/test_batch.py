@@ -51,7 +51,7 @@ def problems_of_many_kinds() -> list[Problem]:
         scores[rng.random(scores.shape) < 0.2 * (i % 3)] = -np.inf
         if i % 4 == 0:
             scores[1:, -1] += np.array([-1e14, 1e12, 0.0])[rng.integers(3, size=len(scores) - 1)]
-        p = Problem.from_arc_scores(scores, projective=i % 5 > 1, single_root=i % 2 > 0)
+        p = Problem.from_arc_scores(scores.T, projective=i % 5 > 1, single_root=i % 2 > 0)
         a = int(rng.integers(len(p.arc_head)))
         fixed = {int(p.arc_mod[a]): int(p.arc_head[a])}
         problems += [p, p.with_heads(fixed), p.without_arcs([(h, m) for m, h in fixed.items()])]

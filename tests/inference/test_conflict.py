@@ -120,8 +120,8 @@ def blank(n: int = 8, **flags: bool) -> Problem:
             ],
         ),
         (
-            Problem.from_arc_scores([[0, 0, NEVER, NEVER], [0, 0, 0, NEVER], [0, 0, 0, NEVER],
-                                     [0, 0, 0, 0]]),
+            Problem.from_arc_scores([[0, 0, 0, 0], [0, 0, 0, 0], [NEVER, 0, 0, 0],
+                                     [NEVER, NEVER, NEVER, 0]]),
             ["no candidate arcs lead from the root to word 3"],
         ),
         (
@@ -246,7 +246,7 @@ def test_conflicts_are_saved_with_a_solution(tmp_path: Any) -> None:
 @pytest.mark.parametrize("projective", [True, False])
 def test_a_word_without_candidates(projective: bool) -> None:
     scores = np.zeros((5, 5))
-    scores[:, 3] = -np.inf
+    scores[3] = -np.inf
     problem = Problem.from_arc_scores(scores, projective=projective)
     found = solve(problem)
     assert found.status == "infeasible" and not len(found)

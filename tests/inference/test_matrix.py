@@ -59,11 +59,21 @@ def test_one_call_finds_the_tree_of_the_solver(projective: bool) -> None:
         elif case % 3 == 2:  # some terms hide others
             arcs[rng.random(arcs.shape) < 0.2] *= 10.0 ** rng.integers(0, 18)
         flags = {"projective": projective, "single_root": single_root}
-        expected = solve(Problem.from_arc_scores(arcs.T.copy(), **flags)).heads[0]
+        expected = solve(Problem.from_arc_scores(arcs, **flags)).heads[0]
         heads = np.full(n + 1, -1, np.int32)
         looked += not best_heads(arcs, projective, single_root, heads)
         assert best_tree(arcs, **flags).tolist() == expected.tolist()
     assert 0 < looked < 60  # both ways were taken
+
+
+def test_rows_are_dependents_everywhere() -> None:
+    rows = np.array([[0, 0, 0, 0], [0, 0, 6, 1], [7, 2, 0, 1], [1, 0, 6, 0]], float)
+    problem = Problem.from_arc_scores(rows)
+    (from_batch,) = Problem.from_batch([rows])
+    assert problem.score([-1, 2, 0, 2]) == from_batch.score([-1, 2, 0, 2]) == 6.0 + 7.0 + 6.0
+    for heads in (best_tree(rows), solve(problem).heads[0], best_trees(rows, 1).heads[0]):
+        assert heads.tolist() == [-1, 2, 0, 2] == [-1, *rows.argmax(-1)[1:].tolist()]
+    assert solve(Problem.from_arc_scores(rows.T)).heads[0].tolist() != [-1, 2, 0, 2]
 
 
 def test_a_batch_is_cut_to_its_lengths() -> None:
@@ -120,7 +130,7 @@ def test_what_gives_heads_by_argmax_gives_these_heads() -> None:
 
 
 def transposed() -> Any:
-    """Scores with rows for heads, as `Problem.from_arc_scores` takes them."""
+    """Scores with rows for heads."""
     arcs = np.zeros((4, 4))
     arcs[:, 0] = -np.inf
     return arcs

@@ -48,9 +48,9 @@ class Batch(NamedTuple):
     def problem(self, i: int, values: TreeMarginals | None = None) -> Problem:
         """A sentence as a problem, made without the layer; under other scores if given."""
         arcs, *scores = values or (self.arcs, *self.scores)
-        n, matrix = LENGTHS[i], arcs[i].detach().numpy().T.copy()  # [head, mod]
+        n, matrix = LENGTHS[i], arcs[i].detach().numpy().copy()
         # pruned arcs are those of the batch, whatever the scores
-        matrix[self.arcs[i].detach().numpy().T == -np.inf] = -np.inf
+        matrix[self.arcs[i].detach().numpy() == -np.inf] = -np.inf
         problem = Problem.from_arc_scores(matrix[: n + 1, : n + 1], **self.layer.flags)
         numbers = [x.detach().numpy() for x in scores]
         number = {(h, m): a for a, (h, m) in enumerate(zip(problem.arc_head, problem.arc_mod))}

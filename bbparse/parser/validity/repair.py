@@ -53,7 +53,7 @@ class ArcScores(Protocol):
         """Labels that the model knows."""
 
     def __call__(self, sentence: Sentence) -> Float64s:
-        """Return log-probabilities by head, modifier and label, float64[n + 1, n + 1, L]."""
+        """Return log-probabilities by dependent, head and label, float64[n + 1, n + 1, L]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +223,8 @@ def _table(
         ties = np.full((n + 1, n + 1, len(names)), LEAST)
         places = {label: i for i, label in enumerate(scores.labels)}
         known = [i for i, name in enumerate(names) if name in places]
-        ties[:, :, known] = scores(sentence)[:, :, [places[names[i]] for i in known]]
+        opinion = scores(sentence).transpose(1, 0, 2)  # heads first, as the table
+        ties[:, :, known] = opinion[:, :, [places[names[i]] for i in known]]
         ties = np.rint(np.clip(ties, LEAST, 0.0) * SCORE_STEPS)
     change = n * float(np.ptp(ties)) + 1.0
     kept = (n + 1) * change

@@ -23,7 +23,7 @@ from tests.strategies import random_problem
 @pytest.fixture
 def problem() -> Problem:
     rng = np.random.default_rng(81)
-    return Problem.from_arc_scores(rng.normal(size=(6, 6))).with_factors(
+    return Problem.from_arc_scores(rng.normal(size=(6, 6)).T).with_factors(
         [([(2, 1), (2, 5)], 1.5), ([(3, 4), (0, 3)], -np.inf)]
     )
 
@@ -118,7 +118,7 @@ ARCS = [([(0, 2), (2, 5)], 1.5), ([(2, 1), (2, 3)], -2.0), ([(2, 4), (4, 5)], fl
 
 
 def factored(scale: float = 1.0) -> Problem:
-    return Problem.from_arc_scores(scale * SCORES).with_factors(ARCS)
+    return Problem.from_arc_scores(scale * SCORES.T).with_factors(ARCS)
 
 
 def saved(folder: Path, p: Problem, s: Solution) -> tuple[Path, Path]:
@@ -223,7 +223,7 @@ def output_of(*arguments: Any) -> str:
 @pytest.mark.parametrize("method", ["ilp", "price-and-cut"])
 def test_json_alone(method: str, tmp_path: Path) -> None:
     scores = np.random.default_rng(81).normal(size=(6, 6))
-    p = Problem.from_arc_scores(scores, projective=False).with_factors([([(2, 1), (2, 5)], 1.5)])
+    p = Problem.from_arc_scores(scores.T, projective=False).with_factors([([(2, 1), (2, 5)], 1.5)])
     p.save(tmp_path / "p.npz")
     found = json.loads(output_of("solve", tmp_path / "p.npz", "--json", "--method", method))
     assert found["status"] == "optimal"

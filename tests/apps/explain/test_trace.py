@@ -81,7 +81,7 @@ def hard_problem(n: int = 12) -> Problem:
     """Twelve words and pair factors as strong as the arcs, so that one node is not enough."""
     rng = np.random.default_rng(3)
     scores = rng.normal(size=(n + 1, n + 1))
-    problem = Problem.from_arc_scores(scores)
+    problem = Problem.from_arc_scores(scores.T)
     pairs = [(h, m) for m in range(1, n + 1) for h in range(n + 1) if h != m]
     factors = []
     for _ in range(600):
@@ -181,7 +181,7 @@ def test_against_all_trees(factors: int) -> None:
 
 def test_a_required_arc_cannot_be_lost() -> None:
     for factor in ([], [([(1, 2), (2, 3)], 1.0)]):
-        p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4)).with_factors(factor)
+        p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4).T).with_factors(factor)
         p = p.with_heads({2: 1})
         solution = solve(p)
         losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))

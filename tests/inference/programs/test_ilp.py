@@ -34,8 +34,8 @@ def test_all_trees_where_fewer_exist() -> None:
 
 def test_a_penalty_that_cannot_be_avoided() -> None:
     scores = np.zeros((4, 4))
-    scores[0] = -1e9
-    scores[2, 1] = 1.0
+    scores[:, 0] = -1e9
+    scores[1, 2] = 1.0
     p = Problem.from_arc_scores(scores)
     s = solve_ilp(p)
     assert (s.status, s.scores.tolist()) == ("optimal", [1.0 - 1e9])
@@ -44,7 +44,7 @@ def test_a_penalty_that_cannot_be_avoided() -> None:
 def slow_problem() -> Problem:
     """A problem for which HiGHS needs seconds."""
     rng = np.random.default_rng(63)
-    p = Problem.from_arc_scores(rng.normal(size=(16, 16)), projective=False)
+    p = Problem.from_arc_scores(rng.normal(size=(16, 16)).T, projective=False)
     arcs = list(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
     pairs = [rng.choice(len(arcs), 2, replace=False) for _ in range(900)]
     return p.with_factors([([arcs[i] for i in pair], float(rng.normal())) for pair in pairs])

@@ -27,7 +27,7 @@ def with_triples(rng: np.random.Generator, n: int, **options: Any) -> Problem:
     """A dense problem with all its grandchildren, as the paper's."""
     scores = 2.0 * rng.normal(size=(n + 1, n + 1))
     triples = np.array(all_parts("gc", n)).reshape(-1, 3)
-    arcs = Problem.from_arc_scores(scores, projective=False)
+    arcs = Problem.from_arc_scores(scores.T, projective=False)
     return Problem(
         n, arcs.arc_head, arcs.arc_mod, arcs.arc_score,
         gc_grand=triples[:, 0], gc_head=triples[:, 1], gc_mod=triples[:, 2],
@@ -166,7 +166,7 @@ def test_nothing_to_choose_from() -> None:
 
 
 def test_a_first_bound_may_be_enough() -> None:
-    p = Problem.from_arc_scores(np.random.default_rng(182).normal(size=(5, 5)), projective=False)
+    p = Problem.from_arc_scores(np.random.default_rng(182).normal(size=(5, 5)).T, projective=False)
     s = price_and_cut(p)
     assert (s.status, s.stats["nodes"], s.stats["integral_at_root"]) == ("optimal", 0, 1)
     assert s.scores[0] <= s.stats["root_bound"] <= s.scores[0] + 1e-9

@@ -44,7 +44,7 @@ def test_best_trees_with_an_arc() -> None:
 
 def test_the_root_has_one_modifier_even_at_a_price() -> None:
     scores = np.full((4, 4), -1e6)
-    scores[0] = 1e9
+    scores[:, 0] = 1e9
     many = Problem.from_arc_scores(scores, projective=False, single_root=False)
     one = Problem.from_arc_scores(scores, projective=False)
     for p, best in ((many, 3e9), (one, 1e9 - 2e6)):
@@ -56,9 +56,9 @@ def test_nested_cycles() -> None:
     """Words 1 and 2 prefer each other, and so do that pair and word 3, and those and word 4."""
     scores = np.full((5, 5), -np.inf)
     scores[1, 2] = scores[2, 1] = 100.0
-    scores[3, 1], scores[2, 3] = 50.0, 60.0
-    scores[4, 3], scores[1, 4] = 20.0, 30.0
-    scores[0, 4], scores[0, 1] = 1.0, 2.0
+    scores[1, 3], scores[3, 2] = 50.0, 60.0
+    scores[3, 4], scores[4, 1] = 20.0, 30.0
+    scores[4, 0], scores[1, 0] = 1.0, 2.0
     p = Problem.from_arc_scores(scores, projective=False)
     best = enumerate_trees(p)[0][0]
     found = Arborescences(p).best([True] * len(p.arc_head), units(p.arc_score))
@@ -269,7 +269,7 @@ def test_no_tree_is_infeasible_and_nothing_else(status: str) -> None:
 
 
 def test_trees_of_a_search_that_was_stopped_are_not_the_best() -> None:
-    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
+    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4).T)
     s = solve(p, k_best=2, proof=True)
     verify(p, s)
     refused(p, dataclasses.replace(s, status="gap"), "the status is gap")

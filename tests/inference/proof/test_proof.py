@@ -98,7 +98,7 @@ def test_digest_sees_every_field_and_no_copy() -> None:
 
 
 def test_tolerances_follow_the_last_tree() -> None:
-    scores = np.arange(16.0).reshape(4, 4)
+    scores = np.arange(16.0).reshape(4, 4).T
     p = Problem.from_arc_scores(scores)
     assert tolerances(p, [3.0, -1.0]) == pytest.approx((4e-9, 4e-9))
     whole = dataclasses.replace(p, quantum=1.0)
@@ -132,7 +132,7 @@ def test_infeasible_solutions_are_proved() -> None:
     s = solve(p, proof=True)
     assert s.status == "infeasible"
     verify(p, s)
-    scores = np.arange(16.0).reshape(4, 4)
+    scores = np.arange(16.0).reshape(4, 4).T
     p = Problem.from_arc_scores(scores)
     p = p.with_factors([([(0, m), (h, 4 - m)], -np.inf) for m in (1, 3) for h in (0, 1, 2, 3)
                         if h != 4 - m])  # fmt: skip

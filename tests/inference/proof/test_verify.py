@@ -310,7 +310,7 @@ def nodes(*kinds: int, arcs: Sequence[int] = (), **changes: Any) -> dict[str, An
     ],
 )  # fmt: skip
 def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
-    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
+    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4).T)
     trees = [(p.score([0, 3, 3, 0]), tuple(_arcs(p, [3, 3, 0])))]
     names = ("factor_multipliers", "count_multipliers", "pair_multipliers")
     values = {**dict.fromkeys(names, np.zeros((0, 0))), **changes}

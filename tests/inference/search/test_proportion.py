@@ -39,7 +39,7 @@ def masked(mask: float, single_root: bool = True) -> Problem:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(13, 13))
     scores[rng.random((13, 13)) < 0.3] = mask
-    return Problem.from_arc_scores(scores, single_root=single_root)
+    return Problem.from_arc_scores(scores.T, single_root=single_root)
 
 
 MASKS = (-1e9, -1e11, -1e12, float(np.finfo(np.float32).min), -1e100)
@@ -110,7 +110,7 @@ def test_arcs_alone_choose_beside_a_large_one(large: float, projective: bool) ->
     rng = np.random.default_rng(5)
     for m in range(1, 6):
         scores = rng.normal(size=(6, 6))
-        scores[:, m] += np.where(np.arange(6) == (m + 2) % 6, max(large, 0.0), min(large, 0.0))
+        scores[m] += np.where(np.arange(6) == (m + 2) % 6, max(large, 0.0), min(large, 0.0))
         p = Problem.from_arc_scores(scores, projective=projective)
         part = {"sib_head": [1], "sib_inner": [-1], "sib_outer": [2], "sib_score": [0.1]}
         score, exact = TreeScorer(p), {}
@@ -119,7 +119,7 @@ def test_arcs_alone_choose_beside_a_large_one(large: float, projective: bool) ->
         best = max(exact.values())
         assert exact[(*solve(p).arcs[0].tolist(),)] == best
         assert exact[(*solve_batch([p, p])[1].arcs[0].tolist(),)] == best
-        heads = best_tree(scores.T, projective=projective)
+        heads = best_tree(scores, projective=projective)
         assert heads.tolist() == solve(p).heads[0].tolist()
         q = dataclasses.replace(p, **part)
         check(q, solve(q), 1)
@@ -128,7 +128,7 @@ def test_arcs_alone_choose_beside_a_large_one(large: float, projective: bool) ->
 def test_a_tree_of_size_one_behind_large_ones() -> None:
     """And large penalties behind it."""
     scores = np.array([[0, 1e12, 1e12, 0.25], [0, 0, 0.5, 1], [0, 1, 0, 1], [0, -1e12, -1e12, 0]])
-    p = Problem.from_arc_scores(scores, single_root=True)
+    p = Problem.from_arc_scores(scores.T, single_root=True)
     for k in range(1, 8):
         check(p, solve(p, k_best=k), k)
 

@@ -93,7 +93,7 @@ def test_trees_that_all_score_zero_are_not_searched_one_by_one(
 def test_crossing_arcs_are_found() -> None:
     scores = np.full((5, 5), -5.0)
     for head, mod in ((0, 2), (2, 4), (4, 1), (1, 3)):
-        scores[head, mod] = 1.0
+        scores[mod, head] = 1.0
     p = Problem.from_arc_scores(scores, projective=False)
     for s in (solve(p), solve(p, backbone="grandsib")):
         assert s.heads.tolist() == [[-1, 4, 0, 1, 2]]

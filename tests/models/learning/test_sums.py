@@ -64,7 +64,7 @@ def test_sums_over_crossing_trees(
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(n + 1, n + 1)) * scale
     scores[rng.random((n + 1, n + 1)) > share] = -np.inf
-    problem = Problem.from_arc_scores(scores, projective=False, single_root=single_root)
+    problem = Problem.from_arc_scores(scores.T, projective=False, single_root=single_root)
     trees = enumerate_trees(problem)
     marginal = np.zeros((n + 1, n + 1))
     found = matrix_tree(scores, single_root, marginal)

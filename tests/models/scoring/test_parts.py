@@ -187,7 +187,7 @@ def test_the_best_trees_are_those_of_the_whole_problem(
         assert (p.gc_score <= columns.bound[p.gc_head, p.gc_mod]).all()
         assert (p.gc_score <= columns.grand_bound[p.gc_grand, p.gc_head]).all()
         assert (p.gc_score <= columns.outer_bound[p.gc_grand, p.gc_mod]).all()
-        arcs = Problem.from_arc_scores(model.arcs.score_all_arcs(values), projective=False)
+        arcs = Problem.from_arc_scores(model.arcs.score_all_arcs(values).T, projective=False)
         s, expected = price_and_cut(arcs, columns=columns), price_and_cut(p)
         assert s.status == "optimal"
         assert s.scores == pytest.approx(expected.scores)

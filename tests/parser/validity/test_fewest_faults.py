@@ -67,7 +67,7 @@ def test_small_scores_are_told_apart_and_large_ones_counted() -> None:
 
 def test_a_limit_leaves_no_proof_for_trees_that_break_rules() -> None:
     arcs = np.array([[0.0, 0, 0], [1, 0, 5], [2, 0, 0]])
-    problem = Problem.from_arc_scores(arcs.T.copy(), single_root=False)
+    problem = Problem.from_arc_scores(arcs, single_root=False)
     sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
     rules = Rules([Rule("left", (ArcCondition.parse("side=left"),))])
     found = solve_valid(
@@ -89,7 +89,7 @@ def test_a_reward_that_no_tree_with_the_fewest_faults_has_leaves_no_proof() -> N
 
 def test_scores_of_whole_trees_do_not_outweigh_faults_where_scores_are_small() -> None:
     arcs = np.array([[0.0, 0.001, 0.001], [0.0, 0.0, 0.002], [0.0, 0.0015, 0.0]])
-    problem = Problem.from_arc_scores(arcs, single_root=False)
+    problem = Problem.from_arc_scores(arcs.T, single_root=False)
     sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
     rules = NO_ARCS + Rules([Rule("left", (ArcCondition.parse("side=left"),))])
     found = solve_valid(

@@ -25,7 +25,7 @@ from tests.parser.validity.test_random import NAMES, TAGS, random_rules
 
 
 class Opinion:
-    """Scores of a model: a table."""
+    """Scores of a model: a table by head, modifier and label."""
 
     labels = ("nsubj", "dep", "obj", "other")
 
@@ -33,7 +33,7 @@ class Opinion:
         self.table = table
 
     def __call__(self, sentence: Sentence) -> np.ndarray:
-        return self.table
+        return self.table.transpose(1, 0, 2)
 
 
 def all_trees(n: int, single_root: bool, projective: bool) -> Iterator[tuple[int, ...]]:

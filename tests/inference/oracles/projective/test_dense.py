@@ -49,7 +49,7 @@ def test_agrees_with_enumeration(single_root: bool) -> None:
         heads, score = eisner(scores, single_root)
         if not (scores[:, 1:] > -math.inf).any():
             continue
-        p = Problem.from_arc_scores(scores, single_root=single_root)
+        p = Problem.from_arc_scores(scores.T, single_root=single_root)
         expected = enumerate_trees(p)
         if not expected:
             without_trees += 1
@@ -69,7 +69,7 @@ def test_agrees_with_the_chart_on_longer_sentences(single_root: bool) -> None:
         n = int(rng.integers(6, 26))
         scores = random_matrix(rng, n, str(rng.choice(SCALES)), float(rng.choice([0.4, 1.0])))
         heads, score = eisner(scores, single_root)
-        p = Problem.from_arc_scores(scores, single_root=single_root)
+        p = Problem.from_arc_scores(scores.T, single_root=single_root)
         best, _ = Charted(p, "first").viterbi()
         spread = float(np.abs(p.arc_score).sum())
         if best == -math.inf:
@@ -98,7 +98,7 @@ def test_a_problem_of_arcs_alone_is_solved_as_enumeration_says(single_root: bool
         scores = random_matrix(rng, n, SCALES[i % len(SCALES)], float(rng.choice([0.6, 1.0])))
         if not (scores[:, 1:] > -math.inf).any():
             continue
-        p = Problem.from_arc_scores(scores, single_root=single_root)
+        p = Problem.from_arc_scores(scores.T, single_root=single_root)
         state = rng.choice([-1, 0, 0, 0, 0, 0, 0, 1], size=len(p.arc_head)).astype(np.int8)
         for m in range(1, n + 1):  # two required heads of a word are refused
             required = np.flatnonzero((p.arc_mod == m) & (state > 0))
