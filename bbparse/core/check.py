@@ -24,6 +24,8 @@ from bbparse.runtime.errors import ProblemError
 MAX_WORDS = 32_000
 #: Maximum magnitude of a score: sums and bounds of larger ones could overflow.
 MAX_SCORE = 1e100
+#: Maximum magnitude of a score that is an integer: a float64 holds all up to it.
+MAX_EXACT = 1 << 53
 
 
 def refuse(bad: Flags, say: Callable[[int], str]) -> None:
@@ -72,10 +74,32 @@ def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> Float64s:
     array = _as_array(name, values, ndim)
     if array.size and array.dtype.kind not in "iuf":
         raise ProblemError(f"{name} has dtype {array.dtype}, expected real numbers")
+    check_exact(name, array)
     return np.array(array, dtype=np.float64, order="C")
 
 
+def check_exact(name: str, values: NDArray[Any]) -> None:
+    """Refuse the first integer that a float64 may not hold to the last digit."""
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        flat = values.ravel()
+        refuse(
+            (flat > MAX_EXACT) | ((flat < 0) & (flat < -MAX_EXACT)),
+            lambda i: f"{name}[{', '.join(map(str, np.unravel_index(i, values.shape)))}] is"
+            f" {flat[i]}, expected at most 2**53, beyond which digits are lost, or a float",
+        )
+
+
+def unmasked(values: Any) -> Any:
+    """Return arc scores with -inf, no such arc, for what a masked array masks."""
+    if not np.ma.is_masked(values):
+        return values
+    check_exact("scores", values.filled(0))
+    return values.astype(np.float64).filled(-np.inf)
+
+
 def _as_array(name: str, values: ArrayLike, ndim: int) -> NDArray[Any]:
+    if np.ma.is_masked(values):
+        raise ProblemError(f"{name} is an array with masked elements, expected a number for each")
     try:
         array = np.asarray(values)
     except (ValueError, TypeError, OverflowError) as error:

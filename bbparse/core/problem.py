@@ -155,15 +155,15 @@ class Problem(ProblemArrays):
         ----------
         scores : float[n + 1, n + 1]
             scores[d, h] of the arc from head h to dependent d, as in `bbparse.best_tree`: rows are
-            dependents, columns are heads, 0 is the root; -inf = no such arc. Row 0 and the diagonal
-            are ignored.
+            dependents, columns are heads, 0 is the root; -inf or masked = no such arc. Row 0 and
+            the diagonal are ignored.
 
         Returns
         -------
         Problem
             Its arcs are ordered by dependent, then by head.
         """
-        matrix = check.as_floats("scores", scores, ndim=2)
+        matrix = check.as_floats("scores", check.unmasked(scores), ndim=2)
         size = len(matrix)
         if matrix.shape[1] != size or size < 2:
             raise ProblemError(
@@ -222,7 +222,7 @@ class Problem(ProblemArrays):
         for i, matrix in enumerate(matrices):
             try:
                 if lengths is not None:
-                    padded = check.as_floats("scores", matrix, ndim=2)
+                    padded = check.as_floats("scores", check.unmasked(matrix), ndim=2)
                     n = check.as_count("lengths", lengths[i], 1, min(padded.shape) - 1)
                     matrix = padded[: n + 1, : n + 1]
                 problem = cls.from_arc_scores(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem
-from bbparse.core.check import MAX_WORDS, as_count, as_flag, is_score
+from bbparse.core.check import MAX_WORDS, as_count, as_flag, check_exact, is_score, unmasked
 from bbparse.inference.matrix_kernels import best_heads
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import ProblemError, one_line
@@ -34,8 +34,9 @@ def best_tree(
     ----------
     scores : float[n + 1, n + 1], float[b, n + 1, n + 1] or sequence of b matrices
         scores[d, h] of the arc from head h to dependent d: rows are dependents, columns are heads,
-        0 is the root; -inf = no such arc. Row 0 and the diagonal are ignored. Arrays of numpy and
-        of whatever it converts, and torch tensors, which are copied from their device once.
+        0 is the root; -inf or masked = no such arc. Row 0 and the diagonal are ignored. Arrays of
+        numpy and of whatever it converts, and torch tensors, which are copied from their device
+        once.
     lengths : sequence of b int, optional
         Number of words of each sentence: rows and columns after those of its words are padding.
     projective : bool
@@ -129,7 +130,7 @@ def as_array(
             if values.is_floating_point():  # numpy has no bfloat16
                 values = values.double()
             values = values.cpu().numpy()
-        array = np.asarray(values)
+        array = np.asarray(unmasked(values))
     except Exception as error:   # whatever a library says of arrays on devices it has no driver for
         reason = one_line(error)
         raise ProblemError(
@@ -142,6 +143,7 @@ def as_array(
             f"{name} has shape {array.shape} and dtype {array.dtype}, expected {what}{axes}"
         )
     if array.dtype.kind != "f":
+        check_exact(name, array)
         return array
     with np.errstate(over="ignore"):  # of longer floats: what is too large is refused as inf
         return array.astype(np.float64, copy=False)

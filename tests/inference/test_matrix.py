@@ -178,6 +178,7 @@ SHAPES = "rows are dependents, columns are heads, 0 is the root"
         (np.full((3, 3), np.inf), None, r"scores\[1, 0\] is inf"),
         (np.full((3, 3), np.inf, np.float32), None, r"scores\[1, 0\] is inf"),
         (Remote(), None, r"Remote that numpy cannot read \(Implicit conversion is not allowed\)"),
+        (np.full((3, 3), -(2**53) - 1), None, r"scores\[0, 0\] is -9007199254740993, .* 2\*\*53"),
         (np.zeros((3, 3), complex), None, r"dtype complex128, expected real numbers"),
         (np.zeros((2, 4, 4)), [3], r"1 lengths, expected 2"),
         (np.zeros((2, 4, 4)), [3, 4], r"lengths\[1\] is 4, expected 1..3"),
@@ -190,6 +191,21 @@ def test_bad_scores_get_a_line(scores: Any, lengths: Any, message: str) -> None:
     with pytest.raises(ProblemError, match=message) as error:
         best_tree(scores, lengths=lengths)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", [int, float])
+def test_masked_arcs_do_not_exist(dtype: type) -> None:
+    values = np.array([[9, 9, 9], [1, 9, 5], [8, 4, 9]], dtype)
+    scores = np.ma.masked_greater(values, 7)
+    assert best_tree(values).tolist() == [-1, 2, 0]
+    assert best_tree(scores).tolist() == [-1, 0, 1]
+    assert best_tree(scores[None]).tolist() == [[-1, 0, 1]]
+    (best, *_) = best_trees(scores, 2).heads.tolist()
+    assert best == [-1, 0, 1]
+    for p in (Problem.from_arc_scores(scores), *Problem.from_batch(scores[None])):
+        assert len(p.arc_head) == 3
+    with pytest.raises(ProblemError, match="arc_score is an array with masked elements"):
+        Problem(1, [0], [1], np.ma.masked_all(1))
 
 
 @pytest.mark.parametrize("name", ["projective", "single_root"])
