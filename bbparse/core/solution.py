@@ -190,6 +190,13 @@ class Solution:
         cut = {name: None if array is None else array[:count] for name, array in arrays.items()}
         return Solution.trusted(**{**self.__dict__, **cut, "status": "time_limit", "proof": None})
 
+    def stopped(self, status: str, unproved: bool = False) -> Solution:
+        """Return this solution with the status of a limit, and without its proof if `unproved`."""
+        proved, bounds = self.proved & (not unproved), self.upper_bounds
+        bounds = np.where(proved, bounds, np.inf) if unproved else bounds
+        changed = {"status": status, "proved": proved, "upper_bounds": bounds, "proof": None}
+        return Solution.trusted(**{**self.__dict__, **changed})
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz file; see `Problem.save`."""
         names = [name for name in self.__dataclass_fields__ if name != "labels"]

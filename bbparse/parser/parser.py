@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bbparse.core import Problem, Solution
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.solve import solve, solve_together
+from bbparse.inference.trees import work_of
 from bbparse.models.configuration import Configuration
 from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.delayed import DelayedScorer
@@ -25,7 +26,15 @@ from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, Judged, evidence_of, judged
 from bbparse.parser.loaded import LoadedModel
 from bbparse.parser.parse import USUAL, AnyTreeFamily, Parse, ParseOptions, Wanted, with_options
-from bbparse.parser.valid import Restriction, fill_in, kept_parse, rules_for, suspected
+from bbparse.parser.valid import (
+    Remake,
+    Restriction,
+    fill_in,
+    kept_parse,
+    rules_for,
+    scored_around,
+    suspected,
+)
 from bbparse.parser.whole_trees import Solve, check_found, tree_families, with_tree_scores
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
@@ -104,15 +113,13 @@ class Parser(LoadedModel):
         prune = wanted.options.prune
         if self._delayed is not None and not (prune or wanted.trees):
             return self._on_demand(self._delayed, sentence, wanted.limits)
-        wider: list[tuple[int | None, float | None]] = [(prune, None)]
-        if wanted.options.k_best > 1 and prune != 0:
-            # All arcs of a long sentence are too many; ten heads a word contain more than k trees.
-            wider += [(prune, np.inf), (10, np.inf), (0, None)]
-        for heads, margin in wider:
+        for heads, margin in wanted.wider(sentence.n_words):
             scored = self.maker([sentence], heads, margin)[0]
             solution = self._solver(wanted, scored)(scored.problem, **wanted.limits)
             if not wanted.more_than(solution):
-                break
+                return scored, solution
+        if heads != 0:
+            solution = solution.stopped("work_limit")  # more trees may exist
         return scored, solution
 
     def _solver(self, wanted: Wanted, scored: Scored) -> Solve:
@@ -199,44 +206,86 @@ class Parser(LoadedModel):
     def _finished(
         self, scored: Scored, solution: Solution, wanted: Wanted,
         given: Mapping[int, str] | None = None, known: Labels | None = None,
+        remake: Remake | None = None,
     ) -> Parse:  # fmt: skip
         """Label a solution of a scored sentence, and solve again if its trees break validity rules.
 
         ``given`` are fixed labels by word; ``known`` are the labels of the only tree, if known.
+        ``remake`` makes the scored sentence with other pruning.
         """
         check_found(scored, solution, wanted)
-        parse = Parse(scored.sentence, solution, [])
-        rows: list[NDArray[np.float64]] = []
-        labeller = self.labeller
-        if labeller is not None and known is not None:
-            rows, names = [known.scores], [known.names]
-            parse = Parse(scored.sentence, solution, names)
-        elif labeller is not None:
-            trees = wanted.deadline.through(zip(solution.heads, solution.arcs))
-            rows = [labeller.tree_scores(scored, *tree) for tree in trees]
-            solution = solution.first(len(rows))
-            names = [best_labels(labeller, scores) for scores in rows]
-            if given:
-                names = [
-                    [given.get(m, label) for m, label in enumerate(row, start=1)] for row in names
-                ]
-            parse = parse._replace(solution=solution, labels=names)
-        if labeller is not None and wanted.rules is not None and len(solution):
-            whole = scored
-            if self._delayed is not None and not len(scored.problem.gc_score):
-                whole = self.maker([scored.sentence])[0]  # all factors, but of likely arcs only
-            parse = kept_parse(
-                labeller, whole, parse, wanted.rules, wanted, self._solver(wanted, whole),
-                given, rows[0] if whole is scored else None,
-            )  # fmt: skip
-            if parse.solution is not solution:
-                scored, rows = whole, []
+        if known is not None:
+            rows = [known.scores]
+            parse = Parse(scored.sentence, solution, [known.names])
+        else:
+            parse, rows = self._with_labels(scored, solution, wanted, given or {})
+        if wanted.rules is not None and len(parse.solution):
+            remake = remake or (lambda *pruning: self.maker([scored.sentence], *pruning)[0])
+            found = parse.solution
+            scored, parse = self._valid(scored, parse, rows[0], wanted, given or {}, remake)
+            if parse.solution is not found:
+                rows = []
         if wanted.calibration is not None:
             labels = parse.labels or [[]] * len(parse.solution)
             evidence = wanted.deadline.through(zip_longest(parse.solution.arcs, labels, rows))
             sure = [wanted.calibration(evidence_of(self.model, scored, *row)) for row in evidence]
             parse = parse.first(len(sure))._replace(sure=sure)
         return parse
+
+    def _with_labels(
+        self, scored: Scored, solution: Solution, wanted: Wanted, given: Mapping[int, str]
+    ) -> tuple[Parse, list[NDArray[np.float64]]]:
+        """Return a solution with the labels of its trees, and the scores of all labels by tree."""
+        if self.labeller is None:
+            return Parse(scored.sentence, solution, []), []
+        trees = wanted.deadline.through(zip(solution.heads, solution.arcs))
+        rows = [self.labeller.tree_scores(scored, *tree) for tree in trees]
+        names = [
+            [given.get(m, label) for m, label in enumerate(best_labels(self.labeller, row), 1)]
+            for row in rows
+        ]
+        return Parse(scored.sentence, solution.first(len(rows)), names), rows
+
+    def _valid(
+        self, scored: Scored, parse: Parse, labels: NDArray[np.float64], wanted: Wanted,
+        given: Mapping[int, str], remake: Remake,
+    ) -> tuple[Scored, Parse]:  # fmt: skip
+        """Return the best valid trees, over more arcs where the candidates have too few of them.
+
+        ``labels`` are the scores of the labels of the parse's best tree. A tree that breaks rules
+        is proved to be the best one only over all arcs.
+        """
+        labeller, rules = self.labeller, wanted.rules
+        assert labeller is not None and rules is not None
+        whole = scored
+        if self._delayed is not None and not len(scored.problem.gc_score):
+            whole = remake(None, None)  # all factors, but of likely arcs only
+        own = labels if whole is scored else None
+        kept = kept_parse(
+            labeller, whole, parse, rules, wanted, self._solver(wanted, whole), given, own
+        )
+        if kept.solution is parse.solution:
+            return scored, kept
+        complete = wanted.options.prune == 0
+        for pruning in islice(wanted.wider(scored.sentence.n_words), 1, None):
+            if complete or not wanted.lacks_valid(kept, given):
+                break
+            try:
+                more = remake(*pruning)
+            except ProblemError:  # too many parts for memory
+                break
+            solver, spent = self._solver(wanted, more), work_of(kept.solution)
+            solution = solver(more.problem, spent, explain=False, **wanted.limits)
+            if not len(solution):
+                break
+            again, rows = self._with_labels(more, solution, wanted, given)
+            again = kept_parse(labeller, more, again, rules, wanted, solver, given, rows[0])
+            if again.solution.status not in ("optimal", "gap"):
+                break
+            whole, kept, complete = more, again, pruning[0] == 0
+        if not complete and wanted.lacks_valid(kept, given):
+            kept = kept._replace(solution=kept.solution.stopped("work_limit", any(kept.faults)))
+        return whole, kept
 
     def parse_all(
         self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *,
@@ -305,9 +354,11 @@ class Parser(LoadedModel):
         for sentence in sentences:
             wanted = whole.begun()
             rows = list(zip(sentence.heads, sentence.deprels))
+            remake = None
             if restrict is None and all(head == NO_HEAD for head, _ in rows):
                 result = self._widened(sentence, wanted)
             else:
+                remake = partial(scored_around, self.maker, sentence, restrict)
                 result = fill_in(
                     self.maker, partial(self._solver, wanted), sentence, wanted, restrict, reasons
                 )
@@ -316,7 +367,7 @@ class Parser(LoadedModel):
                 for m, (head, label) in enumerate(rows, 1)
                 if head != NO_HEAD and label != "_"
             }
-            yield self._finished(*result, wanted, given)
+            yield self._finished(*result, wanted, given, remake=remake)
 
     def _tried(
         self, wanted: Wanted, batch: list[Sentence]

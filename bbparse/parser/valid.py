@@ -32,6 +32,9 @@ _FEW = 8
 #: A constraint on the trees of a sentence besides its heads: maps a problem to a restricted one.
 Restriction = Callable[[Problem], Problem]
 
+#: Makes the scored sentence with the pruning and margin of `ProblemMaker`.
+Remake = Callable[..., Scored]
+
 # Most arcs that a message names.
 _NAMED = 6
 
@@ -50,7 +53,6 @@ def fill_in(
     fewer trees than requested, pruning is loosened. ``solver`` gives `Parser.solve_problem` for a
     scored sentence; the other parameters are those of `Parser.parse_around`.
     """
-    given = given_heads(sentence)
     where = f"{sentence.source or 'input'}, {sentence.name}: no"
     crossing = sorted(crossing_words(sentence.heads)) if maker.config.projective else []
     if crossing:
@@ -60,15 +62,10 @@ def fill_in(
             f"{where} projective tree has all heads that are given: the arcs {arcs}{more} cross; a"
             " model trained with --projective no keeps them, unless --projective yes is given"
         )
-    prune = wanted.options.prune
-    wider = ((prune, None), (prune, np.inf), (0, None))
-    for heads, margin in wider[:1] if prune == 0 else wider:
-        (scored,) = maker([sentence], heads, margin, [given])
-        problem = scored.problem.with_heads(given)
-        if restrict is not None:
-            problem = restrict(problem)
+    for heads, margin in wanted.wider(sentence.n_words):
+        scored = scored_around(maker, sentence, restrict, heads, margin)
         whole = heads == 0  # no arc was left out, so the contradiction can be explained
-        solution = solver(scored)(problem, explain=whole and reasons, **wanted.limits)
+        solution = solver(scored)(scored.problem, explain=whole and reasons, **wanted.limits)
         open_ = solution.status not in ("optimal", "infeasible") or wanted.deadline.is_over()
         if len(solution) >= wanted.options.k_best or open_:
             break
@@ -81,7 +78,18 @@ def fill_in(
         raise TreebankError(
             f"{where} {kind} with one root has all heads that are given{and_more}{conflict}"
         )
-    return replace(scored, problem=problem), solution
+    return scored, solution
+
+
+def scored_around(
+    maker: ProblemMaker, sentence: Sentence, restrict: Restriction | None = None,
+    prune: int | None = None, margin: float | None = None,
+) -> Scored:  # fmt: skip
+    """Return the scored sentence whose trees have all its given heads; see `fill_in`."""
+    given = given_heads(sentence)
+    (scored,) = maker([sentence], prune, margin, [given])
+    problem = scored.problem.with_heads(given)
+    return replace(scored, problem=problem if restrict is None else restrict(problem))
 
 
 def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | None:

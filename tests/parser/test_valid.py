@@ -142,3 +142,21 @@ def test_models_without_labels() -> None:
     assert parser.parse(sentence)[0].labels == ()
     with pytest.raises(ModelError, match="the model has no labels"):
         parser.parse(sentence, valid="ud")
+
+
+def test_pruning_is_loosened_before_a_rule_is_given_up() -> None:
+    """Candidate arcs without a valid tree prove nothing about all arcs."""
+    parser, kept = toy.parser(), 0
+    small = toy.changed(parser, max_parts=500)  # which all arcs of most sentences exceed
+    for sentence in toy.dev_sentences()[:12]:
+        for tag in sorted({*sentence.upos}):
+            rules = Rules([rule("root", f"head.upos=ROOT mod.upos!={tag}")])
+            (best,) = parser.parse(sentence, valid=rules, prune=0)
+            (tree,) = parser.parse(sentence, valid=rules, prune=1)
+            assert tree.proved and tree.broken == best.broken == ()
+            kept += tree.heads != parser.parse(sentence, valid="none", prune=1)[0].heads
+            (tree,) = small.parse(sentence, valid=rules, prune=1)
+            assert tree.proved != bool(tree.broken)
+            if tree.broken:
+                assert tree.upper_bound == np.inf
+    assert kept > 20
