@@ -30,7 +30,7 @@ Terms = Sequence[tuple[int, float]]
 
 
 def load_highspy() -> Any:
-    """Import highspy; if it is missing or too old, a BBParseError says what to install."""
+    """Import highspy; if it is missing or unusable, a BBParseError says what to install."""
     try:
         import highspy
     except ImportError as error:
@@ -42,6 +42,11 @@ def load_highspy() -> Any:
         raise BBParseError(
             "linear and integer programs need highspy 1.10 or later, and an older one is installed:"
             " pip install -U highspy"
+        )
+    if getattr(highspy, "HIGHS_VERSION_MINOR", 0) == 14:
+        raise BBParseError(
+            "HiGHS 1.14 is installed, whose presolve loses optimal solutions, expected 1.10 to 1.13"
+            " or 1.15 and later: pip install -U highspy"
         )
     return highspy
 

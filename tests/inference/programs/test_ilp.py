@@ -99,9 +99,13 @@ def test_a_gap_that_leaves_columns_which_no_tree_pays_for() -> None:
     [
         (None, r"not installed: pip install 'bbparse\[ilp\]'"),
         (SimpleNamespace(Highs=object), "1.10 or later, and an older one is installed: pip"),
+        (
+            SimpleNamespace(Highs=SimpleNamespace(getDualRay=None), HIGHS_VERSION_MINOR=14),
+            r"HiGHS 1.14 is installed, whose presolve loses optimal solutions, expected 1.10",
+        ),
     ],
 )
-def test_without_highspy_or_with_an_old_one(
+def test_without_highspy_or_with_an_unusable_one(
     monkeypatch: pytest.MonkeyPatch, installed: Any, advice: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "highspy", installed)
