@@ -12,9 +12,6 @@ from bbparse.core.proof import ARRAYS, Proof
 from bbparse.runtime.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.runtime.errors import ProblemError
 
-#: Versions of the file formats; a reader refuses other ones.
-VERSION, SOLUTION_VERSION = 1, 2
-
 _PROBLEM = "bbparse.Problem"
 _SOLUTION = "bbparse.Solution"
 
@@ -54,13 +51,13 @@ for _name in (*DTYPES, "arc_label"):
 def write_problem(path: str | os.PathLike[str], values: dict[str, Any]) -> None:
     """Write the fields of a problem; those that are None are left out."""
     arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
-    write_archive(path, _PROBLEM, VERSION, arrays)
+    write_archive(path, _PROBLEM, arrays)
 
 
 def read_problem(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a problem; ProblemError if the file is damaged."""
     arrays = read_archive(
-        path, _PROBLEM, VERSION, _PROBLEM_RULES, optional={"arc_label"}, error=ProblemError
+        path, _PROBLEM, _PROBLEM_RULES, optional={"arc_label"}, error=ProblemError
     )
     return {name: array if array.ndim else array.item() for name, array in arrays.items()}
 
@@ -80,7 +77,7 @@ def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None
         arrays["conflict"] = np.array(conflict, dtype=np.str_)
     if proof is not None:
         arrays.update({f"proof_{name}": array for name, array in proof.as_arrays().items()})
-    write_archive(path, _SOLUTION, SOLUTION_VERSION, arrays)
+    write_archive(path, _SOLUTION, arrays)
 
 
 def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -88,7 +85,7 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     rules = {**_SOLUTION_RULES, **_PROOF_RULES}
     optional = {"conflict", *_PROOF_RULES}
     given = read_archive(
-        path, _SOLUTION, SOLUTION_VERSION, rules, optional=optional, error=ProblemError
+        path, _SOLUTION, rules, optional=optional, error=ProblemError
     )
     arrays: dict[str, Any] = dict(given)
     proof_arrays = {

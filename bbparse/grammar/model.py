@@ -24,7 +24,6 @@ from bbparse.text.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
 KIND = "bbparse.Phrases"
-VERSION = 4
 LEVELS = ("kinds", "plain", "split")
 
 
@@ -72,13 +71,13 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
         arrays |= parser.tokenizer.to_arrays()
     if parser.dependencies is not None:
         arrays["dependencies"] = np.frombuffer(model_bytes(parser.dependencies.model), np.uint8)
-    write_archive(path, KIND, VERSION, arrays)
+    write_archive(path, KIND, arrays)
 
 
 def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
     """Read a model file; `ModelError` if it is missing, damaged, of another kind or newer."""
     optional = {"dependencies", *TAGGER_ARRAYS, *TOKENIZER_ARRAYS}
-    arrays = read_archive(path, KIND, VERSION, _RULES, optional, ModelError)
+    arrays = read_archive(path, KIND, _RULES, optional, ModelError)
     where = os.fspath(path)
     try:
         header = json.loads(str(arrays["header"].item()))

@@ -47,7 +47,6 @@ from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
 KIND = "bbparse.Model"
 TAGGER_KIND = "bbparse.Tagger"
-VERSION = 1
 
 def packed_rules(name: str) -> dict[str, Rule]:
     """Return the fields of the archive that hold a packed table."""
@@ -77,12 +76,12 @@ _OPTIONAL = set(_RULES) - {"header", "factor_keys", "factor_gates", "factor_weig
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file atomically; raises `OutputError` if it cannot be written."""
     check_type("model", model, Model, "a Model", ModelError)
-    write_archive(path, KIND, VERSION, _arrays_of(model))
+    write_archive(path, KIND, _arrays_of(model))
 
 
 def model_bytes(model: Model) -> bytes:
     """Return a model as bytes, from which `model_of_bytes` makes the same model."""
-    return archive_bytes(KIND, VERSION, _arrays_of(model))
+    return archive_bytes(KIND, _arrays_of(model))
 
 
 def _reduced(model: Model) -> tuple[Any, ...]:
@@ -208,7 +207,7 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]
     else:
         rules = {**TAGGER_ARRAYS, **EMBEDDINGS_ARRAYS, **TOKENIZER_ARRAYS}
         optional = set(rules) - {"tagger_header"}
-        arrays = read_archive(path, TAGGER_KIND, VERSION, rules, optional, ModelError)
+        arrays = read_archive(path, TAGGER_KIND, rules, optional, ModelError)
     where = os.fspath(path)
     return tagger_from(arrays, where, embeddings_from(arrays, where)), _tokenizer(arrays, where)
 
@@ -224,7 +223,7 @@ def save_tagger(
         arrays.update(tagger.embeddings.to_arrays())
     if tokenizer is not None:
         arrays.update(tokenizer.to_arrays())
-    write_archive(path, TAGGER_KIND, VERSION, arrays)
+    write_archive(path, TAGGER_KIND, arrays)
 
 
 def _tokenizer(arrays: dict[str, NDArray[Any]], where: str) -> Tokenizer | None:
@@ -234,7 +233,7 @@ def _tokenizer(arrays: dict[str, NDArray[Any]], where: str) -> Tokenizer | None:
 
 
 def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
-    return read_archive(source, KIND, VERSION, _RULES, _OPTIONAL, ModelError)
+    return read_archive(source, KIND, _RULES, _OPTIONAL, ModelError)
 
 
 def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:

@@ -1,8 +1,8 @@
 """Archives of arrays: .npz files, written atomically and validated on read.
 
-Every field is one array of the archive, beside `kind` and `version`. Headers are read and sizes
-compared before any data, and nothing is unpickled. A file is first written under another name in
-the same folder, so that no incomplete one is left behind.
+Every field is one array of the archive, beside its `kind` and the `version` of the format. Headers
+are read and sizes compared before any data, and nothing is unpickled. A file is first written under
+another name in the same folder, so that no incomplete one is left behind.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from bbparse.runtime.errors import BBParseError, OutputError, one_line
 from bbparse.runtime.options import check_type
 from bbparse.runtime.output import replacing, writing
 
+#: Version of the format of all kinds of archives; others are not read.
+FORMAT = 1
 #: Maximum size of an array, 2 GiB: a larger one means that the file is damaged or hostile.
 MAX_BYTES = 1 << 31
 
@@ -41,7 +43,6 @@ class _Damaged(Exception):
 def write_archive(
     path: str | os.PathLike[str],
     kind: str,
-    version: int,
     arrays: dict[str, NDArray[Any]],
     *,
     compress: bool = True,
@@ -53,22 +54,22 @@ def write_archive(
     check_type("path", path, (str, os.PathLike), "a path", OutputError)
     name = os.fspath(path)
     with writing(name), replacing(os.path.realpath(name), name) as file:
-        _write(file, kind, version, arrays, None if compress else 0)
+        _write(file, kind, arrays, None if compress else 0)
 
 
-def archive_bytes(kind: str, version: int, arrays: dict[str, NDArray[Any]]) -> bytes:
+def archive_bytes(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
     """Return an archive as bytes for `read_archive`: larger than a file, but made much faster."""
     file = io.BytesIO()
-    _write(file, kind, version, arrays, 1)
+    _write(file, kind, arrays, 1)
     return file.getvalue()
 
 
 def _write(
-    file: IO[bytes], kind: str, version: int, arrays: dict[str, NDArray[Any]], level: int | None
+    file: IO[bytes], kind: str, arrays: dict[str, NDArray[Any]], level: int | None
 ) -> None:
     """Write an archive; ``level`` is the compression level of zlib, None its default, 0 none."""
     method = zipfile.ZIP_STORED if level == 0 else zipfile.ZIP_DEFLATED
-    labels = {"kind": np.array(kind), "version": np.array(version, dtype=np.int32)}
+    labels = {"kind": np.array(kind), "version": np.array(FORMAT, dtype=np.int32)}
     # Not numpy's savez, which pickles arrays of objects.
     with zipfile.ZipFile(file, "w", method, compresslevel=level) as archive:
         for field, array in {**labels, **arrays}.items():
@@ -84,15 +85,14 @@ def _write(
 def read_archive(
     source: str | os.PathLike[str] | bytes,
     kind: str,
-    version: int,
     rules: dict[str, Rule],
     optional: Set[str] = frozenset(),
     error: type[BBParseError] = BBParseError,
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an archive, a file or its bytes, after checking its headers.
 
-    It must be of this kind and version, and its fields must obey their rules; those in `optional`
-    may be missing. Otherwise an `error` names the file and the field.
+    It must be of this kind and of the `FORMAT`, and its fields must obey their rules; those in
+    `optional` may be missing. Otherwise an `error` names the file and the field.
     """
     check_type("path", source, (str, os.PathLike, bytes), "a path", error)
     where = "bytes" if isinstance(source, bytes) else os.fspath(source)
@@ -100,7 +100,7 @@ def read_archive(
         with zipfile.ZipFile(
             io.BytesIO(source) if isinstance(source, bytes) else source
         ) as archive:
-            return _read(archive, kind, version, rules, optional)
+            return _read(archive, kind, rules, optional)
     except _Damaged as problem:
         raise error(f"{where}: {problem}") from problem.__cause__
     except FileNotFoundError:
@@ -123,7 +123,7 @@ def archive_kind(path: str | os.PathLike[str]) -> str:
 
 
 def _read(
-    archive: zipfile.ZipFile, kind: str, version: int, rules: dict[str, Rule], optional: Set[str]
+    archive: zipfile.ZipFile, kind: str, rules: dict[str, Rule], optional: Set[str]
 ) -> dict[str, NDArray[Any]]:
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
@@ -141,10 +141,8 @@ def _read(
     if stored_kind != kind:
         raise _Damaged(f"holds a {stored_kind!r}, expected a {kind!r}")
     stored = int(_array(archive, members["version"]).item())
-    if stored != version:
-        raise _Damaged(
-            f"its format is {stored}, this bbparse reads format {version}: make the file anew"
-        )
+    if stored != FORMAT:
+        raise _Damaged(f"its format is {stored}, expected {FORMAT}: make the file anew")
     missing = sorted(rules.keys() - optional - members.keys())
     if missing:
         raise _Damaged(f"field {missing[0]} is missing")

@@ -55,7 +55,7 @@ def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"bbparse\.Phrases"):
         Parser.load(model)
     other = tmp_path / "other.model"
-    write_archive(other, "bbparse.Other", 1, {"header": np.array("{}")})
+    write_archive(other, "bbparse.Other", {"header": np.array("{}")})
     with pytest.raises(ModelError, match=r"other\.model.*bbparse\.Other"):
         load_phrases(other)
     other.write_bytes(model.read_bytes()[:2000])
@@ -68,7 +68,7 @@ def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
         ("split_parent", arrays["split_parent"] + 10_000, "split_parent has shape"),
         ("header", np.array("{"), "the header is damaged"),
     ):
-        write_archive(other, KIND, 3, {**arrays, field: value})
+        write_archive(other, KIND, {**arrays, field: value})
         with pytest.raises(ModelError, match=message):
             load_phrases(other)
 
@@ -320,6 +320,6 @@ def test_settings_that_fit_no_grammar_are_refused(model: Path, tmp_path: Path) -
     for changes in ({"margin": None}, {"margin": float("nan")}, {"settings": {"margins": [9.0]}}):
         header = {**json.loads(str(arrays["header"])), **changes}
         changed = {**arrays, "header": np.array(json.dumps(header))}
-        write_archive(tmp_path / "other", KIND, 3, changed)
+        write_archive(tmp_path / "other", KIND, changed)
         with pytest.raises(ModelError, match=r"header is damaged|margins: 1, expected 3"):
             load_phrases(tmp_path / "other")

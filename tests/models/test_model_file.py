@@ -16,9 +16,9 @@ from bbparse.apps.cli.parse import parse
 from bbparse.apps.cli.tune import tune
 from bbparse.core import Problem
 from bbparse.factors import FactorFamily
-from bbparse.models.model_file import KIND, VERSION, load_tagger
+from bbparse.models.model_file import KIND, load_tagger
 from bbparse.parser.parser import Parser
-from bbparse.runtime.archive import write_archive
+from bbparse.runtime.archive import FORMAT, write_archive
 from bbparse.runtime.errors import FactorError, ModelError, OutputError
 from tests import toy
 
@@ -36,12 +36,12 @@ def header_of(arrays: Arrays) -> dict[str, Any]:
     return header
 
 
-def rewritten(model: Path, change: Callable[[Arrays], None], version: int = VERSION) -> Path:
+def rewritten(model: Path, change: Callable[[Arrays], None]) -> Path:
     """A copy of a model with something changed."""
     arrays = arrays_of(model)
     change(arrays)
     path = model.with_name("changed.model")
-    write_archive(path, KIND, version, arrays)
+    write_archive(path, KIND, arrays)
     return path
 
 
@@ -104,12 +104,14 @@ def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
     short.write_bytes(model.read_bytes()[:-1])
     problem = tmp_path / "problem.npz"
     Problem(1, [0], [1], [1.0]).save(problem)
-    newer = rewritten(model, lambda arrays: None, VERSION + 1)
+    newer = tmp_path / "newer.model"
+    with np.load(model) as archive, open(newer, "wb") as file:
+        np.savez(file, **{**archive, "version": np.array(FORMAT + 1)})
     for path, message in (
         (tmp_path / "none.model", r"none\.model: no such file"),
         (short, r"short\.model: not a complete \.npz file"),
         (problem, r"holds a 'bbparse\.Problem', expected a 'bbparse\.Model"),
-        (newer, rf"its format is {VERSION + 1}, this bbparse reads format {VERSION}: make"),
+        (newer, rf"its format is {FORMAT + 1}, expected {FORMAT}: make the file anew"),
     ):
         with pytest.raises(ModelError, match=message):
             Parser.load(path)

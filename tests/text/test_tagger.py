@@ -164,7 +164,7 @@ def test_damaged_files(
     arrays = tagger_arrays(toy.tagger())
     change(arrays)
     path = tmp_path / "damaged.tagger"
-    write_archive(path, TAGGER_KIND, 1, arrays)
+    write_archive(path, TAGGER_KIND, arrays)
     with pytest.raises(ModelError, match=message) as caught:
         load_tagger(path)
     assert str(path) in str(caught.value)
@@ -172,10 +172,7 @@ def test_damaged_files(
 
 def test_files_that_are_no_taggers(tmp_path: Path) -> None:
     path = tmp_path / "new.tagger"
-    write_archive(path, TAGGER_KIND, 99, tagger_arrays(toy.tagger()))
-    with pytest.raises(ModelError, match="its format is 99, this bbparse reads format 1"):
-        load_tagger(path)
-    write_archive(path, "bbparse.Problem", 1, {})
+    write_archive(path, "bbparse.Problem", {})
     with pytest.raises(ModelError, match=r"holds a 'bbparse\.Problem'"):
         load_tagger(path)
     with pytest.raises(ModelError, match="no such file"):

@@ -22,7 +22,6 @@ from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 
 KIND = "bbparse.Checkpoint"
-VERSION = 2
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -64,7 +63,7 @@ class Checkpoint:
             return None
         rules = {"identity": (TEXT, 0, None), **rules}
         try:
-            arrays = read_archive(path, KIND, VERSION, rules, optional, error=ModelError)
+            arrays = read_archive(path, KIND, rules, optional, error=ModelError)
         except ModelError as error:
             raise ModelError(f"{error}; remove it, and training begins anew") from None
         return arrays if str(arrays["identity"].item()) == self._identity(key) else None
@@ -74,7 +73,7 @@ class Checkpoint:
         path = self._file(part)
         if path is not None:
             arrays = {"identity": np.array(self._identity(key)), **arrays}
-            write_archive(path, KIND, VERSION, arrays, compress=False)
+            write_archive(path, KIND, arrays, compress=False)
 
     def once(
         self, part: str, key: Any, rules: dict[str, Rule], learn: Callable[[], Arrays],

@@ -54,7 +54,7 @@ def rewrite(path: Path, **changes: Any) -> None:
     del arrays["kind"], arrays["version"]
     arrays.update(changes)
     kept = {name: array for name, array in arrays.items() if array is not None}
-    write_archive(path, "bbparse.Solution", 1, kept)
+    write_archive(path, "bbparse.Solution", kept)
 
 
 def test_damaged_files(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def network_of(trained: bool = True, **options: Any) -> tuple[ArcNetwork, list[A
 def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) -> None:
     network, sentences = network_of(**options)
     paths = tmp_path / "one", tmp_path / "two"
-    write_archive(paths[0], "network", 1, network.to_arrays())
-    again = ArcNetwork.from_arrays(read_archive(paths[0], "network", 1, ARC_ARRAYS), "one")
-    write_archive(paths[1], "network", 1, again.to_arrays())
+    write_archive(paths[0], "network", network.to_arrays())
+    again = ArcNetwork.from_arrays(read_archive(paths[0], "network", ARC_ARRAYS), "one")
+    write_archive(paths[1], "network", again.to_arrays())
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert (again.labels, again.root) == (network.labels, network.root)
     assert (again.kinds, again.sizes) == (network.kinds, network.sizes)

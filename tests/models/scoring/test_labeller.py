@@ -241,8 +241,8 @@ def test_files_hold_the_same_labeller(tmp_path: Path) -> None:
     labeller = random_labeller(rng, root=3)
     labeller.weights[rng.random(labeller.weights.shape) < 0.7] = 0
     path = tmp_path / "labels.npz"
-    write_archive(path, "labels", 1, labeller.to_arrays())
-    arrays = read_archive(path, "labels", 1, LABEL_ARRAYS)
+    write_archive(path, "labels", labeller.to_arrays())
+    arrays = read_archive(path, "labels", LABEL_ARRAYS)
     again = Labeller.from_arrays(SMALL, arrays, str(path))
     assert again.labels == labeller.labels
     assert again.root == labeller.root
@@ -252,8 +252,8 @@ def test_files_hold_the_same_labeller(tmp_path: Path) -> None:
 
 def test_an_untrained_labeller_can_be_saved(tmp_path: Path) -> None:
     path = tmp_path / "labels.npz"
-    write_archive(path, "labels", 1, Labeller(SMALL, ("dep",)).to_arrays())
-    again = Labeller.from_arrays(SMALL, read_archive(path, "labels", 1, LABEL_ARRAYS))
+    write_archive(path, "labels", Labeller(SMALL, ("dep",)).to_arrays())
+    again = Labeller.from_arrays(SMALL, read_archive(path, "labels", LABEL_ARRAYS))
     assert again.labels == ("dep",) and not again.weights.any()
 
 

@@ -133,8 +133,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_models_hold_the_same_vectors(tmp_path: Path) -> None:
     found = read_vectors(written(tmp_path, LINES), [SENTENCE], license="CC BY 4.0")
     path = tmp_path / "arrays"
-    write_archive(path, "embeddings", 1, found.to_arrays())
-    arrays = read_archive(path, "embeddings", 1, EMBEDDINGS_ARRAYS, set(EMBEDDINGS_ARRAYS))
+    write_archive(path, "embeddings", found.to_arrays())
+    arrays = read_archive(path, "embeddings", EMBEDDINGS_ARRAYS, set(EMBEDDINGS_ARRAYS))
     again = embeddings_from(arrays)
     assert isinstance(again, WordVectors) and again.note == found.note
     assert again.note["license"] == "CC BY 4.0"
