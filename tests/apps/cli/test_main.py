@@ -21,7 +21,7 @@ from bbparse.runtime.errors import TreebankError
 from tests import toy
 from tests.apps.cli.conftest import Run
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 TELL_OF_COMPILING = main_module._tell_of_compiling.__wrapped__  # other tests have it silent
 
 

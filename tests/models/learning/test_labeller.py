@@ -22,7 +22,7 @@ from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.encode import encode
 from tests.models.scoring.reference import labels_by
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 PLAIN: dict[str, Any] = {
     "templates": {"bits": 8, "arc": ["h.upos m.upos"]},
     "pruner": {"templates": {"bits": 8, "arc": ["h.upos m.upos"]}},

@@ -138,7 +138,7 @@ def test_arcs_that_no_tree_has_in_sentences_of_all_lengths(n: int, single_root: 
         assert mod.tolist() == expected[1].tolist()
 
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 GRANDCHILD = [
     "g.upos h.upos m.upos +@gdir", "g.upos m.upos @gdist", "h.tag m.tag @dirdist",
     "g.lemma m.lemma", "g.upos m-1.lemma +@dist", "g.lower h.upos +@gdist",
