@@ -35,6 +35,7 @@ _FOREIGN = frozenset([*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "s
 _OPTIONS = ("boundscheck", "error_model", "fastmath", "inline", "parallel")
 # Errors of files that are truncated, or have types of another version.
 _UNREADABLE = (EOFError, UnpicklingError, AttributeError, ImportError)
+_COMPILERS = ("jit", "kernel_cache", "linking", "lowering", "signals")
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
@@ -103,15 +104,20 @@ class KernelCache(caching._Cache):
 
 def _no_cache(error: Exception) -> None:
     _warn(
-        f"compiled code cannot be kept ({error}), so every run compiles anew: set NUMBA_CACHE_DIR "
-        "to a folder that can be written"
+        "compiled code cannot be kept, so every run compiles anew: set NUMBA_CACHE_DIR to a folder"
+        " that can be written",
+        f" ({error})",
     )
 
 
-@cache
-def _warn(text: str) -> None:
-    """Warn once."""
-    warnings.warn_explicit(text, RuntimeWarning, "bbparse", 0)
+_warned: set[str] = set()
+
+
+def _warn(text: str, first_reason: str = "") -> None:
+    """Warn once of a text, with the reason of the first time."""
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn_explicit(text + first_reason, RuntimeWarning, "bbparse", 0)
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -283,6 +289,6 @@ def _overloads(n_known: int) -> defaultdict[Any, list[FunctionType]]:
 
 @cache
 def _compilers() -> str:
-    """Return a digest of the code of this package, which decides how kernels are compiled."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    """Return a digest of the files that decide how kernels are compiled."""
+    files = [Path(__file__).with_name(f"{name}.py") for name in _COMPILERS]
+    return sha256(b"".join(file.read_bytes() for file in files if file.exists())).hexdigest()

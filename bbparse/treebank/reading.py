@@ -24,6 +24,8 @@ from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.sentence import NO_HEAD, Sentence, check_tree, word_ids
 
 N_COLUMNS = 10
+#: Maximum length of a line, and maximum number of lines of a sentence.
+MAX_LINE, MAX_LINES = 1 << 24, 100_000
 #: Columns that may not be blank.
 _TITLES = ("", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "", "DEPREL")
 BYTE_ORDER_MARK = "\ufeff"
@@ -93,7 +95,7 @@ def read_conllu(
     """
     with open_source(source) as (stream, name):
         empty = True
-        for block in blocks_of(raw_lines(stream, name)):
+        for block in blocks_of(raw_lines(stream, name), name):
             if block is None:
                 continue
             empty = False
@@ -171,7 +173,7 @@ class Block(NamedTuple):
         return sentence
 
 
-def blocks_of(raw: Iterable[bytes | None]) -> Iterator[Block | None]:
+def blocks_of(raw: Iterable[bytes | None], name: str) -> Iterator[Block | None]:
     """Yield the blocks between blank lines.
 
     None says that reading on may have to wait. It is passed on after the blocks that are complete,
@@ -205,20 +207,37 @@ def blocks_of(raw: Iterable[bytes | None]) -> Iterator[Block | None]:
         if not lines:
             first = current
         lines.append(line)
+        if len(lines) > MAX_LINES:
+            raise TreebankError(
+                f"{name}, line {first}: a sentence of more than {MAX_LINES:,} lines, the limit:"
+                " expected a blank line after each sentence"
+            )
     if lines or (blank and number > 1):
         yield Block(lines, first, number, before, b"".join(blank).decode("latin-1"))
 
 
 def raw_lines(stream: Iterable[Any], name: str) -> Iterator[bytes]:
-    """Yield lines as bytes; `TreebankError` if the stream cannot be read or decoded."""
+    """Yield lines as bytes; `TreebankError` if the stream cannot be read, decoded or is too long.
+
+    A line is never read beyond its limit: a small compressed file may have a line of gigabytes.
+    """
+    readline = getattr(stream, "readline", None)
+    lines = stream if readline is None else iter(lambda: readline(MAX_LINE + 1) or None, None)
     try:
-        for line in stream:
+        for number, line in enumerate(lines, start=1):
+            if len(line) > MAX_LINE:
+                raise too_long(name, number)
             yield line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TreebankError(f"{name}: cannot be read: {reason}") from None
     except UnicodeDecodeError as error:  # from a text file that decodes by itself
         raise TreebankError(f"{name}: expected text in UTF-8: {error}") from None
+
+
+def too_long(name: str, number: int) -> TreebankError:
+    """Return the error for a line that is longer than the limit."""
+    return TreebankError(f"{name}, line {number}: longer than {MAX_LINE >> 20} MiB, the limit")
 
 
 def _parse_block(raw: list[bytes]) -> Sentence:

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bbparse.runtime.errors import BBParseError
-from bbparse.treebank.reading import Block, Source, blocks_of, no_sentence, open_source, raw_lines
+from bbparse.treebank.reading import (
+    MAX_LINE,
+    Block,
+    Source,
+    blocks_of,
+    no_sentence,
+    open_source,
+    raw_lines,
+    too_long,
+)
 from bbparse.treebank.sentence import Sentence
 
 #: Maximum number of words in a section of several sentences: as many as the parser takes at a
@@ -90,7 +99,7 @@ def cut_conllu(source: Source) -> Iterator[Section | None]:
     with open_source(source) as (stream, name):
         empty = True
         lines = arriving_lines(stream, name) if source == "-" else raw_lines(stream, name)
-        for section in _sections(blocks_of(lines), name):
+        for section in _sections(blocks_of(lines, name), name):
             empty = empty and section is None
             yield section
         if empty:
@@ -150,14 +159,18 @@ def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
         yield from raw_lines(stream, name)
         return
     beginning: list[bytes] = []  # of a line that has not arrived completely
+    size, number = 0, 1
     for piece in raw_lines(iter(lambda: stream.read1(_READ_BYTES), b""), name):
         end = piece.rfind(b"\n") + 1
         if end:
             beginning.append(piece[:end])
             yield from io.BytesIO(b"".join(beginning))
-            beginning = []
+            beginning, size, number = [], 0, number + piece.count(b"\n")
         if end < len(piece):
             beginning.append(piece[end:])
+            size += len(piece) - end
+            if size > MAX_LINE:
+                raise too_long(name, number)
         yield None
     if beginning:
         yield b"".join(beginning)

@@ -15,6 +15,7 @@ import pytest
 from numba import types
 from numba.extending import intrinsic
 
+from bbparse.runtime import kernel_cache
 from bbparse.runtime.kernel_cache import fingerprint
 
 FILES = {
@@ -180,6 +181,14 @@ def test_without_a_place_for_a_cache_a_run_goes_on_and_says_so_once(tmp_path: Pa
         out, said = run(tmp_path, cache="", HOME=nowhere, XDG_CACHE_HOME=nowhere)
         assert out == ["16.0", "1"]
         assert said.count("NUMBA_CACHE_DIR") == len(said.splitlines()) == 1
+
+
+def test_many_kernels_without_a_cache_are_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache, "_warned", set())
+    with pytest.warns(RuntimeWarning, match=r"set NUMBA_CACHE_DIR .* \(no place for f\)") as told:
+        for name in "fgh":
+            kernel_cache._no_cache(RuntimeError(f"no place for {name}"))
+    assert len(told) == 1
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk")

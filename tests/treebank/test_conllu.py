@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.treebank import Sentence, format_sentence, read_conllu, write_conllu
+from bbparse.treebank import Sentence, format_sentence, read_conllu, reading, write_conllu
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -357,3 +359,25 @@ def test_long_sentences() -> None:
     (sentence,) = read(text, require_heads=True, single_root=True)
     assert sentence.heads == list(range(n))
     assert format_sentence(sentence, sentence.heads) == text
+
+
+@pytest.mark.parametrize("open_lines", [gzip.open, lzma.open])
+def test_lines_and_sentences_have_a_limit(
+    open_lines: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line is not read beyond it: a small compressed file may have a line of gigabytes."""
+    monkeypatch.setattr(reading, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(reading, "MAX_LINES", 50)
+    path = tmp_path / {gzip.open: "a.gz", lzma.open: "a.xz"}[open_lines]
+    with open_lines(path, "wb") as file:
+        file.write(GOOD.encode() + b"\n# ")
+        for _ in range(40):
+            file.write(bytes(1 << 20))
+    tracemalloc.start()
+    with pytest.raises(TreebankError, match=r"line 4: longer than 1 MiB, the limit$"):
+        list(read_conllu(path))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
+    rows = "\n".join(row(str(i), "w") for i in range(1, 60))
+    with pytest.raises(TreebankError, match=r"line 4: a sentence of more than 50 lines"):
+        read(GOOD + "\n" + rows)

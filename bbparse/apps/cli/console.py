@@ -7,6 +7,7 @@ exception of a handler.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from typing import Any
@@ -19,6 +20,12 @@ _SIGNALLED = 128
 def console() -> None:
     """Run the command line beside the main thread; the installed command calls this."""
     collect_less_garbage()
+    if sys.stderr is None:  # closed by the caller; no other file may become descriptor 2
+        null = os.open(os.devnull, os.O_WRONLY)
+        if null != 2:
+            os.dup2(null, 2)
+            os.close(null)
+        sys.stderr = open(2, "w", closefd=False)
     try:
         sys.exit(apart(_status, _ending(), _tell))
     finally:
@@ -57,4 +64,4 @@ def _tell(number: int) -> None:
     """Report what ended the command, on a line of its own: a terminal shows bars, and ^C."""
     end = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
     start = "\n" if sys.stderr.isatty() else ""
-    print(f"{start}bbparse: {end}", file=sys.stderr, flush=True)  # if there is a standard error
+    print(f"{start}bbparse: {end}", file=sys.stderr, flush=True)

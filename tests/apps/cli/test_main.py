@@ -130,6 +130,15 @@ def test_wrong_usage_is_one_line(run: Run) -> None:
     assert done.code == 2 and "Commands:" in done.err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+def test_standard_error_may_be_closed(tmp_path: Path) -> None:
+    """Nothing fails, and no file of the command gets its descriptor."""
+    for path, code in ((toy.DEV, 0), (tmp_path / "none", 2)):
+        command = f"exec '{sys.executable}' -m bbparse evaluate '{toy.DEV}' '{path}' 2>&-"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+        assert (done.returncode, "UAS" in done.stdout) == (code, code == 0)
+
+
 def test_help_does_not_wait_for_numba() -> None:
     code = (
         "import sys, bbparse.apps.cli.main as m\n"
