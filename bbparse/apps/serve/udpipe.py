@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from bbparse import __version__
@@ -72,16 +73,18 @@ def _name(options: Mapping[str, str], key: str) -> str:
 
 
 def _read(parser: Parser, options: Mapping[str, str]) -> Iterator[Sentence]:
-    data = unicodedata.normalize("NFC", options["data"])
+    data, offsets = _composed(options["data"])
     kind, _, kind_options = options.get("input", "conllu").partition("=")
     if "tokenizer" in options or kind == "generic_tokenizer":
         tokenizer_options = options.get("tokenizer", kind_options).split(";")
         split: Split = "lines" if "presegmented" in tokenizer_options else "text"
         sentences = sentences_of_text(data, parser.needed_tokenizer(), split=split)
-        return sentences if "ranges" in tokenizer_options else map(_without_ranges, sentences)
+        return map(
+            partial(_with_ranges, offsets if "ranges" in tokenizer_options else None), sentences
+        )
     if kind == "horizontal":
         sentences = sentences_of_text(data, parser.needed_tokenizer(), split="words")
-        return map(_without_ranges, sentences)
+        return map(partial(_with_ranges, None), sentences)
     if kind == "vertical":
         return _vertical(data)
     return _conllu(data)
@@ -103,13 +106,38 @@ def _vertical(data: str) -> Iterator[Sentence]:
         yield Sentence.from_words(words, name=str(number))
 
 
-def _without_ranges(sentence: Sentence) -> Sentence:
-    """Remove ``TokenRange``, which UDPipe writes only on request."""
+def _composed(text: str) -> tuple[str, list[int]]:
+    """Return a text in NFC, and for each of its offsets the one in the text itself."""
+    if unicodedata.is_normalized("NFC", text):
+        return text, list(range(len(text) + 1))
+    nfc = partial(unicodedata.normalize, "NFC")
+    composed, offsets, start = "", [], 0
+    for end in range(1, len(text) + 1):
+        segment, following = text[start:end], text[end : end + 1]
+        if following and unicodedata.combining(following):
+            continue
+        if nfc(segment + following) != nfc(segment) + nfc(following):
+            continue
+        offsets += [min(start + i, end) for i in range(len(nfc(segment)))]
+        composed += nfc(segment)
+        start = end
+    return composed, [*offsets, len(text)]
+
+
+def _with_ranges(offsets: Sequence[int] | None, sentence: Sentence) -> Sentence:
+    """Write ``TokenRange`` with these offsets; without any, which UDPipe does by default."""
     lines = []
     for line in sentence.lines:
         before, tab, misc = line.rpartition("\t")
         if tab and not line.startswith("#"):
-            items = [item for item in misc.split("|") if not item.startswith("TokenRange=")]
+            items = []
+            for item in misc.split("|"):
+                name, _, span = item.partition("=")
+                if name != "TokenRange":
+                    items.append(item)
+                elif offsets is not None:
+                    start, end = (offsets[int(place)] for place in span.split(":"))
+                    items.append(f"TokenRange={start}:{end}")
             line = before + tab + ("|".join(items) or "_")
         lines.append(line)
     return replace(sentence, lines=lines)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from bbparse.treebank import Sentence, format_sentence
 from bbparse.treebank.drawing.layout import printable
 from bbparse.treebank.drawing.text import draw_text, painted
-from bbparse.treebank.sentence import ScoredTree, offsets
+from bbparse.treebank.sentence import ScoredTree, miscs, offsets, pieces
 from bbparse.treebank.trees import changed_words
 
 VERSION = 1
@@ -41,16 +41,43 @@ def sentence_record(
     sentence: Sentence, trees: Sequence[ScoredTree], status: str
 ) -> dict[str, Any]:
     """Return the record of a sentence and its trees, as in the schema."""
-    spans = offsets(sentence)
     return {
         "version": VERSION,
         "sentence": sentence.name,
         "words": list(sentence.forms),
         **{name: list(getattr(sentence, name)) for name in ("lemmas", "upos", "xpos", "feats")},
-        "offsets": None if (-1, -1) in spans else [list(span) for span in spans],
+        "misc": miscs(sentence),
+        "offsets": _offsets(sentence),
+        "multiword": _multiword_tokens(sentence),
         "status": status,
         "trees": [tree_record(tree) for tree in trees],
     }
+
+
+def _offsets(sentence: Sentence) -> list[list[int]] | None:
+    """Return the span of each word by ``TokenRange``, or in ``# text``; None if neither fits."""
+    spans = offsets(sentence)
+    if (-1, -1) not in spans:
+        return [list(span) for span in spans]
+    text, end, found = sentence.written, 0, []
+    for token in pieces(sentence):
+        start = text.find(token.form, end)
+        if start < 0 or text[end:start].strip():
+            return None
+        end = start + len(token.form)
+        found += [[start, end]] * len(token.words)
+    return found
+
+
+def _multiword_tokens(sentence: Sentence) -> list[dict[str, Any]]:
+    """Return the multiword tokens: their first and last word, form and MISC."""
+    rows = (line.rstrip("\r").split("\t") for line in sentence.lines if line[:1] != "#")
+    return [
+        {"words": [int(x) for x in row[0].rpartition("_")[2].split("-")], "form": row[1],
+         "misc": row[-1]}
+        for row in rows
+        if "-" in row[0].rpartition("_")[2]
+    ]  # fmt: skip
 
 
 def json_line(sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> str:

@@ -14,6 +14,7 @@ import pytest
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, read_conllu, write_conllu
 from bbparse.treebank.progress import Bar
+from bbparse.treebank.sentence import miscs
 from tests import toy
 from tests.apps.cli.conftest import Run
 from tests.treebank.drawing.test_drawing import heads_in
@@ -30,8 +31,11 @@ def test_json_lines(run: Run, model: Path) -> None:
         record = json.loads(line)
         trees = parser.parse(sentence, k_best=2)
         unsure = dict.fromkeys(("confidences", "confidence", "rivals", "either"))
+        spans = record["offsets"]
+        assert [sentence.written[start:end] for start, end in spans] == sentence.forms
         assert record == {
-            "version": 1, "sentence": sentence.name, "words": sentence.forms, "offsets": None,
+            "version": 1, "sentence": sentence.name, "words": sentence.forms,
+            "offsets": spans, "misc": miscs(sentence), "multiword": [],
             **{name: getattr(sentence, name) for name in ("lemmas", "upos", "xpos", "feats")},
             "status": "optimal",
             "trees": [

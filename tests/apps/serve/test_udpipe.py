@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from email.mime.multipart import MIMEMultipart
 from email.mime.nonmultipart import MIMENonMultipart
 from email.policy import HTTP
@@ -111,6 +112,17 @@ def test_formats(service: Running) -> None:
     assert columns(process(service, data="", tokenizer="").json["result"]) == []
     ranged = process(service, data="It slept", tokenizer="ranges").json["result"]
     assert columns(ranged, 9) == [["TokenRange=0:2"], ["TokenRange=3:8"]]
+
+
+def test_ranges_are_those_of_the_text_that_was_sent(service: Running) -> None:
+    text = "Cafe\u0301 slept. \u1100\u1161\u11a8 slept."  # decomposed
+    found = process(service, data=text, tokenizer="ranges").json["result"]
+    spans = [misc.partition("TokenRange=")[2].split(":") for (misc,) in columns(found, 9)]
+    forms = [form for (form,) in columns(found, 1)]
+    assert forms[0] == "Caf\u00e9" and "\uac01" in forms
+    assert [
+        unicodedata.normalize("NFC", text[int(start) : int(end)]) for start, end in spans
+    ] == forms
 
 
 @pytest.mark.parametrize(
