@@ -18,6 +18,8 @@ import faulthandler
 import importlib
 import importlib.util
 import time
+from collections import deque
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -30,7 +32,7 @@ from measure import RESULTS, arguments, markdown, prune_of, read_sample, write_r
 from bbparse.apps.tuning import plots
 from bbparse.core import Problem
 from bbparse.parser.parser import Parser
-from bbparse.runtime.processes import ProcessPool
+from bbparse.runtime.pool import as_they_end
 
 # name → (title, module and function, package)
 SOLVERS = {
@@ -70,15 +72,16 @@ def run(name: str, problems: list[Problem], time_limit: float) -> list[dict[str,
     # the first one compiles
     tasks = [(10.0 * patience, min(problems, key=lambda problem: len(problem.arc_head)))]
     tasks += [(patience, problem) for problem in problems]
-    with closing(ProcessPool(work, 1)) as pool:
-        for number, task in enumerate(tasks):
+    with closing(as_they_end(work, deque(tasks), 1)) as ended:
+        started = time.perf_counter()
+        for number, (task, future) in enumerate(ended):
+            died = isinstance(future.exception(), BrokenProcessPool)
+            if died and time.perf_counter() - started < task[0]:
+                raise SystemExit(f"the process of {name} died at problem {number}")
+            ended_row = {"seconds": time_limit, "building": 0.0, "proved": False, "score": None,
+                         "ended": True}  # fmt: skip
+            rows.append(ended_row if died else future.result())
             started = time.perf_counter()
-            pool.take(task)
-            ((_, row, lost),) = pool.wait()
-            if lost is not None and time.perf_counter() - started < task[0]:
-                raise SystemExit(f"{name} {lost} at problem {number}")
-            rows.append(row or {"seconds": time_limit, "building": 0.0, "proved": False,
-                                "score": None, "ended": True})  # fmt: skip
     return rows[1:]
 
 

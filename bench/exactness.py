@@ -19,8 +19,9 @@ from __future__ import annotations
 import faulthandler
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from typing import Any
 from measure import arguments, markdown, write_result
 from measure import result as stored
 
-from bbparse.runtime.processes import ProcessPool
+from bbparse.runtime.pool import as_they_end
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -81,20 +82,12 @@ def reports(
 ) -> Iterator[tuple[int, Report | None, list[str]]]:
     """The reports of all cases; a process that is lost is one, and another goes on."""
     work = partial(run_case, seed, kinds, Counter())
-    running, left = 0, iter(range(count))
-    with closing(ProcessPool(work, processes)) as pool:
-        while True:
-            while pool.has_room() and (index := next(left, None)) is not None:
-                pool.take(index)
-                running += 1
-            if not running:
-                return
-            for index, found, lost in pool.wait():
-                running -= 1
-                if lost is not None:
-                    said = f"the process {lost}"
-                    found = Report("crash", said, "", 0.0, Counter()), []
-                yield index, *found
+    with closing(as_they_end(work, deque(range(count)), processes)) as ended:
+        for index, future in ended:
+            if isinstance(future.exception(), BrokenProcessPool):
+                yield index, Report("crash", "the process died", "", 0.0, Counter()), []
+            else:
+                yield index, *future.result()
 
 
 def line(seed: int, index: int, found: Report) -> str:

@@ -5,8 +5,8 @@
 Starts ``bbparse serve`` on a free port of the loopback address. A batch in CoNLL-U takes turns with
 the same in this process, by processor time of all processes of the service; so do single sentences,
 by the clock. Then 1, 8 and 64 clients ask for one sentence after the other; hostile requests come
-between good ones; and workers are killed under load. Every good request has to be answered, as this
-process answers it. Linux only. Writes bench/results/serve.json and .md.
+between good ones; and workers are killed under load, which costs the requests that they had. Every
+answer has to be that of this process. Linux only. Writes bench/results/serve.json and .md.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Service:
 
     def pids(self) -> list[int]:
         """Of all its processes; the first one is the parent of the others."""
-        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [self.process.pid, *map(int, path.read_text().split())]
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        return [self.process.pid, *(int(pid) for path in tasks for pid in path.read_text().split())]
 
     def processor(self) -> float:
         """Seconds of processor time."""

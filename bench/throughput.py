@@ -13,6 +13,7 @@ the trees are, with the tags of DEV. Writes bench/results/throughput.json, .md a
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +23,6 @@ from typing import Any
 
 from measure import RESULTS, arguments, markdown, prune_of, race, read_sample, write_result
 
-from bbparse.apps.cli.console import collect_less_garbage
 from bbparse.apps.cli.parse import parse_files
 from bbparse.apps.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 from bbparse.core import Solution
@@ -127,7 +127,7 @@ def main() -> None:
         __doc__, "dev", model=[], prune="3,5,10,20", threads="1,2", sentences=int, times=4,
         repeat=5,
     )  # fmt: skip
-    collect_less_garbage()  # as the command does
+    gc.set_threshold(200_000, 20, 100)  # as the command does
     threads = [int(t) for t in given.threads.split(",")]
     sentences = read_sample(given.dev, given.sentences)
     words = sum(sentence.n_words for sentence in sentences)

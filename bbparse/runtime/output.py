@@ -19,7 +19,7 @@ from time import time
 from typing import IO, Any, cast
 
 from bbparse.runtime.errors import OutputError
-from bbparse.runtime.interrupts import undone_by
+from bbparse.runtime.signals import undone_by
 
 try:
     import fcntl

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 
 import pytest
 
-from bbparse.runtime import processes
-from bbparse.runtime.pool import AHEAD, Ended, WorkerLost, map_in_threads
-from bbparse.runtime.processes import ProcessPool
+from bbparse.runtime import pool
+from bbparse.runtime.pool import AHEAD, CAN_FORK, as_they_end, map_in_threads
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 5])
@@ -72,64 +70,31 @@ def test_endless_items_are_read_a_little_ahead_only(threads: int) -> None:
 
 
 def end_or_double(task: int) -> int:
-    """End this process if the task is negative: by a signal, or with a status."""
+    """End this process if the task is negative."""
     if task < 0:
-        os.kill(os.getpid(), -task)
-    if task > 100:
-        os._exit(task)
+        os._exit(3)
     return 2 * task
 
 
-def ended(pool: ProcessPool[int], count: int) -> list[Ended]:
-    found: list[Ended] = []
-    while len(found) < count:
-        found += pool.wait()
-    return found
+@pytest.mark.skipif(not CAN_FORK, reason="processes are not forked")
+def test_a_process_that_dies_ends_its_own_task_only() -> None:
+    tasks, results = deque([1, -1, 2, 3, 4, -5, 6]), {}
+    for task, future in as_they_end(end_or_double, tasks, 2):
+        results[task] = "died" if future.exception() else future.result()
+        if task == 4:
+            tasks.append(7)
+    assert results == {1: 2, -1: "died", 2: 4, 3: 6, 4: 8, -5: "died", 6: 12, 7: 14}
 
 
-def test_processes_do_queued_tasks_and_new_ones_take_the_place_of_those_lost() -> None:
-    pool = ProcessPool(end_or_double, 1, queued=1)
-    lost: list[tuple[int, str]] = []
-    for task in (3, 123, *([-signal.SIGUSR1] if os.name == "posix" else [])):
-        pool.take(task)
-        assert pool.has_room()
-        pool.take(7)
-        assert not pool.has_room()
-        last, first = sorted(ended(pool, 2), key=lambda end: end.task != 7)
-        if first.error is None:
-            assert (first.result, last.result) == (6, 14)
-        else:
-            assert first.error is last.error
-            lost.append((task, str(first.error)))
-    assert lost[0] == (123, "ended with 123")
-    if os.name == "posix":
-        assert lost[1] == (-signal.SIGUSR1, "died of SIGUSR1")
-    pool.close()
-    pool.close()
-
-
-def test_signals_without_a_name() -> None:
-    assert str(WorkerLost(-999)) == "died of signal 999"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="waits for a descriptor")
-def test_processes_are_waited_for_together_with_input() -> None:
-    reading, writing = os.pipe()
-    pool = ProcessPool(time.sleep, 1)
-    pool.take(3600)
-    os.write(writing, b"x")
-    assert pool.wait(reading) == []
+@pytest.mark.parametrize("forks", [True, False] if CAN_FORK else [False])
+def test_workers_are_ended_whatever_they_are_doing(
+    forks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "CAN_FORK", forks)
+    workers = pool.Workers(time.sleep, 2)
+    workers.take(0.0).result()
     started = time.monotonic()
-    pool.close()
-    assert time.monotonic() - started < 60
-    os.close(reading)
-    os.close(writing)
-
-
-def test_spawned_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "CAN_FORK", False)
-    pool = ProcessPool(abs, 2)
-    pool.take(-1)
-    pool.take(-2)
-    assert {end.task: end.result for end in ended(pool, 2)} == {-1: 1, -2: 2}
-    pool.close()
+    waiting = [workers.take(60.0 if forks else 0.1) for _ in range(6)]
+    workers.close()
+    assert time.monotonic() - started < 10
+    assert any(future.cancelled() or future.exception() for future in waiting)

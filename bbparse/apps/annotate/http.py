@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import signal
 import socket
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Literal
 
@@ -124,18 +121,6 @@ class Server(http.Server):
         app = application(treebank, listener.getsockname()[1], token)
         super().__init__(app, Settings(), Metrics(), ready, timeout_graceful_shutdown=2)
         self._treebank, self._listener = treebank, listener
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle signals without raising them again at the end."""
-        is_main = threading.current_thread() is threading.main_thread()
-        numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
-        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def serve_all(self) -> None:
         """Answer requests until a signal comes; then save and close the treebank."""

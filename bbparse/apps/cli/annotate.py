@@ -13,7 +13,6 @@ from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, flag, needing_serve, option, tell
 from bbparse.models import MODELS
 from bbparse.runtime.errors import BBParseError, TreebankError
-from bbparse.runtime.interrupts import in_main_thread
 
 
 @command()
@@ -72,4 +71,4 @@ def annotate(
             tell(line)
         url = f"{url_of(listener, host)}/{token and token + '/'}"
         server = Server(sentences, listener, token, lambda: tell(f"on {url}"))
-        in_main_thread(server.serve_all)
+        server.serve_all()

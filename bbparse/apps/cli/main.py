@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from bbparse import __version__
 from bbparse.runtime.errors import BBParseError, one_line
-from bbparse.runtime.interrupts import wait_if_ending
+from bbparse.runtime.signals import wait_if_ending
 
 #: Names, and lines of --help. A command is in the file of its name, or the one in `FILES`.
 COMMANDS = {

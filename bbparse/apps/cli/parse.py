@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from bbparse.apps.cli.sources import (
     sentences_of,
     total_size,
 )
-from bbparse.apps.cli.workers import answers
+from bbparse.apps.cli.workers import answers, input_waits
 from bbparse.parser.parse import USUAL_FILES, FileOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.valid import rules_for
@@ -155,7 +155,7 @@ def parse_files(
         return "".join(texts(section))
 
     sections = read_sections(sources, parser, asked.split)
-    results = answers(whole_text, sections, threads, _descriptor(sources))
+    results = answers(whole_text, sections, threads, input_waits)
     count, left_out, name, last = 0, 0, "", b""
     size = total_size(sources, asked.split)
     with (
@@ -237,14 +237,6 @@ def _valid_text(section: Section, work: Callable[[Section], str]) -> tuple[str, 
     for error in errors:
         tell(f"left out: {error}")
     return text, len(errors)
-
-
-def _descriptor(sources: Sequence[str]) -> int | None:
-    """Return the descriptor of standard input, if that is a source and a file of the system."""
-    if "-" in sources:
-        with suppress(AttributeError, OSError, ValueError):
-            return sys.stdin.fileno()
-    return None
 
 
 def _style(output: str, asked: FileOptions, colour: bool | None) -> Style:

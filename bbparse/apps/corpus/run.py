@@ -14,17 +14,16 @@ from typing import Any
 from bbparse.apps.corpus.spec import ParseSpec
 from bbparse.apps.corpus.work import (
     Manifest,
+    Outcomes,
     Task,
     first_new,
     locked,
-    parse_task,
     warm_up,
     work_through,
 )
 from bbparse.runtime.errors import BBParseError, OutputError, TreebankError
 from bbparse.runtime.output import remove_unfinished
-from bbparse.runtime.pool import WorkerPool
-from bbparse.runtime.processes import ProcessPool
+from bbparse.runtime.signals import undone_by
 from bbparse.treebank.progress import Bar
 
 _COMPRESSED = (".gz", ".xz")
@@ -102,28 +101,31 @@ def parse_corpus(
         tasks.sort(key=lambda task: -sizes[task.shard])  # so that all workers end together
         about = {"model": Path(spec.model).name, "recipe": spec.digest, **spec.description}
         manifest.write(about)
-        with closing(manifest), closing(_pool(spec, tasks, workers, cluster, word)) as pool:
-            summary = _work(pool, tasks, sizes, manifest, tell, show_progress)
-        remove_unfinished(folder, 0.0)  # of killed workers; no other run has this folder
+        outcomes = _outcomes(spec, tasks, workers, cluster, word)
+        tidy = partial(remove_unfinished, folder, 0.0)  # after killed workers; one run has a folder
+        with undone_by(lambda _: tidy(), lambda: None), closing(manifest), closing(outcomes):
+            summary = _work(outcomes, tasks, sizes, manifest, tell, show_progress)
+        tidy()
         manifest.write(about)
     return summary
 
 
-def _pool(
+def _outcomes(
     spec: ParseSpec, tasks: list[Task], workers: int, cluster: str | None, word: str
-) -> WorkerPool[Task]:
+) -> Outcomes:
+    """Yield the outcomes of tasks as they end, here or on a cluster."""
     if cluster is not None:
-        from bbparse.apps.corpus.cluster import ray_pool  # imports Ray
+        from bbparse.apps.corpus.cluster import work_on_cluster  # imports Ray
 
-        return ray_pool(spec, tasks, cluster, word)
+        return work_on_cluster(spec, tasks, cluster, word)
     new = first_new(spec, tasks)
     if new is not None:
         warm_up(spec, new)  # once for all forks
-    return ProcessPool(partial(parse_task, spec), min(workers, len(tasks)))
+    return work_through(spec, tasks, min(workers, len(tasks)))
 
 
 def _work(
-    pool: WorkerPool[Task],
+    outcomes: Outcomes,
     tasks: list[Task],
     sizes: dict[Path, int],
     manifest: Manifest,
@@ -135,7 +137,7 @@ def _work(
         "bar_format": "{percentage:3.0f}%|{bar}| {desc}, {remaining} left", "delay": 2,
         "disable": not show_progress, "total": sum(sizes.values()),
     }  # fmt: skip
-    with Bar(**bar_options) as bar, closing(work_through(pool, tasks)) as outcomes:
+    with Bar(**bar_options) as bar:
         for outcome in outcomes:
             entry, size = outcome.entry, sizes[outcome.task.shard]
             if outcome.state == "fatal":

@@ -12,8 +12,10 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -22,7 +24,7 @@ from bbparse.apps.corpus.spec import ParseSpec
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import BBParseError, OutputError, TreebankError, one_line
 from bbparse.runtime.output import lock_file, open_binary_output, open_output, writing
-from bbparse.runtime.pool import WorkerPool
+from bbparse.runtime.pool import as_they_end
 from bbparse.text.segmentation import read_text, split_of_name
 from bbparse.treebank import Sentence, read_conllu
 
@@ -151,7 +153,8 @@ def locked(folder: Path) -> Iterator[str]:
         yield word
 
 
-#: Number of workers lost with one shard after which the shard counts as the cause.
+Outcomes = Generator["Outcome", None, None]
+#: Number of processes that died with one shard after which the shard counts as the cause.
 MAX_LOSSES = 3
 
 
@@ -269,32 +272,29 @@ def warm_up(spec: ParseSpec, shard: Path) -> None:
         next(spec.parse(parser, sentences_of(shard, parser, spec)), None)
 
 
-def work_through(
-    pool: WorkerPool[Task], tasks: Iterable[Task]
-) -> Generator[Outcome, None, None]:
-    """Yield the outcomes of tasks in the order in which they end; idle workers take the next tasks.
+def work_through(spec: ParseSpec, tasks: Iterable[Task], workers: int) -> Outcomes:
+    """Yield the outcomes of tasks as they end in processes of this machine.
 
-    The task of a lost worker is done again.
+    The task of a process that died is done again.
     """
-    waiting = deque(tasks)
+    queue = deque(tasks)
     losses: Counter[Task] = Counter()
-    busy = 0
-    while waiting or busy:
-        while waiting and pool.has_room():
-            pool.take(waiting.popleft())
-            busy += 1
-        for task, outcome, error in pool.wait():
-            busy -= 1
-            if error is None:
-                yield outcome
+    with closing(as_they_end(partial(parse_task, spec), queue, workers)) as ended:
+        for task, future in ended:
+            if not isinstance(future.exception(), BrokenProcessPool):
+                yield future.result()
                 continue
             losses[task] += 1
             if losses[task] < MAX_LOSSES:
-                waiting.append(task)
-                continue
-            problem = (
-                f"{task.shard}: {MAX_LOSSES} processes were killed that parsed it, as the system"
-                " does when memory runs out: use fewer --threads, or smaller shards"
-            )
-            entry = Entry(task.output.name, task.shard.name, "", error=problem)
-            yield Outcome(task, entry, "failed")
+                queue.append(task)
+            else:
+                yield lost(task)
+
+
+def lost(task: Task) -> Outcome:
+    """Return the outcome of a task whose processes have died."""
+    problem = (
+        f"{task.shard}: {MAX_LOSSES} processes died that parsed it, as when memory runs out: use"
+        " fewer --threads, or smaller shards"
+    )
+    return Outcome(task, Entry(task.output.name, task.shard.name, "", error=problem), "failed")

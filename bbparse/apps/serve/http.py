@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import email
 import ipaddress
-import json
-import math
-import os
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing
-from functools import partial
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
 from importlib.abc import Traversable
 from importlib.resources import files
 from typing import Annotated, Any
@@ -26,7 +23,6 @@ from fastapi.responses import (
     JSONResponse,
     PlainTextResponse,
     Response,
-    StreamingResponse,
 )
 from prometheus_client import generate_latest
 from pydantic import ValidationError
@@ -35,10 +31,14 @@ from starlette.requests import ClientDisconnect
 
 from bbparse import __version__
 from bbparse.apps.serve import inception, udpipe
-from bbparse.apps.serve.guard import Guard, Protocol
 from bbparse.apps.serve.pool import Metrics, Pool
 from bbparse.apps.serve.schema import Options, ParseRequest, TextOptions, with_bodies
 from bbparse.apps.serve.settings import Refused, Settings
+from bbparse.runtime.signals import stopped_by
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:;"
@@ -49,20 +49,11 @@ _KINDS = {
     "jsonl": "application/x-ndjson", "conllu": "text/x-conllu", "tree": "text/plain",
 }  # fmt: skip
 _TYPES = sorted(set(_KINDS.values()))
-_CHUNK = 1 << 16  # bytes of an answer that are sent at a time
 _ANYONE = {"Access-Control-Allow-Origin": "*"}  # as in UDPipe's service
 
 
-class _Stream(StreamingResponse):
-    """Answer in pieces; when it ends, for any reason, it closes the generator of the pieces."""
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        async with aclosing(self.body_iterator):
-            await super().__call__(scope, receive, send)
-
-
-def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
-    """Make the application with all paths; `reload` is called to have the models loaded again."""
+def application(pool: Pool) -> FastAPI:
+    """Make the application with all paths."""
     app = FastAPI(title="bbparse", version=__version__, docs_url=None, redoc_url=None)
 
     for raised in (Refused, HTTPException, RequestValidationError, ValidationError):
@@ -75,7 +66,7 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
     _add_parsing(app, pool)
     _add_udpipe(app, pool)
     _add_recommender(app, pool)
-    _add_service(app, pool, metrics, reload)
+    _add_service(app, pool)
     add_files(app, (files("bbparse.apps.serve") / "page").iterdir())
     document = app.openapi
     app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
@@ -87,29 +78,28 @@ def _add_parsing(app: FastAPI, pool: Pool) -> None:
 
     @app.post(
         "/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"],
-        response_class=_Stream,
+        response_class=PlainTextResponse,
         responses={200: {"content": {kind: {"schema": {"type": "string"}} for kind in _TYPES}}},
     )  # fmt: skip
     async def parse(request: Request, options: Annotated[Options, Query()]) -> Response:
-        """Send one piece for each sentence as it is parsed: JSON lines, CoNLL-U or drawn trees.
+        """Answer in JSON lines, CoNLL-U or drawn trees.
 
-        If an error ends an answer that has begun, its last line names the error.
+        If the deadline ends the work on some sentences, the last line of the answer says so.
         """
         fields = await _fields(request, options)
-        kind, pieces = _KINDS[fields["format"]], pool.answer("parse", fields)
-        first = await anext(pieces, b"")
-        return _Stream(_with_error_line(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
+        kind = _KINDS[fields["format"]]
+        return Response(await pool.answer("parse", fields), media_type=f"{kind}; charset=utf-8")
 
     page = {"tags": ["parse"], "response_class": HTMLResponse}
     summary = "Explain why a tree is the best, as a page"
 
     @app.post("/v1/explain", summary=summary, **page)
     async def explain(request: Request, options: Annotated[Options, Query()]) -> Response:
-        return HTMLResponse(await pool.whole("explain", await _fields(request, options)))
+        return HTMLResponse(await pool.answer("explain", await _fields(request, options)))
 
     @app.get("/v1/explain", summary=summary, **page)
     async def explain_text(options: Annotated[TextOptions, Query()]) -> Response:
-        return HTMLResponse(await pool.whole("explain", options.model_dump()))
+        return HTMLResponse(await pool.answer("explain", options.model_dump()))
 
 
 def _add_udpipe(app: FastAPI, pool: Pool) -> None:
@@ -123,9 +113,9 @@ def _add_udpipe(app: FastAPI, pool: Pool) -> None:
         parameters |= _form(await request.body(), request.headers.get("content-type", ""))
         udpipe.check(parameters)
         model = pool.model_of(parameters.get("model", ""))
-        result = await pool.whole("process", {"model": model, "udpipe": parameters})
+        result = await pool.answer("process", {"model": model, "udpipe": parameters})
         thanks = ["https://universaldependencies.org"]
-        response = {"model": model, "acknowledgements": thanks, "result": result.decode()}
+        response = {"model": model, "acknowledgements": thanks, "result": result}
         return JSONResponse(response, headers=_ANYONE)
 
     @app.get("/models", tags=["UDPipe"], summary="List the models and the steps of each")
@@ -142,8 +132,7 @@ def _add_recommender(app: FastAPI, pool: Pool) -> None:
     async def predict(body: inception.Predict, model: str = "") -> Response:
         """Add an arc for each word without one, the best around those that the document has."""
         fields = {"model": model, "inception": body.model_dump(by_alias=True)}
-        text = await pool.whole("inception", fields)
-        return JSONResponse({"document": text.decode("utf-8", "surrogatepass")})
+        return JSONResponse({"document": await pool.answer("inception", fields)})
 
     @app.post("/inception/train", tags=["INCEpTION"], summary="Say that nothing is learned")
     @app.post("/inception/{model}/train", tags=["INCEpTION"], summary="Say that nothing is learned")
@@ -153,7 +142,7 @@ def _add_recommender(app: FastAPI, pool: Pool) -> None:
         return JSONResponse({"trained": False, "message": text})
 
 
-def _add_service(app: FastAPI, pool: Pool, metrics: Metrics, reload: Any) -> None:
+def _add_service(app: FastAPI, pool: Pool) -> None:
     """Add the paths about the service itself."""
 
     @app.post("/v1/models/reload", tags=["service"], summary="Load the models again")
@@ -162,21 +151,18 @@ def _add_service(app: FastAPI, pool: Pool, metrics: Metrics, reload: Any) -> Non
         client = request.client.host if request.client else "127.0.0.1"
         if not ipaddress.ip_address(client).is_loopback or "origin" in request.headers:
             raise Refused(403, "models are reloaded from the machine of the service only")
-        reload()
+        await pool.reload()
         return JSONResponse({"generation": pool.generation}, 202)
 
     @app.get("/health", tags=["service"], summary="Tell if requests are answered")
     async def health() -> Response:
-        facts = pool.facts()
-        is_healthy = bool(facts["workers"])
-        status = {"status": "ok" if is_healthy else "no workers", "version": __version__}
-        return JSONResponse(status | facts, 200 if is_healthy else 503)
+        return JSONResponse({"status": "ok", "version": __version__, **pool.facts()})
 
     page = {"tags": ["service"], "response_class": PlainTextResponse}
 
     @app.get("/metrics", summary="Metrics for Prometheus", **page)
     async def numbers() -> Response:
-        text = generate_latest(metrics.registry)
+        text = generate_latest(pool.metrics.registry)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -193,22 +179,6 @@ def add_files(app: FastAPI, files: Iterable[Traversable], prefix: str = "") -> N
         kind = f"text/{'javascript' if ending == 'js' else ending}; charset=utf-8"
         response = Response(file.read_bytes(), media_type=kind, headers=SAFE_HEADERS)
         add(f"{prefix}/{'' if file.name == 'page.html' else file.name}", response)
-
-
-async def _with_error_line(
-    first: bytes, pieces: AsyncGenerator[bytes, None], kind: str
-) -> AsyncGenerator[bytes, None]:
-    """Yield an answer that has begun; an error that ends it becomes its last line."""
-    async with aclosing(pieces):
-        piece = first
-        try:
-            while piece:
-                for start in range(0, len(piece), _CHUNK):
-                    yield piece[start : start + _CHUNK]
-                piece = await anext(pieces, b"")
-        except Refused as error:
-            line = f"# error = {error.text}\n"
-            yield (json.dumps({"error": error.text}) + "\n" if "json" in kind else line).encode()
 
 
 async def _fields(request: Request, options: Options) -> dict[str, Any]:
@@ -278,8 +248,54 @@ async def refusal(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": text}, status, headers)
 
 
+class Limits:
+    """Limits the size of bodies and the time to send them; counts requests."""
+
+    def __init__(self, app: Any, settings: Settings, metrics: Metrics) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, size, status, is_more = time.perf_counter(), 0, 499, True
+        upload_ends = asyncio.get_running_loop().time() + self.settings.upload
+        closing = {"Connection": "close"}  # the rest of the body will not be read
+
+        async def limited() -> Message:
+            nonlocal size, is_more
+            try:
+                async with asyncio.timeout_at(upload_ends if is_more else None):
+                    message = await receive()
+            except TimeoutError:
+                text = f"the body took longer than {self.settings.upload:g} s"
+                raise HTTPException(408, text, closing) from None
+            is_more = message.get("more_body", False)
+            size += len(message.get("body", b""))
+            if size > self.settings.max_bytes:
+                text = f"the body has more than {self.settings.max_bytes:,} bytes"
+                raise HTTPException(413, f"{text}: send less at a time", closing)
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self.app(scope, limited, noted)
+        finally:
+            path = getattr(scope.get("route"), "path", "other")
+            self.metrics.requests.labels(path, str(status)).inc()
+            self.metrics.seconds.labels(path).observe(time.perf_counter() - started)
+
+
 class Server(uvicorn.Server):
-    """Server behind a guard that reports when it is ready."""
+    """HTTP server with graceful shutdown, which reports when it is ready.
+
+    After SIGHUP `on_reload` is called, if it is set.
+    """
 
     def __init__(
         self, app: FastAPI, settings: Settings, metrics: Metrics, ready: Callable[[], object],
@@ -287,62 +303,27 @@ class Server(uvicorn.Server):
     ) -> None:  # fmt: skip
         super().__init__(
             uvicorn.Config(
-                Guard(app, settings, metrics), ws="none", lifespan="off",
-                log_level="error", access_log=False, server_header=False,
-                http=partial(Protocol, stall=settings.stall), **options,
+                Limits(app, settings, metrics), http="h11", ws="none", lifespan="off",
+                log_level="error", access_log=False, server_header=False, timeout_keep_alive=30,
+                limit_concurrency=settings.connections, **options,
             )
         )  # fmt: skip
         self._ready = ready
+        self.on_reload: Callable[[], Awaitable[None]] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._loop = asyncio.get_running_loop()
         self._ready()
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals without raising them again at the end."""
+        with stopped_by(self._stop):
+            yield
 
-def run(
-    listener: socket.socket, control: socket.socket, address: str, settings: Settings
-) -> None:
-    """Run the process that speaks HTTP, with clients on `listener`.
-
-    Lines of JSON arrive from the first process on `control`, and words are sent to it. Workers
-    connect to the socket with the path `address`.
-    """
-    os.setsid()  # Ctrl-C goes to the first process, which sends SIGTERM
-    stop: list[int] = []  # signals that come before the server handles them
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
-    asyncio.run(_run(listener, control, address, settings, stop))
-
-
-async def _run(
-    listener: socket.socket,
-    control: socket.socket,
-    address: str,
-    settings: Settings,
-    stop: list[int],
-) -> None:
-    metrics = Metrics()
-    pool = Pool(settings, metrics)
-    await pool.listen(address)
-    reader, writer = await asyncio.open_connection(sock=control)
-    app = application(pool, metrics, lambda: writer.write(b"reload\n"))
-    pool.killed = lambda pid: writer.write(b"killed-%d\n" % pid)
-    server = Server(
-        app, settings, metrics, lambda: writer.write(b"ready\n"), timeout_keep_alive=30,
-        limit_concurrency=settings.connections,
-        timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
-    )  # fmt: skip
-
-    async def follow_control() -> None:
-        while line := await reader.readline():
-            pool.announced = json.loads(line)
-            metrics.reloads.inc()
-        server.should_exit = True  # the first process has ended
-
-    writer.write(b"listening\n")
-    pool.models = pool.announced = json.loads(await reader.readline())
-    following = asyncio.ensure_future(follow_control())
-    server.should_exit = bool(stop)
-    await server.serve([listener])
-    following.cancel()
-    await pool.close()
+    def _stop(self, number: int) -> None:
+        if self.on_reload is not None and number == getattr(signal, "SIGHUP", None):
+            asyncio.run_coroutine_threadsafe(self.on_reload(), self._loop)  # type: ignore[arg-type]
+        else:
+            self.handle_exit(number, None)

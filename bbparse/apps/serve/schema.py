@@ -86,6 +86,15 @@ class Factor(BaseModel):
     )
 
 
+class Subtree(BaseModel):
+    """Words that form a connected subtree."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    words: list[Position] = Field(min_length=1)
+    complete: bool = Field(True, description="No other words hang from them.")
+
+
 class Constraint(BaseModel):
     """Constraints on the trees of one sentence."""
 
@@ -98,6 +107,7 @@ class Constraint(BaseModel):
     )
     forbid: list[Arc] = Field([], description="Arcs (head, word) that no tree may have.")
     factors: list[Factor] = []
+    subtrees: list[Subtree] = []
 
     def joined(self, constraint: Constraint | None) -> Constraint:
         """Merge two constraints on one sentence; `ValueError` if no tree can satisfy both."""
@@ -115,6 +125,7 @@ class Constraint(BaseModel):
             sentence=self.sentence, heads={**constraint.heads, **self.heads},
             labels={**constraint.labels, **self.labels}, forbid=[*constraint.forbid, *self.forbid],
             factors=[*constraint.factors, *self.factors],
+            subtrees=[*constraint.subtrees, *self.subtrees],
         )  # fmt: skip
 
 

@@ -17,10 +17,8 @@ class Settings:
     max_tree_words: int = 200_000  #: Maximum length of all trees of a sentence together.
     max_parts: int = 8_000_000  #: Maximum number of candidate parts; they take some seconds.
     upload: float = 30.0  #: Seconds that a client may take to send a request.
-    stall: float = 10.0  #: Seconds that a client may take to receive some 64 kB.
     connections: int = 1000  #: Maximum number of open connections.
     grace: float = 5.0  #: Seconds after its deadline when a request is given up.
-    patience: float = 55.0  #: Further seconds after which its worker is killed.
 
 
 class Refused(Exception):
@@ -30,5 +28,8 @@ class Refused(Exception):
     """
 
     def __init__(self, status: int, text: str, after: int = 0) -> None:
-        super().__init__(text)
+        super().__init__(status, text, after)  # what pickle makes it of again
         self.status, self.text, self.after = status, text, after
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,31 +1,23 @@
-"""Work on a request: sentences in, pieces of the answer out, one for each sentence.
-
-A worker is a process that has the models and does one job after the other.
-"""
+"""Work on a request, in a process that has the models: sentences in, the answer out."""
 
 from __future__ import annotations
 
 import io
 import json
 import math
-import os
-import select
-import signal
-import socket
 import sys
 import traceback
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
 from dataclasses import fields, replace
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from bbparse.apps.explain import explain, page
-from bbparse.apps.serve import inception, udpipe, wire
+from bbparse.apps.serve import inception, udpipe
 from bbparse.apps.serve.inception import Predict
 from bbparse.apps.serve.schema import Constraint, ParseRequest
 from bbparse.apps.serve.settings import Refused
@@ -35,7 +27,7 @@ from bbparse.parser.parse import Parse, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import sentence_of
 from bbparse.parser.valid import rules_for
-from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import BBParseError, one_line
 from bbparse.text import sentences_of_text
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu
@@ -57,24 +49,18 @@ class Job(ParseRequest):
     """A request, checked as far as possible without a model."""
 
     kind: Literal["parse", "process", "explain", "inception"]
-    left: float = math.inf  #: Seconds until its deadline.
-    skip: int = 0  #: Number of pieces received from an earlier worker.
+    until: float = math.inf  #: Its deadline by `bbparse.runtime.deadline.clock`.
     max_words: int = 1000  #: As `max_tree_words`, see `bbparse.apps.serve.settings.Settings`.
     max_tree_words: int = 200_000
     udpipe: dict[str, str] = Field({})
     inception: Predict | None = Field(None)
     sentences: int = 0  #: Number of sentences done.
     n_words: int = 0  #: Number of their words.
-    _end: Deadline = PrivateAttr(NO_DEADLINE)
-
-    def model_post_init(self, _: Any) -> None:
-        """Start the deadline when the job arrives."""
-        self._end = Deadline.after(self.left)
 
     @property
     def end(self) -> Deadline:
         """Deadline of the job."""
-        return self._end
+        return Deadline(self.until)
 
 
 def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None]:
@@ -219,12 +205,13 @@ def _constrained(
         weights = [
             (f.arcs, -math.inf if f.weight is None else f.weight) for f in constraint.factors
         ]
-        return problem.without_arcs(constraint.forbid).with_factors(weights)
+        problem = problem.without_arcs(constraint.forbid).with_factors(weights)
+        for subtree in constraint.subtrees:
+            problem = problem.with_subtree(subtree.words, complete=subtree.complete)
+        return problem
 
-    return (
-        replace(sentence, heads=heads, deprels=labels),
-        restrict if constraint.forbid or constraint.factors else None,
-    )
+    has_more = constraint.forbid or constraint.factors or constraint.subtrees
+    return replace(sentence, heads=heads, deprels=labels), restrict if has_more else None
 
 
 def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, Any]:
@@ -286,49 +273,35 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 
 
-def work(parsers: Mapping[str, Parser], address: str, generation: int) -> None:
-    """Run the worker loop: serve the queue at a socket until it closes the connection.
+class Answer(NamedTuple):
+    """The answer to a request."""
 
-    The generation of the models is sent to the queue.
+    text: str
+    sentences: int  #: Number of sentences parsed.
+    words: int  #: Number of their words.
+
+
+def answer(parsers: Mapping[str, Parser], fields: Mapping[str, Any]) -> Answer:
+    """Return the answer to a request with the fields of a `Job`; `Refused` if there is none.
+
+    If the deadline ends the work on some sentences, the last line says so.
     """
-    os.setsid()  # Ctrl-C goes to the first process
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     warnings.simplefilter("ignore")  # such as texts in other languages: nobody reads them here
-    with (
-        suppress(OSError),  # the other side has ended
-        socket.socket(socket.AF_UNIX) as connection,
-    ):
-        connection.connect(address)
-        with connection.makefile("rb") as stream:
-            hello = {"pid": os.getpid(), "generation": generation}
-            connection.sendall(wire.frame(wire.HELLO, hello))
-            while (received := wire.read_frame(stream)) is not None:
-                if received[0] == wire.JOB:
-                    _answer(parsers, Job.model_validate_json(received[1]), connection)
-
-
-def _answer(parsers: Mapping[str, Parser], job: Job, connection: socket.socket) -> None:
-    refusal: dict[str, Any] = {}
+    job, text = Job.model_validate(fields), ""
     try:
-        with closing(pieces(parsers, job)) as answer:
-            for number, piece in enumerate(answer):
-                if number >= job.skip:
-                    connection.sendall(wire.frame(wire.PIECE, piece))
-                if select.select([connection], [], [], 0)[0]:
-                    break  # STOP: nothing else arrives here
+        for piece in pieces(parsers, job):
+            text += piece
     except Refused as error:
-        refusal = {"status": error.status, "text": error.text}
+        if job.kind != "parse" or not text:
+            raise
+        is_json = job.format == "jsonl"
+        text += json.dumps({"error": error.text}) + "\n" if is_json else f"# error = {error}\n"
     except BBParseError as error:
-        refusal = {"status": 400, "text": one_line(error)}
+        raise Refused(400, one_line(error)) from None
     except MemoryError:
-        refusal = {"status": 413, "text": "too much for the memory of the service: send less"}
-    except OSError:
-        raise
+        text = "too much for the memory of the service: send less"
+        raise Refused(413, text) from None
     except Exception as error:
         traceback.print_exc(file=sys.stderr)
-        refusal = {"status": 500, "text": f"internal error: {type(error).__name__}"}
-    if refusal:
-        connection.sendall(wire.frame(wire.NO, refusal))
-    else:
-        counts = {"sentences": job.sentences, "words": job.n_words}
-        connection.sendall(wire.frame(wire.END, counts))
+        raise Refused(500, f"internal error: {type(error).__name__}") from None
+    return Answer(text, job.sentences, job.n_words)

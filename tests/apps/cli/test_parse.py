@@ -18,8 +18,8 @@ import pytest
 
 from bbparse.parser.parse import Parse, trees_of
 from bbparse.parser.parser import Parser, ScoredTree
-from bbparse.runtime import processes
-from bbparse.runtime.processes import CAN_FORK
+from bbparse.runtime import pool
+from bbparse.runtime.pool import CAN_FORK
 from bbparse.treebank import evaluate, read_conllu, sections
 from tests import toy
 from tests.apps.cli.conftest import Done, Run
@@ -82,7 +82,7 @@ def in_parallel(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Done]:
     """Run a command with two workers on many small sections."""
-    monkeypatch.setattr(processes, "CAN_FORK", request.param)
+    monkeypatch.setattr(pool, "CAN_FORK", request.param)
     monkeypatch.setattr(sections, "SECTION_WORDS", 40)
     run = request.getfixturevalue("run")
     return lambda *arguments: run(*arguments, "--threads", "2")
@@ -248,7 +248,7 @@ if CAN_FORK:
         monkeypatch.setattr(sections, "SECTION_WORDS", 40)
         output = tmp_path / "out.conllu"
         done = run("parse", toy.TRAIN, "--model", model, "-o", output, "--threads", "2")
-        assert "was killed, as the system does when memory runs out" in done.complaint()
+        assert "has died, as when memory runs out" in done.complaint()
         assert list(tmp_path.iterdir()) == []
 
     def test_a_conversation_that_is_interrupted(model: Path) -> None:

@@ -68,7 +68,7 @@ def test_nodes_and_workers_that_are_lost(
         while not killed:
             for process in Path("/proc").glob("[0-9]*"):
                 with suppress(OSError):
-                    if (process / "cmdline").read_bytes().startswith(b"ray::parse_task"):
+                    if (process / "cmdline").read_bytes().startswith(b"ray::parse_shard"):
                         os.kill(int(process.name), signal.SIGKILL)
                         killed.append("worker")
                         break
@@ -112,7 +112,7 @@ def test_nodes_that_differ(
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr("bbparse.apps.corpus.cluster.__version__", "0.0.7")
-        with pytest.raises(ClusterError, match=r"node .*: bbparse is .* there, and 0\.0\.7 here"):
+        with pytest.raises(ClusterError, match=r"^node .*: bbparse is .* there, and 0\.0\.7 here"):
             parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
     with monkeypatch.context() as patch:
         patch.setattr("bbparse.apps.corpus.cluster.LOCK", "nothing")

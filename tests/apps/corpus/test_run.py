@@ -18,22 +18,18 @@ from pathlib import Path
 import pytest
 
 import bbparse
-from bbparse.apps.corpus import CorpusSummary, Manifest, ParseSpec, Settings, parse_corpus
-from bbparse.apps.corpus import run as run_module
+from bbparse.apps.corpus import CorpusSummary, Manifest, ParseSpec, Settings, parse_corpus, work
 from bbparse.apps.corpus.work import (
     LOCK,
-    MAX_LOSSES,
     Outcome,
     Task,
     locked,
     parse_task,
-    work_through,
 )
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import BBParseError, ModelError, OutputError, TreebankError
 from bbparse.runtime.output import open_binary_output
-from bbparse.runtime.pool import Ended, WorkerLost
-from bbparse.runtime.processes import CAN_FORK
+from bbparse.runtime.pool import CAN_FORK
 from bbparse.treebank import read_conllu
 from tests import toy
 
@@ -135,7 +131,7 @@ def test_a_lost_worker_costs_nothing_but_time(
                 os.kill(os.getpid(), signal.SIGKILL)
         return parse_task(spec, task)
 
-    monkeypatch.setattr(run_module, "parse_task", dies_once)
+    monkeypatch.setattr(work, "parse_task", dies_once)
     assert parse(shards, out, spec, workers=2).parsed == 8
     assert killed.exists()
     assert contents(one) == contents(out)
@@ -151,12 +147,12 @@ def test_a_shard_that_kills_is_given_up(
             os.kill(os.getpid(), signal.SIGKILL)
         return parse_task(spec, task)
 
-    monkeypatch.setattr(run_module, "parse_task", dies)
+    monkeypatch.setattr(work, "parse_task", dies)
     told: list[str] = []
     done = parse(shards, tmp_path / "out", spec, workers=2, tell=told.append)
     assert (done.parsed, done.failed) == (7, 1)
     (line,) = told
-    assert "shard-3.conllu.xz: 3 processes were killed that parsed it" in line
+    assert "shard-3.conllu.xz: 3 processes died that parsed it" in line
 
 
 COMMAND = [sys.executable, "-m", "bbparse", "parse", "--threads", "2", "--output-dir"]
@@ -272,46 +268,6 @@ def test_a_full_disk(
 
 def _raise(number: int) -> None:
     raise OSError(number, os.strerror(number))
-
-
-def test_work_goes_on_until_it_is_done() -> None:
-    """Who takes what, with workers that are lost."""
-    tasks = [Task(Path(str(i)), Path(str(i))) for i in range(5)]
-
-    class Pool:
-        def __init__(self) -> None:
-            self.busy: list[Task] = []
-            self.taken: list[Task] = []
-
-        def has_room(self) -> bool:
-            return len(self.busy) < 2
-
-        def take(self, task: Task) -> None:
-            self.busy.append(task)
-            self.taken.append(task)
-
-        def wait(self, arrival: int | None = None) -> list[Ended]:
-            task = self.busy.pop()
-            if task is tasks[1] or (task is tasks[2] and self.taken.count(task) < 2):
-                return [Ended(task, error=WorkerLost())]
-            return [Ended(task, Outcome(task, entry_of(task), "parsed"))]
-
-        def close(self) -> None: ...
-
-    pool = Pool()
-    found = list(work_through(pool, tasks))
-    assert {outcome.task: outcome.state for outcome in found} == {
-        task: "failed" if task is tasks[1] else "parsed" for task in tasks
-    }
-    assert len(found) == 5
-    assert pool.taken.count(tasks[1]) == MAX_LOSSES
-    assert pool.taken.count(tasks[2]) == 2
-
-
-def entry_of(task: Task) -> object:
-    from bbparse.apps.corpus import Entry
-
-    return Entry(task.output.name, task.shard.name, "")
 
 
 def test_text(tmp_path: Path) -> None:

@@ -43,6 +43,17 @@ def test_conllu_comes_back_as_it_was(service: Running) -> None:
     assert found == Pipeline(toy.reader())(sentences).to_conllu().rstrip("\n") + "\n\n"
 
 
+def test_what_stands_in_conllu_stands_in_the_json(service: Running) -> None:
+    body = (
+        "# text = She didn't\n1 She _ PRON _ _ _ _ _ Note=a\n2-3 didn't _ _ _ _ _ _ _ B\n"
+        "2 did _ VERB _ _ _ _ _ _\n3 not _ PART _ _ _ _ _ _\n\n"
+    ).replace(" ", "\t").replace("#\ttext\t=\tShe\t", "# text = She ")
+    (record,) = service.ask("/v1/parse", body.encode(), "text/x-conllu").lines
+    assert record["misc"] == ["Note=a", "_", "_"]
+    assert record["offsets"] == [[0, 3], [4, 10], [4, 10]]
+    assert record["multiword"] == [{"words": [2, 3], "form": "didn't", "misc": "B"}]
+
+
 def test_json(service: Running) -> None:
     assert service.ask("/v1/parse", {"text": TEXT, "k_best": 2}).text == expected(k_best=2)
     assert service.ask("/v1/parse", {"words": [WORDS]}).text == expected([tuple(w) for w in WORDS])
@@ -73,6 +84,18 @@ def test_fixed_heads_and_forbidden_arcs(service: Running) -> None:
     assert itself.status == 400 and "word 1 is its own head" in itself.json["error"]
     against = [{"heads": {"1": 2}, "forbid": [[2, 1]]}]
     assert "required" in service.ask("/v1/parse", {**asked, "constraints": against}).json["error"]
+
+
+def test_words_that_form_a_subtree(service: Running) -> None:
+    asked: dict[str, Any] = {"words": [WORDS], "valid": "none"}
+    for words in ([1, 2], [2, 3, 4]):
+        wanted = [{"subtrees": [{"words": words}]}]
+        (found,) = service.ask("/v1/parse", {**asked, "constraints": wanted}).lines
+        heads = found["trees"][0]["heads"]
+        assert sum(heads[m - 1] not in words for m in words) == 1
+        assert all(m in words for m, head in enumerate(heads, start=1) if head in words)
+    wrong = [{"subtrees": [{"words": [9]}]}]
+    assert service.ask("/v1/parse", {**asked, "constraints": wrong}).status == 400
 
 
 def test_several_constraints_of_a_sentence_all_hold(service: Running) -> None:
