@@ -40,10 +40,7 @@ def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[
 
 
 def _with_table(problem: P, arcs: Sequence[int], scores: Float64s) -> P:
-    """Return the problem with one more count factor.
-
-    With fewer scores than numbers of arcs, the last score stands for the rest.
-    """
+    """Return the problem with one more count factor; its last score stands for larger numbers."""
     table = scores[np.minimum(np.arange(len(arcs) + 1), len(scores) - 1)]
     if not len(problem.arc_head) or not table.any():
         return problem

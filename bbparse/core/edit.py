@@ -87,10 +87,7 @@ def as_weight(name: str, value: Any) -> float:
 
 
 def _combinations(problem: ProblemArrays, choices: list[list[int]]) -> Iterator[list[int]]:
-    """Yield the sets with one arc of each choice that can be in one tree.
-
-    Arcs with different labels exclude each other, so at most one of these sets is in a tree.
-    """
+    """Yield the sets with one arc of each choice that can be in one tree; at most one set is."""
     for combination in product(*choices):
         arcs = sorted(set(combination))
         if len(np.unique(problem.arc_mod[arcs])) == len(arcs):

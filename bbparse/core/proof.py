@@ -15,10 +15,7 @@ With T the k-th score, or -inf if fewer than k trees exist, the leaves are
   must be forbidden; or, with multipliers, hard constraints that no tree of the subspace can keep
   together, as the bound is negative when every finite score is replaced by zero.
 
-Leaves refer to the problem `hardened` by T: excessive penalties become constraints, because
-otherwise no sum of floats could resolve values near T.
-
-Multipliers belong to the original problem. With z the arcs of a tree and lam the row
+With z the arcs of a tree and lam the row
 ``node_vector`` of the multipliers, aligned with ``factor_arcs``, ``count_arcs`` and the literals of
 the parts (QL13 §3.2):
 
@@ -40,18 +37,16 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core.parts import FIELDS, KINDS, ProblemArrays
+from bbparse.core.parts import FIELDS, ProblemArrays
 from bbparse.runtime.errors import ProblemError
 
 if TYPE_CHECKING:  # the checker of proofs imports records alone
     from bbparse.runtime.arrays import Float64s, Ints, Longs
-
-P = TypeVar("P", bound=ProblemArrays)
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 
@@ -177,43 +172,6 @@ def digest(problem: ProblemArrays) -> str:
             plain = value.item() if isinstance(value, np.generic) else value
             state.update(repr(plain).encode())
     return state.hexdigest()
-
-
-def hardened(problem: P, terms: list[float]) -> P:
-    """Forbid everything that no tree of at least a score can have; the terms add up to the score.
-
-    Let P be the sum of the maximum scores of words, parts, factors and count factors, each by
-    itself. An arc, factor or number of arcs whose loss against its maximum exceeds P minus the
-    score is forbidden. A part with such a loss gets a score that is just low enough.
-    """
-    p = problem
-    best = np.full(p.n_words + 1, -np.inf)
-    usable = p.arc_state != -1
-    np.maximum.at(best, p.arc_mod[usable], p.arc_score[usable])
-    if (best[1:] == -np.inf).any():
-        return p
-    of_part = [_peaks(p, part.mod, part.score) for part in p.parts]
-    peaks = [best[1:], np.maximum(p.factor_score, 0.0), *of_part]
-    sizes = np.diff(p.count_score_ptr)
-    if len(sizes):
-        peaks.append(np.maximum.reduceat(p.count_score, p.count_score_ptr[:-1]))
-        if (peaks[-1] == -np.inf).any():
-            return p
-    max_loss = math.fsum(np.concatenate(peaks).tolist() + [-x for x in terms]) * (1.0 + 1e-9)
-    if max_loss <= 0.0:
-        max_loss = 1e-300
-    changes = {
-        "arc_state": np.where(
-            (best[p.arc_mod] - p.arc_score > max_loss) & (p.arc_state == 0), -1, p.arc_state
-        ).astype(np.int8),
-        "factor_score": np.where(p.factor_score < -max_loss, -np.inf, p.factor_score),
-    }
-    if len(sizes):
-        loss = np.repeat(peaks[-1], sizes) - p.count_score
-        changes["count_score"] = np.where(loss > max_loss, -np.inf, p.count_score)
-    for kind, part, own in zip(KINDS, p.parts, of_part):
-        changes[f"{kind}_score"] = np.maximum(part.score, own[part.mod] - 2.0 * max_loss)
-    return p.changed(**changes)
 
 
 def rounding_of(terms: list[float]) -> float:

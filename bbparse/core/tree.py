@@ -84,11 +84,7 @@ def most_trees(problem: ProblemArrays) -> int:
 
 
 def _neighbours(heads: Ints) -> tuple[Ints, Flags]:
-    """Return each word's next sibling towards the head (-1: none), and whether it is outermost.
-
-    A word is outermost if its head has no further modifier on that side. Both arrays have n + 1
-    elements.
-    """
+    """Return each word's next sibling towards the head (-1: none), and whether it is outermost."""
     words = np.arange(len(heads))
     right = words > heads
     order = np.lexsort((np.abs(words - heads), right, heads))

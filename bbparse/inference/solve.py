@@ -87,8 +87,8 @@ def solve(  # noqa: PLR0913 – public keywords
         return them as ``conflict`` (`bbparse.inference.conflict.explain_infeasible`).
     proof : bool
         Make a ``proof`` of the solution that `bbparse.verify` can check, in the rest of the time
-        limit. It is None if a limit was reached (`inference.proof.certify.certify` returns the
-        reason).
+        limit. It is None if a limit was reached, or scores are so far apart that rounding hides
+        too much (`inference.proof.certify.certify` returns the reason).
     tree_score : callable, optional
         Score g of a whole tree, which is added to the tree's score: a function of its heads
         int32[n + 1] (a row of ``Solution.heads``) and of its labels int32[n] (None if the problem
@@ -112,6 +112,8 @@ def solve(  # noqa: PLR0913 – public keywords
         * infeasible: there is no tree;
         * gap, time_limit, node_limit, work_limit, tree_limit: the limit that ended the search
           before all trees were proved; the trees are the best ones found, with valid bounds.
+          ``gap`` is also the end where the scores of these trees are too small, beside others
+          that some tree could have, for float64 to tell which is the best.
 
     Raises
     ------

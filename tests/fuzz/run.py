@@ -15,6 +15,7 @@ from bbparse.core.order import in_order, in_rank
 from bbparse.core.parts import FIELDS
 from bbparse.core.proof import Proof
 from bbparse.inference.programs.price_and_cut import price_and_cut
+from bbparse.inference.proof.certify import certify
 from bbparse.inference.proof.verify import verify
 from bbparse.inference.solve import solve, solve_batch
 from bbparse.runtime.errors import VerificationError
@@ -164,8 +165,10 @@ def check_proof(case: Case, answer: Solution, trees: Forest, notes: Notes) -> st
     p, rng = case.problem, case.rng()
     assert p is not None
     if answer.proof is None:
-        notes[f"no proof: {answer.status}"] += 1
-        return f"{answer.status} without a proof" if answer.status in DECIDED else ""
+        _, reason = certify(p, answer, case.k_best) if answer.status in DECIDED else (None, "")
+        notes[f"no proof: {answer.status} {reason}"] += 1
+        is_due = answer.status in DECIDED and "too far apart" not in reason
+        return f"{answer.status} without a proof: {reason}" if is_due else ""
     try:
         verify(p, answer)
     except VerificationError as error:

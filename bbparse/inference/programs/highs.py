@@ -53,13 +53,10 @@ def load_highspy() -> Any:
 
 @cache
 def _silent_solver(highspy: Any) -> Any:
-    """Return the class of HiGHS, silenced before anything else is called on an instance.
-
-    `highspy.Highs` enables its callbacks when it is made, and from version 1.16 on HiGHS prints its
-    name and version in that call unless its output is off.
-    """
+    """Return the class of HiGHS, silenced before anything else is called on an instance."""
 
     class SilentHighs(highspy.Highs):
+        # called on creation; HiGHS 1.16 prints its name and version there unless output is off
         def enableCallbacks(self) -> None:
             self.setOptionValue("output_flag", False)
             super().enableCallbacks()

@@ -77,10 +77,7 @@ class Derivations:
             self.last.setdefault((key[0], key[1]), []).append(column)
 
     def _steps(self, i: int, j: int, steps_of: dict[Item, list[Step]]) -> Iterator[Step]:
-        """Yield the steps that make an item over the words i..j from known items.
-
-        The caller adds each step at once, so that later steps over the same words can use its item.
-        """
+        """Yield the steps that make an item over the words i..j; the caller adds each at once."""
 
         def exist(*items: Item) -> bool:
             return all(item[1] == item[2] or item in steps_of for item in items)
@@ -213,10 +210,7 @@ class TreeProgram(Program):
         self.equal([(y, 1.0) for y in columns] + arcs, 0)
 
     def _take_out(self) -> float:
-        """Subtract the best score of each exclusive set from its arcs; return the sum of these.
-
-        Scores that all trees pay would only hide small differences.
-        """
+        """Subtract from the arcs of each exclusive set its best score; return the sum of these."""
         total = 0.0
         for group in self.exclusive:
             best = max((self.cost[a] for a in group if self.upper[a] > 0.0), default=0.0)

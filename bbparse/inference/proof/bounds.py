@@ -83,11 +83,8 @@ class Bounds:
         table: list[int],
         lam: list[int],
     ) -> int:
-        """Maximize a count factor's score minus the multipliers of the arcs that it counts.
-
-        The counted arcs need not form a tree, but they include every arc that all trees of the
-        space have, and no arc that none of them has.
-        """
+        """Maximize a count factor's score minus the multipliers of the arcs that it counts."""
+        # these need not form a tree, but all trees have the arcs of `paid`, and no tree a dead one
         paid: list[int] = []
         free: list[int] = []
         for a, x in zip(members, lam):

@@ -1,42 +1,62 @@
 """Making proofs of solutions: `certify`, and `with_proof`, which `bbparse.solve` calls.
 
-Bounds are lowered in floats, which is fast (`inference.proof.certifier`). If scores are so
-unbalanced that rounding could exceed the tolerance of a proof, as with rewards of 1e16 that no tree
-gets, beside 1e-4, bounds in floats are useless. Each subspace is then reduced to the trees that
-score at least as much as the last tree of the solution (:mod:`bbparse.core.reduction`), which
-gives it a scale of its own. Multipliers are optimized at that scale and converted back to the
-user's problem. No float result is trusted: a leaf is written only if the checker's exact bound
-(`inference.proof.bounds`) closes it; otherwise the subspace is split. Splitting ends at single
-trees.
+A proof is found by a search that knows the k best trees already. It visits subspaces depth first,
+and `Certifier` writes the nodes of a :class:`bbparse.core.proof.Proof` in that order. In each
+subspace it lowers the bound of `inference.proof.relaxation` by Polyak steps towards the k-th score.
+It eliminates together all arcs whose max-marginals show that they are in no better tree. Then it
+branches: on the arc with the largest gap, or, if the best tree is one of the solution, by Lawler's
+partition around that tree.
+
+Bounds are lowered at the scale of the k-th tree (:mod:`bbparse.core.scale`): scores that are cut
+off there are larger than the user's, so that a bound holds for both, and multipliers are converted
+back. If rounding could still exceed the tolerance of a proof, there is none.
+
+If fewer than k trees exist, there is no k-th score, and the proof must show that no other tree is
+feasible. All finite scores are then replaced by zero, and bounds are lowered until they are
+negative.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.proof import BOUND, EMPTY, Proof, largest_score
-from bbparse.core.reduction import Normal, Nothing, Reduction
-from bbparse.core.tree import tree_terms
-from bbparse.inference.proof.bounds import Bounds, Subspace
-from bbparse.inference.proof.certifier import Aim, Certifier
+from bbparse.core.order import in_order
+from bbparse.core.proof import (
+    BOUND,
+    EMPTY,
+    SPLIT,
+    TREE,
+    Proof,
+    digest,
+    largest_score,
+    tolerances,
+)
+from bbparse.core.scale import Scaled, scaled
+from bbparse.core.tree import broken_constraint, rivals, tree_score, tree_terms
 from bbparse.inference.proof.crossing import pairs_of
-from bbparse.inference.proof.exact import exists, rounded, whole
-from bbparse.inference.proof.relaxation import Bound, Relaxation, Space
-from bbparse.inference.proof.spans import Trees
-from bbparse.runtime.arrays import Flags, Float64s, Longs
+from bbparse.inference.proof.relaxation import Bound, Multipliers, Relaxation, Space
+from bbparse.inference.search.search import Bounder, Search, SearchLimits
+from bbparse.runtime.arrays import Float64s, Longs
+from bbparse.runtime.deadline import Deadline
 
-#: Multipliers of factors, counts and pairs, as in a proof.
-Multipliers = tuple[Float64s, Float64s, Float64s]
-
+#: Number of oracle calls at the root, at other nodes, and from one elimination to the next.
+ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4
+#: Factor on the number of calls if the oracle has components that must agree.
+MORE_CALLS = 8
+#: Without scores, bounds are lowered towards -1; this value is low enough.
+CLEARLY_NEGATIVE = -1e-3
 #: Rounding errors of sums stay below this fraction of the largest score that a tree could have.
 NOISE = 1e-13
-#: Number of oracle calls in each subspace.
-CALLS = 40
+
+
+class _NoProof(Exception):
+    """The solution lacks a better tree, or rounding hides too much."""
 
 
 def certify(
@@ -45,13 +65,13 @@ def certify(
     """Prove that the trees of a solution are the k best of a problem, or all that exist.
 
     The solution has the status "optimal" or "infeasible". The time limit, in seconds, is checked
-    between subspaces. Returns the proof, None if the limit was reached or the solution lacks a
-    better tree, and the reason why there is none; empty if there is one.
+    between subspaces. Returns the proof, None if the limit was reached, the solution lacks a better
+    tree or its scores are too far apart, and the reason why there is none; empty if there is one.
     """
-    certifier = Certifier(problem, solution, k_best)
-    if is_unbalanced(certifier):
-        certifier = UnbalancedCertifier(problem, solution, k_best)
-    return certifier.run(time_limit)
+    try:
+        return Certifier(problem, solution, k_best).run(time_limit)
+    except _NoProof as reason:
+        return None, str(reason)
 
 
 def with_proof(
@@ -74,169 +94,200 @@ def with_proof(
     return replace(solution, proof=proof, stats=stats), reason
 
 
-def is_unbalanced(certifier: Certifier) -> bool:
-    """Return True if rounding errors may exceed the tolerance of a proof."""
-    if certifier.all_trees:  # scores do not matter
-        return False
-    return certifier.rounding < NOISE * largest_score(certifier.problem)
-
-
-class UnbalancedCertifier(Certifier):
-    """A certifier whose leaves are all confirmed without rounding."""
-
-    calls = (CALLS, CALLS)
+class Certifier(Bounder[Space]):
+    """Bounder that writes the proof of one solution."""
 
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
-        super().__init__(problem, solution, k_best)
-        trees = Trees(self.problem)
-        self._bounds = Bounds(self.problem, trees, scored=True)
-        self._exact_limit = whole(self.limit)
-        self._n_pairs = len(pairs_of(self.problem))
-        #: Relaxation of the user's problem, without reduction.
-        self._plain = self.relaxation
-        self._known_terms = {tuple(t): tree_terms(self.problem, t) for t in self.trees}
-        self._normal: Normal  # the reduction of the current subspace
+        self.given, self.k_best = problem, k_best
+        self.problem, self.order = in_order(problem)
+        self.trees = solution.arcs
+        if self.order is not None:
+            self.trees = np.argsort(self.order).astype(np.int32)[solution.arcs]
+        self.known = {tuple(arcs) for arcs in self.trees.tolist()}
+        self.all_trees = len(solution) < k_best
+        self.scale: Scaled[Problem] | None = None
+        if self.all_trees:
+            self.scores = np.zeros_like(solution.scores)
+            self.limit, self.target, self.tree_limit = CLEARLY_NEGATIVE, -1.0, -math.inf
+            self.precision = 1e-3
+            self.relaxation = Relaxation(self.problem, False, 8.0)
+        else:
+            self._aim(solution)
+        dead = np.flatnonzero(self.relaxation.base[self.problem.factor_arcs] == -math.inf)
+        #: The place of one arc of each factor: a dead one if there is one.
+        self.spare = self.problem.factor_ptr[:-1].copy()
+        self.spare[np.searchsorted(self.problem.factor_ptr, dead, side="right") - 1] = dead
+        self.nodes = Nodes()
+        self._left: list[Space] = []
+
+    def _aim(self, solution: Solution) -> None:
+        """Set the relaxation, and the limits of bounds, at the scale of the last tree."""
+        terms = tree_terms(self.problem, self.trees[-1])
+        rounding, above = tolerances(self.problem, terms)
+        scale = self.scale = scaled(self.problem, terms)
+        largest = largest_score(scale.problem)
+        if rounding / scale.unit < NOISE * largest:
+            raise _NoProof("the scores are too far apart for a proof")
+        self.target = scale.score(terms)
+        # higher trees may score less at this scale, but not more
+        gains = solution.scores - solution.scores[-1]
+        self.scores = self.target + gains / scale.unit
+        # half of the tolerance: the other half is for rounding
+        self.limit = self.target + max(0.5 * rounding, above - rounding) / scale.unit
+        self.tree_limit = float(solution.scores[-1]) + rounding
+        self.precision = 0.5 * rounding / scale.unit
+        self.relaxation = Relaxation(scale.problem, True, 4.0 * largest)
+
+    def run(self, time_limit: float | None) -> tuple[Proof | None, str]:
+        """Search; return the proof, and the reason if there is none."""
+        self.limits = SearchLimits(Deadline.after(time_limit))
+        status = Search(self).in_depth(self.relaxation.whole())
+        if status != "optimal":
+            return None, "the time limit was reached"
+        return self.nodes.proof(self.given, self.k_best, self.order), ""
+
+    @property
+    def worst(self) -> float:
+        return -math.inf  # every subspace must be closed by its own proof
+
+    def bound(self, space: Space) -> None:
+        self._left = self._prove(space)
+        if not self._left:
+            space.bound = -math.inf
+
+    def divide(self, space: Space) -> list[Space]:
+        return self._left
 
     # ---- one subspace --------------------------------------------------------------------------
 
     def _prove(self, space: Space) -> list[Space]:
-        self.relaxation = self._plain
-        alive = space.alive
-        if self._closed(alive, self._start(alive)):
-            return []
-        try:
-            state = np.where(alive, 0, -1).astype(np.int8)
-            reduction = Reduction(self.problem.changed(arc_state=state))
-            dead = self._dead(alive, reduction)
-            while dead.any():
-                if not self._clause(alive, np.flatnonzero(dead)):
-                    return self._split(alive, int(np.flatnonzero(dead)[0]))
-                alive = alive & ~dead
-                dead = self._dead(alive, reduction)
-            aim = self._aim(reduction)
-        except Nothing:
-            return self._parted(alive)
-        self.relaxation = aim.relaxation
-        space = self.relaxation.whole()
-        self.relaxation.settle(space)
-        bound = self._lower(space, aim)
-        if bound is None:
-            return []
-        return self._branch(space, bound) if len(bound.tree) else self._parted(space.alive)
+        """Write the node of a subspace; return the subspaces left to prove, the last one first."""
+        relaxation = self.relaxation
+        relaxation.settle(space)
+        inside = [t for t, tree in enumerate(self.trees) if space.alive[tree].all()]
+        target = max([self.target, *(float(self.scores[t]) for t in inside)])
+        calls = (ROOT_CALLS, NODE_CALLS)[space.depth > 0] * (MORE_CALLS if relaxation.apart else 1)
+        previous, damping = math.inf, 1.0
+        call = 0
+        while True:
+            bound = relaxation.bound(space)
+            if bound.value <= self.limit:
+                self._write_leaf(space, bound.value)
+                return []
+            call += 1
+            last = call >= calls or bound.value <= target + self.precision
+            if (last or call % EVERY == 1) and self._eliminate(space, bound):
+                continue
+            if last:
+                return self._branch(space, bound)
+            if bound.value > previous:
+                damping *= 0.7
+            previous = bound.value
+            if not relaxation.step(space, damping * (bound.value - target)):
+                return self._branch(space, bound)
 
-    def _dead(self, alive: Flags, reduction: Reduction) -> Flags:
-        """Return the arcs that a reduction removes next; raise `Nothing` if no tree is left."""
-        while reduction.reduce_once(self.terms):
-            if (alive & ~reduction.alive).any():
-                break
-        return alive & ~reduction.alive
-
-    def _split(self, alive: Flags, arc: int) -> list[Space]:
-        self.nodes.split([arc])
-        return self._without_and_with(self._space(alive), arc)
-
-    def _space(self, alive: Flags) -> Space:
-        """Make a subspace with initial multipliers; its scale determines them later."""
-        whole_space = self._plain.whole()
-        whole_space.alive = alive.copy()
-        return whole_space
-
-    def _parted(self, alive: Flags) -> list[Space]:
-        """Split a subspace that no bound closes although its reduction has no tree.
-
-        Float64s only choose where to split.
-        """
-        self.relaxation = self._plain
-        space = self._space(alive)
-        self._plain.settle(space)
-        bound = self._plain.bound(space)
-        if len(bound.tree):
-            return self._branch(space, bound)
-        free = self._plain.free(space)
-        return self._split(alive, int(free.argmax()))
-
-    def _close(self, space: Space, bound: Bound, aim: Aim) -> bool:
-        return self._closed(space.alive, self._multipliers(space))
-
-    def _split_off(self, space: Space, poor: Longs, value: Float64s, aim: Aim) -> bool:
-        return self._clause(space.alive, poor, self._multipliers(space))
-
-    # ---- leaves --------------------------------------------------------------------------------
-
-    def _clause(self, alive: Flags, arcs: Longs, multipliers: Multipliers | None = None) -> bool:
-        """Split off the trees with one of some arcs; return False if one may be too good."""
-        listed = arcs.tolist()
-        some = frozenset(listed)
-        if len(listed) == 1:
-            alive = self._without_and_with(self._space(alive), listed[0])[1].alive
-            some, multipliers = frozenset(), None
-        if multipliers is None:
-            multipliers = self._start(alive)
-        return self._closed(alive, multipliers, some, listed)
-
-    def _closed(
-        self,
-        alive: Flags,
-        multipliers: Multipliers,
-        some: frozenset[int] = frozenset(),
-        split: list[int] | None = None,
-    ) -> bool:
-        """Write the leaf of a subspace, after ``split``; return False if its bound is too high."""
-        factors, counts, pairs = (lam.tolist() for lam in multipliers)
-        row = self._bounds.row(factors, counts, pairs, "multipliers")
-        bound = self._bounds.bound(Subspace(alive.tolist(), some), row)
-        if bound > self._exact_limit:
+    def _eliminate(self, space: Space, bound: Bound) -> bool:
+        """Remove the arcs that are in no tree above the limit; return True if any were."""
+        value = self.relaxation.with_each(space, bound)
+        poor = np.flatnonzero(self.relaxation.free(space) & (value <= self.limit))
+        if not len(poor):
             return False
-        if split:
-            self.nodes.split(split)
-        if not exists(bound):
-            self.nodes.leaf(EMPTY, -math.inf)
-            return True
-        claim = rounded(bound)
-        if whole(claim) < bound:
-            claim = math.nextafter(claim, math.inf)
-        self.nodes.leaf(BOUND, claim, multipliers)
+        self.nodes.split(poor)
+        if len(poor) == 1:
+            # the leaf requires this arc, which tightens its bound: bound the leaf itself
+            having = self._without_and_with(space, int(poor[0]))[1]
+            self.relaxation.settle(having)
+            self._write_leaf(having, self.relaxation.bound(having).value)
+        else:
+            self._write_leaf(space, self.relaxation.with_some(space, value, poor))
+        space.alive[poor] = False
+        self.relaxation.settle(space)
         return True
 
-    # ---- multipliers ---------------------------------------------------------------------------
+    def _write_leaf(self, space: Space, bound: float) -> None:
+        """Write the leaf of a subspace that has no tree above the limit, or no tree."""
+        if bound == -math.inf:
+            self.nodes.leaf(EMPTY, bound)
+            return
+        multipliers = self.relaxation.recorded(space)
+        if self.scale is None:
+            self.nodes.leaf(EMPTY, -math.inf, multipliers)
+            return
+        claim = math.fsum([bound * self.scale.unit, *self.scale.constants])
+        self.nodes.leaf(BOUND, claim, self._at_user_scale(multipliers, self.scale))
 
-    def _start(self, alive: Flags) -> Multipliers:
-        """Return the initial multipliers of QL13, changed so that fixed arcs tighten bounds."""
-        space = self._space(alive)
-        self._plain.settle(space)
-        lam, counts, pairs = self._plain.recorded(space)
-        return self._capped(lam), counts, pairs.ravel()
-
-    def _capped(self, lam: Float64s) -> Float64s:
-        """Cap multipliers of factors of negative weight at the magnitude of the weight."""
+    def _at_user_scale(self, multipliers: Multipliers, scale: Scaled[Problem]) -> Multipliers:
+        """Convert multipliers to the scale of the user's problem."""
         p = self.problem
-        most = np.where(p.factor_score < 0.0, -p.factor_score, np.inf)
-        return np.minimum(lam, np.repeat(most, np.diff(p.factor_ptr)))
+        factors, counts, pairs = (lam * scale.unit for lam in multipliers)
+        # a weight that is cut off goes to an arc that no tree has, or else to the first one; the
+        # gain by a word's parts to each arc to the word, if automata score them
+        kept = np.maximum(scale.problem.factor_score * scale.unit, 0.0)
+        factors[self.spare] += np.maximum(p.factor_score, 0.0) - kept
+        if pairs.size:
+            pairs[0] += scale.part_gain.sum(axis=0)[[m for _, m in pairs_of(p)]]
+        most = np.where(p.factor_score < 0.0, -p.factor_score, np.inf)  # but for rounding
+        return np.minimum(factors, np.repeat(most, np.diff(p.factor_ptr))), counts, pairs
 
-    def _multipliers(self, space: Space) -> Multipliers:
-        """Convert the multipliers of a subspace back to the scale of the user's problem."""
-        normal = self._normal
-        own, counts, pairs = self.relaxation.recorded(space)
-        lam = self._start(space.alive)[0].copy()
-        kept, sizes = normal.kept.copy(), np.diff(self.problem.factor_ptr)
-        score = self.problem.factor_score[kept]
-        # weights that are nothing at the scale of the subspace have no multipliers there
-        there = (score < 0.0) | (normal.problem.factor_score / normal.unit == score)
-        own, kept[kept] = own[np.repeat(there, sizes[kept])], there
-        lam[np.repeat(kept, sizes)] = own / normal.unit
-        pairs = pairs.ravel() if pairs.size else np.zeros(2 * self._n_pairs)
-        return self._capped(lam), counts / normal.unit, pairs / normal.unit
+    # ---- branching -----------------------------------------------------------------------------
 
-    def _aim(self, reduction: Reduction) -> Aim:
-        """Return the relaxation and the limits of a subspace at its own scale."""
-        normal = self._normal = reduction.normal()
-        p, unit = normal.problem, normal.unit
-        less = [-x for x in normal.constants]
-        target = math.fsum(self.terms + less) * unit
-        for tree, terms in self._known_terms.items():
-            if reduction.alive[list(tree)].all():
-                target = max(target, math.fsum(terms + less) * unit)
-        limit = math.fsum([*self.terms, *less, self.limit - self.target]) * unit
-        largest = largest_score(p)
-        relaxation = Relaxation(p, True, 4.0 * largest)
-        return Aim(relaxation, target, limit, self.precision * unit, NOISE * largest)
+    def _branch(self, space: Space, bound: Bound) -> list[Space]:
+        arcs, free = bound.tree, self.relaxation.free(space)
+        score, fault = tree_score(self.problem, arcs), broken_constraint(self.problem, arcs)
+        if tuple(arcs.tolist()) not in self.known:
+            if score > self.tree_limit and not fault:
+                raise _NoProof(f"a tree of score {score} is not in the solution")
+            gap = np.where(free, self.relaxation.gaps(space), 0.0)
+            if gap.max(initial=0.0) > 0.0:
+                arc = int(gap.argmax())
+                self.nodes.split([arc])
+                return self._without_and_with(space, arc)
+        # Lawler's partition: for each i, the trees that first differ at the i-th free arc
+        spaces: list[Space] = []
+        for arc in arcs[free[arcs]].tolist():
+            self.nodes.split([arc])
+            without, space = self._without_and_with(space, arc)
+            spaces.append(without)
+        self.nodes.leaf(*((EMPTY, -math.inf) if fault else (TREE, score)))
+        return spaces
+
+    def _without_and_with(self, space: Space, arc: int) -> list[Space]:
+        without, having = space.copy(), space.copy()
+        without.alive[arc] = False
+        having.alive[rivals(self.relaxation.mod, arc)] = False
+        return [without, having]
+
+
+class Nodes:
+    """Nodes in pre-order, and the rows of multipliers that they share."""
+
+    def __init__(self) -> None:
+        self._nodes: list[tuple[int, list[int], float, int]] = []
+        self._rows: dict[tuple[bytes, ...], int] = {}
+
+    def split(self, arcs: Iterable[int]) -> None:
+        """Split on whether a tree has one of these arcs."""
+        self._nodes.append((SPLIT, np.asarray(arcs).tolist(), 0.0, -1))
+
+    def leaf(self, kind: int, bound: float, multipliers: tuple[Float64s, ...] = ()) -> None:
+        """Close a subspace, with or without multipliers of factors, counts and pairs."""
+        row = -1
+        if multipliers:
+            key = tuple(lam.tobytes() for lam in multipliers)
+            row = self._rows.setdefault(key, len(self._rows))
+        self._nodes.append((kind, [], bound, row))
+
+    def proof(self, problem: Problem, k_best: int, order: Longs | None = None) -> Proof:
+        """Convert the nodes to a proof; ``order`` maps their arcs to those of the problem."""
+        widths = (len(problem.factor_arcs), len(problem.count_arcs), 2 * len(pairs_of(problem)))
+        multipliers = [
+            np.frombuffer(b"".join(row[i] for row in self._rows)).reshape(len(self._rows), width)
+            for i, width in enumerate(widths)
+        ]
+        kinds, asked, bounds, rows = zip(*self._nodes)
+        arcs = np.array([a for own in asked for a in own], np.int32)
+        return Proof(
+            digest(problem), k_best, np.array(kinds, np.int8), np.cumsum([0, *map(len, asked)]),
+            arcs if order is None else order[arcs].astype(np.int32), np.array(bounds),
+            np.array(rows, np.int32), *multipliers,
+        )  # fmt: skip

@@ -28,6 +28,9 @@ from bbparse.inference.relaxation.state import NodeCounts, NodeFactors
 from bbparse.inference.search.search import Node
 from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 
+#: Multipliers of factors, counts and pairs, as in a proof.
+Multipliers = tuple[Float64s, Float64s, Float64s]
+
 
 @dataclass(eq=False, slots=True)
 class Space(Node):
@@ -141,7 +144,7 @@ class Relaxation:
         heads = np.bincount(self._pair_mod[alive], minlength=self.n_words + 1)
         return alive, alive & (heads == 1)[self._pair_mod]
 
-    def recorded(self, space: Space) -> tuple[Float64s, Float64s, Float64s]:
+    def recorded(self, space: Space) -> Multipliers:
         """Return the multipliers for a proof; those of fixed arcs have no effect and are 0."""
         count_lam = np.where(self.free(space)[self.cnt_arcs], space.count_lam, 0.0)
         pair_lam = space.pair_lam.copy()

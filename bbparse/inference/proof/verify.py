@@ -20,7 +20,6 @@ from bbparse.core.proof import (
     TREE,
     Proof,
     digest,
-    hardened,
     rounding_of,
     tolerances,
 )
@@ -69,8 +68,6 @@ def verify(problem: Problem, solution: Solution) -> None:
     terms = None
     if len(solution.scores) == proof.k_best:
         terms = trees.terms(solution.arcs[-1].tolist())
-        problem = hardened(problem, terms)
-        trees = Trees(problem)
     rounding, above = tolerances(problem, terms)
     _Check(problem, trees, solution, proof, rounding, above).run()
 

@@ -2,12 +2,11 @@
 
 A search is exact up to a fraction of the largest sum of scores that a tree could have. If the terms
 of the best trees are far smaller than that sum, as with masks of -1e12, this tolerance can hide
-differences between them. Such a problem is solved again, restricted to trees that are at least as
-good as the worst tree found (:mod:`bbparse.core.reduction`): the reduction removes the large
-scores that are decided already. This is repeated as long as scores get smaller. Large scores that
-are still left, rewards that no good tree has, are branched on one by one. All of the k best trees
-that need it are treated, the last one first: the best may have scores of size 1, the next of 1e12.
-Observers and ``stats`` report the first search.
+differences between them. Such a problem is solved again at the scale of the worst tree found
+(:mod:`bbparse.core.scale`), as long as that gets smaller. Among k best trees the last one comes
+first: the best may have scores of size 1, the next of 1e12. What rounding can still hide then is
+the difference of bound and score, and the status says ``gap``. Observers and ``stats`` report the
+first search.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.parts import FIELDS
 from bbparse.core.proof import TOLERANCE
-from bbparse.core.reduction import Nothing, Reduction
+from bbparse.core.scale import scaled
 from bbparse.core.tree import heads_of, tree_terms
 from bbparse.runtime.arrays import Float64s, Ints
 
@@ -31,8 +28,6 @@ from bbparse.runtime.arrays import Float64s, Ints
 _MINUTE = 1e-7
 #: Maximum error of a tree found, as a multiple of the slack of its search.
 _SHORT = 4.0
-#: Maximum number of problems that are solved for one.
-_MOST = 500
 
 
 class Answer(NamedTuple):
@@ -63,129 +58,71 @@ class Proportion:
         self.problem, self._run = problem, run
         self._options = replace(options, gap=0.0, observer=None)
         found = answer.solution
-        self.k = len(found)
+        self.k, self.status, self.stats = len(found), found.status, dict(found.stats)
         self.terms: dict[tuple[int, ...], list[float]] = {}
-        self.ranked: list[tuple[int, ...]] = []
+        self.ranked: list[tuple[int, ...]] = []  # the k best of all trees
         self._offer(found.arcs)
         # maximum error of the first, the first two, … trees
         self.error = np.maximum(found.upper_bounds - found.scores, 0.0) + _SHORT * answer.slack
-        self.stats = dict(found.stats)
-        self.solved = 1
-        self.status = found.status
-        self._settled = [False] * self.k
-        self._grain = grain_of(problem)
+        self.searches = 1
 
     def solution(self) -> Solution:
-        """Return the best trees, after as many searches as needed."""
+        """Return the best trees, after as many searches as help."""
         if self.status in ("optimal", "gap"):
             self.status = "optimal"
-            while self.status == "optimal":
-                doubtful = [i for i in range(self.k) if self._doubtful(i)]
-                if not doubtful:
-                    break
-                self._settle(doubtful[-1])
-        best = self.ranked[: self.k]
-        arcs = np.array(best, np.int32)
-        scores = np.array([math.fsum(self.terms[tree]) for tree in best])
-        sizes = np.array([self._size(i) for i in range(self.k)])
+            for k in range(self.k, 0, -1):
+                if self.status == "optimal" and self._is_doubtful(k - 1):
+                    self._settle(k)
+        arcs = np.array(self.ranked, np.int32)
+        scores = np.array([math.fsum(self.terms[tree]) for tree in self.ranked])
+        sizes = np.array([math.fsum(map(abs, self.terms[tree])) for tree in self.ranked])
         proved = self.error <= TOLERANCE * sizes
-        if self.status == "optimal":
-            proved[:] = True
+        if self.status == "optimal" and not proved.all():
+            self.status = "gap"
         bounds = np.where(proved, scores, scores + self.error)
         bounds = np.maximum.accumulate(bounds[::-1])[::-1]
         # no tree scores more than a proved tree before it
         bounds = np.minimum(bounds, np.minimum.accumulate(np.where(proved, scores, np.inf)))
-        self.stats |= {"upper_bound": float(bounds[0]), "searches": self.solved}
+        self.stats |= {"upper_bound": float(bounds[0]), "searches": self.searches}
         return Solution.trusted(
             heads_of(self.problem, arcs), arcs, scores, bounds, proved, self.status, self.stats
         )
 
-    # ---- trees -----------------------------------------------------------------------------------
-
     def _offer(self, trees: Ints) -> None:
-        """Add trees and rank all; scores that are equal as floats are compared exactly."""
+        """Add trees; keep the k best of all."""
         for tree in map(tuple, trees.tolist()):
-            if tree not in self.terms:
-                self.terms[tree] = tree_terms(self.problem, np.array(tree, np.int32))
-        scores = {tree: math.fsum(terms) for tree, terms in self.terms.items()}
-        seen: dict[float, int] = {}
-        for score in scores.values():
-            seen[score] = seen.get(score, 0) + 1
-
-        def key(tree: tuple[int, ...]) -> tuple[float, Fraction]:
-            exact = sum(map(Fraction, self.terms[tree])) if seen[scores[tree]] > 1 else 0
-            return -scores[tree], -Fraction(exact)
-
-        self.ranked = sorted(self.terms, key=key)[: self.k]
+            self.terms[tree] = tree_terms(self.problem, np.array(tree, np.int32))
+        self.ranked = sorted(self.terms, key=lambda tree: -math.fsum(self.terms[tree]))[: self.k]
         self.terms = {tree: self.terms[tree] for tree in self.ranked}
 
-    def _size(self, i: int) -> float:
-        return math.fsum(map(abs, self.terms[self.ranked[i]]))
+    def _is_doubtful(self, i: int) -> bool:
+        error, terms = float(self.error[i]), [abs(x) for x in self.terms[self.ranked[i]] if x]
+        return error > 0.0 and in_doubt(error / _SHORT, math.fsum(terms), min(terms, default=0.0))
 
-    def _doubtful(self, i: int) -> bool:
-        error = float(self.error[i])
-        if error == 0.0:
-            return False
-        terms = [abs(x) for x in self.terms[self.ranked[i]] if x]
-        if error > TOLERANCE * math.fsum(terms):
-            return True
-        return not self._settled[i] and in_doubt(error / _SHORT, math.fsum(terms), min(terms))
-
-    # ---- searches --------------------------------------------------------------------------------
-
-    def _settle(self, i: int) -> None:
-        """Find the first i + 1 trees, as accurately as tree i requires."""
-        waiting = [Reduction(self.problem)]
-        error = 0.0
-        while waiting and self.status == "optimal":
-            space = waiting.pop()
-            try:
-                short = self._short(space, i + 1)
-            except Nothing:
-                continue
-            if self.status != "optimal":
-                return
-            if short <= TOLERANCE * self._size(i) or short < self._grain:
-                error = max(error, short if short >= self._grain else 0.0)
-                continue
-            if self.solved >= _MOST:
-                self.status = "gap"
-                return
-            waiting += space.children()
-        if self.status == "optimal":
-            self._settled[i] = True
-            self.error[: i + 1] = np.minimum(self.error[: i + 1], error)
-
-    def _short(self, space: Reduction, k: int) -> float:
-        """Return by how much a tree of a space may still be better than the k-th best."""
-        before, short = math.inf, math.inf
+    def _settle(self, k: int) -> None:
+        """Search at the scale of the k-th tree, while that gets smaller; set the errors."""
+        problem, before = self.problem, math.inf
         while True:
-            space.reduce(self.terms[self.ranked[k - 1]])
-            if space.lacking > before / 4.0:
-                return short
-            before = space.lacking
-            normal = space.normal()
-            options = replace(self._options, k_best=k)
-            solution, slack, _ = self._run(normal.problem, options)
-            self.solved += 1
-            self._offer(solution.arcs)
+            scale = scaled(problem, self.terms[self.ranked[k - 1]])
+            if scale.loss == 0.0:
+                error = 0.0
+                break
+            if scale.loss > before / 4.0:
+                break
+            before = scale.loss
+            solution, slack, _ = self._run(scale.problem, replace(self._options, k_best=k))
+            self.searches += 1
             if solution.status not in ("optimal", "infeasible"):
                 self.status = solution.status
-                return math.inf
-            if len(solution) < k:
-                raise Nothing  # all trees of the space are known
-            last = tree_terms(self.problem, solution.arcs[-1])
-            known = self.terms[self.ranked[k - 1]]
-            short = math.fsum(last + [-x for x in known] + [_SHORT * slack / normal.unit])
-
-
-def grain_of(problem: Problem) -> float:
-    """Return the largest power of two that divides all scores of a problem; 0: all are 0."""
-    names = [name for name in FIELDS if name.endswith("_score")]
-    scores = np.concatenate([getattr(problem, name) for name in names])
-    scores = scores[np.isfinite(scores) & (scores != 0.0)]
-    mantissa, exponent = np.frexp(scores)
-    whole = (np.abs(mantissa) * 2.0**53).astype(np.int64)
-    low = np.log2((whole & -whole).astype(np.float64)) + exponent - 53
-    return float(2.0 ** low.min()) if len(low) else 0.0
-
+                return
+            self._offer(solution.arcs)
+            if len(solution) < k:  # there are no others
+                error = 0.0
+                break
+            # no other tree scores more than this at the scale of this search
+            last = math.fsum(tree_terms(scale.problem, solution.arcs[-1])) + _SHORT * slack
+            worst = self.terms[self.ranked[k - 1]]
+            error = max(0.0, math.fsum([last * scale.unit, *scale.constants, *(-x for x in worst)]))
+            state = np.where(scale.poor, -1, problem.arc_state).astype(np.int8)
+            problem = problem.changed(arc_state=state)
+        self.error[:k] = np.minimum(self.error[:k], error)

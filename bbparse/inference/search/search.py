@@ -6,7 +6,7 @@ so that a search ends as soon as the highest bound does not beat the k-th best s
 Doig 1960; Lawler & Wood 1966). There are four bounders: a Lagrangian relaxation over an oracle
 (`inference.search.lagrangian`), the agreement of several oracles (`inference.agreement`),
 linear programs (`inference.programs.price_and_cut`), and one that records a checkable proof
-(:mod:`bbparse.inference.proof.certifier`).
+(:mod:`bbparse.inference.proof.certify`).
 """
 
 from __future__ import annotations

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sized
 import numpy as np
 
 from bbparse.core import Problem
+from bbparse.core.scale import scaled
 from bbparse.core.tree import tree_terms
-from bbparse.inference.relaxation.state import RELATIVE_SLACK
-from bbparse.inference.search.proportion import grain_of
 from bbparse.runtime.arrays import Float64s, Ints
 
-#: Ratio of penalties paid to scores beyond which they may hide scores.
+#: Ratio of penalties paid to scores beyond which a search may be wrong about the scores.
 _COARSE = 1000.0
 
 
@@ -53,54 +52,37 @@ class Penalty:
             return False
         if not all_known:
             return False
-        self.hides = _hides(self._value * self._faults, problem, arcs)
-        self._enough = max(self._least, _enough(problem, arcs))
+        terms = tree_terms(problem, arcs)
+        size = math.fsum(map(abs, terms))
+        paid = self._value * self._faults
+        self.hides = not problem.quantum and paid > _COARSE * (size or _least(problem))
+        # it outweighs what any tree scores more
+        enough = 2.0 * scaled(problem, terms).loss + size
+        self._enough = max(self._least, enough or 1.0)
         return not self.hides or self._enough > self._value / 2.0
+
+
+def _others(problem: Problem) -> Float64s:
+    """Return the magnitudes of all scores but those of arcs, without infinite ones."""
+    p = problem
+    scores = np.concatenate([*(part.score for part in p.parts), p.factor_score, p.count_score])
+    return np.abs(scores[np.isfinite(scores)])
+
+
+def _least(problem: Problem) -> float:
+    """Return the smallest magnitude of a score that is not 0; inf if all are."""
+    sizes = np.append(_others(problem), np.abs(problem.arc_score))
+    return float(sizes[sizes > 0.0].min(initial=np.inf))
 
 
 def _more_than_all(problem: Problem) -> float:
     """Return a multiple of the quantum by which the scores of no two trees can differ."""
     p = problem
-    smallest = np.full(p.n_words + 1, np.inf)
-    np.minimum.at(smallest, p.arc_mod, p.arc_score)
-    spread = float((_largest(p) - smallest[1:]).sum())
-    for scores in (*(part.score for part in p.parts), p.factor_score):
-        spread += float(np.abs(scores[np.isfinite(scores)]).sum())
-    for finite in _finite_tables(p):
-        spread += float(np.ptp(finite)) if len(finite) else 0.0
-    quantum = p.quantum or 1.0
+    most, least = np.full((2, p.n_words + 1), [[-np.inf], [np.inf]])
+    np.maximum.at(most, p.arc_mod, p.arc_score)
+    np.minimum.at(least, p.arc_mod, p.arc_score)
+    spread = float((most - least)[1:].sum()) + 2.0 * float(_others(p).sum())
     # by more than a search can be wrong, also beside scores that all trees have
-    margin = 1e-6 * (spread + float(np.abs(_largest(p)).sum())) + 1.0
+    margin = 1e-6 * (spread + float(np.abs(most[1:]).sum())) + 1.0
+    quantum = p.quantum or 1.0
     return float(np.ceil((spread + margin) / quantum) + 1.0) * quantum
-
-
-def _enough(problem: Problem, arcs: Ints) -> float:
-    """Return a penalty that outweighs what any tree scores more than the tree of these arcs."""
-    p = problem
-    terms = tree_terms(p, arcs)
-    most = [*_largest(p).tolist(), *(-term for term in terms)]
-    for scores in (*(part.score for part in p.parts), p.factor_score):
-        most.append(float(np.maximum(scores, 0.0).sum()))
-    most += [float(finite.max()) for finite in _finite_tables(p) if len(finite)]
-    return 2.0 * max(math.fsum(most), 0.0) + math.fsum(map(abs, terms)) or 1.0
-
-
-def _hides(paid: float, problem: Problem, arcs: Ints) -> bool:
-    """Return True if a search may be wrong about the score of a tree that pays penalties."""
-    p = problem
-    if p.quantum or paid <= _COARSE * math.fsum(map(abs, tree_terms(p, arcs))):
-        return False
-    return paid * RELATIVE_SLACK >= grain_of(p)
-
-
-def _largest(problem: Problem) -> Float64s:
-    """Return the largest score of an arc into each word, float64[n]."""
-    largest = np.full(problem.n_words + 1, -np.inf)
-    np.maximum.at(largest, problem.arc_mod, problem.arc_score)
-    return largest[1:]
-
-
-def _finite_tables(problem: Problem) -> list[Float64s]:
-    """Return the finite scores of each count factor."""
-    tables = np.split(problem.count_score, problem.count_score_ptr[1:-1])
-    return [table[np.isfinite(table)] for table in tables]
