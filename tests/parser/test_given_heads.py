@@ -119,7 +119,7 @@ def test_contradictory_heads_of_a_model_that_may_cross() -> None:
         fill_in(toy.crossing_parser(), sentence)
     assert str(caught.value).endswith(
         "small-dev-002: no tree with one root has all heads that are given:"
-        " word 1 must hang from word 2; word 2 must hang from word 1"
+        " word 1 must have the head 2; word 2 must have the head 1"
     )
 
 
