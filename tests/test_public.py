@@ -150,7 +150,7 @@ CALLS = [
     argument("with_or", lambda nlp, v: PROBLEM.with_or(v, 1.0)),
     argument("with_or weight", lambda nlp, v: PROBLEM.with_or([(0, 1)], v), {1.5, -1, 0, 2}),
     argument("with_count_scores", lambda nlp, v: PROBLEM.with_count_scores([(0, 1)], v)),
-    argument("with_rules", lambda nlp, v: PROBLEM.with_rules(v, SENTENCE)),
+    argument("Rules.onto", lambda nlp, v: Rules([]).onto(v, SENTENCE)),
 ]  # fmt: skip
 
 

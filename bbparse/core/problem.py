@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,13 +26,6 @@ from bbparse.core.parts import DEFAULTS, DTYPES, FIELDS, KINDS, ProblemArrays, s
 from bbparse.core.tree import arcs_of, broken_constraint, tree_score
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
-
-
-class RuleSet(Protocol):
-    """Interface of validity rules: problems know nothing about words."""
-
-    def onto(self, problem: Problem, sentence: Any, labels: Sequence[str]) -> Problem:
-        """Return the problem with everything that the rules forbid."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -243,27 +236,6 @@ class Problem(ProblemArrays):
     with_subtree = constraints.with_subtree
     with_or = constraints.with_or
     with_valency_score = constraints.with_valency_score
-
-    def with_rules(self, rules: RuleSet, words: Any, labels: Sequence[str] = ()) -> Problem:
-        """Return this problem with everything that validity rules forbid.
-
-        Parameters
-        ----------
-        rules : bbparse.parser.validity.rules.Rules
-        words : Sentence
-            Words that the rules read: tags, forms and so on.
-        labels : sequence of str
-            Name of each label; without labels, rules about labels apply to no arc.
-
-        Raises
-        ------
-        ProblemError
-            If words or labels do not fit the problem, or rules about crossing arcs depend on more
-            of a tree than a few arcs (in problems that are not projective).
-        """
-        if not hasattr(rules, "onto"):
-            raise ProblemError(f"rules is of type {type(rules).__name__}, expected Rules")
-        return rules.onto(self, words, labels)
 
     # ---- looking at problems -------------------------------------------------------------------
 

@@ -128,13 +128,30 @@ class Rules(RuleTable):
         return fault.entry != NO_ENTRY and self.entries[fault.entry].rule.warning
 
     def onto(self, problem: Problem, sentence: Sentence, labels: Sequence[str] = ()) -> Problem:
-        """Add to the problem of a sentence all that the rules forbid; see `Problem.with_rules`."""
+        """Return the problem of a sentence with everything that the rules forbid.
+
+        Parameters
+        ----------
+        problem : Problem
+        sentence : Sentence
+            Words that the rules read: tags, forms and so on.
+        labels : sequence of str
+            Name of each label; without labels, rules about labels apply to no arc.
+
+        Raises
+        ------
+        ProblemError
+            If sentence or labels do not fit the problem, or rules about crossing arcs depend on
+            more of a tree than a few arcs (in problems that are not projective).
+        """
+        check_type("problem", problem, Problem, "a Problem", ProblemError)
+        check_type("sentence", sentence, Sentence, "a Sentence", ProblemError)
         largest = -1 if problem.arc_label is None else int(problem.arc_label.max(initial=-1))
         if largest >= len(labels):
             raise ProblemError(f"labels has {len(labels)} names, expected {largest + 1} or more")
         if sentence.n_words != problem.n_words:
             raise ProblemError(
-                f"words has {sentence.n_words} words, expected {problem.n_words} as in the problem"
+                f"sentence has {sentence.n_words} words, expected {problem.n_words} as in the problem"
             )
         names = labels if problem.arc_label is not None else ("",)
         numbers = problem.arc_label

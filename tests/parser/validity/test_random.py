@@ -119,7 +119,7 @@ def check_at_once(seed: int) -> bool:
     rules = random_rules(rng)
     names = NAMES if problem.arc_label is not None else ()
     try:
-        ruled = problem.with_rules(rules, sentence, names)
+        ruled = rules.onto(problem, sentence, names)
     except ProblemError as error:
         assert "crossing" in str(error) and not problem.projective
         return False
