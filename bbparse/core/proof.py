@@ -11,9 +11,8 @@ With T the k-th score, or -inf if fewer than k trees exist, the leaves are
   ``node_bound``, which is at most T;
 * ``TREE``: one candidate arc is left for each word, and they make a tree of the solution or one
   that scores at most T;
-* ``EMPTY``: no feasible tree is left: no tree at all, a hard factor that must fire or a count that
-  must be forbidden; or, with multipliers, hard constraints that no tree of the subspace can keep
-  together, as the bound is negative when every finite score is replaced by zero.
+* ``EMPTY``: no feasible tree is left, as under the multipliers of the leaf the bound is negative
+  when every finite score is replaced by zero.
 
 With z the arcs of a tree and lam the row
 ``node_vector`` of the multipliers, aligned with ``factor_arcs``, ``count_arcs`` and the literals of

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bbparse.inference.proof.crossing import Crossing
-from bbparse.inference.proof.exact import exists, whole
+from bbparse.inference.proof.exact import whole
 from bbparse.inference.proof.spans import Spans, Trees
 from bbparse.runtime.errors import VerificationError
 
@@ -56,10 +56,6 @@ class Bounds:
         self.into: list[list[int]] = [[] for _ in range(trees.n + 1)]
         for a, m in enumerate(trees.mod):
             self.into[m].append(a)
-
-    def possible(self, space: Subspace) -> bool:
-        """Return True if the dynamic program finds any tree in a subspace."""
-        return exists(self._best_tree(space, [0] * len(space.alive), []))
 
     def bound(self, space: Subspace, row: Row) -> int:
         """Return an upper bound on the trees of a subspace; `NONE` or less if there is none."""

@@ -206,20 +206,19 @@ class Certifier(Bounder[Space]):
 
     def _write_leaf(self, space: Space, bound: float) -> None:
         """Write the leaf of a subspace that has no tree above the limit, or no tree."""
-        if bound == -math.inf:
-            self.nodes.leaf(EMPTY, bound)
-            return
-        multipliers = self.relaxation.recorded(space)
-        if self.scale is None:
-            self.nodes.leaf(EMPTY, -math.inf, multipliers)
-            return
-        claim = math.fsum([bound * self.scale.unit, *self.scale.constants])
-        self.nodes.leaf(BOUND, claim, self._at_user_scale(multipliers, self.scale))
+        if bound == -math.inf or self.scale is None:
+            self.nodes.leaf(EMPTY, -math.inf, self._multipliers(space))
+        else:
+            claim = math.fsum([bound * self.scale.unit, *self.scale.constants])
+            self.nodes.leaf(BOUND, claim, self._multipliers(space))
 
-    def _at_user_scale(self, multipliers: Multipliers, scale: Scaled[Problem]) -> Multipliers:
-        """Convert multipliers to the scale of the user's problem."""
-        p = self.problem
-        factors, counts, pairs = (lam * scale.unit for lam in multipliers)
+    def _multipliers(self, space: Space) -> Multipliers:
+        """Return the multipliers of a subspace at the scale of the user's problem."""
+        p, scale = self.problem, self.scale
+        factors, counts, pairs = self.relaxation.recorded(space)
+        if scale is None:
+            return factors, counts, pairs
+        factors, counts, pairs = (lam * scale.unit for lam in (factors, counts, pairs))
         # a weight that is cut off goes to an arc that no tree has, or else to the first one; the
         # gain by a word's parts to each arc to the word, if automata score them
         kept = np.maximum(scale.problem.factor_score * scale.unit, 0.0)
@@ -248,7 +247,11 @@ class Certifier(Bounder[Space]):
             self.nodes.split([arc])
             without, space = self._without_and_with(space, arc)
             spaces.append(without)
-        self.nodes.leaf(*((EMPTY, -math.inf) if fault else (TREE, score)))
+        if fault:
+            self.relaxation.settle(space)
+            self._write_leaf(space, -math.inf)
+        else:
+            self.nodes.leaf(TREE, score)
         return spaces
 
     def _without_and_with(self, space: Space, arc: int) -> list[Space]:

@@ -243,34 +243,8 @@ class _Check:
     def _check_empty(self, node: int, space: Subspace) -> None:
         if float(self.proof.node_bound[node]) != -math.inf:
             raise VerificationError(f"leaf {node} is empty, and its bound is not -inf")
-        if int(self.proof.node_vector[node]) >= 0:
-            if self._bound(node, space, scored=False) >= 0:
-                raise VerificationError(
-                    f"leaf {node}: its multipliers do not show that it is empty"
-                )
-            return
-        if self._contradicts(space.alive):
-            return
-        if self.bounds[False].possible(space):
-            raise VerificationError(f"leaf {node} is not empty")
-
-    def _contradicts(self, alive: list[bool]) -> bool:
-        """Return True if a hard factor must fire, or a count factor has forbidden numbers only."""
-        t = self.trees
-        left = [[a for a in arcs if alive[a]] for arcs in self.into]
-        for arcs, weight in zip(t.factors, t.weights):
-            if weight == -math.inf and all(left[t.mod[a]] == [a] for a in arcs):
-                return True
-        for arcs, table in zip(t.sets, t.tables):
-            if -math.inf not in table:
-                continue
-            members = set(arcs)
-            words = [left[m] for m in {t.mod[a] for a in arcs}]
-            least = sum(1 for word in words if word and members.issuperset(word))
-            most = sum(1 for word in words if not members.isdisjoint(word))
-            if all(table[k] == -math.inf for k in range(least, most + 1)):
-                return True
-        return False
+        if self._bound(node, space, scored=False) >= 0:
+            raise VerificationError(f"leaf {node}: its multipliers do not show that it is empty")
 
     def _bound(self, node: int, space: Subspace, scored: bool) -> int:
         """Compute the bound of a space under the multipliers of a leaf."""

@@ -151,7 +151,7 @@ class Rules(RuleTable):
             raise ProblemError(f"labels has {len(labels)} names, expected {largest + 1} or more")
         if sentence.n_words != problem.n_words:
             raise ProblemError(
-                f"sentence has {sentence.n_words} words, expected {problem.n_words} as in the problem"
+                f"sentence has {sentence.n_words} words, expected {problem.n_words} as in problem"
             )
         names = labels if problem.arc_label is not None else ("",)
         numbers = problem.arc_label

@@ -95,13 +95,15 @@ def test_removed_leaf_or_split() -> None:
 def test_removed_clause_arc_and_flipped_kind() -> None:
     for p, _, solution, proof in cases(95, 60):
         for node in np.flatnonzero(proof.node_kind == EMPTY):
-            if proof.node_vector[node] < 0:
-                kinds = with_element(proof.node_kind, node, TREE)
-                refused(p, changed(solution, node_kind=kinds), "leaf")
+            kinds = with_element(proof.node_kind, node, TREE)
+            refused(p, changed(solution, node_kind=kinds), "leaf")
         for node in np.flatnonzero(proof.node_kind == TREE):
             kinds = with_element(proof.node_kind, node, EMPTY)
             bounds = with_element(proof.node_bound, node, -np.inf)
-            refused(p, changed(solution, node_kind=kinds, node_bound=bounds), "is not empty")
+            for row in range(-1, len(proof.factor_multipliers)):
+                rows = with_element(proof.node_vector, node, row)
+                lie = changed(solution, node_kind=kinds, node_bound=bounds, node_vector=rows)
+                refused(p, lie, "there is no row -1", "do not show")
 
 
 def test_all_trees_said_to_be_none() -> None:
@@ -122,7 +124,7 @@ def test_all_trees_said_to_be_none() -> None:
                 factor_multipliers=factors, count_multipliers=counts,
                 pair_multipliers=np.zeros((rows, proof.pair_multipliers.shape[1])),
             )  # fmt: skip
-            refused(p, made_up, "is not empty", "do not show")
+            refused(p, made_up, "there is no row -1", "do not show")
 
 
 def test_trees_that_are_none() -> None:
@@ -297,7 +299,7 @@ def nodes(*kinds: int, arcs: Sequence[int] = (), **changes: Any) -> dict[str, An
         (nodes(SPLIT, arcs=[0]), "do not cover all trees"),
         (nodes(EMPTY, arcs=[0]), "asks for arcs"),
         (nodes(EMPTY), "its bound is not -inf"),
-        (nodes(EMPTY, node_bound=[-np.inf]), "is not empty"),
+        (nodes(EMPTY, node_bound=[-np.inf]), "no row -1"),
         (nodes(BOUND, node_bound=[-99.0]), "no row -1"),
         (nodes(BOUND, node_bound=[-99.0], node_vector=[9]), "no row 9"),
         (nodes(BOUND, node_bound=[np.nan]), "is above"),
