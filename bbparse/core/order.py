@@ -5,7 +5,7 @@ order; the order of parts, factors and count factors does not matter. A search i
 has no threads of its own. So if several trees share the k-th best score, the choice among them
 depends only on the problem, ``k_best`` and the method.
 
-**In which order.** Trees are sorted by decreasing score, correctly rounded; trees of equal score by
+**In which order.** Trees are sorted by decreasing score; trees of equal score by
 the head of word 1, then of word 2, and so on, small heads first; and trees that differ only in
 labels by the label of word 1, of word 2, and so on.
 

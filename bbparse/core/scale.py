@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from bbparse.core.parts import KINDS, ProblemArrays, pair_keys
+from bbparse.core.parts import FIELDS, KINDS, ProblemArrays, pair_keys
 from bbparse.core.tree import arcs_left
 from bbparse.runtime.arrays import Flags, Float64s
 
@@ -103,3 +103,13 @@ def scaled(problem: P, terms: list[float]) -> Scaled[P]:
     return Scaled(
         p.changed(**changes), unit, loss, best[1:], part_gain, factor_gain, count_best, poor
     )
+
+
+def grain_of(problem: ProblemArrays) -> float:
+    """Return the largest power of two that divides all scores of a problem; inf if all are 0."""
+    names = [name for name in FIELDS if name.endswith("_score")]
+    sizes = np.abs(np.concatenate([getattr(problem, name) for name in names]))
+    mantissa, exponent = np.frexp(sizes[np.isfinite(sizes) & (sizes > 0.0)])
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    low = np.log2((whole & -whole).astype(np.float64)) + exponent - 53
+    return float(2.0 ** low.min(initial=np.inf))

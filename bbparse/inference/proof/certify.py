@@ -52,7 +52,7 @@ MORE_CALLS = 8
 #: Without scores, bounds are lowered towards -1; this value is low enough.
 CLEARLY_NEGATIVE = -1e-3
 #: Rounding errors of sums stay below this fraction of the largest score that a tree could have.
-NOISE = 1e-13
+NOISE = 2e-14
 
 
 class _NoProof(Exception):

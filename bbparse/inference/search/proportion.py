@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.proof import TOLERANCE
-from bbparse.core.scale import scaled
+from bbparse.core.scale import grain_of, scaled
 from bbparse.core.tree import heads_of, tree_terms
 from bbparse.runtime.arrays import Float64s, Ints
 
@@ -64,6 +65,7 @@ class Proportion:
         self._offer(found.arcs)
         # maximum error of the first, the first two, … trees
         self.error = np.maximum(found.upper_bounds - found.scores, 0.0) + _SHORT * answer.slack
+        self.error[self.error < grain_of(problem)] = 0.0  # scores differ by multiples of that
         self.searches = 1
 
     def solution(self) -> Solution:
@@ -89,10 +91,11 @@ class Proportion:
         )
 
     def _offer(self, trees: Ints) -> None:
-        """Add trees; keep the k best of all."""
+        """Add trees; keep the k best of all, compared exactly."""
         for tree in map(tuple, trees.tolist()):
             self.terms[tree] = tree_terms(self.problem, np.array(tree, np.int32))
-        self.ranked = sorted(self.terms, key=lambda tree: -math.fsum(self.terms[tree]))[: self.k]
+        self.ranked = sorted(self.terms, key=lambda tree: -sum(map(Fraction, self.terms[tree])))
+        self.ranked = self.ranked[: self.k]
         self.terms = {tree: self.terms[tree] for tree in self.ranked}
 
     def _is_doubtful(self, i: int) -> bool:
@@ -125,4 +128,6 @@ class Proportion:
             error = max(0.0, math.fsum([last * scale.unit, *scale.constants, *(-x for x in worst)]))
             state = np.where(scale.poor, -1, problem.arc_state).astype(np.int8)
             problem = problem.changed(arc_state=state)
+        if error < grain_of(self.problem):
+            error = 0.0
         self.error[:k] = np.minimum(self.error[:k], error)

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sized
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.core.scale import scaled
+from bbparse.core.scale import grain_of, scaled
 from bbparse.core.tree import tree_terms
-from bbparse.runtime.arrays import Float64s, Ints
+from bbparse.inference.relaxation.state import RELATIVE_SLACK
+from bbparse.runtime.arrays import Ints
 
 #: Ratio of penalties paid to scores beyond which a search may be wrong about the scores.
 _COARSE = 1000.0
@@ -55,24 +56,12 @@ class Penalty:
         terms = tree_terms(problem, arcs)
         size = math.fsum(map(abs, terms))
         paid = self._value * self._faults
-        self.hides = not problem.quantum and paid > _COARSE * (size or _least(problem))
+        is_exact = bool(problem.quantum) or paid * RELATIVE_SLACK < grain_of(problem)
+        self.hides = not is_exact and paid > _COARSE * size
         # it outweighs what any tree scores more
         enough = 2.0 * scaled(problem, terms).loss + size
         self._enough = max(self._least, enough or 1.0)
         return not self.hides or self._enough > self._value / 2.0
-
-
-def _others(problem: Problem) -> Float64s:
-    """Return the magnitudes of all scores but those of arcs, without infinite ones."""
-    p = problem
-    scores = np.concatenate([*(part.score for part in p.parts), p.factor_score, p.count_score])
-    return np.abs(scores[np.isfinite(scores)])
-
-
-def _least(problem: Problem) -> float:
-    """Return the smallest magnitude of a score that is not 0; inf if all are."""
-    sizes = np.append(_others(problem), np.abs(problem.arc_score))
-    return float(sizes[sizes > 0.0].min(initial=np.inf))
 
 
 def _more_than_all(problem: Problem) -> float:
@@ -81,7 +70,9 @@ def _more_than_all(problem: Problem) -> float:
     most, least = np.full((2, p.n_words + 1), [[-np.inf], [np.inf]])
     np.maximum.at(most, p.arc_mod, p.arc_score)
     np.minimum.at(least, p.arc_mod, p.arc_score)
-    spread = float((most - least)[1:].sum()) + 2.0 * float(_others(p).sum())
+    others = np.concatenate([*(part.score for part in p.parts), p.factor_score, p.count_score])
+    spread = float((most - least)[1:].sum())
+    spread += 2.0 * float(np.abs(others[np.isfinite(others)]).sum())
     # by more than a search can be wrong, also beside scores that all trees have
     margin = 1e-6 * (spread + float(np.abs(most[1:]).sum())) + 1.0
     quantum = p.quantum or 1.0
