@@ -17,7 +17,7 @@ from bbparse.models.scoring.labeller import Labelling, Labels
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.parser.parse import Parse, Wanted
 from bbparse.parser.validity.check import RuledSentence
-from bbparse.parser.validity.constraints import LabelScores
+from bbparse.parser.validity.constraints import ArcLabelScores
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rules, speaks_of_ud
 from bbparse.parser.validity.screen import screen_of
@@ -135,7 +135,7 @@ def suspected(
 def label_scores_around(
     labeller: Labelling, scored: Scored, heads: NDArray[np.int32],
     rows: NDArray[np.float64] | None = None,
-) -> LabelScores:  # fmt: skip
+) -> ArcLabelScores:  # fmt: skip
     """Return a function that scores the labels of any arc (head, modifier).
 
     An arc of the tree `heads`, int32[n + 1], is scored in that tree; another arc is scored in the

@@ -2,6 +2,6 @@
 
 from bbparse.apps.corpus.run import CorpusSummary, parse_corpus
 from bbparse.apps.corpus.spec import ParseSpec, Settings
-from bbparse.apps.corpus.work import Entry, Manifest
+from bbparse.apps.corpus.work import Manifest, ManifestEntry
 
-__all__ = ["CorpusSummary", "Entry", "Manifest", "ParseSpec", "Settings", "parse_corpus"]
+__all__ = ["CorpusSummary", "Manifest", "ManifestEntry", "ParseSpec", "Settings", "parse_corpus"]

@@ -34,7 +34,7 @@ PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """One shard of a manifest. With an `error` it has no output, and the next run repeats it."""
 
     output: str  #: Name of its file in the folder.
@@ -58,7 +58,7 @@ class Manifest:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, ManifestEntry] = {}
         self._file: IO[str] | None = None
         try:
             lines = self.path.read_text("utf-8", errors="replace").splitlines()
@@ -73,12 +73,12 @@ class Manifest:
             )
         for line in lines[1:]:
             try:
-                entry = Entry(**_json(line))
+                entry = ManifestEntry(**_json(line))
             except TypeError:
                 continue
             self.entries[entry.output] = entry
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ManifestEntry) -> None:
         """Add a shard and write it to disk at once; `write` comes first."""
         self.entries[entry.output] = entry
         with writing(self.path):
@@ -109,7 +109,7 @@ class Manifest:
             file.close()
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: ManifestEntry) -> str:
     values = {key: value for key, value in asdict(entry).items() if value != ""}
     return json.dumps(values, ensure_ascii=False) + "\n"
 
@@ -164,7 +164,7 @@ class Task:
 
     shard: Path
     output: Path
-    previous: Entry | None = None
+    previous: ManifestEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +172,14 @@ class Outcome:
     """Result of a task. After a fatal one, which no shard causes, the run ends."""
 
     task: Task
-    entry: Entry
+    entry: ManifestEntry
     state: Literal["parsed", "kept", "failed", "fatal"]
     left_out: tuple[str, ...] = ()  #: Errors of the sentences that were left out.
 
 
 def parse_task(spec: ParseSpec, task: Task) -> Outcome:
     """Parse a shard; raises nothing, because the error of one shard must not stop the others."""
-    entry = Entry(task.output.name, task.shard.name, spec.digest)
+    entry = ManifestEntry(task.output.name, task.shard.name, spec.digest)
     try:
         entry = replace(entry, input_sha256=digest_of(task.shard))
         if _is_done(task, entry):
@@ -226,7 +226,7 @@ def digest_of(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def _is_done(task: Task, entry: Entry) -> bool:
+def _is_done(task: Task, entry: ManifestEntry) -> bool:
     """Return True if the previous output was made from the same input, and is unchanged."""
     previous, wanted = task.previous, (entry.recipe, entry.input_sha256)
     if previous is not None and not previous.error:
@@ -297,4 +297,4 @@ def lost(task: Task) -> Outcome:
         f"{task.shard}: {MAX_LOSSES} processes died that parsed it, as when memory runs out: use"
         " fewer --threads, or smaller shards"
     )
-    return Outcome(task, Entry(task.output.name, task.shard.name, "", error=problem), "failed")
+    return Outcome(task, ManifestEntry(task.output.name, task.shard.name, "", error=problem), "failed")

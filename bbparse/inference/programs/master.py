@@ -21,7 +21,7 @@ from bbparse.core import Problem
 from bbparse.inference.programs.columns import Columns, Duals, Triples
 from bbparse.inference.programs.highs import Linear, LinearAnswer
 from bbparse.inference.programs.integer_program import TreeProgram
-from bbparse.inference.programs.points import Tree, broken_sets, broken_spans
+from bbparse.inference.programs.points import WeightedTree, broken_sets, broken_spans
 from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
 
@@ -70,7 +70,7 @@ class Master:
         """
         return self._alone + self.columns.bound[self._head, self._mod]
 
-    def narrow(self, tree: Tree, floor: float) -> bool:
+    def narrow(self, tree: WeightedTree, floor: float) -> bool:
         """Tighten the relaxation by its best tree; return True if arcs were opened.
 
         Arcs that no tree with a score above ``floor`` has are forbidden: large negative scores

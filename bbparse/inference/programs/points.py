@@ -19,7 +19,7 @@ from bbparse.runtime.jit import kernel
 _BROKEN = 1e-6  # rows that are violated by less are ignored
 
 
-class Tree(NamedTuple):
+class WeightedTree(NamedTuple):
     """A tree, int32[n]: `most` bounds the weight of all trees, most + loss[a] those with arc a.
 
     `noise` bounds all rounding errors of these.
@@ -31,7 +31,7 @@ class Tree(NamedTuple):
     noise: float
 
 
-def best_tree(problem: Problem, weight: Float64s) -> Tree | None:
+def best_tree(problem: Problem, weight: Float64s) -> WeightedTree | None:
     """Return the tree of maximum total arc weight; None if there is none.
 
     ``weight`` is float64[A], -inf for arcs that must not be used. Bounds are those of
@@ -58,7 +58,7 @@ def best_tree(problem: Problem, weight: Float64s) -> Tree | None:
         arcs = order[rows]
     # for each word, at most as many numbers are added as there are contractions
     noise = 2.0**-51 * p.n_words * (p.n_words + 4) * float(largest[0])
-    return Tree(arcs.astype(np.int32), most, loss, noise)
+    return WeightedTree(arcs.astype(np.int32), most, loss, noise)
 
 
 @kernel

@@ -22,7 +22,7 @@ from bbparse.core.proof import rounding_of
 from bbparse.core.tree import heads_of, tree_terms
 from bbparse.inference.programs.columns import Columns, GivenColumns
 from bbparse.inference.programs.master import Master
-from bbparse.inference.programs.points import Tree, best_tree
+from bbparse.inference.programs.points import WeightedTree, best_tree
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.deadline import Deadline
@@ -133,7 +133,7 @@ class _Programs(Bounder[_Node]):
     def matters(self, node: _Node) -> bool:
         return node.bound > self.worst + self.master.tolerance
 
-    def _try(self, weight: Float64s) -> Tree | None:
+    def _try(self, weight: Float64s) -> WeightedTree | None:
         """Return the best tree by arc weights float64[A]; record its score if it is feasible."""
         p, upper = self.problem, np.array(self.master.program.upper[: len(weight)])
         tree = best_tree(p, np.where(upper > 0.0, weight, -np.inf))

@@ -24,7 +24,7 @@ from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
 
 #: Scores float64[L] of the labels of an arc (head, modifier), up to a constant.
-LabelScores = Callable[[int, int], Float64s]
+ArcLabelScores = Callable[[int, int], Float64s]
 
 
 class Group(NamedTuple):
@@ -34,7 +34,7 @@ class Group(NamedTuple):
     arcs: tuple[Arc, ...]
 
 
-class Constraint(NamedTuple):
+class ForbiddenSet(NamedTuple):
     """Groups of which a tree must not have an arc each, unless it has an arc of the exception.
 
     No tree breaks two different constraints for one fault.
@@ -75,7 +75,7 @@ class Candidates:
         arcs = tuple([arc for arc in arcs if self.ruled.between(*arc) & condition])
         return Group(0 if condition & self._with_any else condition, arcs)
 
-    def forbidding(self, e: int, arcs: Sequence[Arc]) -> Constraint:
+    def forbidding(self, e: int, arcs: Sequence[Arc]) -> ForbiddenSet:
         """Return the constraint that forbids a fault, also with other arcs and labels.
 
         The arcs break entry `e` together, in the order of `Fault.arcs`.
@@ -95,9 +95,9 @@ class Candidates:
         if rule.unless is not None:
             below = self.problem.arc_mod[self.problem.arc_head == first].tolist()
             unless = self._group(e, 2, [(first, m) for m in below])
-        return Constraint(tuple(groups), unless, e)
+        return ForbiddenSet(tuple(groups), unless, e)
 
-    def every(self) -> Iterator[Constraint]:
+    def every(self) -> Iterator[ForbiddenSet]:
         """Yield everything that the rules forbid of candidate arcs.
 
         `ProblemError` if that depends on more than a few arcs: for punctuation in trees that may be
@@ -129,7 +129,7 @@ class Candidates:
                     yield from (self.forbidding(e, [arc, o]) for o, how in related.items() if how)
 
     def split(
-        self, constraints: Iterable[Constraint], scores: Mapping[Arc, Float64s], *, valid: bool
+        self, constraints: Iterable[ForbiddenSet], scores: Mapping[Arc, Float64s], *, valid: bool
     ) -> SplitArcs:
         """Copy the arcs of constraints, one copy for each label that makes a difference.
 
@@ -190,7 +190,7 @@ class Candidates:
         return SplitArcs(split, base, labels)
 
     def constrained(
-        self, p: Problem, labels: Ints, constraints: Iterable[Constraint],
+        self, p: Problem, labels: Ints, constraints: Iterable[ForbiddenSet],
         penalty: float = np.inf,
     ) -> Problem:  # fmt: skip
         """Return a problem with constraints, each of which costs a penalty if it is broken.

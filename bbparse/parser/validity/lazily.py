@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from bbparse.core import Problem, Solution
 from bbparse.core.edit import with_sets
 from bbparse.parser.validity.check import Fault, RuledSentence
-from bbparse.parser.validity.constraints import Candidates, Constraint, LabelScores, SplitArcs
+from bbparse.parser.validity.constraints import ArcLabelScores, Candidates, ForbiddenSet, SplitArcs
 from bbparse.parser.validity.penalty import Penalty
 from bbparse.parser.validity.table import Cache
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
@@ -52,7 +52,7 @@ def solve_valid(
     problem: Problem,
     ruled: RuledSentence,
     names: Sequence[str],
-    label_scores: LabelScores,
+    label_scores: ArcLabelScores,
     solve: Solve,
     *,
     k_best: int = 1,
@@ -68,7 +68,7 @@ def solve_valid(
     words 1 to n, and faults.
     """
     candidates = Candidates(problem, names, ruled)
-    constraints: dict[Constraint, None] = {}
+    constraints: dict[ForbiddenSet, None] = {}
     scores = Cache(lambda arc: label_scores(*arc))
 
     def forbid(heads: Sequence[int], faults: Sequence[Fault]) -> None:

@@ -164,7 +164,7 @@ class Rule:
     source: str = ""
 
 
-class Entry(NamedTuple):
+class RuleCase(NamedTuple):
     """One combination of a rule's alternatives, with single conditions."""
 
     rule: Rule
@@ -185,7 +185,7 @@ class RuleTable:
         self.rules = tuple(rules)
         self.relations = tuple(relations)
         self.entries = [
-            Entry(rule, arc, other, rule.unless)
+            RuleCase(rule, arc, other, rule.unless)
             for rule in self.rules
             for arc, other in product(rule.arc, rule.other or (None,))
         ]
