@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -40,7 +41,7 @@ def load(
     Raises
     ------
     ModelError
-        If the file is missing, truncated, not a model, or of a newer version.
+        If the file is missing, truncated, or not a model of this version.
     FactorError
         If a family that the model needs is neither installed nor given.
 
@@ -113,25 +114,37 @@ class Pipeline:
         """
         sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
         parsed = self.pipe(sentences, options, split=split, threads=threads, **changes)
-        return Document(list(parsed))
+        return Document([sentence for document in parsed for sentence in document])
 
     def pipe(
         self,
-        sentences: Iterable[Sentence | str | Sequence[Token]],
+        texts: Iterable[Sentence | str | Sequence[Token]],
         options: ParseOptions = USUAL,
         *,
         split: Split = "text",
         **more: Any,
-    ) -> Iterator[ParsedSentence]:
-        """Parse a stream of sentences, texts, or lists of words, a little ahead of the reader.
+    ) -> Iterator[Document]:
+        """Parse a stream of texts, sentences, or lists of words, a little ahead of the reader.
 
-        A text may contain several sentences. The arguments are those of a call.
+        Yields a `Document` for each, which has no sentences if a text is blank. The arguments are
+        those of a call.
         """
+        sizes: deque[int] = deque()  # numbers of sentences of the texts that are on their way
+        found: list[ParsedSentence] = []
+        stream = self._stream(texts, split, sizes)
         # Without a tagger, words without tags are parsed by their forms.
-        stream = self._stream(sentences, split)
         tagged = stream if self.parser.tagger is None else self.parser.tag(stream)
         for parse in self.parser.parse_all(tagged, options, **more):
-            yield ParsedSentence(parse.sentence, parse.trees, parse.solution.status)
+            while not sizes[0]:
+                yield Document([])
+                sizes.popleft()
+            found.append(ParsedSentence(parse.sentence, parse.trees, parse.solution.status))
+            if len(found) == sizes[0]:
+                yield Document(found)
+                sizes.popleft()
+                found = []
+        for _ in sizes:
+            yield Document([])
 
     def _sentences(self, text: Any) -> Iterable[Any]:
         """Return the input of a call as a stream of sentences or texts."""
@@ -155,22 +168,27 @@ class Pipeline:
                 )
         return [sentence_of(items)]
 
-    def _stream(self, items: Iterable[Any], split: Split) -> Iterator[Sentence]:
-        """Yield sentences from sentences, texts, or lists of words."""
+    def _stream(
+        self, items: Iterable[Any], split: Split, sizes: deque[int]
+    ) -> Iterator[Sentence]:
+        """Yield the sentences of sentences, texts, or lists of words; note how many each has."""
         if isinstance(items, str | Sentence) or not isinstance(items, Iterable):
             raise TreebankError(f"found {items!r:.60}, expected an iterable of sentences or texts")
         for number, item in enumerate(items, start=1):
             if isinstance(item, Sentence):
-                yield item
+                sentences = [item]
             elif isinstance(item, str):
                 if not self.parser.model.takes_words:
                     raise ModelError(
                         "the model has no tagger, so it cannot parse raw text: give words with"
                         " their tags, or put a tagger into the model with 'bbparse bundle'"
                     )
-                yield from sentences_of_text(item, self.parser.needed_tokenizer(), split=split)
+                tokenizer = self.parser.needed_tokenizer()
+                sentences = list(sentences_of_text(item, tokenizer, split=split))
             else:
-                yield sentence_of(item, number)
+                sentences = [sentence_of(item, number)]
+            sizes.append(len(sentences))
+            yield from sentences
 
     def __repr__(self) -> str:
         names = [family.name for family in self.parser.maker.families]

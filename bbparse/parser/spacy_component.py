@@ -149,7 +149,7 @@ class SpacyParser:
                 columns[token.i] = np.int64(before - token.i).astype(np.uint64), label
             if not words:
                 continue
-            parsed = next(results)
+            (parsed,) = next(results)
             record = _record(parsed.best, words)
             for token, head, name in zip(words, record["heads"], parsed.labels or repeat("")):
                 label = strings.add(_ROOT if head == token.i else name or _SPACE)

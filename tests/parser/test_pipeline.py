@@ -145,7 +145,7 @@ def test_without_a_tree_or_a_proof() -> None:
 
 def test_a_stream_is_read_as_it_comes(nlp: Pipeline, tmp_path: Path) -> None:
     results = nlp.pipe(read_conllu(toy.DEV), threads=2)
-    assert next(results).sentence.name == "small-dev-001"
+    assert next(results)[0].sentence.name == "small-dev-001"
     assert sum(1 for _ in results) == len(toy.dev_sentences()) - 1
 
 
@@ -156,10 +156,12 @@ def reader() -> Pipeline:
 
 
 def test_texts_in_a_stream(reader: Pipeline) -> None:
-    found = list(reader.pipe(["I saw. She slept.", "You ran.", ["We", "won"]]))
-    forms = [one.sentence.forms for one in found]
-    assert forms == [["I", "saw", "."], ["She", "slept", "."], ["You", "ran", "."], ["We", "won"]]
-    assert found[2].heads == reader("You ran.")[0].heads
+    found = list(reader.pipe(["", "I saw. She slept.", " ", "You ran.", ["We", "won"], "", " "]))
+    forms = [[one.sentence.forms for one in document] for document in found]
+    first = [["I", "saw", "."], ["She", "slept", "."]]
+    assert forms == [[], first, [], [["You", "ran", "."]], [["We", "won"]], [], []]
+    assert found[3][0].heads == reader("You ran.")[0].heads
+    assert list(reader.pipe([])) == []
 
 
 def test_a_list_of_texts_is_no_sentence(reader: Pipeline) -> None:
