@@ -297,4 +297,5 @@ def lost(task: Task) -> Outcome:
         f"{task.shard}: {MAX_LOSSES} processes died that parsed it, as when memory runs out: use"
         " fewer --threads, or smaller shards"
     )
-    return Outcome(task, ManifestEntry(task.output.name, task.shard.name, "", error=problem), "failed")
+    entry = ManifestEntry(task.output.name, task.shard.name, "", error=problem)
+    return Outcome(task, entry, "failed")
