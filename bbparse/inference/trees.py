@@ -202,7 +202,7 @@ def find_all(
             options.settings.lower_start > 0,
         )  # fmt: skip
         limits = None if dense else _root_limits(projective, options, options.until)
-        roots = roots_of([case.problem for case in cases], asked, limits)
+        roots = roots_of([case.problem for case in cases], asked, limits, options.until.at)
         for case, work, root in zip(cases, works, roots):
             problem, started = case.problem, root.told.started
             if root.left is None:
@@ -256,7 +256,7 @@ def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = N
     """
     mode = recurrence_for(problem, options.backbone).mode
     if _is_dense(problem, mode, options.k_best, options):
-        root = root_of(problem, Asked((mode,), (1,), _NO_LIMITS), None)
+        root = root_of(problem, Asked((mode,), (1,), _NO_LIMITS), None, options.deadline.at)
         return _solved(problem, root, 1, options.started, dense=True)
     waits = options.settings.lower_start > 0 or options.observer is not None
     root = make_root(problem, options, waits, mode)
@@ -318,7 +318,8 @@ def _solved(problem: Problem, root: Root, k_best: int, started: float, dense: bo
         "upper_bound": told.top,
     }  # fmt: skip
     if not len(scores):
-        return _nothing(problem, {} if dense else stats, told.ended - started)
+        over = dense and told.top == np.inf
+        return _nothing(problem, {} if dense else stats, told.ended - started, over)
     slack = told.slack
     one_pass = problem.projective and len(problem.factor_ptr) == len(problem.count_ptr) == 1
     if k_best == 1 and one_pass:
@@ -346,6 +347,10 @@ def _solution(problem: Problem, outcome: Outcome, options: Options, slack: float
     return Answer(solution, slack, scores[1:])
 
 
-def _nothing(problem: Problem, stats: dict[str, float | int], seconds: float) -> Answer:
-    solution = ranked(problem, [], [], -np.inf, "optimal", {**stats, "seconds": seconds})
+def _nothing(
+    problem: Problem, stats: dict[str, float | int], seconds: float, over: bool = False
+) -> Answer:
+    """Return an answer without trees: there are none, or the time was over before one was found."""
+    bound, status = (np.inf, "time_limit") if over else (-np.inf, "optimal")
+    solution = ranked(problem, [], [], bound, status, {**stats, "seconds": seconds})
     return Answer(solution, 0.0, np.empty((2, 0)))

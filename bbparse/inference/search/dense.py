@@ -46,11 +46,12 @@ def _matrix(n, arcs):
 
 
 @kernel
-def call_dense(packed, start, written):
+def call_dense(packed, start, until, written):
     """Find the best tree of each of some packed problems from ``start`` on.
 
-    The plain tuples are those of `inference.search.root.call_projective`. Returns the number
-    of the problem after the last one.
+    The plain tuples are those of `inference.search.root.call_projective`. The score of a problem
+    is NaN if its time, or the time ``until``, is over before. Returns the number of the problem
+    after the last one.
     """
     packed, written = named(packed), Written(*written)
     begun = now()
@@ -62,7 +63,8 @@ def call_dense(packed, start, written):
         tree = packed.ptr[s, TREES]
         arcs = problem_at(packed, s).arcs
         table, place = _matrix(n, arcs)
-        heads, total = eisner(table, size.single_root == 1)
+        own = min(until, started + packed.allowed[s, 1])
+        heads, total = eisner(table, size.single_root == 1, own)
         scores = np.zeros(n)
         written.heads[at] = -1
         for m in range(1, n + 1):
@@ -76,7 +78,7 @@ def call_dense(packed, start, written):
         told = written.told[s]
         told[:] = 0.0
         told[0], told[1], told[2] = 1.0, 1.0, 1.0
-        told[5], told[6] = exact[0], 1.0 if total > NEG else 0.0
+        told[5], told[6] = exact[0] if total == total else np.inf, 1.0 if total > NEG else 0.0
         told[7], told[8] = started, now()
         if told[8] - begun > TURN:
             return s + 1

@@ -38,13 +38,15 @@ class Asked(NamedTuple):
 _NOTHING = np.empty((0, 0), np.int32), np.empty((0, 0), np.int32), np.empty((3, 0))
 
 
-def root_of(problem: Problem, asked: Asked, limits: Limits | None) -> Root:
+def root_of(
+    problem: Problem, asked: Asked, limits: Limits | None, until: float = np.inf
+) -> Root:
     """Return the root of a problem, as `roots_of`."""
     (mode,), (k,), allowed, waits = asked
     packed, n = pack_one(problem, mode, k, allowed), problem.n_words
     written = _room(k, k * (n + 1), 1)
     if limits is None:
-        call_dense(packed, 0, tuple(written))
+        call_dense(packed, 0, until, tuple(written))
     else:
         for _, left in call_roots(problem.projective, packed, waits, limits, written):
             return Root(Told(*written.told[0].tolist()), *_NOTHING, left)
@@ -52,11 +54,12 @@ def root_of(problem: Problem, asked: Asked, limits: Limits | None) -> Root:
 
 
 def roots_of(
-    problems: Sequence[Problem], asked: Asked, limits: Limits | None
+    problems: Sequence[Problem], asked: Asked, limits: Limits | None, until: float = np.inf
 ) -> Iterator[Root]:
     """Yield the root of each problem; all problems are projective, or none is.
 
     Without ``limits`` all are dense (`is_dense`), and their best trees are found without a chart.
+    The upper bound of one is inf, and it has no tree, if the time ``until`` or its own is over.
     """
     packed = pack(problems, asked.modes, asked.k_best, asked.allowed)
     sizes, _, ptr = packed[0]
@@ -71,7 +74,7 @@ def roots_of(
     done = at = 0
     if limits is None:
         while at < len(problems):
-            at = call_dense(packed, at, tuple(written))
+            at = call_dense(packed, at, until, tuple(written))
     else:
         for number, left in call_roots(
             problems[0].projective, packed, asked.waits, limits, written

@@ -10,17 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.runtime.arrays import NEG, Float64s, Ints
+from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import kernel
 
 
 @kernel
-def _inside(scores, first, right, left, inc_right, inc_left):
-    """Fill the span tables of the words from the first on: head left or right, complete or not."""
+def _inside(scores, first, right, left, inc_right, inc_left, until):
+    """Fill the span tables of the words from the first on: head left or right, complete or not.
+
+    Returns False if the time is over before all spans are filled.
+    """
     n = scores.shape[0] - 1
+    # complete spans once more, by their other end, so that all loops read along rows
+    right_to, left_to = np.full((n + 1, n + 1), NEG), np.full((n + 1, n + 1), NEG)
     for i in range(first, n + 1):
-        right[i, i] = 0.0
-        left[i, i] = 0.0
+        right[i, i] = right_to[i, i] = 0.0
+        left[i, i] = left_to[i, i] = 0.0
     for width in range(1, n + 1):
+        if is_over(until):
+            return False
         for i in range(first, n + 1 - width):
             j = i + width
             # unsigned indices, which numba does not check for negative values
@@ -35,16 +43,17 @@ def _inside(scores, first, right, left, inc_right, inc_left):
             inc_left[j, i] = best + scores[j, i] if i > 0 else NEG
             best = NEG
             for r in range(i + 1, j + 1):
-                value = inc_right[ui, np.uintp(r)] + right[np.uintp(r), uj]
+                value = inc_right[ui, np.uintp(r)] + right_to[uj, np.uintp(r)]
                 if value > best:
                     best = value
-            right[i, j] = best
+            right[i, j] = right_to[j, i] = best
             best = NEG
             for r in range(i, j):
-                value = left[np.uintp(r), ui] + inc_left[uj, np.uintp(r)]
+                value = left_to[ui, np.uintp(r)] + inc_left[uj, np.uintp(r)]
                 if value > best:
                     best = value
-            left[j, i] = best
+            left[j, i] = left_to[i, j] = best
+    return True
 
 
 @kernel
@@ -89,12 +98,12 @@ def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
 
 
 @kernel
-def eisner(scores, single_root):
+def eisner(scores, single_root, until=np.inf):
     """Find the best projective tree of a score matrix; return its heads and its score.
 
     ``scores[h, m]``, float64[n + 1, n + 1], is -inf if there is no such arc; column 0 is ignored.
     Of heads, int32[n + 1], the first is -1, and all are if there is no tree. Ties go to the smaller
-    split.
+    split. The score is NaN, without heads, if the time ``until`` is over before.
     """
     n = scores.shape[0] - 1
     heads = np.full(n + 1, -1, np.int32)
@@ -104,7 +113,8 @@ def eisner(scores, single_root):
     left = np.full((n + 1, n + 1), NEG)
     inc_right = np.full((n + 1, n + 1), NEG)
     inc_left = np.full((n + 1, n + 1), NEG)
-    _inside(scores, 1 if single_root else 0, right, left, inc_right, inc_left)
+    if not _inside(scores, 1 if single_root else 0, right, left, inc_right, inc_left, until):
+        return heads, np.nan
     stack = np.empty((4 * n + 8, 3), np.int32)
     if single_root:
         best = NEG
