@@ -43,7 +43,7 @@ _WHOLE = re.compile(
 )
 
 #: Maximum length of a sentence in tokens: none is longer in treebanks, and charts are quadratic.
-MAX_TOKENS = 2000
+MAX_TOKENS = 1000
 
 # Characters that the network scores at once, and those around a part of a long text that it sees
 # besides.

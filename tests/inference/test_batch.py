@@ -208,3 +208,13 @@ def test_deadlines() -> None:
     assert over.within(600.0).at == over.at
     assert list(over.through("abc")) == ["a"] and list(later.through("abc")) == ["a", "b", "c"]
     assert not list(over.through(""))
+
+
+def test_a_dense_matrix_keeps_its_deadline() -> None:
+    """One run of the dynamic program over a large matrix takes long, and ends at the limit."""
+    problems = [
+        Problem.from_arc_scores(np.random.default_rng(i).normal(size=(400, 400))) for i in (0, 1)
+    ]
+    for found in (solve(problems[0], time_limit=0.0), *solve_batch(problems, time_limit=0.0)):
+        assert (found.status, len(found)) == ("time_limit", 0)
+    assert solve(problems[0]).status == "optimal"

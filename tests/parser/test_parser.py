@@ -306,3 +306,9 @@ def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
         assert crossing.parse(sentence)[0].score >= plain.parse(sentence)[0].score
     with pytest.raises(ModelError, match="trained to draw projective trees, and cannot draw cross"):
         plain.with_projective(False)
+
+
+def test_sentences_have_a_limit() -> None:
+    sentence = Sentence.from_words(["w"] * 2001, name="long")
+    with pytest.raises(TreebankError, match=r"long: 2,001 words, expected at most 2,000: cut"):
+        toy.parser().parse(sentence)

@@ -43,6 +43,8 @@ Values = NDArray[np.uint64]
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
 MAX_PARTS = 60_000_000
+#: Maximum length of a sentence: scores of all pairs of words take time and memory.
+MAX_WORDS = 2000
 
 _FACTORS, _COUNTS = names_of("factor", Factors), names_of("count", Counts)
 
@@ -154,6 +156,12 @@ class ProblemMaker:
             check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
             if not sentence.forms:
                 raise TreebankError(f"{sentence.place()}: there are no words, expected some")
+            if sentence.n_words > MAX_WORDS:
+                raise TreebankError(
+                    f"{sentence.place()}: {sentence.n_words:,} words, expected at most"
+                    f" {MAX_WORDS:,}: cut the sentence, or leave such sentences out with"
+                    " --skip-invalid"
+                )
         values = encode.together(sentences)
         scores = self.scores(sentences, values)
         arcs = self._candidates(values, scores, prune, margin, in_trees=not given and prune != 0)
