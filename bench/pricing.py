@@ -33,10 +33,8 @@ from measure import arguments, known, markdown, read_sample, turns, write_result
 from bbparse.core import Problem, Solution
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.solve import solve
-from bbparse.models.scoring.delayed import DelayedScorer
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import encode
 
 #: Name → whether triples become columns only when they may help.
 VARIANTS = {"price and cut": True, "full program": False}
@@ -46,38 +44,20 @@ PARTS = ("lp", "scoring", "pricing")
 
 
 def parse(
-    model: DelayedScorer, sentence: Sentence, delayed: bool, **limits: Any
+    parser: Parser, sentence: Sentence, delayed: bool, **limits: Any
 ) -> Solution:
     """A sentence, scored and solved."""
-    values = encode(sentence)
-    problem = Problem.from_arc_scores(model.arcs.score_all_arcs(values).T, projective=False)
-    return price_and_cut(problem, columns=model.columns(values), delayed=delayed, **limits)
-
-
-def whole_problem(model: DelayedScorer, sentence: Sentence) -> Problem:
-    """All arcs and all triples, scored."""
-    values = encode(sentence)
-    arcs = Problem.from_arc_scores(model.arcs.score_all_arcs(values).T, projective=False)
-    pairs = ~np.eye(arcs.n_words + 1, dtype=bool)
-    pairs[:, 0] = False
-    grand, head, mod = np.nonzero(pairs[:, :, None] & pairs[None])
-    keep = grand != mod
-    grand, head, mod = grand[keep], head[keep], mod[keep]
-    score = model.columns(values).score(grand, head, mod)
-    return Problem(
-        arcs.n_words, arcs.arc_head, arcs.arc_mod, arcs.arc_score, projective=False,
-        gc_grand=grand, gc_head=head, gc_mod=mod, gc_score=score,
-    )  # fmt: skip
+    return price_and_cut(parser.problem(sentence, prune=0), delayed=delayed, **limits)
 
 
 def run(
-    model: DelayedScorer, sentences: list[Sentence], every: dict[str, bool],
+    parser: Parser, sentences: list[Sentence], every: dict[str, bool],
     **limits: Any,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Sums over sentences, for each of the settings; these take turns, twice, the faster counts."""
     totals = {key: Counter[str](sentences=len(sentences)) for key in every}
     for sentence in sentences:
-        calls = {key: partial(parse, model, sentence, s, **limits) for key, s in every.items()}
+        calls = {key: partial(parse, parser, sentence, s, **limits) for key, s in every.items()}
         best: dict[str, tuple[float, Solution]] = {}
         for key, s, seconds in turns(calls, 2, time.process_time):
             best[key] = min(best.get(key, (seconds, s)), (seconds, s), key=lambda pair: pair[0])
@@ -161,23 +141,22 @@ def measure(model_file: str, dev: str, given: argparse.Namespace) -> dict[str, A
     parser = Parser.load(model_file)
     sample = read_sample(dev, None)
     random.Random(1).shuffle(sample)
-    if not DelayedScorer.takes(parser.maker.scorer.templates):
+    if parser.maker.families or not parser.maker.scorer.templates.templates["grandchild"]:
         return {"methods": of_factors(parser, sample, given.limit)}
-    model = DelayedScorer(parser.maker.scorer)
     every = [s for s in sample if s.n_words <= given.words][: given.sentences]
     short = [s for s in every if s.n_words <= given.full_words]
     for delayed in VARIANTS.values():  # compiles
         for sentence in sorted(short, key=lambda s: s.n_words)[-3:]:
-            parse(model, sentence, delayed, node_limit=3)
+            parse(parser, sentence, delayed, node_limit=3)
     by_length: dict[str, Any] = {}
     for least, most in ((8, 12), (18, 22), (28, 32), (45, 60)):
         some = [s for s in sample if least <= s.n_words <= most][: given.others]
         if some:
-            problems = [whole_problem(model, s) for s in some]
+            problems = [parser.problem(s, prune=0) for s in some]
             by_length[f"{least}-{most} words"] = others(problems, given.limit)
     return {
-        "root": run(model, short, VARIANTS, node_limit=1),
-        "branching": run(model, every, {"price and cut": True}, time_limit=given.limit),
+        "root": run(parser, short, VARIANTS, node_limit=1),
+        "branching": run(parser, every, {"price and cut": True}, time_limit=given.limit),
         "methods": by_length,
     }
 

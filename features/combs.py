@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
-from bbparse.models.factors.table import mix_all, salt
+from bbparse.models.factors.table import salt
+from bbparse.models.hashing import mix_all
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 MIN_LENGTH = 4

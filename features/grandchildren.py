@@ -18,7 +18,7 @@ class AllGrandchildren(TemplateFamily):
     name = "grandchildren"
     summary = "all chains of two arcs (QL13 all grandchildren)"
     arcs = ("g h", "h m")
-    gate = "g.upos h.upos m.upos"
+    common = "g.upos h.upos m.upos"
     templates = (
         "",
         "distance",
@@ -43,7 +43,7 @@ class GreatGrandchildren(TemplateFamily):
     name = "great-grandchildren"
     summary = "all chains of three arcs (QL13 all great-grandchildren)"
     arcs = ("a b", "b c", "c d")
-    gate = "a.upos b.upos c.upos d.upos"
+    common = "a.upos b.upos c.upos d.upos"
     templates = (
         "",
         "distance",

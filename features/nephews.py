@@ -19,7 +19,7 @@ class Nephews(TemplateFamily):
     name = "nephews"
     summary = "two modifiers of a head and a modifier of one of them"
     arcs = ("h s", "h m", "m c")
-    gate = "h.upos s.upos m.upos c.upos"
+    common = "h.upos s.upos m.upos c.upos"
     templates = (
         "",
         "distance",

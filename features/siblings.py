@@ -25,7 +25,7 @@ class AllSiblings(TemplateFamily):
     name = "siblings"
     summary = "all pairs of arcs with one head, on both sides (QL13 all siblings)"
     arcs = ("h m1", "h m2")
-    gate = "m1.upos m2.upos"
+    common = "m1.upos m2.upos"
     templates = (
         "",
         "h.upos",
@@ -54,7 +54,7 @@ class SiblingLabels(TemplateFamily):
     name = "sibling-labels"
     summary = "all pairs of arcs with one head, by the labels that they would have"
     arcs = ("h m1", "h m2")
-    gate = ""
+    common = ""
     templates = (
         "@m1 @m2",
         "@m1 @m2 distance",
@@ -76,7 +76,7 @@ class TriSiblings(TemplateFamily):
     name = "tri-siblings"
     summary = "all triples of arcs with one head (QL13 all tri-siblings)"
     arcs = ("h m1", "h m2", "h m3")
-    gate = "h.upos m1.upos m2.upos m3.upos"
+    common = "h.upos m1.upos m2.upos m3.upos"
     templates = (
         "",
         "distance",

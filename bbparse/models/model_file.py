@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse import __version__
-from bbparse.core.quantum import QUANTUM
 from bbparse.models import MODELS
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
@@ -26,9 +25,9 @@ from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.table import FactorTable
 from bbparse.models.model import Model
 from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
-from bbparse.models.scoring.labeller import LABEL_ARRAYS, Labeller, Labelling
+from bbparse.models.scoring.labeller import Labeller, Labelling
+from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner
-from bbparse.models.scoring.scorer import PartScorer, Weights, aligned_zeros
 from bbparse.neural.embeddings import EMBEDDINGS_ARRAYS, embeddings_from
 from bbparse.runtime.archive import (
     INTS,
@@ -58,11 +57,13 @@ def packed_rules(name: str) -> dict[str, Rule]:
 
 
 TEMPLATE_ARRAYS = {**packed_rules("backbone"), **packed_rules("pruner")}
+LABEL_ARRAYS: dict[str, Rule] = {
+    "label_names": (TEXT, 1, None), "label_root": (INTS, 0, None), **packed_rules("label")
+}  # fmt: skip
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
     **TEMPLATE_ARRAYS,
     "factor_keys": ("u", 1, "factor_keys"),
-    "factor_gates": ("u", 1, "factor_keys"),
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
     **ARC_ARRAYS,
@@ -70,7 +71,7 @@ _RULES: dict[str, Rule] = {
     **TAGGER_ARRAYS,
     **TOKENIZER_ARRAYS,
 }
-_OPTIONAL = set(_RULES) - {"header", "factor_keys", "factor_gates", "factor_weights"}
+_OPTIONAL = set(_RULES) - {"header", "factor_keys", "factor_weights"}
 
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
@@ -104,17 +105,15 @@ def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
     if maker.network is not None:
         arrays |= maker.network.to_arrays()
     if maker.scorer is not None and maker.pruner is not None:
-        for name, scorer, quantum in (
-            ("backbone", maker.scorer, maker.quantum), ("pruner", maker.pruner.scorer, QUANTUM),
-        ):  # fmt: skip
-            times = round(scorer.quantum / quantum)
-            arrays |= pack(name, scorer.weights.astype(np.int64) * times)
+        arrays |= pack("backbone", maker.scorer.weights)
+        arrays |= pack("pruner", maker.pruner.scorer.weights)
     table = maker.table.pruned()
     arrays["factor_keys"] = table.keys
-    arrays["factor_gates"] = table.gates
     arrays["factor_weights"] = table.weights
     if isinstance(model.labeller, Labeller):
-        arrays.update(model.labeller.to_arrays())
+        arrays["label_names"] = np.array(model.labeller.labels)
+        arrays["label_root"] = np.array(model.labeller.root, np.int32)
+        arrays |= pack("label", model.labeller.weights.reshape(-1))
     embeddings = model.embeddings
     if embeddings is not None:
         arrays.update(embeddings.to_arrays())
@@ -173,19 +172,17 @@ def _model(
         for name in TEMPLATE_ARRAYS:
             if name not in arrays:
                 raise ModelError(f"{where}: array {name} is missing")
-        size = 1 << config.templates.bits
-        weights = narrow_weights(size, *unpack(where, "backbone", arrays, size), quantum)
-        scorer = PartScorer(config.templates, *weights)
-        size = 1 << config.pruner_templates.bits
-        weights = narrow_weights(size, *unpack(where, "pruner", arrays, size), QUANTUM)
-        pruner = Pruner.of(config, *weights)
+        weights = unpack(where, "backbone", arrays, 1 << config.templates.bits)
+        scorer = LinearScorer(config.templates, weights, quantum)
+        weights = unpack(where, "pruner", arrays, 1 << config.pruner_templates.bits)
+        pruner = Pruner.of(config, weights)
     try:
-        table = FactorTable(arrays["factor_keys"], arrays["factor_gates"], arrays["factor_weights"])
+        table = FactorTable(arrays["factor_keys"], arrays["factor_weights"])
     except BBParseError as error:
         raise ModelError(f"{where}: {error}") from error
     labeller: Labelling | None = network if network is not None and network.labels else None
     if network is None and not arrays.keys().isdisjoint(LABEL_ARRAYS):
-        labeller = Labeller.from_arrays(config.label_templates, arrays, where)
+        labeller = _labeller(config, arrays, where)
     embeddings = embeddings_from(arrays, where)
     tagger = None
     if not arrays.keys().isdisjoint(TAGGER_ARRAYS):
@@ -193,6 +190,24 @@ def _model(
     taken = None if network is None else network.taken(embeddings, f"{where}: its network")
     maker = ProblemMaker(config, network, pruner, scorer, families, table, taken, quantum)
     return Model(maker, labeller, tagger, notes, _tokenizer(arrays, where))
+
+
+def _labeller(config: Configuration, arrays: dict[str, NDArray[Any]], where: str) -> Labeller:
+    """Return the labeller of a model with templates."""
+    for name in LABEL_ARRAYS:
+        if name not in arrays:
+            raise ModelError(f"{where}: array {name} is missing")
+    names = tuple(arrays["label_names"].tolist())
+    try:
+        labeller = Labeller(config.label_templates, names, int(arrays["label_root"]))
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+    weights = unpack(where, "label", arrays, labeller.weights.size)
+    limit = np.iinfo(np.int16).max
+    if (largest := int(np.abs(weights).max())) > limit:
+        raise ModelError(f"{where}: label_value goes up to {largest}, expected at most {limit}")
+    labeller.weights[:] = weights.reshape(labeller.weights.shape)
+    return labeller
 
 
 def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]:
@@ -250,8 +265,8 @@ def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]
 
 def unpack(
     where: str, name: str, arrays: dict[str, NDArray[Any]], size: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Unpack a table of `size` weights: ascending indices, and values in 32 bits.
+) -> NDArray[np.int32]:
+    """Return the table of `size` weights that `pack` packed.
 
     The fields are validated: raises `ModelError`, naming the file `where`, if an index lies outside
     the table or occurs twice, or a weight does not fit.
@@ -260,8 +275,9 @@ def unpack(
     step, most = int(arrays[f"{name}_step"].item()), int(np.iinfo(np.int32).max)
     if not 1 <= step <= most:
         raise ModelError(f"{where}: {name}_step is {step}, expected 1..{most}")
+    weights = np.zeros(size, np.int32)
     if not len(gaps):
-        return np.empty(0, np.int64), values
+        return weights
     # Each gap is within the table, so that their sum cannot overflow 64 bits.
     if int(gaps.max()) >= size or (len(gaps) > 1 and int(gaps[1:].min()) < 1):
         raise ModelError(f"{where}: {name}_gap is damaged: expected indices that ascend")
@@ -273,7 +289,8 @@ def unpack(
     largest = max(int(values.max()), -int(values.min())) * step
     if largest > most:
         raise ModelError(f"{where}: {name}_value is {largest}, expected at most {most}")
-    return index, values * step
+    weights[index] = values * step
+    return weights
 
 
 def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
@@ -281,27 +298,3 @@ def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     limits = [np.iinfo(f"{values.dtype.kind}{size}") for size in (1, 2, 4, 8)]
     return values.astype(next(x.dtype for x in limits if x.min <= low and high <= x.max))
-
-
-def narrow_weights(
-    size: int, index: NDArray[np.integer], value: NDArray[np.integer], quantum: float
-) -> tuple[Weights, float]:
-    """Return a table of weights in the narrowest integers that hold them exactly.
-
-    Scoring mostly waits for weights: a table a quarter as large is read in less than half the time.
-    `index` and `value` are the positions and values (32-bit integers) of the non-zero weights.
-    Returns the table, and the quantum times the power of two that divides all weights.
-    """
-    value = np.asarray(value, np.int64)
-    largest = int(np.abs(value).max(initial=0))
-    # The lowest bit that any weight has: the power of two that divides all of them.
-    together = int(np.bitwise_or.reduce(value)) if len(value) else 0
-    step = together & -together or 1
-    for dtype in (np.int8, np.int16):
-        if largest <= step * int(np.iinfo(dtype).max):
-            weights = aligned_zeros(size, dtype)
-            weights[index] = value // step
-            return weights, quantum * step
-    weights = aligned_zeros(size)
-    weights[index] = value
-    return weights, quantum

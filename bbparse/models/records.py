@@ -196,8 +196,6 @@ class LearningConfig(Record):
     epochs: int = _whole(8, 1)
     #: Weights are averaged from this epoch on, and from the first before it is reached.
     average_from: int = _whole(1, 1)
-    #: Runs over the training data in different orders; the model is their mean.
-    restarts: int = _whole(1, 1)
     #: AdaGrad's step, or the largest passive-aggressive step.
     rate: float = _positive(0.1)
     #: Initial sum of squares of AdaGrad: larger values weaken rare features.
@@ -208,12 +206,6 @@ class LearningConfig(Record):
     node_limit: int = _whole(50, 1)
     #: Seed of the order of sentences and of initial weights.
     seed: int = _whole(1, 0)
-    #: Fraction of the backbone's non-zero weights that the finished model keeps, the largest; see
-    #: :func:`bbparse.models.learning.run.keep_largest`.
-    keep: float = _checked(1.0, lambda v: 0.0 < v <= 1.0, "a fraction above 0, at most 1")
-    #: Bits of a weight of backbone and pruner in the finished model: 8, 16 or 32. Fewer bits are
-    #: read faster.
-    bits: int = _one_of(32, (8, 16, 32))
 
 
 @dataclass(frozen=True, slots=True)

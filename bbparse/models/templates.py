@@ -7,11 +7,10 @@ A template is a line of *atoms* separated by spaces; the feature is their conjun
   first on its side), ``g`` the head of the head, ``b`` every word between h and m: one feature for
   each distinct value. ``h+1.upos`` and ``m-2.lemma`` look at neighbours, up to three words away.
 * ``@name``: a property of the arcs themselves (`ARC_ATOMS`), such as ``@dirdist``.
-* ``+@name``: makes two features, with and without the property. Both weights lie side by side in
-  memory, so the second one costs next to nothing.
 
-Two abbreviations turn one line into many templates:
+Three abbreviations turn one line into many templates:
 
+* ``+@name``: two templates, with and without the property;
 * ``h.{upos,lemma} m.{upos,lemma}``: every combination of the alternatives in braces;
 * ``for * in upos,lemma: h.* m.*``: one template for each word in place of the star.
 
@@ -24,7 +23,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import product
@@ -47,33 +46,29 @@ KINDS: dict[str, tuple[str, ...]] = {
 class ArcAtom:
     """A property of the arcs of a part.
 
-    `size` is the number of values, 0 if unlimited. `needs` are the roles that the part must have.
-    `arc_only` atoms exist for single arcs only.
+    `needs` are the roles that the part must have. `arc_only` atoms exist for single arcs only.
     """
 
     meaning: str
-    size: int
     needs: str = "hm"
     arc_only: bool = False
 
 
 #: Properties of arcs, in the order of the kernels.
 ARC_ATOMS: dict[str, ArcAtom] = {
-    "dir": ArcAtom("direction of h→m", 2),
-    "dist": ArcAtom("distance of h and m: 1, 2, 3, 4, 5, 6-10, 11 and more", 7),
-    "dirdist": ArcAtom("direction and distance of h→m", 14),
-    "sdist": ArcAtom("distance of s and m (of h and m where there is no s)", 7, "hsm"),
-    "sdirdist": ArcAtom("direction of h→m, and distance of s and m as in @sdist", 14, "hsm"),
-    "gdir": ArcAtom("directions of g→h and of h→m; whether g is between h and m", 6, "ghm"),
-    "gdist": ArcAtom("distance of g and h", 7, "ghm"),
-    "nverb": ArcAtom("direction, and number of VERBs between: 0, 1, 2, more", 8, arc_only=True),
-    "npunct": ArcAtom("direction, and number of PUNCTs between", 8, arc_only=True),
-    "nconj": ArcAtom("direction, and number of CCONJs between", 8, arc_only=True),
-    "betweenset": ArcAtom("the set of the UPOS between h and m", 0, arc_only=True),
+    "dir": ArcAtom("direction of h→m"),
+    "dist": ArcAtom("distance of h and m: 1, 2, 3, 4, 5, 6-10, 11 and more"),
+    "dirdist": ArcAtom("direction and distance of h→m"),
+    "sdist": ArcAtom("distance of s and m (of h and m where there is no s)", "hsm"),
+    "sdirdist": ArcAtom("direction of h→m, and distance of s and m as in @sdist", "hsm"),
+    "gdir": ArcAtom("directions of g→h and of h→m; whether g is between h and m", "ghm"),
+    "gdist": ArcAtom("distance of g and h", "ghm"),
+    "nverb": ArcAtom("direction, and number of VERBs between: 0, 1, 2, more", arc_only=True),
+    "npunct": ArcAtom("direction, and number of PUNCTs between", arc_only=True),
+    "nconj": ArcAtom("direction, and number of CCONJs between", arc_only=True),
+    "betweenset": ArcAtom("the set of the UPOS between h and m", arc_only=True),
 }
 
-#: Most values of a "+@name": each needs one of the 16 slots of a memory line, the plain feature 1.
-MAX_ALSO = 15
 #: Bits of an index into the weights.
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 4, 28, 22
 
@@ -96,52 +91,47 @@ class WordAtom:
 
 @dataclass(frozen=True)
 class Template:
-    """One feature template, or a pair of them if `also`, the arc atom of ``+@name``, is given.
-
-    The words and the names of arc atoms are sorted and unique.
-    """
+    """A feature template; the words and the names of arc atoms are sorted and unique."""
 
     words: tuple[WordAtom, ...]
     arcs: tuple[str, ...] = ()
-    also: str | None = None
 
     @property
     def text(self) -> str:
-        """Canonical text of the plain template, without `also`; it determines the weights."""
+        """Canonical text, which determines the features."""
         return " ".join([str(atom) for atom in self.words] + [f"@{name}" for name in self.arcs])
 
-    def slot(self, role: str) -> tuple[tuple[int, str], ...]:
-        """Return the (offset, attribute) pairs that the template reads around a role's word."""
-        return tuple((atom.offset, atom.attribute) for atom in self.words if atom.role == role)
-
     def __str__(self) -> str:
-        return self.text + (f" +@{self.also}" if self.also else "")
+        return self.text
 
 
-def _braces(text: str) -> Iterator[str]:
-    """Yield the text for each choice of alternatives in the pairs of braces, in order."""
-    pieces = re.split(r"\{([^{}]*)\}", text)
-    if any(brace in piece for piece in pieces for brace in "{}"):
-        raise ConfigError("braces do not match, or lie within each other")
-    options = [
-        [o.strip() for o in piece.split(",")] if i % 2 else [piece]
-        for i, piece in enumerate(pieces)
-    ]
+def _alternatives(text: str) -> Iterator[str]:
+    """Yield the text for each choice in the pairs of braces, with and without each ``+@name``."""
+    pieces = re.split(r"\{([^{}]*)\}|\+(@\w+)", text)
+    options = []
+    for literal, braces, atom in zip(pieces[::3], [*pieces[1::3], None], [*pieces[2::3], None]):
+        if "{" in literal or "}" in literal:
+            raise ConfigError("braces do not match, or lie within each other")
+        options.append([literal])
+        if atom:
+            options.append(["", atom])
+        elif braces is not None:
+            options.append([option.strip() for option in braces.split(",")])
     for choice in product(*options):
         yield "".join(choice)
 
 
 def expand(line: str) -> list[str]:
-    """Expand a line with ``for * in …:`` and braces into templates, as text."""
+    """Expand a line with its abbreviations into templates, as text."""
     loop = _LOOP.fullmatch(line.strip())
     if loop is None:
         if "*" in line:
             raise ConfigError("a star needs 'for * in a,b: ' in front of the template")
-        return list(_braces(line))
+        return list(_alternatives(line))
     values = [value.strip() for value in loop[1].split(",")]
     if "*" not in loop[2]:
         raise ConfigError("there is a 'for * in …:' but no star in the template")
-    return [text for value in values for text in _braces(loop[2].replace("*", value))]
+    return [text for value in values for text in _alternatives(loop[2].replace("*", value))]
 
 
 def word_atom(
@@ -182,21 +172,14 @@ def parse(text: str, kind: str) -> Template:
     """
     words: set[WordAtom] = set()
     arcs: set[str] = set()
-    also: str | None = None
     for item in text.split():
-        if item.startswith("+@"):
-            if also is not None:
-                raise ConfigError(f"has two '+@': +@{also} and {item}; expected one at most")
-            also = _arc_atom(item[2:], kind)
-            if not 0 < ARC_ATOMS[also].size <= MAX_ALSO:
-                raise ConfigError(f"{item} has too many values; write it without the plus")
-        elif item.startswith("@"):
+        if item.startswith("@"):
             arcs.add(_arc_atom(item[1:], kind))
         else:
             words.add(word_atom(item, KINDS[kind] + (("b",) if kind == "arc" else ())))
     if not any(atom.role != "b" for atom in words):
         raise ConfigError(f"names no word in a role of its own; expected {', '.join(KINDS[kind])}")
-    return Template(tuple(sorted(words)), tuple(sorted(arcs)), also)
+    return Template(tuple(sorted(words)), tuple(sorted(arcs)))
 
 
 def _templates(kind: str, lines: Any, where: str) -> tuple[Template, ...]:
@@ -208,15 +191,7 @@ def _templates(kind: str, lines: Any, where: str) -> tuple[Template, ...]:
             templates = [parse(text, kind) for text in expand(line)]
         except ConfigError as error:
             raise ConfigError(f"{where}.{kind}, line {number}, {line!r}: {error}") from None
-        for template in templates:
-            earlier = unique.setdefault(template.text, template)
-            if template.also not in (None, earlier.also):
-                if earlier.also is not None:
-                    raise ConfigError(
-                        f"{where}.{kind}, line {number}, {line!r}: {template.text!r} already has"
-                        f" +@{earlier.also}; expected one '+@' at most"
-                    )
-                unique[template.text] = replace(earlier, also=template.also)
+        unique.update({template.text: template for template in templates})
     return tuple(unique.values())
 
 
@@ -257,31 +232,14 @@ class TemplateSet:
 
 
 @cache
-def own_templates(name: str) -> dict[str, Any]:
-    """Return the default templates of a kind, such as labels, from ``templates.toml``."""
-    text = (files("bbparse.models") / "templates.toml").read_text("utf-8")
-    templates: dict[str, Any] = tomllib.loads(text)[name]
-    return templates
-
-
 def default_label_templates() -> TemplateSet:
-    """Return the default templates of labels, parsed."""
-    return TemplateSet.from_table(own_templates("labels"), "labels.templates")
+    """Return the default templates of labels, from ``templates.toml``."""
+    text = (files("bbparse.models") / "templates.toml").read_text("utf-8")
+    return TemplateSet.from_table(tomllib.loads(text)["labels"], "labels.templates")
 
 
 def check_label_templates(templates: TemplateSet) -> TemplateSet:
-    """Return the templates if the labeller can use them; raises `ConfigError` otherwise.
-
-    The labeller needs the same number of features for every part of a kind, so no template may
-    look at the words between.
-    """
-    lines = [template for kind in templates.templates.values() for template in kind]
-    if not lines:
+    """Return the templates; raises `ConfigError` if there are none."""
+    if not any(templates.templates.values()):
         raise ConfigError("labels.templates has no template, expected at least one")
-    for template in lines:
-        if template.slot("b"):
-            raise ConfigError(
-                f"labels.templates: {str(template)!r} looks at the words between ('b.'),"
-                " which labels cannot"
-            )
     return templates

@@ -9,7 +9,7 @@ from typing import Any, Self
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.model import Model
 from bbparse.models.model_file import load_model, save_model
-from bbparse.models.scoring.delayed import DelayedScorer
+from bbparse.models.scoring.linear import ARC, GRANDCHILD
 from bbparse.parser.parse import FileOptions
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
@@ -26,10 +26,13 @@ class LoadedModel:
         self.tagger = model.tagger
         self.tokenizer = model.tokenizer
         self.notes = model.notes
-        scorer, families = model.maker.scorer, model.maker.families
-        self._delayed: DelayedScorer | None = None
-        if self.config.model.solver == "price-and-cut" and scorer is not None and not families:
-            self._delayed = DelayedScorer(scorer) if DelayedScorer.takes(scorer.templates) else None
+        scorer = model.maker.scorer
+        #: True if price and cut solves problems of all arcs and grandchildren: there is nothing
+        #: else to score.
+        self._unpruned = (
+            self.config.model.solver == "price-and-cut" and not model.maker.families
+            and scorer is not None and set(scorer.features.kinds) == {ARC, GRANDCHILD}
+        )  # fmt: skip
 
     @classmethod
     def load(

@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
-from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.solve import solve, solve_together
 from bbparse.inference.trees import work_of
 from bbparse.models.configuration import Configuration
 from bbparse.models.scoring.candidates import LONG
-from bbparse.models.scoring.delayed import DelayedScorer
 from bbparse.models.scoring.labeller import Labels, best_labels, label_together
+from bbparse.models.scoring.linear import checked_heads
 from bbparse.models.scoring.problem_maker import Scored
-from bbparse.models.scoring.scorer import checked_heads
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, Judged, evidence_of, judged
@@ -110,10 +108,9 @@ class Parser(LoadedModel):
 
     def _widened(self, sentence: Sentence, wanted: Wanted) -> tuple[Scored, Solution]:
         """Return the problem that `solve` solves last, and its solution."""
-        prune = wanted.options.prune
-        if self._delayed is not None and not (prune or wanted.trees):
-            return self._on_demand(self._delayed, sentence, wanted.limits)
-        for heads, margin in wanted.wider(sentence.n_words):
+        pruning: Iterable[tuple[int | None, float | None]]
+        pruning = [(0, None)] if self._takes_all_arcs(wanted) else wanted.wider(sentence.n_words)
+        for heads, margin in pruning:
             scored = self.maker([sentence], heads, margin)[0]
             solution = self._solver(wanted, scored)(scored.problem, **wanted.limits)
             if not wanted.more_than(solution):
@@ -126,19 +123,9 @@ class Parser(LoadedModel):
         """Return `solve_problem` with the scores of whole trees of a sentence."""
         return with_tree_scores(self.solve_problem, self.model, wanted, scored)
 
-    def _on_demand(
-        self, delayed: DelayedScorer, sentence: Sentence, limits: dict[str, Any]
-    ) -> tuple[Scored, Solution]:
-        """Solve over all arcs, with grandchildren scored on demand; otherwise as `_widened`."""
-        values, config = encode(sentence), self.config
-        problem = Problem.from_arc_scores(
-            delayed.arcs.score_all_arcs(values).T, projective=config.projective,
-            single_root=config.model.single_root,
-        )  # fmt: skip
-        if limits.pop("by_work"):
-            limits["node_limit"] = NODE_LIMIT
-        solution = price_and_cut(problem, columns=delayed.columns(values), **limits)
-        return Scored(sentence, values, problem), solution
+    def _takes_all_arcs(self, wanted: Wanted) -> bool:
+        """Return True if price and cut solves the problem of all arcs."""
+        return self._unpruned and not (wanted.options.prune or wanted.trees)
 
     def solve_problem(
         self, problem: Problem, spent: float = 0.0, by_work: bool = False, **limits: Any
@@ -150,10 +137,13 @@ class Parser(LoadedModel):
         of about a second, less the work already ``spent`` on the sentence.
         """
         limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
-        if (by_work or not limited) and "method" not in self.config.method:
-            limits["work_limit"] = _work_limit(problem, spent)
         # A configured method solves problems without labels; validity rules add labels.
         configured = "method" not in self.config.method or problem.arc_label is None
+        if by_work or not limited:
+            if "method" not in self.config.method:
+                limits["work_limit"] = _work_limit(problem, spent)
+            elif configured:
+                limits["node_limit"] = NODE_LIMIT
         return solve(problem, **(self.config.method if configured else {}), **limits)
 
     @with_options
@@ -258,8 +248,8 @@ class Parser(LoadedModel):
         labeller, rules = self.labeller, wanted.rules
         assert labeller is not None and rules is not None
         whole = scored
-        if self._delayed is not None and not len(scored.problem.gc_score):
-            whole = remake(None, None)  # all factors, but of likely arcs only
+        if self._takes_all_arcs(wanted):
+            whole = remake(None, None)  # labels of likely arcs only
         own = labels if whole is scored else None
         kept = kept_parse(
             labeller, whole, parse, rules, wanted, self._solver(wanted, whole), given, own
@@ -385,7 +375,7 @@ class Parser(LoadedModel):
             return parses, None
 
     def _parse_together(self, wanted: Wanted, batch: list[Sentence]) -> list[Parse]:
-        if self._delayed is not None and not (wanted.options.prune or wanted.trees):
+        if self._takes_all_arcs(wanted):
             return [self._parsed(sentence, wanted) for sentence in batch]
         batch_of = self.maker(batch, wanted.options.prune)
         if wanted.trees or "method" in self.config.method:

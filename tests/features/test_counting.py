@@ -9,7 +9,8 @@ import pytest
 
 from bbparse.factors import FactorCounter, FactorView, check_family, feature_key, tree_batches
 from bbparse.models.factors.family import describe
-from bbparse.models.factors.table import mix, salt
+from bbparse.models.factors.table import salt
+from bbparse.models.hashing import mix
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash, attribute_values
 from bbparse_families.combs import BAG, ENDS, MAX_LENGTH, MIN_LENGTH, SEQUENCE, TEMPLATES, Combs

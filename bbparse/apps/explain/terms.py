@@ -16,7 +16,7 @@ from bbparse.core.parts import ANY, PART_NAMES, rows_of
 from bbparse.core.tree import count_terms, fired_factors, fired_parts, heads_of
 from bbparse.models.factors.family import tree_batches
 from bbparse.models.factors.view import FactorView
-from bbparse.models.scoring.scorer import PartScorer
+from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.models.templates import KINDS, Template, TemplateSet
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
@@ -282,13 +282,13 @@ def names_of(sentence: Sentence) -> list[str]:
     ]
 
 
-def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:
+def _alone(scorer: LinearScorer, kind: str, template: Template) -> LinearScorer:
     """Return the scorer with one template only."""
     empty: dict[str, tuple[Template, ...]] = dict.fromkeys(KINDS, ())
     templates = TemplateSet(
         dict.fromkeys(KINDS, ()), scorer.templates.bits, {**empty, kind: (template,)}
     )
-    return PartScorer(templates, scorer.weights, scorer.quantum)
+    return LinearScorer(templates, scorer.weights, scorer.quantum)
 
 
 def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorView) -> str:
@@ -305,6 +305,4 @@ def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorV
             pieces.append(f"{atom}={view.attribute(place + atom.offset, atom.attribute)}")
     for name in template.arcs:
         pieces.append(f"@{name}")
-    if template.also:
-        pieces.append(f"+@{template.also}")
     return " ".join(pieces)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.core.parts import Counts, Factors, take_sets
-from bbparse.models.factors.table import FactorTable, passing, shift_of
+from bbparse.models.factors.table import FactorTable
 from bbparse.runtime.arrays import Flags, Float64s, Hashes, Ints, Longs
 
 
@@ -37,7 +37,7 @@ def _end_to_end(lists: Iterable[Sequence[int]], dtype: type) -> NDArray:
 #: Of the arrays of a batch whose features are keys.
 _DTYPES = {
     "ptr": np.int64, "arcs": np.int32, "cell_ptr": np.int64, "feat_ptr": np.int64,
-    "feat_keys": np.uint64, "gates": np.uint64,
+    "feat_keys": np.uint64,
 }  # fmt: skip
 
 
@@ -67,9 +67,6 @@ class FactorBatch:
     #: uint64[feat_ptr[cells]]: features as 64-bit hashes, of which the family's name is a part; or
     #: int32, places in a table, see `known`.
     feat_keys: NDArray[Any]
-    #: uint64[S]: a coarse hash for each set that every one of its keys determines, or 0 for none.
-    #: Gates of known keys are remembered, and what does not pass is not looked at any further.
-    gates: Hashes
 
     def __len__(self) -> int:
         return len(self.ptr) - 1
@@ -83,7 +80,7 @@ class FactorBatch:
     def from_lists(
         cls, arcs: Sequence[Sequence[int]], cells: Sequence[Sequence[Sequence[int]]]
     ) -> FactorBatch:
-        """Make a batch of sets given one by one, without gates: arc indices, keys of each cell."""
+        """Make a batch of sets given one by one: arc indices, keys of each cell."""
         flat = [keys for own in cells for keys in own]
         return cls(
             pointers([len(own) for own in arcs]),
@@ -91,7 +88,6 @@ class FactorBatch:
             pointers([len(own) for own in cells]),
             pointers([len(keys) for keys in flat]),
             _end_to_end(flat, np.uint64),
-            np.zeros(len(arcs), np.uint64),
         )
 
     @classmethod
@@ -103,25 +99,22 @@ class FactorBatch:
         table: FactorTable | None = None,
         *,
         cell_ptr: Longs | None = None,
-        gates: Hashes | None = None,
     ) -> FactorBatch:
         """Make a batch of sets given as arrays, with keys uint64[cells, templates].
 
         They are factors unless there is a `cell_ptr`.
 
-        With a table, features that it certainly does not know are left out, and sets without any
-        other.
+        With a table, features that it does not know are left out, and sets without any other.
         """
         cell_ptr = np.arange(len(ptr)) if cell_ptr is None else cell_ptr
-        gates = np.zeros(len(ptr) - 1, np.uint64) if gates is None else gates
         known = np.ones(keys.shape, np.bool_)
         if table is not None:
-            known = passing(keys, table.key_bits, shift_of(table.key_bits))
+            known = table.find(keys.ravel()).reshape(keys.shape) >= 0
         sets = np.diff(pointers(known.any(axis=1))[cell_ptr]) > 0
         sizes = np.diff(cell_ptr)
         return cls(
             *take_sets(ptr, arcs, sets), pointers(sizes[sets]),
-            pointers(known.sum(axis=1)[np.repeat(sets, sizes)]), keys[known], gates[sets],
+            pointers(known.sum(axis=1)[np.repeat(sets, sizes)]), keys[known],
         )  # fmt: skip
 
     @classmethod
@@ -133,7 +126,6 @@ class FactorBatch:
             chained(part.cell_ptr for part in parts),
             chained(part.feat_ptr for part in parts),
             np.concatenate([part.feat_keys for part in parts]),
-            np.concatenate([part.gates for part in parts]),
         )
 
     def fault(self, n_arcs: int) -> str:
@@ -145,8 +137,8 @@ class FactorBatch:
             if not array.flags.c_contiguous:
                 return f"{name} is no array whose elements lie end to end"
         for name, end, length in (
-            ("ptr", len(self.arcs), len(self.gates)),
-            ("cell_ptr", len(self.feat_ptr) - 1, len(self.gates)),
+            ("ptr", len(self.arcs), len(self.ptr) - 1),
+            ("cell_ptr", len(self.feat_ptr) - 1, len(self.ptr) - 1),
             ("feat_ptr", len(self.feat_keys), len(self.feat_ptr) - 1),
         ):
             array = getattr(self, name)
@@ -180,7 +172,6 @@ class FactorBatch:
         return FactorBatch(
             *take_sets(self.ptr, self.arcs, sets), pointers(sizes[sets]),
             pointers(np.diff(feat_ptr)[np.repeat(sets, sizes)]), places[known].astype(np.int32),
-            self.gates[sets],
         )  # fmt: skip
 
     def fired(self, tree: Flags) -> Flags:
@@ -198,7 +189,7 @@ class FactorBatch:
         ptr = pointers(sizes)
         arcs = self.arcs[np.arange(ptr[-1]) + np.repeat(self.ptr[owner] - ptr[:-1], sizes)]
         features = take_sets(self.feat_ptr, self.feat_keys, chosen)
-        return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features, self.gates[owner])
+        return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features)
 
     def scores(self, table: FactorTable) -> Float64s:
         """Score of each cell, float64[cells]: the sum of the weights of its known features."""
@@ -239,30 +230,29 @@ class FactorCounter:
 
     def __init__(self) -> None:
         nothing = np.zeros(0, np.uint64)
-        #: Keys, a gate of each and a number of trees; the first entry has what was merged.
-        self._seen = [(nothing, nothing, np.zeros(0, np.int64))]
+        #: Keys and a number of trees of each; the first entry has what was merged.
+        self._seen = [(nothing, np.zeros(0, np.int64))]
         self._n_waiting = 0
 
     def add(self, batches: Iterable[FactorBatch]) -> None:
         """Count the features of the factors that fire in one tree, each of them once."""
         for batch in batches:
-            keys, first = np.unique(batch.feat_keys, return_index=True)
-            gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
-            self._seen.append((keys, gates, np.ones(len(keys), np.int64)))
+            keys = np.unique(batch.feat_keys)
+            self._seen.append((keys, np.ones(len(keys), np.int64)))
             self._n_waiting += len(keys)
         if self._n_waiting >= self._PENDING:
             self._merge()
 
     def _merge(self) -> None:
-        all_keys, all_gates, all_counts = map(np.concatenate, zip(*self._seen))
-        keys, first, which = np.unique(all_keys, return_index=True, return_inverse=True)
+        all_keys, all_counts = map(np.concatenate, zip(*self._seen))
+        keys, which = np.unique(all_keys, return_inverse=True)
         counts = np.zeros(len(keys), np.int64)
         np.add.at(counts, which, all_counts)
-        self._seen = [(keys, all_gates[first], counts)]
+        self._seen = [(keys, counts)]
         self._n_waiting = 0
 
     def table(self, cutoff: int) -> FactorTable:
         """Return a table, all weights 0, of features that fired in `cutoff` (1 or more) trees."""
         self._merge()
-        ((keys, gates, counts),) = self._seen
-        return FactorTable(keys[counts >= cutoff], gates[counts >= cutoff])
+        ((keys, counts),) = self._seen
+        return FactorTable(keys[counts >= cutoff])

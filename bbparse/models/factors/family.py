@@ -267,11 +267,15 @@ def _checked_score(family: FactorFamily, view: FactorView, table: FactorTable) -
         if not isinstance(found, Factors):
             raise FactorError(f"score gave {found!r:.60}, expected Factors")
         places = np.arange(len(found.ptr))
-        none = np.zeros(0, np.uint64), np.zeros(len(found.score), np.uint64)
-        batch = FactorBatch(found.ptr, found.arcs, places, np.zeros_like(places), *none)
+        batch = FactorBatch(
+            found.ptr, found.arcs, places, np.zeros_like(places), np.zeros(0, np.uint64)
+        )
         if fault := batch.fault(view.n_arcs):
             raise FactorError(f"score: {fault}")
-        if found.score.dtype != np.float64 or not np.isfinite(found.score).all():
+        scores, size = found.score, len(batch)
+        if not isinstance(scores, np.ndarray) or scores.shape != (size,):
+            raise FactorError(f"score gave the scores {scores!r:.60}, expected float64[{size}]")
+        if scores.dtype != np.float64 or not np.isfinite(scores).all():
             raise FactorError("score: a score is no finite float64")
     return found
 

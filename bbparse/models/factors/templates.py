@@ -1,15 +1,8 @@
 """Dense families: the arcs of their factors, and feature templates as a table.
 
 A family of many factors (all pairs of siblings) names the arcs of a factor and their words, and
-lists its features as templates over the words' attributes. One kernel finds the candidates of all
-such families, and another scores them.
-
-Hashing is simple tabulation (Pătraşcu & Thorup 2012): every (template, word of the factor, word of
-the sentence) has a 64-bit hash of the attributes the template reads from that word, made once per
-sentence, and the key of a factor is the sum over its words modulo 2⁶⁴. A template then costs as
-many additions as there are words. The *gate* is the coarsest template; each other template implies
-its attributes, so that a gate no known feature came with rules all of them out at the price of one
-look at a bit.
+lists its features as templates over the words' attributes. All sets of arcs of that shape are
+enumerated arc by arc, and a kernel hashes what each template reads (`models.hashing`).
 """
 
 from __future__ import annotations
@@ -19,26 +12,39 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bbparse.core.parts import Factors
-from bbparse.models.factors.batch import FactorBatch, pointers
+from bbparse.models.factors.batch import FactorBatch
 from bbparse.models.factors.family import FactorFamily, is_foreign, told_of
-from bbparse.models.factors.table import ALL_PASS, FactorTable, mix_all, salt, shift_of
-from bbparse.models.factors.template_kernels import Family, Shape, Terms, find_sets, score_sets
-from bbparse.models.factors.view import MOST_LABELS, FactorView
+from bbparse.models.factors.table import FactorTable, salt
+from bbparse.models.factors.view import FactorView
+from bbparse.models.hashing import ATOM, mix_terms
 from bbparse.models.templates import word_atom
 from bbparse.runtime.arrays import Hashes, Ints, Longs
 from bbparse.runtime.errors import ConfigError, FactorError
-from bbparse.runtime.jit import plain
-from bbparse.treebank.encode import ATTRIBUTES
+from bbparse.runtime.jit import kernel
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
-#: Column of the label of the arc to a word, where others are columns of `encode`.
-LABEL = -1
+#: Numbers of the atoms of a set of arcs: order class, distance class, and from `LABEL` on the label
+#: of each arc.
+ORDER, DISTANCE, LABEL = range(3)
+_LOWER = ATTRIBUTES.index("lower")
+
+Term = tuple[int, int, int]
+"""Word of the factor, offset from it and column, or `ATOM`, 0 and the number of an atom."""
 
 
-class _Template(NamedTuple):
-    """The attributes that a template reads: word of the factor, offset from it, column."""
+class _Shape(NamedTuple):
+    """The arcs of a factor, and the classes that distinguish factors of the same family."""
 
-    terms: list[tuple[int, int, int]]
-    uses_distance: bool
+    #: Word at which each arc begins; word 0 is the first head, word i + 1 the modifier of arc i.
+    head: list[int]
+    #: The arc whose modifier must come before an arc's own, -1 for none.
+    after: list[int]
+    #: Two words, whether their forms are compared or their places, and what the order class gains.
+    order: list[tuple[int, int, bool, int]]
+    #: Two words, and the distances at which their classes begin, but for the first one.
+    distance: list[tuple[int, int, tuple[int, ...]]]
+    #: The arc that the last one must have the label of, -1 for none.
+    alike: int
 
 
 class TemplateFamily(FactorFamily):
@@ -48,7 +54,7 @@ class TemplateFamily(FactorFamily):
     from it in words (optional, at most three), attribute (`ATTRIBUTES` of
     `bbparse.treebank.encode` lists them); ``distance`` stands for the distance class, ``@m1`` for
     the label that the network would give the arc to m1. The attributes of
-    the gate and the order class are part of every template without being named; ``""`` is the gate
+    `common` and the order class are part of every template without being named; ``""`` is these
     alone. To change the features of a family, derive a class from it, with another name.
 
     Attributes
@@ -57,8 +63,8 @@ class TemplateFamily(FactorFamily):
         The arcs of a factor, head and modifier: ``("h m", "m c")`` is a chain. Each head but the
         first is a word of an arc before. All such sets of arcs are proposed that some projective
         tree may hold; modifiers of one word that have none themselves in their order alone.
-    gate : str
-        The coarsest template, without ``distance``.
+    common : str
+        Terms that all templates share.
     templates : tuple of str
         The features.
     order : dict
@@ -77,7 +83,7 @@ class TemplateFamily(FactorFamily):
     """
 
     arcs: ClassVar[tuple[str, ...]] = ()
-    gate: ClassVar[str] = ""
+    common: ClassVar[str] = ""
     templates: ClassVar[tuple[str, ...]] = ()
     order: ClassVar[dict[str, int]] = {}
     distance: ClassVar[dict[str, tuple[int, ...]]] = {}
@@ -89,69 +95,92 @@ class TemplateFamily(FactorFamily):
                 raise FactorError(f"factor family {self.name!r}: the class has no {attribute}")
         #: The words of a factor by name: the first head, then all modifiers.
         self.words = [self.arcs[0].split()[0], *(arc.split()[-1] for arc in self.arcs)]
-        shape = self._shaped()
-        gate = self._parse(self.gate)
-        if gate.uses_distance or any(column == LABEL for _, _, column in gate.terms):
-            raise FactorError(
-                f"factor family {self.name!r}: its gate may not use the distance or labels"
-            )
+        self._shape = self._shaped()
         parsed = [self._parse(template) for template in self.templates]
-        # Salts come from what a template says, not from its place: the table may be reordered.
-        gate_text = self._text(gate)
-        texts = [f"{gate_text} / {self._text(template)}" for template in parsed]
-        for i, text in enumerate(texts):
-            if text in texts[:i]:
+        for i, terms in enumerate(parsed):
+            if terms in parsed[:i]:
                 raise FactorError(
                     f"factor family {self.name!r}: template {self.templates[i]!r} is given twice"
                 )
-        orders = range(1 + sum(self.order.values()))
-        self._n_distances = int(np.prod(shape.n_classes))
-        codes = self._salts(
-            [
-                (text, "order", o, d if template.uses_distance else -1)
-                for o in orders
-                for d in range(self._n_distances)
-                for text, template in zip(texts, parsed)
-            ]
-        ).reshape(-1, len(texts))
-        self._family = Family(
-            shape,
-            self._terms([gate], [gate_text]),
-            self._terms(parsed, texts),
-            self._salts([(gate_text, "order", o) for o in orders]),
-            codes,
-            self._labels(parsed, texts),
-        )
-        self._plain = plain(self._family)
+        order = [(ATOM, 0, ORDER)] * bool(self.order)
+        self._ends = np.cumsum([0, *(len(terms) + len(order) for terms in parsed)])
+        self._terms = np.array(
+            [term for terms in parsed for term in (*terms, *order)], np.int32
+        ).reshape(-1, 3)
+        # Salts come from what a template says, not from its place: the table may be reordered.
+        self._salts = np.array([salt(self.name, self._text(terms)) for terms in parsed], np.uint64)
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose`; with a table, what it does not know is left out."""
-        arcs, keys, gates = self._keyed(view, ALL_PASS if table is None else table.gate_bits)
+        arcs, keys = self._keyed(view)
         ptr = np.arange(len(arcs) + 1) * len(self.arcs)
-        return FactorBatch.from_keys(ptr, arcs.ravel(), keys, table, gates=gates)
+        return FactorBatch.from_keys(ptr, arcs.ravel(), keys, table)
 
-    def _keyed(self, view: FactorView, gate_bits: Hashes) -> tuple[Ints, Hashes, Hashes]:
-        """Arcs int32[F, S], keys uint64[F, T] and gates uint64[F] of the candidates."""
-        own, first = self._family, self._first_arcs(view)
-        rows, gate_words, parts = find_sets(
-            view.values, view.arcs, first, self._plain, gate_bits, shift_of(gate_bits)
+    def _keyed(self, view: FactorView) -> tuple[Ints, Hashes]:
+        """Return the arcs int32[F, S] and the keys uint64[F, T] of the candidates."""
+        arcs, words = self._sets(view)
+        keys: Hashes = _set_keys(
+            view.values, words, self._atoms(view, arcs, words), self._ends, self._terms, self._salts
         )
-        *members, codes = rows.T
-        keys, gates = own.codes[codes], own.orders[codes // self._n_distances]
-        words = [view.arc_head[members[0]], *(view.arc_mod[arc] for arc in members)]
-        for r, chosen in enumerate(words):
-            gates += gate_words[r, chosen]
-            keys += parts[r, chosen]
-        for labels, arc in zip(own.labels, members):
-            keys += labels[view.arc_labels[arc]]
-        return rows[:, :-1], keys, gates
+        return arcs.astype(np.int32), keys
+
+    def _sets(self, view: FactorView) -> tuple[Longs, Longs]:
+        """Return all sets of arcs, int64[F, S], and their words, int64[F, S + 1].
+
+        Left out are those that no projective tree holds: an arc from a modifier may neither reach
+        nor pass over the words of the arcs before it.
+        """
+        shape = self._shape
+        arcs = self._first_arcs(view)[:, np.newaxis]
+        words = np.column_stack([view.arc_head[arcs], view.arc_mod[arcs]]).astype(np.int64)
+        for head, after in zip(shape.head[1:], shape.after[1:]):
+            x = words[:, head]
+            begin = arcs[:, after] + 1 if after >= 0 else view.head_ptr[x].astype(np.int64)
+            sizes = view.head_ptr[x + 1] - begin
+            rows = np.repeat(np.arange(len(x)), sizes)
+            arc = np.arange(len(rows)) + np.repeat(begin - np.cumsum(sizes) + sizes, sizes)
+            mod = view.arc_mod[arc].astype(np.int64)
+            words, x = words[rows], x[rows]
+            keep = (words != mod[:, np.newaxis]).all(axis=1)
+            if after < 0 and head > 0:
+                between = (words < x[:, np.newaxis]) != (words < mod[:, np.newaxis])
+                keep &= ~(between & (words != x[:, np.newaxis])).any(axis=1)
+            arcs = np.column_stack([arcs[rows[keep]], arc[keep]])
+            words = np.column_stack([words[keep], mod[keep]])
+        if shape.alike >= 0:
+            labels = view.arc_labels[arcs]
+            same = labels[:, shape.alike] == labels[:, -1]
+            arcs, words = arcs[same], words[same]
+        return arcs, words
+
+    def _atoms(self, view: FactorView, arcs: Longs, words: Longs) -> Longs:
+        """Return order class, distance class and labels of sets of arcs, int64[F, 2 + S]."""
+        atoms = np.zeros((len(arcs), LABEL + arcs.shape[1]), np.int64)
+        atoms[:, LABEL:] = view.arc_labels[arcs]
+        for a, b, by_form, number in self._shape.order:
+            first, second = words[:, a], words[:, b]
+            if by_form:
+                lower = view.values[:, _LOWER]
+                holds = lower[PAD + first] == lower[PAD + second]
+            else:
+                holds = first < second
+            atoms[:, ORDER] += number * holds
+        for a, b, starts in self._shape.distance:
+            digit = np.searchsorted(starts, np.abs(words[:, a] - words[:, b]), side="right")
+            atoms[:, DISTANCE] = atoms[:, DISTANCE] * (len(starts) + 1) + digit
+        return atoms
 
     def score(self, view: FactorView, table: FactorTable) -> Factors:
         """As `FactorFamily.score`, in one pass over the candidates."""
         if type(self).propose is not TemplateFamily.propose:
             return super().score(view, table)
-        first = self._first_arcs(view)
-        return Factors(*score_sets(view.values, view.arcs, first, self._plain, table.index))
+        arcs, keys = self._keyed(view)
+        places = table.find(keys.ravel()).reshape(keys.shape)
+        alive = (places >= 0).any(axis=1)
+        places = places[alive]
+        scores = np.where(places >= 0, table.weights[places], 0.0).sum(axis=1)
+        arcs, scores = arcs[alive][scores != 0.0], scores[scores != 0.0]
+        return Factors(np.arange(len(arcs) + 1) * len(self.arcs), arcs.ravel(), scores)
 
     def _first_arcs(self, view: FactorView) -> Longs:
         first = self.first_arcs(view)
@@ -174,38 +203,41 @@ class TemplateFamily(FactorFamily):
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`: each template with the values of its words."""
-        arcs, keys, _ = self._keyed(view, ALL_PASS)
-        parsed = [self._parse(f"{self.gate} {template}") for template in self.templates]
+        arcs, keys = self._keyed(view)
+        parsed = [self._parse(template) for template in self.templates]
         names: dict[int, str] = {}
-        for own, members in zip(keys.tolist(), arcs):
+        for of_set, members in zip(keys.tolist(), arcs):
             words = [int(view.arc_head[members[0]]), *view.arc_mod[members].tolist()]
-            for key, (terms, uses_distance) in zip(own, parsed):
-                text = [self._told(view, members, words, *term) for term in terms]
-                names[key] = " ".join(text) + " distance" * uses_distance
+            for key, terms in zip(of_set, parsed):
+                names[key] = " ".join(self._told(view, members, words, *term) for term in terms)
         return names
 
     def _told(
-        self, view: FactorView, arcs: Ints, words: list[int], r: int, offset: int,
-        column: int,
-    ) -> str:  # fmt: skip
+        self, view: FactorView, arcs: Ints, words: list[int], r: int, offset: int, column: int
+    ) -> str:
         """Give a term its value for a factor."""
-        if column == LABEL:
-            head = int(view.arc_head[arcs[r - 1]])
-            return f"@{self.words[r]}={view.label_name(head, words[r])}"
+        if r == ATOM and column == DISTANCE:
+            return "distance"
+        if r == ATOM:
+            place = column - LABEL
+            head, mod = int(view.arc_head[arcs[place]]), words[place + 1]
+            return f"@{self.words[place + 1]}={view.label_name(head, mod)}"
         attribute, shift = ATTRIBUTES[column], f"{offset:+d}" if offset else ""
         return f"{self.words[r]}{shift}.{attribute}={view.attribute(words[r] + offset, attribute)}"
 
-    # --- what the class says, as arrays ---------------------------------------------------------
-
-    def _shaped(self) -> Shape:
+    def _shaped(self) -> _Shape:
+        """Read the class's arcs, order and distance."""
         place = {word: i for i, word in enumerate(self.words)}
         try:
             head = [place[arc.split()[0]] for arc in self.arcs]
             order = [
-                [*(place[w] for w in pair.split() if w != "="), int("=" in pair), n]
-                for pair, n in self.order.items()
+                (place[pair.split()[0]], place[pair.split()[-1]], "=" in pair, number)
+                for pair, number in self.order.items()
             ]
-            distance = [[place[word] for word in pair.split()] for pair in self.distance]
+            distance = [
+                (place[pair.split()[0]], place[pair.split()[-1]], starts)
+                for pair, starts in self.distance.items()
+            ]
         except KeyError as error:
             raise FactorError(f"factor family {self.name!r}: no word {error}") from None
         if len(place) < len(self.words) or any(h > i for i, h in enumerate(head)):
@@ -215,79 +247,50 @@ class TemplateFamily(FactorFamily):
             max((j for j in leaves if j < i and head[j] == h and i in leaves), default=-1)
             for i, h in enumerate(head)
         ]
-        order.sort(key=lambda entry: len(head) in entry[:2])
-        longest = max(map(len, self.distance.values()), default=0)
-        starts = np.zeros((len(distance), longest), np.int32)
-        for own, given in zip(starts, self.distance.values()):
-            own[: len(given)] = given
-        return Shape(
-            np.array(head, np.int32),
-            np.array(after, np.int32),
-            np.array(order, np.int32).reshape(-1, 4),
-            sum(len(head) not in entry[:2] for entry in order),
-            np.array(distance, np.int32).reshape(-1, 2),
-            starts,
-            np.array([len(given) + 1 for given in self.distance.values()], np.int32),
-            place[self.alike] - 1 if self.alike else -1,
+        return _Shape(
+            head, after, order, distance, place[self.alike] - 1 if self.alike else -1
         )
 
-    def _parse(self, template: str) -> _Template:
-        """Terms of a template in a fixed order, and whether it uses the distance."""
-        words = template.split()
-        terms = {self._term(template, word) for word in words if word != "distance"}
-        return _Template(sorted(terms), "distance" in words)
+    def _parse(self, template: str) -> list[Term]:
+        """Return the terms of a template, the common ones among them, in a fixed order."""
+        words = f"{self.common} {template}".split()
+        terms = {self._term(template, word) for word in words}
+        return sorted(terms, key=lambda term: (term[0] == ATOM, term))
 
-    def _term(self, template: str, text: str) -> tuple[int, int, int]:
+    def _term(self, template: str, text: str) -> Term:
         where = f"factor family {self.name!r}, template {template!r}"
+        if text == "distance":
+            return ATOM, 0, DISTANCE
         if text.startswith("@"):
             if text[1:] not in self.words[1:]:
                 raise FactorError(f"{where}: no arc of the factor leads to {text[1:]!r}")
-            return self.words.index(text[1:]), 0, LABEL
+            return ATOM, 0, LABEL + self.words.index(text[1:]) - 1
         try:
             atom = word_atom(text, self.words, expected="role.attribute, @role or distance")
         except ConfigError as error:
             raise FactorError(f"{where}: {error}") from None
         return self.words.index(atom.role), atom.offset, ATTRIBUTES.index(atom.attribute)
 
-    def _text(self, template: _Template) -> str:
-        words = [
-            f"@{self.words[r]}"
-            if column == LABEL
-            else f"{self.words[r]}{offset:+d}.{ATTRIBUTES[column]}"
-            for r, offset, column in template.terms
-        ]
-        return " ".join(sorted(words) + ["distance"] * template.uses_distance)
+    def _text(self, terms: list[Term]) -> str:
+        """Return the canonical text of a template."""
+        return " ".join(
+            f"@{column}" if r == ATOM else f"{self.words[r]}{offset:+d}.{ATTRIBUTES[column]}"
+            for r, offset, column in terms
+        )
 
-    def _terms(self, templates: list[_Template], texts: list[str]) -> Terms:
-        chosen = [
-            [entry[1:] for entry in template.terms if entry[0] == r and entry[2] != LABEL]
-            for template in templates
-            for r in range(len(self.words))
-        ]
-        ends = pointers([len(own) for own in chosen]).astype(np.int32)
-        pairs = np.array([pair for own in chosen for pair in own], np.int32).reshape(-1, 2)
-        salts = self._salts([(text, "role", word) for text in texts for word in self.words])
-        shape = len(templates), len(self.words)
-        ptr = np.column_stack([ends[:-1].reshape(shape), ends[len(self.words) :: len(self.words)]])
-        return Terms(ptr, pairs[:, 0].copy(), pairs[:, 1].copy(), salts.reshape(shape))
 
-    def _labels(self, templates: list[_Template], texts: list[str]) -> Hashes:
-        """Compute what each label of the arc at place s adds to templates' keys: [S, *, T].
+@kernel
+def _set_keys(
+    values: Hashes, words: Longs, atoms: Longs, ends: Longs, terms: Ints, salts: Hashes
+) -> Hashes:
+    """Hash what templates read of sets of words: keys uint64[F, T].
 
-        No place at all, if no template has labels.
-        """
-        used = np.array(
-            [
-                [(s + 1, 0, LABEL) in template.terms for template in templates]
-                for s in range(len(self.arcs))
-            ]
-        )[:, np.newaxis]
-        if not used.any():
-            return np.zeros((0, 1, len(texts)), np.uint64)
-        salts = self._salts([(text, "label", s) for s in range(len(self.arcs)) for text in texts])
-        numbers = np.arange(MOST_LABELS + 1, dtype=np.uint64)[:, np.newaxis]
-        hashes = mix_all(salts.reshape(used.shape) ^ numbers)
-        return np.where(used, hashes, np.uint64(0))
-
-    def _salts(self, features: list[tuple[str | int, ...]]) -> Hashes:
-        return np.array([salt(self.name, feature) for feature in features], np.uint64)
+    Template t has the terms ``ends[t]:ends[t + 1]``, see `models.hashing.mix_terms`.
+    """
+    keys = np.empty((words.shape[0], salts.shape[0]), np.uint64)
+    for i in range(words.shape[0]):
+        for t in range(salts.shape[0]):
+            keys[i, t] = mix_terms(
+                salts[t], terms, ends[t], ends[t + 1], values, words[i], atoms[i]
+            )
+    return keys

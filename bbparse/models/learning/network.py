@@ -20,7 +20,7 @@ from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.learning.arc_network import train_arcs
 from bbparse.models.learning.checkpoint import key_of
 from bbparse.models.learning.data import folds_of, labels_of
-from bbparse.models.learning.labeller import root_label
+from bbparse.models.learning.linear import root_label
 from bbparse.models.learning.run import Run, learn_factors
 from bbparse.models.model import Model
 from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork

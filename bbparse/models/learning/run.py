@@ -1,7 +1,4 @@
-"""Training runs: epochs of a trainer, with the best on dev kept, resumed after an interruption.
-
-The finished model keeps only the largest weights, in few bits.
-"""
+"""Training runs: epochs of a trainer, with the best on dev kept, resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -52,35 +49,11 @@ class Run:
         return replace(self, part=part, **changes)  # type: ignore[arg-type]
 
     def learn(self, families: Sequence[FactorFamily] = ()) -> Model:
-        """Train the backbone with the factors of `families`, and average over all restarts.
-
-        Each restart ends with other weights. What they have in common concerns the language; what
-        differs concerns single training sentences and depends on their order. For a linear model
-        the mean of the scores of several models is the score by the mean of their weights, so the
-        mean parses as fast as one of them (the averaged perceptron is a vote at the price of one in
-        the same way, Collins 2002).
-
-        Means are rounded to whole quanta, halves to even, so that all scores stay multiples of the
-        quantum and the same models always have the same mean.
-        """
-        count, epochs = self.config.learning.restarts, self.config.learning.epochs
-        results, notes = [], []
-        for restart in range(count):
-            part = self
-            if count > 1:
-                part = self.of(f"{self.part} restart {restart + 1}".strip())
-            trainer = Trainer(self.config, self.data, self.pruner, families, restart)
-            if families and not restart:
-                self.say(f"{len(trainer.table)} factor features")
-            weights, note = part.epochs(trainer, epochs)
-            results.append(weights)
-            notes.append(note)
-        if count == 1:
-            return trainer.model(weights, note)
-        mean = np.rint(sum(result.astype(np.int64) for result in results) / count).astype(np.int32)
-        model = trainer.model(mean, {"epochs": [note["epoch"] for note in notes]})
-        self.judge(model, f"mean of {count} restarts:")
-        return model
+        """Train the backbone with the factors of `families`."""
+        trainer = Trainer(self.config, self.data, self.pruner, families)
+        if families:
+            self.say(f"{len(trainer.table)} factor features")
+        return trainer.model(*self.epochs(trainer, self.config.learning.epochs))
 
     def epochs(self, trainer: Trainer, count: int) -> tuple[NDArray[np.int32], dict[str, Any]]:
         """Train for `count` epochs.
@@ -113,29 +86,6 @@ class Run:
             raise ConfigError(f"learning.epochs is {count}, none is left to train")
         return weights, {"epoch": int(done[1]), "dev_uas": float(best_uas[0])}
 
-    def thinned(self, model: Model) -> Model:
-        """Return the finished model with only the largest weights, in few bits.
-
-        The configuration's `learning` sets the fraction of backbone weights that are kept
-        (`keep_largest`) and the bits of backbone and pruner (`rounded_to`).
-        """
-        share, bits = self.config.learning.keep, self.config.learning.bits
-        if share >= 1.0 and bits >= 32:
-            return model
-        assert model.maker.scorer is not None and model.maker.pruner is not None
-        backbone, pruner = model.maker.scorer, model.maker.pruner.scorer
-        if share < 1.0:
-            backbone = backbone.with_weights(keep_largest(backbone.weights, share))
-        if bits < 32:
-            backbone, pruner = (
-                scorer.with_weights(rounded_to(scorer.weights.astype(np.int32), bits))
-                for scorer in (backbone, pruner)
-            )
-        pruned = replace(model.maker.pruner, scorer=pruner)
-        thin = Model(replace(model.maker, scorer=backbone, pruner=pruned), notes=dict(model.notes))
-        self.judge(thin, f"the largest {100 * share:g} % of the weights kept, in {bits} bits:")
-        return thin
-
     def judge(self, model: Model, what: str) -> None:
         """Measure the accuracy of a model on dev, note it in the model and report it."""
         if self.dev:
@@ -160,39 +110,6 @@ def unlabelled_accuracy(
             right += int((solution.heads[0, 1:] == np.array(scored.sentence.heads)).sum())
             words += scored.sentence.n_words
     return right / max(1, words)
-
-
-def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:
-    """Return a copy of weights, int32[F], with the smallest set to zero.
-
-    Most weights of a model come from features met once or twice: they are small, many, and specific
-    to the training text. Without them a model is a fraction of its size and parses as well.
-    `share` is the fraction of non-zero weights to keep: those of largest magnitude, and all that
-    tie with the smallest of them.
-    """
-    kept = weights.copy()
-    sizes = np.abs(weights[weights != 0])
-    count = int(np.ceil(share * len(sizes)))
-    if 0 < count < len(sizes):
-        least = np.partition(sizes, len(sizes) - count)[len(sizes) - count]
-        kept[np.abs(kept) < least] = 0
-    return kept
-
-
-def rounded_to(weights: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
-    """Return a copy of weights, int32[F], as multiples of a power of two.
-
-    The multipliers fit in `bits`, at least 2, of which one is the sign. The power of two is the
-    smallest that is large enough, and no weight changes by more than half of it.
-    """
-    most = (1 << (bits - 1)) - 1
-    largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
-    step = 1
-    while (largest + step // 2) // step > most:
-        step *= 2
-    # The largest 32-bit number is not a multiple of the step: rounded up, it would not fit.
-    highest = np.iinfo(np.int32).max // step
-    return np.clip(np.rint(weights / step), -highest, highest).astype(np.int32) * np.int32(step)
 
 
 def learn_factors(

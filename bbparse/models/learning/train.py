@@ -10,10 +10,9 @@ from typing import Any
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import load_families, specification
-from bbparse.models.learning.candidates import prune_all
 from bbparse.models.learning.checkpoint import Checkpoint
 from bbparse.models.learning.data import prepare
-from bbparse.models.learning.labeller import train_labeller
+from bbparse.models.learning.linear import prune_all, train_labeller
 from bbparse.models.learning.network import learn_with_network
 from bbparse.models.learning.reading import Reading
 from bbparse.models.learning.run import Run
@@ -139,7 +138,7 @@ def _learned(
         f" {100 * data.recall:.2f} % of gold heads among them"
     )
     run = Run(config, data, pruner, dev, say, checkpoint)
-    best = run.thinned(run.learn(families))
+    best = run.learn(families)
     best.notes.update(notes, pruner_recall=data.recall, candidates_per_word=candidates)
     best.labeller = train_labeller(config, data)
     if best.labeller is not None:

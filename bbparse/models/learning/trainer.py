@@ -9,28 +9,13 @@ Factors are trained together with the backbone, or after it. A backbone that was
 sentence makes hardly any error in it, so factors trained beside it see few of the errors they
 should correct. When they are trained afterwards, a backbone that was not trained on the sentence
 scores it, as it would a new sentence, and these scores stay fixed.
-
-A step takes the difference of two feature vectors, gold minus predicted, and the loss: by how much
-the predicted tree, with the cost of its errors, outscores the gold tree. The three rules differ
-only in the length of the step:
-
-* perceptron: 1 for every feature (Collins 2002);
-* passive-aggressive: just enough to make up for the loss, at most ``rate`` (PA-I, Crammer et al.
-  2006);
-* AdaGrad: ``rate / sqrt(sum of squared gradients so far)`` for each feature (Duchi et al. 2011).
-
-Steps are rounded to whole quanta, so that weights and the scores of all trees stay integer
-multiples of the quantum under every rule.
-
-The mean over steps 1..T of a weight w is w - (Σ_t t·δ_t)/T for changes δ_t made at step t (a lazy
-form of the averaged perceptron, Collins 2002), so a step costs only the features it changes.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,85 +23,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
+from bbparse.core.parts import Counts, Factors, names_of, take_sets
 from bbparse.core.quantum import QUANTUM
 from bbparse.inference.search.rescore import rescore
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
-from bbparse.models.factors.batch import FactorBatch, FactorCounter
+from bbparse.models.factors.batch import FactorBatch, FactorCounter, pointers
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
 from bbparse.models.learning.data import TrainingData
-from bbparse.models.learning.proposals import features_apart, proposals_of, telling, with_proposals
+from bbparse.models.learning.linear import Learner
 from bbparse.models.model import Model
+from bbparse.models.scoring.linear import LinearScorer, difference
 from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner
-from bbparse.models.scoring.scorer import PartScorer, aligned_zeros
-from bbparse.runtime.arrays import Flags
+from bbparse.runtime.arrays import Flags, Ints, Longs
 from bbparse.treebank.progress import watched
 
-
-class Learner:
-    """Weights int32[F] in quanta, updated in place by one of the rules, and their mean over steps.
-
-    The weights form consecutive blocks of lengths `sizes`, each with its own rate. `starts` are the
-    initial sums of squares of AdaGrad: larger ones shorten the first steps, so that features met
-    only a few times stay weak.
-    """
-
-    def __init__(
-        self, sizes: Sequence[int], method: str, rates: Sequence[float], starts: Sequence[float]
-    ) -> None:
-        self.weights = aligned_zeros(sum(sizes))
-        self.method = method
-        self.sums = np.zeros(len(self.weights), np.int64)
-        self.squares = np.zeros(0, np.float32)
-        if method == "adagrad":
-            self.squares = np.repeat(np.array(starts, np.float32), sizes)
-        self.clock = np.ones(1, np.int64)
-        self._ends, self._rates = np.cumsum(sizes), np.array(rates)
-
-    def step(self, indices: NDArray[np.int64], counts: NDArray[np.int64], loss: float) -> None:
-        """Move the weights towards the gold tree.
-
-        `indices` and `counts` are the gold minus the predicted features, each at most once. `loss`,
-        >= 0, is by how much the predicted tree, with its cost, outscores the gold tree.
-        """
-        rates = self._rates[np.searchsorted(self._ends, indices, side="right")]
-        if self.method == "perceptron":
-            rates[:] = 1.0
-        elif self.method == "passive-aggressive":
-            np.minimum(rates, loss / max(float((counts * counts).sum()), 1.0), out=rates)
-        lengths = rates / QUANTUM
-        if self.method == "adagrad":
-            self.squares[indices] += counts * counts
-            lengths *= counts
-            lengths /= np.sqrt(self.squares[indices])
-        else:
-            lengths = np.rint(lengths) * counts
-        changes = np.rint(lengths).astype(np.int64)
-        self.weights[indices] += changes
-        self.sums[indices] += self.clock * changes
-
-    def tick(self) -> None:
-        """Count one training example."""
-        self.clock += 1
-
-    def restart(self) -> None:
-        """Restart the mean: earlier weights no longer count."""
-        self.sums[:] = 0
-        self.clock[:] = 1
-
-    def average(self) -> NDArray[np.int32]:
-        """Return the mean weights, rounded to whole quanta."""
-        out = self.weights.copy()
-        used = np.flatnonzero(self.sums)
-        out[used] = np.rint(out[used] - self.sums[used] / self.clock)
-        return out
-
-    def state(self) -> dict[str, NDArray]:
-        """Return the arrays of the state; writing to them restores another state."""
-        return {"weights": self.weights, "sums": self.sums, "squares": self.squares,
-                "clock": self.clock}  # fmt: skip
+_NAMES = names_of("factor", Factors) + names_of("count", Counts)
 
 
 @dataclass(slots=True)
@@ -153,7 +77,7 @@ class EpochReport:
 class Trainer:
     """Trainer of a backbone and its factors together, or of factors alone.
 
-    The order of the sentences depends on `restart`. Factors are trained alone for the backbone
+    Factors are trained alone for the backbone
     `below`, from `problems`: the sentences without factors, scored by backbones that were not
     trained on them. The first `n_backbone` weights of the `learner` are those of the backbone, if
     it is trained; the others are those of the factor features in `table`.
@@ -165,7 +89,6 @@ class Trainer:
         data: TrainingData,
         pruner: Pruner | None,
         families: Sequence[FactorFamily],
-        restart: int = 0,
         *,
         below: ProblemMaker | None = None,
         problems: Sequence[Problem] = (),
@@ -174,11 +97,10 @@ class Trainer:
         self.data = data
         self.families = families
         self.problems = problems
-        self.seeds = [config.learning.seed, restart] if restart else [config.learning.seed]
         #: Settings of the stage: cost, node_limit and average_from.
         self.settings = config.learning if below is None else config.factors
         if below is None:
-            scorer = PartScorer(config.templates, quantum=QUANTUM)
+            scorer = LinearScorer(config.templates, quantum=QUANTUM)
             self.n_backbone = len(scorer.weights)
             self.maker = ProblemMaker(config, None, pruner, scorer, families)
         else:
@@ -239,12 +161,13 @@ class Trainer:
         )  # fmt: skip
 
     def epoch(self, number: int) -> EpochReport:
-        """Run one pass over the data, in an order that depends on seed, restart and epoch only."""
+        """Run one pass over the data, in an order that depends on seed and epoch only."""
         if number > 1 and number == self.settings.average_from:
             self.learner.restart()
         report = EpochReport(number)
         started = time.perf_counter()
-        order = np.random.default_rng([*self.seeds, number]).permutation(len(self.right))
+        random = np.random.default_rng([self.config.learning.seed, number])
+        order = random.permutation(len(self.right))
         for i in watched(order, f"epoch {number}"):
             self._learn_from(int(i), report)
             # Tick after the update, so that the average includes the weights after it.
@@ -285,7 +208,9 @@ class Trainer:
         report.updates += 1
         steps = []
         if self.n_backbone and self.maker.scorer is not None:
-            steps.append(self.maker.scorer.tree_difference(data.values[i], gold, heads))
+            steps.append(difference(*(
+                self.maker.scorer.features.of_tree(data.values[i], tree) for tree in (gold, heads)
+            )))
         if proposals is not None:
             other = np.zeros(len(right), np.bool_)
             other[solution.arcs[0]] = True
@@ -299,7 +224,7 @@ class Trainer:
     ) -> Model:
         """Return the model with the given weights of the learner."""
         backbone, factors = np.split(weights, [self.n_backbone])
-        table = FactorTable(self.table.keys, self.table.gates, factors * QUANTUM)
+        table = FactorTable(self.table.keys, factors * QUANTUM)
         maker = replace(self.maker, table=table)
         if self.n_backbone and maker.scorer is not None:
             maker = replace(maker, scorer=maker.scorer.with_weights(backbone))
@@ -320,3 +245,44 @@ def gold_score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float
     gold_arcs = np.flatnonzero(right).astype(np.int32)
     arcs[0, problem.arc_mod[gold_arcs] - 1] = gold_arcs
     return float(rescore(problem, arcs, gold[np.newaxis])[0, 0])
+
+
+def proposals_of(
+    families: Sequence[FactorFamily], view: FactorView, table: FactorTable
+) -> FactorBatch:
+    """Return the factors of `families` (at least one); their features are table positions."""
+    return FactorBatch.joined([f.propose_all(view, table) for f in families]).known(table)
+
+
+def with_proposals(
+    problem: Problem, proposals: FactorBatch, weights: Ints, quantum: float
+) -> Problem:
+    """Return a problem of candidate arcs with these factors added; weights are in quanta."""
+    scores = np.diff(pointers(weights[proposals.feat_keys])[proposals.feat_ptr]) * quantum
+    factors, counts = proposals.scored(scores)
+    return problem.changed(**dict(zip(_NAMES, (*factors, *counts))))
+
+
+def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
+    """Return the features of one tree minus those of another: positions and non-zero counts.
+
+    The flags, bool[A], mark the candidate arcs of the trees.
+    """
+    here, there = proposals.fired(gold), proposals.fired(other)
+    return difference(*(
+        take_sets(proposals.feat_ptr, proposals.feat_keys, fired)[1]
+        for fired in (here & ~there, there & ~here)
+    ))  # fmt: skip
+
+
+def telling(batch: FactorBatch, gold: Flags, others: Iterable[Flags]) -> FactorBatch:
+    """Return the features that distinguish the gold tree from its rivals.
+
+    Such a feature fires in the gold tree but not in all rivals, or in a rival but not in the gold
+    tree. The flags, bool[A], mark the arcs of each tree. Each set of the result has one cell.
+    """
+    in_gold = batch.fired(gold)
+    apart = np.zeros_like(in_gold)
+    for other in others:
+        apart |= batch.fired(other) != in_gold
+    return batch.cells(apart)

@@ -1,33 +1,27 @@
-"""Kernels from candidate arcs to the scores of all parts they can form, one call a sentence.
-
-Most templates of grand-siblings look at three of the four words. Their scores are summed once for
-each (h, s, m) and each (g, h, m), and the grand-siblings share the sums: the same integers with
-fewer look-ups.
-"""
+"""Kernels of candidate arcs: pruning, and the parts that the remaining arcs can form."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.inference.oracles.projective.weights import index_groups
-from bbparse.models.scoring.compile import (
-    GRANDCHILD,
-    GRANDSIBLING,
-    OUTERMOST,
-    SIBLING,
-    SIZE,
-    WITHOUT_GRAND,
-    WITHOUT_INNER,
-    PartTemplates,
-)
-from bbparse.models.scoring.kernels import walk_parts
-from bbparse.models.scoring.parts import PartWords, sentence_tables
 from bbparse.runtime.jit import kernel
-from bbparse.treebank.encode import PAD
 
 #: Sentences of more than `LONG` words are pruned without arcs longer than `REACH`.
 LONG, REACH = 300, 150
+
+
+class PartWords(NamedTuple):
+    """The words of parts, int32[P] each; empty for roles that the parts lack."""
+
+    grand: NDArray[np.int32]
+    head: NDArray[np.int32]
+    inner: NDArray[np.int32]
+    mod: NDArray[np.int32]
 
 
 @kernel
@@ -100,83 +94,6 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
 
 
 @kernel
-def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores):
-    """Complete grand-sibling scores: add the shared sums, and convert from quanta."""
-    b = 0
-    first = 0
-    k = 0
-    for a in range(arc_head.shape[0]):
-        h = arc_head[a]
-        m = arc_mod[a]
-        last = first
-        while last < of_chain.shape[0] and chains.head[last] == h and chains.mod[last] == m:
-            last += 1
-        while b < of_sib.shape[0] and sib.head[b] == h and sib.mod[b] == m:
-            s = sib.inner[b]
-            for c in range(first, last):
-                if s < 0 or chains.grand[c] != s:
-                    scores[k] = (scores[k] + of_sib[b] + of_chain[c]) * quantum
-                    k += 1
-            b += 1
-        first = last
-
-
-@kernel
-def score_candidates(
-    values, arc_head, arc_mod, projective, single_root, weights, quantum, templates
-):  # fmt: skip
-    """Score candidate arcs (sorted by head, mod), and all parts they can form.
-
-    `templates` are `CompiledTemplates`, as plain tuples. Returns siblings, grandchildren and
-    grand-siblings as the fields of `PartWords`, in the order of `enumerate_parts`; the scores of
-    all kinds one after the other (float64); and the start of each kind (int64[6]). Outermost
-    grandchildren have the triples of grandchildren. Kinds without templates have no scores.
-    """
-    word_templates, part_templates = templates
-    tables = sentence_tables(values, word_templates)
-    there = PartTemplates(*part_templates).walks[:, SIZE] > 0
-    want = np.empty(3, np.bool_)
-    want[2] = there[WITHOUT_GRAND] or there[GRANDSIBLING] or there[WITHOUT_INNER]
-    want[0] = want[2] or there[SIBLING]
-    want[1] = want[2] or there[GRANDCHILD] or there[OUTERMOST]
-    sib, chains, gsib, top = enumerate_parts(
-        tables.table.shape[0] - 2, arc_head, arc_mod, projective, single_root, want
-    )
-    gc = PartWords(chains.grand[top:], chains.head[top:], chains.inner, chains.mod[top:])
-    start = np.zeros(6, np.int64)
-    start[1] = arc_head.shape[0]
-    start[2] = start[1] + (sib.mod.shape[0] if there[SIBLING] else 0)
-    start[3] = start[2] + (gc.mod.shape[0] if there[GRANDCHILD] else 0)
-    start[4] = start[3] + (gc.mod.shape[0] if there[OUTERMOST] else 0)
-    start[5] = start[4] + gsib.mod.shape[0]
-    scores = np.zeros(start[5])
-    of_sib = np.zeros(sib.mod.shape[0] if want[2] else 0)
-    of_chain = np.zeros(chains.mod.shape[0] if want[2] else 0)
-    # The code has one call for all template groups: numba copies a callee into its caller.
-    for walk in range(there.shape[0] - 1):
-        if not there[walk]:
-            continue
-        parts = PartWords(chains.inner, arc_head, chains.inner, arc_mod)
-        if walk == SIBLING or walk == WITHOUT_GRAND:
-            parts = sib
-        elif walk == GRANDCHILD or walk == OUTERMOST:
-            parts = gc
-        elif walk == GRANDSIBLING:
-            parts = gsib
-        elif walk == WITHOUT_INNER:
-            parts = chains
-        kind = min(walk, 4)
-        into = of_sib if walk == WITHOUT_GRAND else of_chain if walk == WITHOUT_INNER else (
-            scores[start[kind] : start[kind + 1]]
-        )  # fmt: skip
-        unit = 1.0 if walk >= WITHOUT_GRAND else quantum
-        walk_parts(walk, parts, tables, weights, unit, into, part_templates)
-    if want[2]:
-        _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
-    return (sib[:], gc[:], gsib[:]), scores, start
-
-
-@kernel
 def all_arcs(n, reach):
     """List every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod.
 
@@ -240,28 +157,6 @@ def prune_arcs(scores, k, margin, best_heads):
 
 
 @kernel
-def score_all_arcs(values, weights, quantum, templates, reach):
-    """Score all arcs by the arc templates: float64[n+1, n+1], -inf where there is no arc.
-
-    Arcs longer than `reach` are left out, except from the root.
-    """
-    word_templates, part_templates = templates
-    tables = sentence_tables(values, word_templates)
-    n = tables.table.shape[0] - 2
-    head, mod = all_arcs(n, reach)
-    scores = np.zeros(head.shape[0])
-    no_words = np.empty(0, np.int32)
-    walk_parts(
-        np.int64(0), PartWords(no_words, head, no_words, mod), tables, weights,
-        quantum, scores, part_templates,
-    )  # fmt: skip
-    square = np.full((n + 1, n + 1), -np.inf)
-    for a in range(head.shape[0]):
-        square[head[a], mod[a]] = scores[a]
-    return square
-
-
-@kernel
 def best_tree(scores, single_root):
     """Find a good projective tree, int32[n+1] heads; for up to `LONG` words it is the best one.
 
@@ -288,15 +183,3 @@ def best_tree(scores, single_root):
                 root = start + j
         above = root
     return heads
-
-
-@kernel
-def likely_arcs(k, margin, single_root, values, weights, quantum, templates):
-    """Score all arcs, and prune them with `prune_arcs` and the best projective tree.
-
-    Arcs of sentences of more than `LONG` words are at most `REACH` long: O(n³) is too slow there.
-    """
-    n = values.shape[0] - 2 * PAD - 1
-    reach = n if n <= LONG else REACH
-    square = score_all_arcs(values, weights, quantum, templates, reach)
-    return prune_arcs(square, k, margin, best_tree(square, single_root))

@@ -13,15 +13,13 @@ grandchild             the arc to label is g→h, and m is each modifier of h in
 outermost_grandchild   the same, for the outermost modifiers of h only
 =====================  ============================================================================
 
-Hashing and templates are those of `models.scoring.kernels`. A feature's index is the row of a
-matrix with the weights of all labels side by side. It costs one random access to memory, and its
-row is added by vector instructions. Rows are a whole number of memory lines long, and weights have
-16 bits, because the number of lines read limits the speed. Files hold the weights without zeros.
+Templates and features are those of `models.scoring.features`. A feature's index is the row of a
+matrix with the weights of all labels side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -29,30 +27,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core.parts import ProblemArrays
-from bbparse.models.scoring.compile import compile_templates
-from bbparse.models.scoring.label_kernels import label_scores
-from bbparse.models.scoring.scorer import aligned_zeros
+from bbparse.models.scoring.linear import (
+    GRANDCHILD,
+    OUTERMOST,
+    SIBLING,
+    Features,
+    Words,
+    parts_of,
+)
 from bbparse.models.templates import TemplateSet, check_label_templates
-from bbparse.runtime.archive import INTS, TEXT, Rule
-from bbparse.runtime.arrays import Ints
+from bbparse.runtime.arrays import Ints, Longs
 from bbparse.runtime.errors import ModelError
-from bbparse.runtime.jit import plain
+from bbparse.runtime.jit import kernel
 
 #: Value of a weight of 1: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
 LABEL_QUANTUM = 2.0**-12
-#: Most labels: each row has memory for all labels.
+#: Most labels: a row of weights has all of them.
 MAX_LABELS = 512
-#: Number of weights in a line of memory.
-_PER_LINE = 32
-
-#: Arrays of a model file, with the rules by which `read_archive` checks them.
-LABEL_ARRAYS: dict[str, Rule] = {
-    "label_names": (TEXT, 1, None),
-    "label_root": (INTS, 0, None),
-    "label_counts": ("u", 1, None),
-    "label_columns": ("u", 1, "label_columns"),
-    "label_weights": ("i", 1, "label_columns"),
-}
+#: Most modifiers of the same head, on either side, that count as siblings.
+REACH = 4
 
 
 class LabelScores(Protocol):
@@ -153,13 +146,12 @@ def by_root(scores: NDArray[np.float64], heads: Ints, root: int) -> NDArray[np.f
 class Labeller:
     """Classifier of the labels of a tree's arcs.
 
-    Labelling changes nothing in it, so threads may share it. Templates must not look at the words
-    between (``b.``). Labels are sorted and unique. `root` is the index of the label that all arcs
-    from word 0 have and no others, or -1 if there is no such rule. Raises `ModelError` or
-    `ConfigError` if these do not fit.
+    Labelling changes nothing in it, so threads may share it. Labels are sorted and unique. `root`
+    is the index of the label that all arcs from word 0 have and no others, or -1 if there is no
+    such rule. Raises `ModelError` or `ConfigError` if these do not fit.
 
-    The `weights` (int16[2**templates.bits, width]) have a column for each label, in quanta of
-    `LABEL_QUANTUM`, padded to whole lines of memory. They start as zeros, to be written to.
+    The `weights` (int16[2**templates.bits, labels]) have a row for each feature, in quanta of
+    `LABEL_QUANTUM`. They start as zeros, to be written to.
     """
 
     def __init__(self, templates: TemplateSet, labels: tuple[str, ...], root: int = -1) -> None:
@@ -169,12 +161,31 @@ class Labeller:
                 f"root is {root}, expected -1 or the number of one of several labels,"
                 f" of which there are {len(labels)}"
             )
-        size, width = 1 << templates.bits, -(-len(labels) // _PER_LINE) * _PER_LINE
-        self.weights = aligned_zeros(size * width, np.int16).reshape(size, width)
+        self.weights = np.zeros((1 << templates.bits, len(labels)), np.int16)
         self.templates = check_label_templates(templates)
         self.labels = labels
         self.root = int(root)
-        self._compiled = plain(compile_templates(templates))
+        self._features = Features(templates)
+
+    def features(self, values: NDArray[np.uint64], heads: Ints) -> tuple[Longs, Longs]:
+        """Return the features of the arcs of a tree: the modifier of each, and its row.
+
+        ``heads`` are int32[n + 1], none out of range, and heads[0] is 0.
+        """
+        # Siblings before m and after m have different features: the highest bit of the index.
+        left = 1 << (self.templates.bits - 1)
+        mods: list[Longs] = [np.zeros(0, np.int64)]
+        rows: list[Longs] = [np.zeros(0, np.int64)]
+        for kind in self._features.kinds:
+            parts = near_siblings(heads) if kind == SIBLING else parts_of(heads, kind)
+            owner, indices = self._features.of_parts(values, parts, kind)
+            _, head, inner, mod = parts
+            if kind == SIBLING:
+                indices ^= left * (inner < mod)[owner]
+            word = head if kind in (GRANDCHILD, OUTERMOST) else mod
+            mods.append(word[owner].astype(np.int64))
+            rows.append(indices)
+        return np.concatenate(mods), np.concatenate(rows)
 
     def tree_scores(
         self, scored: Scored, heads: Ints, arcs: Ints | None = None
@@ -182,9 +193,9 @@ class Labeller:
         """Score all labels, see `Labelling`; heads, which a parser found, are not checked."""
         tree = heads.copy()  # writable, and without the -1 of the root
         tree[0] = 0
-        quanta = label_scores(scored.values, tree, self._compiled, self.weights)
-        scores = quanta[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
-        return by_root(scores, tree, self.root)
+        quanta = np.zeros((len(tree), len(self.labels)), np.int32)
+        add_rows(*self.features(scored.values, tree), self.weights, quanta)
+        return by_root(quanta[1:] * np.float64(LABEL_QUANTUM), tree, self.root)
 
     def scores_of_trees(
         self, scored: Sequence[Scored], solved: Sequence[Solved]
@@ -192,52 +203,27 @@ class Labeller:
         """Score all labels, see `Labelling`."""
         return np.concatenate([self.tree_scores(s, y.heads[0]) for s, y in zip(scored, solved)])
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of `LABEL_ARRAYS`, without zeros, for `from_arrays`."""
-        rows, columns = np.nonzero(self.weights)
-        return {
-            "label_names": np.array(self.labels),
-            "label_root": np.array(self.root, np.int32),
-            "label_counts": np.bincount(rows, minlength=len(self.weights)).astype(np.uint16),
-            "label_columns": columns.astype(np.uint16),
-            "label_weights": self.weights[rows, columns],
-        }
 
-    @classmethod
-    def from_arrays(
-        cls, templates: TemplateSet, arrays: Mapping[str, NDArray[Any]], where: str = "labeller"
-    ) -> Labeller:
-        """Build a labeller from the arrays of `to_arrays`, with the dtypes of `LABEL_ARRAYS`.
+@kernel
+def add_rows(owner: Longs, rows: Longs, weights: NDArray[Any], scores: NDArray[Any]) -> None:
+    """Add ``weights[rows[i]]`` to ``scores[owner[i]]``, for all i."""
+    for i in range(rows.shape[0]):
+        for label in range(weights.shape[1]):
+            scores[owner[i], label] += weights[rows[i], label]
 
-        Raises `ModelError`, naming the file `where`, if an array is missing or does not fit.
-        """
-        for name in LABEL_ARRAYS:
-            if name not in arrays:
-                raise ModelError(f"{where}: array {name} is missing")
-        names = tuple(arrays["label_names"].tolist())
-        counts, columns, values = (arrays[f"label_{x}"] for x in ("counts", "columns", "weights"))
-        try:
-            labeller = cls(templates, names, int(arrays["label_root"]))
-        except ModelError as error:
-            raise ModelError(f"{where}: {error}") from None
-        weights = labeller.weights
-        total = int(counts.sum(dtype=np.uint64))
-        for wrong, what in (
-            (len(counts) != len(weights),
-             f"counts has {len(counts)} elements, expected {len(weights)}"),
-            (int(counts.max(initial=0)) > len(names),
-             f"counts goes up to {int(counts.max(initial=0))}, expected at most {len(names)}"),
-            (total != len(columns),
-             f"counts adds up to {total}, expected the {len(columns)} elements of label_columns"),
-            (int(columns.max(initial=0)) >= len(names),
-             f"columns goes up to {int(columns.max(initial=0))}, expected less than {len(names)}"),
-            (values.dtype != np.int16, f"weights has dtype {values.dtype}, expected int16"),
-        ):  # fmt: skip
-            if wrong:
-                raise ModelError(f"{where}: label_{what}")
-        place = np.repeat(np.arange(len(weights)) * weights.shape[1], counts)
-        weights.reshape(-1)[place + columns] = values
-        return labeller
+
+def near_siblings(heads: Ints) -> Words:
+    """Return each arc with each modifier of its head that is at most `REACH` modifiers away."""
+    none = np.zeros(0, np.int32)
+    mods = (1 + np.argsort(heads[1:], kind="stable")).astype(np.int32)
+    inner, mod = [none], [none]
+    for step in range(1, min(REACH, len(mods) - 1) + 1):
+        same = heads[mods[:-step]] == heads[mods[step:]]
+        before, after = mods[:-step][same], mods[step:][same]
+        inner += [before, after]
+        mod += [after, before]
+    all_mods = np.concatenate(mod)
+    return none, heads[all_mods], np.concatenate(inner), all_mods
 
 
 def checked_labels(labels: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.models.scoring.kernels import distance_bucket
+from bbparse.models.scoring.features import distance_bucket
 from bbparse.neural.layers import sum_of
 from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.jit import kernel

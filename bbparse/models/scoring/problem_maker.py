@@ -27,10 +27,10 @@ from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
 from bbparse.models.scoring.arc_network import ArcNetwork
 from bbparse.models.scoring.batch_kernels import MOST_ARCS
-from bbparse.models.scoring.candidates import LONG, all_arcs
+from bbparse.models.scoring.candidates import LONG, all_arcs, best_tree, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
+from bbparse.models.scoring.linear import LinearScorer, Weights
 from bbparse.models.scoring.network_scores import BatchScores, SentenceScores
-from bbparse.models.scoring.scorer import PartScorer, Weights
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
@@ -56,15 +56,15 @@ class Pruner:
     A word keeps at most `k` heads (0: all), whose log-odds are within `margin` of its best one.
     """
 
-    scorer: PartScorer
+    scorer: LinearScorer
     k: int
     margin: float
     single_root: bool = True
 
     @classmethod
-    def of(cls, config: Configuration, weights: Weights, quantum: float = QUANTUM) -> Pruner:
+    def of(cls, config: Configuration, weights: Weights) -> Pruner:
         """Build the pruner of a configuration from weights in quanta."""
-        scorer = PartScorer(config.pruner_templates, weights, quantum)
+        scorer = LinearScorer(config.pruner_templates, weights, QUANTUM)
         return cls(scorer, config.pruner.k, config.pruner.margin, config.model.single_root)
 
     def candidates(
@@ -87,7 +87,11 @@ class Pruner:
             margin = self.margin
         if k == 0:
             return all_arcs(n, n)
-        return self.scorer.likely_arcs(values, int(k), float(margin), self.single_root)
+        scores = self.scorer.score_likely_arcs(values)
+        arcs: tuple[Ints, Ints] = prune_arcs(
+            scores, int(k), float(margin), best_tree(scores, self.single_root)
+        )
+        return arcs
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:
@@ -126,7 +130,7 @@ class ProblemMaker:
     config: Configuration
     network: ArcNetwork | None = None
     pruner: Pruner | None = None
-    scorer: PartScorer | None = None
+    scorer: LinearScorer | None = None
     families: Sequence[FactorFamily] = ()
     #: Weights of the factors' features.
     table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
@@ -186,7 +190,9 @@ class ProblemMaker:
         """Check that the parts of the arcs fit in memory; raises `ProblemError` otherwise."""
         n = sentence.n_words
         per_word = n_arcs / n
-        if n_arcs * per_word * (1.0 + per_word / 4.0) > self.max_parts:
+        # Price and cut keeps some arrays of triples; charts have contexts of grand-siblings.
+        priced = self.config.model.solver == "price-and-cut"
+        if n_arcs * per_word * (4.0 if priced else 1.0 + per_word / 4.0) > self.max_parts:
             raise ProblemError(
                 f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
                 f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"

@@ -21,7 +21,7 @@ from bbparse.factors import (
     feature_key,
     tree_batches,
 )
-from bbparse.models.learning.proposals import features_apart, proposals_of, telling, with_proposals
+from bbparse.models.learning.trainer import features_apart, proposals_of, telling, with_proposals
 from bbparse.runtime.errors import FactorError
 from tests.models.factors.helpers import (
     random_arcs,

@@ -222,14 +222,13 @@ def test_arrays_as_they_must_be() -> None:
         ({"arcs": np.zeros((4, 2), np.int32)[:, 0]}, "lie end to end"),
         ({"ptr": np.array([0, 2, 1 << 40])}, "ptr does not rise from 0 to 4"),
         ({"ptr": np.array([0, 5, 4])}, "ptr does not rise"),
-        ({"ptr": np.array([0, 4])}, "ptr has 2 elements, expected 3"),
+        ({"ptr": np.array([0, 4])}, "cell_ptr has 3 elements, expected 2"),
         ({"ptr": np.array([0, 0, 4])}, "set 0 has 0 arcs and 1 cells"),
         ({"cell_ptr": np.array([0, 1, 7])}, "cell_ptr does not rise from 0 to 2"),
         ({"cell_ptr": np.array([0, 0, 2])}, "set 0 has 2 arcs and 0 cells"),
         ({"feat_ptr": np.array([0, 1, 9])}, "feat_ptr does not rise from 0 to 2"),
         ({"feat_ptr": np.zeros(0, np.int64)}, "cell_ptr does not rise|feat_ptr has 0 elements"),
         ({"feat_keys": np.array([1, 2], np.int64)}, r"feat_keys is int64\[2\]"),
-        ({"gates": np.zeros(3, np.uint64)}, "ptr has 3 elements, expected 4"),
     ],
 )
 def test_arrays_that_kernels_would_follow_anywhere(changes: dict[str, Any], text: str) -> None:
@@ -247,7 +246,8 @@ def test_what_is_no_batch() -> None:
         (Factors(np.array([0, 2]), np.array([0, 77], np.int32), np.ones(1)), "arcs are 0 to 77"),
         (Factors(np.array([0, 9]), np.array([0, 1], np.int32), np.ones(1)), "ptr does not rise"),
         (Factors(np.array([0, 2]), np.array([0, 1], np.int32), np.array([np.nan])), "no finite"),
-        (Factors(np.array([0, 2]), np.array([0, 1], np.int32), 7), "TypeError"),
+        (Factors(np.array([0, 2]), np.array([0, 1], np.int32), 7), "scores 7, expected"),
+        (Factors(np.array([0, 2]), np.array([0, 1], np.int32), np.ones(2)), "expected float64"),
     ],
 )
 def test_factors_of_its_own_scoring(factors: Any, text: str) -> None:
@@ -273,7 +273,7 @@ def test_first_arcs_of_a_template_family(first: Any, text: str) -> None:
     class Pairs(TemplateFamily):
         name, summary = "own", "siblings, of some arcs"
         arcs = ("h m", "h c")
-        gate = "h.upos"
+        common = "h.upos"
         templates = ("m.lemma",)
 
         def first_arcs(self, view: FactorView) -> Any:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from bbparse.factors import FactorBatch, FactorCounter, FactorTable
 from bbparse.runtime.errors import FactorError
 
 U64 = st.integers(0, 2**64 - 1)
-# Keys that share low and high bits, so that slots and filter bits collide.
+# Keys that share low and high bits, so that slots collide.
 KEYS = st.one_of(
     U64,
     st.integers(0, 40),
@@ -21,22 +20,16 @@ KEYS = st.one_of(
 )
 
 
-def batch_of(*features: list[int], gates: list[int] | None = None) -> FactorBatch:
+def batch_of(*features: list[int]) -> FactorBatch:
     """Factors over two arcs each with these keys."""
-    batch = FactorBatch.from_lists(
+    return FactorBatch.from_lists(
         [[2 * f, 2 * f + 1] for f in range(len(features))], [[keys] for keys in features]
     )
-    return batch if gates is None else replace(batch, gates=np.array(gates, np.uint64))
 
 
 def table_of(weights: dict[int, float]) -> FactorTable:
     keys = sorted(weights)
     return FactorTable(np.array(keys, np.uint64), weights=[weights[key] for key in keys])
-
-
-def passes(bits: np.ndarray, x: int) -> bool:
-    bit = x >> (64 - (64 * len(bits)).bit_length() + 1)
-    return bool((int(bits[bit >> 6]) >> (bit & 63)) & 1)
 
 
 @given(st.dictionaries(KEYS, st.integers(-9, 9), max_size=60), st.lists(KEYS, max_size=60))
@@ -49,7 +42,6 @@ def test_keys_are_found_exactly(weights: dict[int, float], others: list[int]) ->
         if key in weights:
             assert table.keys[position] == key
             assert table.weights[position] == weights[key]
-            assert passes(table.key_bits, key)
         else:
             assert position == -1
 
@@ -100,39 +92,10 @@ def test_the_counter_counts_trees(
     assert counter.table(1).keys.tolist() == sorted(expected)
 
 
-def test_gates_of_known_keys_pass() -> None:
-    counter = FactorCounter()
-    gates = [2**63 + 5, 7]
-    counter.add([batch_of([1, 2], [3], gates=gates), batch_of([4])])
-    counter.add([batch_of([3], gates=gates[1:])])
-    table = counter.table(1)
-    assert table.keys.tolist() == [1, 2, 3, 4]
-    assert table.gates.tolist() == [gates[0], gates[0], gates[1], 0]
-    assert all(passes(table.gate_bits, gate) for gate in gates)
-    assert not passes(table.gate_bits, 2**62)
-    table = counter.table(2)
-    assert table.gates.tolist() == gates[1:]
-    assert not passes(table.gate_bits, gates[0])
-
-
-def test_filters_keep_most_strangers_out() -> None:
-    rng = np.random.default_rng(3)
-    keys = np.unique(rng.integers(0, 2**64, 5000, dtype=np.uint64))
-    table = FactorTable(keys, keys)
-    strangers = rng.integers(0, 2**64, 2000, dtype=np.uint64).tolist()
-    for bits in (table.key_bits, table.gate_bits):
-        assert sum(passes(bits, x) for x in strangers) < 2000 / 10
-
-
 def test_pruning_drops_what_weighs_nothing() -> None:
-    gates = np.array([5, 6, 6], np.uint64) << np.uint64(58)
-    table = FactorTable(np.array([1, 2, 3], np.uint64), gates, [0.0, 1.5, -1.0])
-    pruned = table.pruned()
+    pruned = table_of({1: 0.0, 2: 1.5, 3: -1.0}).pruned()
     assert pruned.keys.tolist() == [2, 3]
     assert pruned.weights.tolist() == [1.5, -1.0]
-    assert passes(table.gate_bits, int(gates[0]))
-    assert not passes(pruned.gate_bits, int(gates[0]))
-    assert passes(pruned.gate_bits, int(gates[1]))
 
 
 def test_a_table_does_not_share_its_arrays() -> None:
@@ -147,8 +110,8 @@ def test_a_table_does_not_share_its_arrays() -> None:
     [
         ((np.array([2, 1], np.uint64),), "strictly ascending"),
         ((np.array([1, 1], np.uint64),), "strictly ascending"),
-        ((np.array([1], np.uint64), None, [np.nan]), "weights .* finite"),
-        ((np.array([1], np.uint64), None, [np.inf]), "weights .* finite"),
+        ((np.array([1], np.uint64), [np.nan]), "weights .* finite"),
+        ((np.array([1], np.uint64), [np.inf]), "weights .* finite"),
     ],
 )
 def test_arrays_that_do_not_fit_are_named(arguments: tuple, message: str) -> None:

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.core.quantum import QUANTUM
-from bbparse.models.learning.run import keep_largest, rounded_to
-from bbparse.models.learning.trainer import Learner
+from bbparse.models.learning.linear import Learner
 
 ONE = round(1 / QUANTUM)
 
@@ -127,42 +126,3 @@ def test_a_learner_that_is_restored_goes_on_the_same(method: str) -> None:
         again.tick()
     for name, array in whole.state().items():
         assert again.state()[name].tolist() == array.tolist()
-
-
-@given(st.lists(st.integers(-5, 5), max_size=20), st.floats(0.01, 1.0))
-def test_the_largest_weights_are_kept(values: list[int], share: float) -> None:
-    weights = np.array(values, np.int32)
-    kept = keep_largest(weights, share)
-    present = [abs(v) for v in values if v]
-    wanted = math.ceil(share * len(present))
-    assert np.count_nonzero(kept) >= min(wanted, len(present))
-    assert all(k in (0, v) for k, v in zip(kept.tolist(), values))
-    gone = [abs(v) for k, v in zip(kept.tolist(), values) if k != v]
-    left = [abs(k) for k in kept.tolist() if k]
-    assert not gone or max(gone) < min(left)
-    # no more than asked for, apart from ties with the smallest
-    assert not left or sum(v > min(left) for v in left) < max(wanted, 1)
-    assert weights.tolist() == values
-
-
-@given(
-    st.lists(st.integers(-(2**30), 2**30) | st.integers(-300, 300), max_size=20),
-    st.sampled_from([8, 16]),
-)
-def test_rounded_weights_fit_into_their_bits(values: list[int], bits: int) -> None:
-    weights = np.array(values, np.int32)
-    rounded = rounded_to(weights, bits).astype(np.int64)
-    largest = int(np.abs(weights).max(initial=0))
-    step = 1
-    while largest / step >= 2 ** (bits - 1) - 0.5:
-        step *= 2
-    assert not (rounded % step).any()
-    assert np.abs(rounded // step).max(initial=0) <= 2 ** (bits - 1) - 1
-    assert np.abs(rounded - weights).max(initial=0) <= step / 2
-
-
-def test_the_largest_weight_of_all_is_rounded_down() -> None:
-    limit = np.iinfo(np.int32).max
-    assert rounded_to(np.array([limit, -limit, 5], np.int32), 8).tolist() == [
-        63 * 2**25, -63 * 2**25, 0
-    ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning import candidates
+from bbparse.models.learning import linear
 from bbparse.models.learning.trainer import Trainer
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError
@@ -163,11 +163,11 @@ def test_pruners_are_not_trained_again(
     path = tmp_path / "run.checkpoint"
     whole = weights(Parser.train(sentences, [], config))
     trained: list[str] = []
-    honest = candidates.train_pruner
-    monkeypatch.setattr(candidates, "train_pruner", counted(honest, 2))
+    honest = linear.train_pruner
+    monkeypatch.setattr(linear, "train_pruner", counted(honest, 2))
     with pytest.raises(PowerCut):  # before the last of three
         Parser.train(sentences, [], config, checkpoint=path)
-    monkeypatch.setattr(candidates, "train_pruner", counted(honest, 2, trained))
+    monkeypatch.setattr(linear, "train_pruner", counted(honest, 2, trained))
     resumed = Parser.train(sentences, [], config, checkpoint=path)
     assert len(trained) == 1
     assert weights(resumed) == whole

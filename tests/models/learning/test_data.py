@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bbparse.models.learning.candidates import prune_all
 from bbparse.models.learning.data import closest_projective, prepare
+from bbparse.models.learning.linear import prune_all
 from bbparse.models.records import ModelConfig
 from bbparse.treebank import Sentence
 from bbparse.treebank import is_projective as packages_own

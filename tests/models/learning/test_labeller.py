@@ -11,13 +11,10 @@ import pytest
 
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.data import prepare
-from bbparse.models.learning.labeller import _LEAST_GRADIENT, _START, _step, train_labeller
-from bbparse.models.scoring.compile import compile_templates
-from bbparse.models.scoring.label_kernels import label_features
+from bbparse.models.learning.linear import LogLinear, train_labeller
 from bbparse.models.scoring.labeller import LABEL_QUANTUM, Labeller
 from bbparse.models.templates import default_label_templates
 from bbparse.runtime.errors import TreebankError
-from bbparse.runtime.jit import plain
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.encode import encode
 from tests.models.scoring.reference import labels_by
@@ -80,41 +77,44 @@ def dev() -> list[Sentence]:
     return list(read_conllu(DATA / "small-dev.conllu"))
 
 
-def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
-    sentence = max(training[:20], key=lambda s: s.n_words)
-    n, n_labels, root, rate, clock = sentence.n_words, 5, 2, 0.3, 7
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_step_is_adagrad_on_the_log_loss(alone: bool) -> None:
+    """Options that each choose a class, as words do a label, or exclude each other, as heads."""
+    n, classes, forbidden, rate, least, start = 6, 5, 2, 0.3, 0.01, 5.0
     rng = np.random.default_rng(4)
-    values, heads = encode(sentence), np.array([0, *sentence.heads], np.int32)
-    gold = rng.choice([-1, 0, 1, 3, 4], n + 1).astype(np.int32)
-    compiled = plain(compile_templates(configuration(templates=SMALL).label_templates))
-    weights = rng.normal(0, 0.3, (1 << 12, n_labels)).astype(np.float32)
-    sums = np.zeros_like(weights)
-    squares = np.full_like(weights, _START)
-    expected, expected_squares = weights.astype(float), squares.astype(float)
+    model = LogLinear(40, classes, rate, least, start)
+    model.weights[:] = rng.normal(0, 0.3, model.weights.shape)
+    model.clock = 7
+    owner, rows = rng.integers(0, n, 30), rng.integers(0, 40, 30)
+    group = np.arange(n) if alone else np.array([0, 0, 1, 1, 2, 2])
+    gold = np.array([3, -1, -1, 0, -1, -1], np.int32)
 
-    owner, rows = label_features(values, heads, compiled)
-    loss = 0.0
-    gradients = np.zeros((n + 1, n_labels))  # those that are worth a step
-    for m in range(1, n + 1):
-        if gold[m] < 0:
+    before = model.weights.astype(float)
+    scores = np.zeros((n, classes))
+    np.add.at(scores, owner, before[rows])
+    scores[:, forbidden] = -np.inf
+    gradients, loss = np.zeros((n, classes)), 0.0
+    for number in np.unique(group):
+        members = np.flatnonzero(group == number)
+        if (gold[members] < 0).all():
             continue
-        scores = weights[rows[owner == m]].astype(float).sum(axis=0)
-        scores[root] = -np.inf
-        chances = np.exp(scores - np.logaddexp.reduce(scores))
-        loss -= np.log(chances[gold[m]])
-        gradients[m] = np.eye(n_labels)[gold[m]] - chances
-    gradients[np.abs(gradients) < _LEAST_GRADIENT] = 0.0
-    start = expected.copy()
-    for m, row in zip(owner, rows):  # a feature that fires twice takes two steps
-        expected_squares[row] += gradients[m] ** 2
-        expected[row] += rate * gradients[m] / np.sqrt(expected_squares[row])
+        chances = np.exp(scores[members] - np.logaddexp.reduce(scores[members], axis=None))
+        gradients[members] = -chances
+        for place, option in enumerate(members):
+            if gold[option] >= 0:
+                gradients[option, gold[option]] += 1.0
+                loss -= np.log(chances[place, gold[option]])
+    gradients[np.abs(gradients) < least] = 0.0
+    expected, squares = before.copy(), np.full_like(before, start)
+    for option, row in zip(owner, rows):  # a feature that fires twice takes two steps
+        squares[row] += gradients[option] ** 2
+        expected[row] += rate * gradients[option] / np.sqrt(squares[row])
 
-    learned = weights, sums, squares
-    found = _step(values, heads, compiled, gold, root, rate, clock, learned)
-    assert found == pytest.approx(loss, rel=1e-5)
-    assert np.allclose(weights, expected, atol=1e-5)
-    assert np.allclose(squares, expected_squares, atol=1e-5)
-    assert np.allclose(sums, clock * (expected - start), atol=1e-4)
+    assert model.step(owner, rows, group, gold, forbidden) == pytest.approx(loss, rel=1e-5)
+    assert np.allclose(model.weights, expected, atol=1e-5)
+    assert np.allclose(model.squares, squares, atol=1e-5)
+    assert np.allclose(model.sums, 7 * (expected - before), atol=1e-4)
+    assert model.clock == 8
 
 
 def test_labels_are_learned(training: list[Sentence], dev: list[Sentence]) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.inference.oracles.projective.dense import eisner
-from bbparse.models.learning.candidates import train_pruner
 from bbparse.models.learning.data import prepare
+from bbparse.models.learning.linear import train_pruner
+from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import Pruner, with_arcs_of
-from bbparse.models.scoring.scorer import PartScorer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests import toy
@@ -22,7 +22,7 @@ from tests.oracles.enumerate import enumerate_trees
 
 def random_pruner(rng: np.random.Generator, k: int, margin: float, single_root: bool) -> Pruner:
     """A pruner whose weights mean nothing, some of them equal."""
-    scorer = PartScorer(toy.configuration().pruner_templates, quantum=2.0**-16)
+    scorer = LinearScorer(toy.configuration().pruner_templates, quantum=2.0**-16)
     scorer.weights[:] = rng.integers(-3, 4, len(scorer.weights)) << int(rng.integers(12, 18))
     return Pruner(scorer, k, margin, single_root)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bbparse.core.quantum import QUANTUM
@@ -63,22 +62,6 @@ def test_scores_stay_whole_quanta(config: Configuration) -> None:
     for sentence in toy.dev_sentences():
         for tree in parser.parse(sentence, k_best=3):
             assert (tree.score / QUANTUM).is_integer()
-
-
-def test_the_finished_model_keeps_a_share_of_its_weights() -> None:
-    lines: list[str] = []
-    config = toy.configuration()
-    whole = Parser.train(toy.sentences()[:40], toy.dev_sentences(), config)
-    thin = Parser.train(
-        toy.sentences()[:40], toy.dev_sentences(), config.with_("learning", keep=0.25),
-        report=lines.append,
-    )  # fmt: skip
-    before, after = (np.count_nonzero(p.maker.scorer.weights) for p in (whole, thin))
-    assert 0.25 * before <= after < 0.5 * before
-    kept = thin.maker.scorer.weights != 0
-    assert (thin.maker.scorer.weights[kept] == whole.maker.scorer.weights[kept]).all()
-    assert thin.notes["dev_uas"] == unlabelled_accuracy(thin.maker, toy.dev_sentences())
-    assert any("25 % of the weights kept" in line for line in lines)
 
 
 def test_what_cannot_be_trained_on() -> None:

@@ -12,8 +12,8 @@ from bbparse.factors import load_families
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning import trainer as trainer_module
 from bbparse.models.learning.arc_network import train_arcs
-from bbparse.models.learning.candidates import prune_all
 from bbparse.models.learning.data import prepare
+from bbparse.models.learning.linear import prune_all
 from bbparse.models.learning.network import held_out_problems
 from bbparse.models.learning.run import Run
 from bbparse.models.learning.trainer import EpochReport, Trainer

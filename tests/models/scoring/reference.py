@@ -1,4 +1,4 @@
-"""Feature indices written down from the definition: no tables, no kernels, one part at a time."""
+"""Feature indices written down from the definition: no kernels, one part at a time."""
 
 from __future__ import annotations
 
@@ -10,40 +10,26 @@ from typing import Any
 import numpy as np
 
 from bbparse.models.scoring.labeller import Labeller, best_labels
-from bbparse.models.scoring.scorer import PartScorer
+from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.templates import Template, TemplateSet
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
 MASK = (1 << 64) - 1
-GOLDEN = 0x9E3779B97F4A7C15
 ATOM_NUMBER = (
     "dir", "dist", "dirdist", "sdist", "sdirdist", "gdir", "gdist", "nverb", "npunct", "nconj",
     "betweenset",
 )  # fmt: skip
 
 
-def multiplier(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") | 1
+def text_hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def mixed(key: int) -> int:
-    return key ^ (key >> 32)
-
-
-def slot_key(values: np.ndarray, word: int, slot: tuple[tuple[int, str], ...]) -> int:
-    """Hash of what a template reads around a word; -1 is no word."""
-    if word < 0:
-        return mixed(multiplier("none"))
-    text = " ".join(f"{offset:+d}.{attribute}" for offset, attribute in slot)
-    key = 0
-    for offset, attribute in slot:
-        value = int(values[PAD + word + offset, ATTRIBUTES.index(attribute)])
-        key += value * multiplier(f"slot {text}: {offset:+d}.{attribute}")
-    return mixed(key & MASK)
-
-
-def top_bits(key: int, factor: int, bits: int) -> int:
-    return ((key * factor) & MASK) >> (64 - bits)
+    """The finaliser of SplitMix64."""
+    key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    key = (key ^ (key >> 27)) * 0x94D049BB133111EB & MASK
+    return key ^ (key >> 31)
 
 
 def distance_bucket(distance: int) -> int:
@@ -51,7 +37,7 @@ def distance_bucket(distance: int) -> int:
 
 
 def arc_atoms(
-    values: np.ndarray, bits: int, g: int, h: int, s: int, m: int
+    values: np.ndarray, g: int, h: int, s: int, m: int
 ) -> dict[str, int]:
     low, high = min(h, m), max(h, m)
     right = int(m > h)
@@ -64,7 +50,7 @@ def arc_atoms(
         same = [int(values[PAD + w, upos]) == attribute_hash("upos", tag) for w in between]
         return right * 4 + min(sum(same), 3)
 
-    distinct = {slot_key(values, w, ((0, "upos"),)) for w in between}
+    distinct = {int(values[PAD + w, upos]) for w in between}
     return {
         "dir": right,
         "dist": dist,
@@ -76,7 +62,7 @@ def arc_atoms(
         "nverb": count("VERB"),
         "npunct": count("PUNCT"),
         "nconj": count("CCONJ"),
-        "betweenset": sum(top_bits(key, multiplier("betweenset"), bits) for key in distinct),
+        "betweenset": sum(map(mixed, distinct)) & MASK,
     }
 
 
@@ -84,27 +70,22 @@ def template_indices(
     kind: str, template: Template, bits: int, values: np.ndarray, g: int, h: int, s: int, m: int,
 ) -> list[int]:  # fmt: skip
     """The features of one template in one part; absent words are -1."""
-    atoms = arc_atoms(values, bits, g, h, s, m)
-    index = 0
-    for role, word in zip("ghsm", (g, h, s, m)):
-        slot = template.slot(role)
-        if slot:
-            factor = multiplier(f"{kind} {template.text}: {role}")
-            index ^= top_bits(slot_key(values, word, slot), factor, bits)
-    if template.arcs:
-        key = 0
-        for name in sorted(template.arcs):
-            key = (key * GOLDEN + atoms[name] + 1) & MASK
-        index ^= top_bits(key, multiplier(f"{kind} {template.text}: arcs"), bits)
-    found = [index]
-    if template.slot("b"):
-        words = range(min(h, m) + 1, max(h, m))
-        keys = {slot_key(values, w, template.slot("b")) for w in words}
-        factor = multiplier(f"{kind} {template.text}: b")
-        found = [index ^ top_bits(key, factor, bits) for key in keys]
-    if template.also:
-        found += [other ^ (atoms[template.also] + 1) for other in found]
-    return found
+    atoms = arc_atoms(values, g, h, s, m)
+    between = range(min(h, m) + 1, max(h, m))
+    keys = set()
+    for b in between if any(atom.role == "b" for atom in template.words) else [0]:
+        words = {"g": g, "h": h, "s": s, "m": m, "b": b}
+        read = {role: [] for role in ("own", "b")}
+        for atom in template.words:
+            word, column = words[atom.role], ATTRIBUTES.index(atom.attribute)
+            value = text_hash("none") if word < 0 else int(values[PAD + word + atom.offset, column])
+            read["b" if atom.role == "b" else "own"].append(value)
+        key = text_hash(f"{kind} {template.text}")
+        of_arcs = [atoms[name] + 1 & MASK for name in template.arcs]
+        for value in [*read["own"], *of_arcs, *read["b"]]:
+            key = mixed(key ^ value)
+        keys.add(key)
+    return [key >> (64 - bits) for key in keys]
 
 
 def part_indices(
@@ -182,10 +163,10 @@ def tree_indices(
 
 
 def tree_features(
-    scorer: PartScorer, values: np.ndarray, heads: np.ndarray
+    scorer: LinearScorer, values: np.ndarray, heads: np.ndarray
 ) -> np.ndarray:
     """All features of a tree, one entry for each time they fire, as a scorer finds them."""
-    return np.repeat(*scorer.tree_difference(values, heads))
+    return scorer.features.of_tree(values, heads)
 
 
 @dataclass

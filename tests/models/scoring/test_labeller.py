@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.models.scoring.compile import WALKS, compile_templates
-from bbparse.models.scoring.label_kernels import REACH, label_features, label_parts
-from bbparse.models.scoring.labeller import LABEL_ARRAYS, LABEL_QUANTUM, Labeller
-from bbparse.models.scoring.scorer import PartScorer
-from bbparse.models.templates import (
-    TemplateSet,
-    check_label_templates,
-    default_label_templates,
-    own_templates,
-)
-from bbparse.runtime.archive import read_archive, write_archive
+from bbparse.models.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
+from bbparse.models.templates import TemplateSet, check_label_templates, default_label_templates
 from bbparse.runtime.errors import ConfigError, ModelError
-from bbparse.runtime.jit import plain
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests.models.scoring.networks import random_sentence
-from tests.models.scoring.reference import labels_by, tree_features
+from tests.models.scoring.reference import labels_by, part_indices
 from tests.strategies import random_tree
 
 LABELS = ("case", "nsubj", "obj", "root")
@@ -39,7 +27,7 @@ def templates(bits: int = 10, **lines: list[str]) -> TemplateSet:
 
 
 SMALL = templates(
-    arc=["h.upos m.upos +@dirdist", "m.form"],
+    arc=["h.upos m.upos +@dirdist", "m.form", "h.upos b.upos"],
     sibling=["h.upos s.form m.upos @sdist"],
     grandchild=["g.upos h.upos m.form @gdir"],
     outermost_grandchild=["h.upos m.form"],
@@ -63,7 +51,7 @@ def random_labeller(
 ) -> Labeller:
     weights = rng.integers(-most, most + 1, (1 << chosen.bits, len(labels))).astype(np.int16)
     labeller = Labeller(chosen, labels, root)
-    labeller.weights[:, : len(labels)] = weights
+    labeller.weights[:] = weights
     return labeller
 
 
@@ -71,7 +59,7 @@ CASES = st.tuples(st.integers(0, 10**6), st.integers(1, 12))
 
 
 def slow_parts(heads: list[int], kind: str) -> Counter[tuple[int, ...]]:
-    """(owner, grand, head, inner, mod) of all parts, straight from the definitions."""
+    """(owner, grand, head, inner, mod) of all parts, from the definitions; -2: no such role."""
     words = range(1, len(heads))
     found: Counter[tuple[int, ...]] = Counter()
     for m in words:
@@ -96,36 +84,25 @@ def slow_parts(heads: list[int], kind: str) -> Counter[tuple[int, ...]]:
 
 
 @given(CASES)
-def test_parts_follow_their_definitions(case: tuple[int, int]) -> None:
-    _, _, heads = random_case(*case)
-    for number, (kind, roles) in enumerate(WALKS):
-        (grand, head, inner, mod), owner = label_parts(heads, number)
-        none = [-2] * len(owner)
-        columns = [owner, grand if len(grand) else none, head, inner if len(inner) else none, mod]
-        found = Counter(zip(*(list(map(int, column)) for column in columns)))
-        expected: Counter[tuple[int, ...]] = Counter()
-        for (own, *words), times in slow_parts(heads.tolist(), kind).items():
-            expected[own, *(w if r in roles else -2 for r, w in zip("ghsm", words))] += times
-        assert found == expected, kind
-
-
-@given(CASES)
-def test_features_are_those_of_the_parser_where_parts_are(case: tuple[int, int]) -> None:
+def test_features_are_those_of_the_parts(case: tuple[int, int]) -> None:
     _, values, heads = random_case(*case)
-    for kind in ("arc", "grandchild", "outermost_grandchild", "grandsibling"):
-        alone = templates(**{kind: list(SMALL.lines[kind])})
-        compiled = plain(compile_templates(alone))
-        _, found = label_features(values, heads, compiled)
-        expected = tree_features(PartScorer(alone), values, heads)
-        assert sorted(found) == sorted(expected)
+    found = Labeller(SMALL, LABELS).features(values, heads)
+    expected: Counter[tuple[int, int]] = Counter()
+    for kind in SMALL.templates:
+        for (owner, *words), times in slow_parts(heads.tolist(), kind).items():
+            part = {role: word for role, word in zip("ghsm", words) if word != -2}
+            before = kind == "sibling" and part["s"] < part["m"]
+            for index in part_indices(SMALL, kind, values, part):
+                expected[owner, index ^ (before << 9)] += times
+    assert Counter(zip(*(column.tolist() for column in found))) == expected
 
 
 def test_siblings_before_and_after_are_different_features() -> None:
     # Three modifiers of word 1; the middle one has a sibling on either side.
     sentence = Sentence.from_words(["v", "x", "y", "x"])
     heads = np.array([0, 0, 1, 1, 1], np.int32)
-    compiled = plain(compile_templates(templates(sibling=["s.form m.form"])))
-    owner, found = label_features(encode(sentence), heads, compiled)
+    labeller = Labeller(templates(sibling=["s.form m.form"]), LABELS)
+    owner, found = labeller.features(encode(sentence), heads)
     first, second = found[owner == 3]
     assert first ^ second == 1 << 9
     assert len(found[owner == 2]) == len(found[owner == 4]) == 2
@@ -134,11 +111,11 @@ def test_siblings_before_and_after_are_different_features() -> None:
 def test_many_features_do_not_outgrow_their_arrays() -> None:
     many = [f"h{i:+d}.{a} m{j:+d}.{a}" for i in (-2, -1, 1, 2) for j in (-2, -1, 1, 2)
             for a in ("form", "upos", "xpos", "lemma", "feats", "shape")]  # fmt: skip
-    compiled = plain(compile_templates(templates(arc=many, sibling=many, grandsibling=many)))
+    labeller = Labeller(templates(arc=many, sibling=many, grandsibling=many), LABELS)
     n = 9
     heads = np.array([0, 0] + [1] * (n - 1), np.int32)
     values = encode(random_sentence(np.random.default_rng(1), n))
-    owner, found = label_features(values, heads, compiled)
+    owner, found = labeller.features(values, heads)
     pairs = sum(slow_parts(heads.tolist(), "sibling").values())
     assert len(owner) == len(found) == len(many) * (2 * n + pairs)
     assert found.min() >= 0 and found.max() < 1 << 10
@@ -148,11 +125,10 @@ def test_many_features_do_not_outgrow_their_arrays() -> None:
 def test_scores_are_sums_of_rows(case: tuple[int, int], root: int, most: int) -> None:
     rng, values, heads = random_case(*case)
     labeller = random_labeller(rng, root=root, most=most)  # small weights make many ties
-    compiled = plain(compile_templates(SMALL))
-    owner, found = label_features(values, heads, compiled)
+    owner, found = labeller.features(values, heads)
     expected = np.zeros((len(heads) - 1, len(LABELS)))
     for m, row in zip(owner, found):
-        expected[m - 1] += labeller.weights[row, : len(LABELS)] * LABEL_QUANTUM
+        expected[m - 1] += labeller.weights[row] * LABEL_QUANTUM
     if root >= 0:
         for i, h in enumerate(heads[1:]):
             for label in range(len(LABELS)):
@@ -162,22 +138,9 @@ def test_scores_are_sums_of_rows(case: tuple[int, int], root: int, most: int) ->
     assert labels_by(labeller, values, heads) == [LABELS[i] for i in best]
 
 
-def test_labels_use_every_column_and_padding_none() -> None:
-    names = tuple(f"l{k:02d}" for k in range(33))  # one more than fits a line of memory
-    rng = np.random.default_rng(3)
-    labeller = random_labeller(rng, labels=names)
-    assert labeller.weights.shape[1] == 64
-    assert labeller.weights.ctypes.data % 64 == 0
-    assert not labeller.weights[:, 33:].any()
-    labeller.weights[:] = 0
-    labeller.weights[:, 32] = 1
-    values = encode(random_sentence(rng, 5))
-    assert set(labels_by(labeller, values, np.array([0, 0, 1, 2, 3, 4]))) == {"l32"}
-
-
 def test_extreme_weights_do_not_overflow() -> None:
     labeller = Labeller(SMALL, ("a", "b"))
-    labeller.weights[:, :2] = np.iinfo(np.int16).min, np.iinfo(np.int16).max
+    labeller.weights[:] = np.iinfo(np.int16).min, np.iinfo(np.int16).max
     n = 300
     heads = np.array([0, 0] + [1] * (n - 1), np.int32)
     values = encode(random_sentence(np.random.default_rng(1), n))
@@ -223,61 +186,11 @@ def test_impossible_labels_are_refused(labels: tuple[str, ...], root: int, messa
     assert message in str(error.value)
 
 
-def test_templates_over_the_words_between_are_refused() -> None:
-    with pytest.raises(ConfigError, match="words between"):
-        Labeller(templates(arc=["h.upos b.upos m.upos"]), LABELS)
+def test_a_labeller_without_templates_is_refused() -> None:
     with pytest.raises(ConfigError, match="no template"):
         check_label_templates(templates())
 
 
 def test_default_templates_use_all_that_labels_depend_on() -> None:
     chosen = check_label_templates(default_label_templates())
-    assert chosen.to_table() == own_templates("labels")
     assert all(chosen.templates[kind] for kind in ("arc", "sibling", "grandchild", "grandsibling"))
-
-
-def test_files_hold_the_same_labeller(tmp_path: Path) -> None:
-    rng, values, heads = random_case(11, 12)
-    labeller = random_labeller(rng, root=3)
-    labeller.weights[rng.random(labeller.weights.shape) < 0.7] = 0
-    path = tmp_path / "labels.npz"
-    write_archive(path, "labels", labeller.to_arrays())
-    arrays = read_archive(path, "labels", LABEL_ARRAYS)
-    again = Labeller.from_arrays(SMALL, arrays, str(path))
-    assert again.labels == labeller.labels
-    assert again.root == labeller.root
-    assert np.array_equal(again.weights, labeller.weights)
-    assert labels_by(again, values, heads) == labels_by(labeller, values, heads)
-
-
-def test_an_untrained_labeller_can_be_saved(tmp_path: Path) -> None:
-    path = tmp_path / "labels.npz"
-    write_archive(path, "labels", Labeller(SMALL, ("dep",)).to_arrays())
-    again = Labeller.from_arrays(SMALL, read_archive(path, "labels", LABEL_ARRAYS))
-    assert again.labels == ("dep",) and not again.weights.any()
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("label_names", None, "array label_names is missing"),
-        ("label_names", lambda a: a[:2], "label_counts goes up to"),
-        ("label_names", lambda a: a[::-1], "labels[1] is"),
-        ("label_root", lambda a: a + 9, "root is 8"),
-        ("label_counts", lambda a: a[1:], "label_counts has 1023 elements, expected 1024"),
-        ("label_counts", lambda a: np.where(a == 4, 3, a), "label_counts adds up to"),
-        ("label_counts", lambda a: a.astype(np.uint64) + 2**63, "label_counts goes up to"),
-        ("label_columns", lambda a: a + 4, "label_columns goes up to 7, expected less than 4"),
-        ("label_weights", lambda a: a.astype(np.int32), "label_weights has dtype int32"),
-    ],
-)
-def test_damaged_arrays_are_refused(name: str, change: Any, message: str) -> None:
-    arrays = random_labeller(np.random.default_rng(2)).to_arrays()
-    if change is None:
-        del arrays[name]
-    else:
-        arrays[name] = change(arrays[name])
-    with pytest.raises(ModelError) as error:
-        Labeller.from_arrays(SMALL, arrays, "file.model")
-    assert message in str(error.value)
-    assert str(error.value).startswith("file.model: ")

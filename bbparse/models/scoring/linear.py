@@ -1,0 +1,180 @@
+"""`LinearScorer`: scores of arcs and parts as sums of weights of their features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.core.parts import PART_NAMES
+from bbparse.inference.search.rescore import tree_parts
+from bbparse.models.scoring.candidates import LONG, REACH, all_arcs, enumerate_parts
+from bbparse.models.scoring.features import compile_templates, find_features, score_parts
+from bbparse.models.templates import KINDS, TemplateSet
+from bbparse.runtime.arrays import Ints, Longs
+from bbparse.runtime.errors import ModelError, ProblemError
+from bbparse.treebank.encode import ATTRIBUTES, PAD
+
+#: Numbers of the kinds of part (`KINDS`).
+ARC, SIBLING, GRANDCHILD, OUTERMOST, GRANDSIBLING = range(len(KINDS))
+_NONE = np.zeros(0, np.int32)
+
+Weights = NDArray[np.int32]
+Words = tuple[Ints, Ints, Ints, Ints]
+"""Grandparents, heads, inner siblings and modifiers of parts; empty for a role they lack."""
+
+
+class Features:
+    """Feature templates, ready for kernels."""
+
+    def __init__(self, templates: TemplateSet) -> None:
+        self.templates = templates
+        self.compiled = tuple(compile_templates(templates))
+        #: Numbers of the kinds that have templates.
+        self.kinds = [k for k, kind in enumerate(KINDS) if templates.templates[kind]]
+
+    def of_parts(self, values: NDArray[np.uint64], parts: Words, kind: int) -> tuple[Longs, Longs]:
+        """Return the features of parts of a kind: the part of each feature, and its index."""
+        ends, indices = find_features(values, parts, kind, self.compiled)
+        return np.repeat(np.arange(len(ends) - 1), np.diff(ends)), indices
+
+    def of_tree(self, values: NDArray[np.uint64], heads: Ints) -> Longs:
+        """Return the indices of all features of a tree, int32[n + 1] heads."""
+        heads = checked_heads(values, heads)
+        found = [self.of_parts(values, parts_of(heads, kind), kind)[1] for kind in self.kinds]
+        return np.concatenate([np.zeros(0, np.int64), *found])
+
+
+class LinearScorer:
+    """The linear model over arcs, siblings, grandchildren and grand-siblings.
+
+    Scoring changes nothing in the scorer, so threads may share it. Weights (int32[2**bits], zeros
+    by default) are in units of `quantum`; they may be changed in place between calls. Raises
+    `ModelError` if weights have another size or dtype.
+    """
+
+    def __init__(
+        self, templates: TemplateSet, weights: Weights | None = None, quantum: float = 1.0
+    ) -> None:
+        size = 1 << templates.bits
+        if weights is None:
+            weights = np.zeros(size, np.int32)
+        elif weights.shape != (size,) or weights.dtype != np.int32:
+            raise ModelError(
+                f"weights have shape {weights.shape} and dtype {weights.dtype},"
+                f" expected {(size,)} and int32"
+            )
+        self.templates = templates
+        self.weights = np.ascontiguousarray(weights)
+        self.quantum = float(quantum)
+        self.features = Features(templates)
+
+    def with_weights(self, weights: Weights) -> LinearScorer:
+        return LinearScorer(self.templates, weights, self.quantum)
+
+    def score(
+        self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints,
+        projective: bool = True, single_root: bool = True,
+    ) -> dict[str, NDArray[Any]]:  # fmt: skip
+        """Score candidate arcs and all parts that they can form.
+
+        Arcs, int32[A], must be unique and sorted by (head, mod); this is not checked. Parts that no
+        tree contains (projective, or with a single root, as requested) are left out.
+
+        Returns fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that have
+        templates, in the order of `candidates.enumerate_parts`.
+        """
+        head, mod = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
+        kinds = self.features.kinds
+        want = np.array([
+            SIBLING in kinds, GRANDCHILD in kinds or OUTERMOST in kinds, GRANDSIBLING in kinds
+        ])  # fmt: skip
+        n = len(values) - 2 * PAD - 1
+        siblings, chains, grandsiblings, top = enumerate_parts(
+            n, head, mod, projective, single_root, want
+        )
+        grand, middle, _, last = (words[top:] for words in chains)
+        fields = {"arc_score": self._scores(values, (_NONE, head, _NONE, mod), ARC)}
+        for kind, name, parts, words in (
+            (SIBLING, "sib", siblings, siblings[1:]),
+            (GRANDCHILD, "gc", (grand, middle, _NONE, last), (grand, middle, last)),
+            (OUTERMOST, "ogc", (grand, middle, _NONE, last), (grand, middle, last)),
+            (GRANDSIBLING, "gsib", grandsiblings, grandsiblings),
+        ):
+            if kind in kinds:
+                scores = self._scores(values, tuple(parts), kind)
+                fields.update(zip(PART_NAMES[name], (*words, scores)))
+        return fields
+
+    def _scores(self, values: NDArray[np.uint64], parts: Words, kind: int) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = score_parts(
+            values, parts, kind, self.features.compiled, self.weights, self.quantum
+        )
+        return scores
+
+    def score_all_arcs(
+        self, values: NDArray[np.uint64], reach: int | None = None
+    ) -> NDArray[np.float64]:
+        """Score all arcs by the arc templates alone, float64[n + 1, n + 1].
+
+        Arcs into the root and from a word to itself score -inf, and with `reach` those from other
+        words than the root that are longer.
+        """
+        n = len(values) - 2 * PAD - 1
+        head, mod = all_arcs(n, n if reach is None else reach)
+        square = np.full((n + 1, n + 1), -np.inf)
+        square[head, mod] = self._scores(values, (_NONE, head, _NONE, mod), ARC)
+        return square
+
+    def score_likely_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Score all arcs; of sentences of more than `LONG` words those up to `REACH` long only."""
+        n = len(values) - 2 * PAD - 1
+        return self.score_all_arcs(values, n if n <= LONG else REACH)
+
+
+def parts_of(heads: Ints, kind: int) -> Words:
+    """Return the parts of a kind in a tree, int32[n + 1] heads, of which heads[0] is 0."""
+    grand, inner, outermost = tree_parts(heads)
+    mod = np.arange(len(heads), dtype=np.int32)
+    chosen = mod > 0
+    if kind in (GRANDCHILD, OUTERMOST):
+        chosen &= heads > 0
+    if kind == OUTERMOST:
+        chosen &= outermost.astype(np.bool_)
+    has_grand, has_inner = kind >= GRANDCHILD, kind in (SIBLING, GRANDSIBLING)
+    return (
+        grand[chosen] if has_grand else _NONE, heads[chosen],
+        inner[chosen] if has_inner else _NONE, mod[chosen],
+    )  # fmt: skip
+
+
+def difference(added: Longs, removed: Longs) -> tuple[Longs, Longs]:
+    """Return the multiset difference of two lists of feature indices.
+
+    Returns indices, ascending and unique, and by how much each is more frequent in `added`, never
+    0.
+    """
+    signs = np.repeat([1, -1], [len(added), len(removed)])
+    indices, inverse = np.unique(np.concatenate([added, removed]), return_inverse=True)
+    counts = np.bincount(inverse, signs, len(indices)).astype(np.int64)
+    kept = counts != 0
+    return indices[kept].astype(np.int64), counts[kept]
+
+
+def checked_heads(values: NDArray[np.uint64], heads: Ints) -> Ints:
+    """Return a copy of heads that kernels can read: in range, 0 at position 0, writable.
+
+    Raises `ProblemError` if values and heads do not fit each other, or a head is out of range.
+    """
+    n = len(values) - 2 * PAD - 1
+    if values.ndim != 2 or n < 0 or values.shape[1] != len(ATTRIBUTES):
+        raise ProblemError(f"values: found shape {values.shape}, expected that of an encoding")
+    if np.shape(heads) != (n + 1,):
+        raise ProblemError(f"heads: found shape {np.shape(heads)}, expected {(n + 1,)}")
+    checked = np.array(heads, np.int32)
+    checked[0] = 0
+    if checked.min() < 0 or checked.max() > n:
+        m = int(np.flatnonzero((checked < 0) | (checked > n))[0])
+        raise ProblemError(f"heads[{m}] is {checked[m]}, expected 0 to {n}")
+    return checked

@@ -1,0 +1,40 @@
+"""A model that price and cut parses: all arcs and triples are candidates."""
+
+from __future__ import annotations
+
+import pytest
+
+from bbparse.inference.solve import solve
+from bbparse.models.configuration import Configuration
+from bbparse.parser.parser import Parser
+from tests import toy
+
+pytest.importorskip("highspy")
+
+
+@pytest.fixture(scope="module")
+def parser() -> Parser:
+    table = toy.configuration().to_table()
+    table["model"].update(projective=False, solver="price-and-cut")
+    table["factors"]["families"] = []
+    for kind in ("sibling", "grandsibling"):
+        del table["templates"][kind]
+    table["templates"]["grandchild"] = ["g.upos h.upos m.upos +@gdir", "g.lemma m.lemma"]
+    return Parser.train(toy.sentences()[:40], config=Configuration.from_table(table))
+
+
+def test_trees_are_the_best_ones_of_all_arcs(parser: Parser) -> None:
+    looked_at = total = 0
+    for sentence in [s for s in toy.dev_sentences() if s.n_words <= 12][:12]:
+        problem = parser.problem(sentence, prune=0)
+        n = sentence.n_words
+        assert len(problem.arc_head) == n * n and len(problem.gc_score) == n * (n - 1) ** 2
+        solution = parser.solve(sentence)
+        assert solution.status == "optimal"
+        assert solution.scores[0] == pytest.approx(solve(problem).scores[0])
+        (tree,) = parser.parse(sentence)
+        assert tree.score == solution.scores[0] and tree.proved and len(tree.labels) == n
+        assert parser.parse(sentence, prune=1)[0].score <= tree.score
+        looked_at += solution.stats["scored"]
+        total += solution.stats["triples"]
+    assert 0 < looked_at < 0.6 * total
