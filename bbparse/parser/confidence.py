@@ -244,5 +244,8 @@ class Calibration:
         return Confidences(tuple(arcs.tolist()), self.of_tree(arcs), tuple(rivals), tuple(both))
 
     def of_tree(self, arcs: Float64s) -> float:
-        """Return the probability that a tree is right, from those of its arcs, float64[n]."""
-        return float(chances(_tree_evidence(arcs)[None], self.tree)[0])
+        """Return the probability that a tree is right, from those of its arcs, float64[n].
+
+        It is at most that of the least probable arc.
+        """
+        return float(min(chances(_tree_evidence(arcs)[None], self.tree)[0], arcs.min()))

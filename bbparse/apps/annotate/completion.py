@@ -19,6 +19,7 @@ from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import NO_ENTRY, tree_faults
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, TreebankError
+from bbparse.treebank.drawing.layout import in_english
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 from bbparse.treebank.trees import crossing_words
 
@@ -75,7 +76,7 @@ class Completer:
             heads[m - 1], labels[m - 1] = head, label or "_"
         around = replace(sentence, heads=heads, deprels=labels)
         for fault in tree_faults(heads, single_root=self.parser.config.model.single_root):
-            names = ["the root", *sentence.forms]
+            names = ["the root", *map(in_english, sentence.forms)]
             arcs = [f"{names[m]} ← {names[heads[m - 1]]}" for m in fault.arcs]
             raise TreebankError(f"no tree has all arcs that are fixed: {', '.join(arcs)}")
         if self.parser.config.projective and not crossing_words(heads):
@@ -93,22 +94,36 @@ class Completer:
             [around], restrict=restrict if marks.forbidden else None, k_best=k, valid=self.rules,
             confidence=True, reasons=parser is self._crossing,
         )  # fmt: skip
-        trees = []
-        for tree in parse.trees:
-            sure = [
-                1.0 if marks.fixed.get(m) == (head, label) else probability
-                for m, (head, label, probability) in enumerate(
-                    zip(tree.heads, tree.labels, tree.confidences), start=1
-                )
-            ]
-            of_all = self.calibration.of_tree(np.array(sure))
-            trees.append(
-                Tree(tree.heads, tree.labels, tuple(sure), of_all, tree.score, tree.proved)
+        return [
+            self._with_marks(
+                Tree(tree.heads, tree.labels, tree.confidences, 0.0, tree.score, tree.proved),
+                around, marks,
             )
-        return trees
+            for tree in parse.trees
+        ]  # fmt: skip
 
-    def draft(self, sentence: Sentence) -> Tree:
-        """Return the tree of a complete sentence with its probabilities by an open choice."""
+    def _with_marks(self, tree: Tree, sentence: Sentence, marks: Marks) -> Tree:
+        """Return a tree with the probabilities of its arcs given the marks.
+
+        An arc whose head alone is fixed has the probability of its label.
+        """
+        sure = list(tree.sure)
+        rows: NDArray[np.float64] | None = None
+        for m, (head, label) in marks.fixed.items():
+            if tree.heads[m - 1] != head or label not in ("", tree.labels[m - 1]):
+                continue
+            if label or tree.labels[m - 1] not in self.labels:
+                sure[m - 1] = 1.0
+                continue
+            if rows is None:
+                rows = self._label_scores(self._scored(sentence, tree.heads), tree.heads)
+            label_odds = rows[m - 1] - np.logaddexp.reduce(rows[m - 1])
+            sure[m - 1] = float(np.exp(label_odds[self.labels.index(tree.labels[m - 1])]))
+        of_all = self.calibration.of_tree(np.array(sure))
+        return replace(tree, sure=tuple(sure), sure_of_all=of_all)
+
+    def draft(self, sentence: Sentence, marks: Marks) -> Tree:
+        """Return the tree of a complete sentence with its probabilities."""
         heads, labels = tuple(sentence.heads), tuple(sentence.deprels)
         complaint = "; ".join(fault.name for fault in tree_faults(heads, single_root=True))
         if complaint:
@@ -119,7 +134,7 @@ class Completer:
         arcs = np.searchsorted(p.arc_head.astype(np.int64) * size + p.arc_mod, wanted)
         evidence = evidence_of(self.parser.model, scored, arcs.astype(np.int32), list(labels))
         sure = self.calibration(evidence)
-        return Tree(heads, labels, sure.arcs, sure.tree)
+        return self._with_marks(Tree(heads, labels, sure.arcs, sure.tree), sentence, marks)
 
     def _scored(self, sentence: Sentence, heads: Sequence[int]) -> Scored:
         """Return the problem of a sentence, with the arcs of a tree among its candidates."""
@@ -131,7 +146,7 @@ class Completer:
     ) -> tuple[list[Likely], list[Likely]]:
         """Return the likely heads of a word, and all labels of its arc in a tree, likely first."""
         scored = self._scored(sentence, heads)
-        p, labeller = scored.problem, self.parser.labeller
+        p = scored.problem
         candidates = np.flatnonzero(p.arc_mod == word)
         if scored.scores is not None:
             odds = scored.scores.log_odds(p.arc_head[candidates], p.arc_mod[candidates])
@@ -139,19 +154,25 @@ class Completer:
             odds = p.arc_score[candidates]
             odds = odds - np.logaddexp.reduce(odds)
         likely = _likely_first(p.arc_head[candidates].tolist(), odds)
-        if labeller is None:
+        if not self.labels:
             return likely, []
-        row = labeller.tree_scores(scored, np.array([0, *heads], np.int32))[word - 1]
-        return likely, _likely_first(labeller.labels, row - np.logaddexp.reduce(row))
+        row = self._label_scores(scored, heads)[word - 1]
+        return likely, _likely_first(self.labels, row - np.logaddexp.reduce(row))
+
+    def _label_scores(self, scored: Scored, heads: Sequence[int]) -> NDArray[np.float64]:
+        """Return the score of each label for each arc of a tree, float64[n, L]."""
+        assert self.parser.labeller is not None
+        return self.parser.labeller.tree_scores(scored, np.array([0, *heads], np.int32))
 
     def broken(self, sentence: Sentence, tree: Tree) -> list[BrokenRule]:
         """Return the rules that a tree breaks."""
         heads, labels, rules = list(tree.heads), list(tree.labels), self.rules
+        shown = replace(sentence, forms=[in_english(form) for form in sentence.forms])
         broken = []
         for fault in rules.faults(replace(sentence, heads=heads, deprels=labels)):
             has_rule = fault.entry != NO_ENTRY
             says = rules.entries[fault.entry].rule.says if has_rule else _SAYS[fault.name]
-            where = fault.text(sentence, heads, labels).partition(": ")[2]
+            where = fault.text(shown, heads, labels).partition(": ")[2]
             broken.append(BrokenRule(fault.name, says, where, fault.word, fault.arcs))
         return broken
 

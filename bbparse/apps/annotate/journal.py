@@ -1,9 +1,11 @@
 """The journal of an annotation: one line of JSON for each step, written before it is answered.
 
-The first step of a sentence has its text as it was in the file (``base``). Every step has the
-marks, the tree and a digest of the text that is written; undo and redo have the number of the step
-that they lead to. So the journal restores all steps of all sentences, saved or not. A line that
-a killed process did not complete is dropped.
+Sentences are numbered in the order of their first steps. The first step of a sentence has its text
+as it was in the file (``base``), its position there and a digest of the forms before it
+(``neighbour``). Every step has the marks, the tree and a digest of the text that is written; undo
+and redo have the number of the step that they lead to. So the journal restores all steps of all
+sentences, saved or not, also if other programs add or remove sentences. A line that a killed
+process did not complete is dropped.
 """
 
 from __future__ import annotations
@@ -42,14 +44,18 @@ class History:
     """Steps of a sentence in the journal, without the first, which is the file's."""
 
     base: Sentence  #: The sentence in the file before the first step.
+    index: int  #: Its position then.
+    neighbour: str  #: Digest of the forms of the sentence before it.
+    digests: list[str]  #: Of the texts of all steps, the file's first.
+    written: set[str]  #: All these, and those of steps that others replaced.
     steps: list[Step] = field(default_factory=list)
     at: int = 0  #: Number of the step that counts; 0 is the file's.
-    digests: set[str] = field(default_factory=set)  #: Of all texts that were written.
 
 
 def digest(text: str) -> str:
-    """Return a short digest of a text."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    """Return a short digest of a text without the blank lines around it and a byte order mark."""
+    data = text.strip("\ufeff\r\n \t").encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=12).hexdigest()
 
 
 class Journal:
@@ -59,7 +65,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._n_sentences = path, 0
         self.exists = path.exists()
         with writing(path):
             self._file: IO[bytes] = open(path, "a+b", buffering=0)
@@ -67,8 +73,8 @@ class Journal:
             self._file.close()
             raise OutputError(f"{path}: another bbparse annotate is at work on this treebank")
 
-    def histories(self) -> dict[int, History]:
-        """Read the steps of all sentences, by their index; drop an incomplete last line.
+    def histories(self) -> list[History]:
+        """Read the steps of all sentences, by their number; drop an incomplete last line.
 
         `TreebankError` if it is no journal.
         """
@@ -77,7 +83,7 @@ class Journal:
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             self._file.truncate(whole)
-        found: dict[int, History] = {}
+        found: list[History] = []
         lines = data[:whole].splitlines()
         for number, line in enumerate(lines, start=1):
             try:
@@ -95,17 +101,33 @@ class Journal:
                 ) from None
         if not lines:
             self._append(_FORMAT)
+        self._n_sentences = len(found)
         return found
 
-    def step(self, index: int, number: int, step: Step, text: str, base: str | None = None) -> None:
-        """Write a step, whose text will be written to the file; the first one with the file's."""
-        tree = {"heads": step.heads, "labels": step.labels, "digest": digest(text)}
-        record = {"sentence": index, "step": number, **step.marks.record(), **tree}
-        self._append(record if base is None else {**record, "base": base})
+    def begin(self, base: str, place: tuple[int, str], step: Step, text: str) -> int:
+        """Write the first step of a sentence; return the number of the sentence.
 
-    def move(self, index: int, number: int) -> None:
+        `base` is its text in the file, and `place` its position and a digest of its neighbour.
+        """
+        number = self._n_sentences
+        index, neighbour = place
+        self._step(number, 1, step, text, base=base, index=index, neighbour=neighbour)
+        self._n_sentences += 1
+        return number
+
+    def step(self, sentence: int, number: int, step: Step, text: str) -> None:
+        """Write another step of a sentence, whose text will be written to the file."""
+        self._step(sentence, number, step, text)
+
+    def _step(self, sentence: int, number: int, step: Step, text: str, **first: Any) -> None:
+        tree = {"heads": step.heads, "labels": step.labels, "digest": digest(text)}
+        self._append(
+            {"sentence": sentence, "step": number, **step.marks.record(), **tree, **first}
+        )
+
+    def move(self, sentence: int, number: int) -> None:
         """Write that another step counts: undo and redo."""
-        self._append({"sentence": index, "at": number})
+        self._append({"sentence": sentence, "at": number})
 
     def _append(self, record: dict[str, Any]) -> None:
         line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
@@ -132,22 +154,24 @@ class Journal:
         self._file.close()
 
 
-def _replay(found: dict[int, History], record: dict[str, Any]) -> None:
+def _replay(found: list[History], record: dict[str, Any]) -> None:
     """Repeat what a line says; raises whatever comes of a line that the program did not write."""
-    index = checked_number(record["sentence"], 0, sys.maxsize)
+    sentence = checked_number(record["sentence"], 0, len(found))
     if "base" in record:
+        checked_number(sentence, len(found), len(found))
         text = record["base"]
         (base,) = read_conllu(io.StringIO(text))
-        found[index] = History(base, digests={digest(text)})
-    history = found[index]
+        index, neighbour = checked_number(record["index"], 0, sys.maxsize), record["neighbour"]
+        found.append(History(base, index, neighbour, [digest(text)], {digest(text)}))
+    history = found[sentence]
     last = len(history.steps)
     if "step" not in record:
-        if "base" not in record:
-            history.at = checked_number(record["at"], 0, last)
+        history.at = checked_number(record["at"], 0, last)
         return
     number = checked_number(record["step"], 1, last + 1)
     history.steps[number - 1 :] = [_step(record, history.base.n_words)]
-    history.digests.add(record["digest"])
+    history.digests[number:] = [record["digest"]]
+    history.written.add(record["digest"])
     history.at = number
 
 

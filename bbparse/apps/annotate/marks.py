@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +14,8 @@ from bbparse.treebank.writing import format_sentence, with_columns, with_fields
 COLUMNS = ("lemmas", "upos", "xpos", "feats")
 #: Item of MISC of a word whose arc a person has fixed.
 FIXED = "Fixed=Yes"
+#: Maximum number of characters of a label, a tag, features or a lemma.
+MAX_LENGTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +110,12 @@ class Marks:
         )
 
 
-def checked_number(value: Any, least: int, most: int) -> int:
+def checked_number(value: Any, least: int, most: int, title: str = "number") -> int:
     """Return a whole number in a range, or raise `ValueError`."""
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"found {value!r:.40}, expected a whole number from {least} to {most}")
+        raise ValueError(
+            f"{title}: found {value!r:.40}, expected a whole number from {least} to {most}"
+        )
     return value
 
 
@@ -121,6 +126,25 @@ def checked_text(title: str, value: Any) -> str:
     checked_column(title, [value or "_"], 1)
     if any("\ud800" <= c <= "\udfff" for c in value):
         raise ValueError(f"{title}: found half of a surrogate pair, expected text")
+    return value
+
+
+def checked_entry(title: str, value: str) -> str:
+    """Return a label or a value as a person may enter it, or raise `ValueError`.
+
+    Blanks are allowed within lemmas only, as in CoNLL-U.
+    """
+    if len(value) > MAX_LENGTH:
+        raise ValueError(f"{title}: found {len(value):,} characters, expected at most {MAX_LENGTH}")
+    for i, c in enumerate(value):
+        is_inner_blank = title == "lemmas" and unicodedata.category(c) == "Zs"
+        is_inner_blank = is_inner_blank and 0 < i < len(value) - 1
+        is_control = unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")
+        if is_control or (c.isspace() and not is_inner_blank):
+            raise ValueError(
+                f"{title}: found the character {c!r}, expected text without control characters and"
+                f" blanks{' at its ends' if title == 'lemmas' else ''}"
+            )
     return value
 
 

@@ -11,13 +11,15 @@ from typing import Literal
 
 from bbparse.apps.annotate.completion import BrokenRule, Completer, Tree
 from bbparse.apps.annotate.journal import History, Journal, Step, digest
-from bbparse.apps.annotate.marks import COLUMNS, Marks, checked_text, written
+from bbparse.apps.annotate.marks import COLUMNS, Marks, checked_entry, checked_number, written
 from bbparse.runtime.errors import BBParseError, OutputError, one_line
 from bbparse.runtime.output import check_output, open_output
 from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
 
 #: Seconds between sentences that are parsed ahead, in which others get the lock.
 _PAUSE = 0.001
+#: Maximum number of a tree, counted from 0, that can be shown or accepted.
+MAX_TREE = 99
 
 
 class Conflict(Exception):
@@ -51,6 +53,7 @@ class Entry:
     steps: list[Step]
     is_done: bool  #: True if all arcs were fixed in the file.
     text: str  #: The text that is saved.
+    history: int | None = None  #: Number of its steps in the journal, once it has some.
     at: int = 0
     revision: int = 0
     changed: int = 0  #: Value of the treebank's counter when it changed last.
@@ -103,8 +106,7 @@ class Treebank:
         self._stop = threading.Event()
         self._unsaved = False
         self._threads: list[threading.Thread] = []
-        for index, history in self._journal.histories().items():
-            self._restore(index, history)
+        self._restore(self._journal.histories())
 
     def _entry(self, sentence: Sentence) -> Entry:
         marks = Marks.of_file(sentence, self.suggest_only)
@@ -114,16 +116,41 @@ class Treebank:
         is_done = sentence.has_heads and n_marked == sentence.n_words
         return Entry(sentence, text, [step], is_done, text)
 
-    def _restore(self, index: int, history: History) -> None:
-        """Restore the steps of a sentence, unless its text was changed elsewhere."""
-        entry = self.entries[index] if index < len(self.entries) else None
-        if entry is None or digest(entry.base_text) not in history.digests:
-            self.messages.append(
-                f"sentence {index + 1} was changed elsewhere: its steps are left out"
-            )
-            return
-        base = replace(history.base, number=index + 1, source=entry.base.source)
+    def _restore(self, histories: Sequence[History]) -> None:
+        """Restore the steps of sentences, wherever they are now and if nobody else changed them."""
+        places: dict[str, list[int]] = {}
+        for i, entry in enumerate(self.entries):
+            places.setdefault(digest(entry.base_text), []).append(i)
+        restored, lost = set(), []
+        for number, history in reversed(list(enumerate(histories))):  # later ones come first
+            name = replace(history.base, number=history.index + 1).name
+            found = [
+                i for text in history.written for i in places.get(text, ())
+                if self.entries[i].history is None
+            ]  # fmt: skip
+            if found:
+                self._take_up(min(found, key=lambda i: self._distance(i, history)), number, history)
+                restored.add(name)
+            elif history.at and name not in restored:
+                lost.append(f"{name} was changed or removed elsewhere: its steps are left out")
+        self.messages += reversed(lost)
+
+    def _distance(self, index: int, history: History) -> tuple[bool, bool, int]:
+        """Rank the sentences with one text: by what was saved, the neighbour and the position."""
+        is_other = digest(self.entries[index].base_text) != history.digests[history.at]
+        return is_other, self._neighbour(index) != history.neighbour, abs(index - history.index)
+
+    def _neighbour(self, index: int) -> str:
+        """Return a digest of the forms of the previous sentence."""
+        return digest("\t".join(self.entries[index - 1].base.forms) if index else "")
+
+    def _take_up(self, index: int, number: int, history: History) -> None:
+        """Restore the steps of one sentence."""
+        entry = self.entries[index]
+        kept = ("number", "source", "line_number", "before", "after")
+        base = replace(history.base, **{name: getattr(entry.base, name) for name in kept})
         restored = self._entry(base)
+        restored.history = number
         restored.steps += history.steps
         restored.at = history.at
         restored.text = self._text(restored, restored.step)
@@ -182,15 +209,15 @@ class Treebank:
         step, n = entry.step, entry.base.n_words
         try:
             if not entry.at and entry.base.has_heads:
-                return self.completer.draft(sentence)
-            if entry.at and entry.is_fixed:
+                return self.completer.draft(sentence, step.marks)
+            if entry.at and entry.is_fixed and all(name for _, name in step.marks.fixed.values()):
                 return Tree(step.heads, step.labels, (1.0,) * n, 1.0)
             best = self.completer.best(sentence, step.marks)[0]
             if not entry.at or (best.heads, best.labels) == (step.heads, step.labels):
                 return best
             # Another model or other rules have completed it.
             given = replace(sentence, heads=list(step.heads), deprels=list(step.labels))
-            return self.completer.draft(given)
+            return self.completer.draft(given, step.marks)
         except BBParseError as error:
             heads, labels = zip(*step.marks.arcs(n))
             return Tree(heads, labels, (0.0,) * n, 0.0, complaint=one_line(error))
@@ -206,6 +233,7 @@ class Treebank:
         """
         with self.lock:
             entry = self.entries[index]
+            self._check(act, entry.base.n_words)
             if act.revision != entry.revision:
                 raise Conflict
             tree = None
@@ -213,12 +241,17 @@ class Treebank:
                 at = entry.at + (1 if act.kind == "redo" else -1)
                 if not 0 <= at < len(entry.steps):
                     raise Impossible(f"nothing to {act.kind}")
-                self._journal.move(index, at)
+                assert entry.history is not None  # there are steps
+                self._journal.move(entry.history, at)
             else:
                 at = entry.at + 1
                 step, tree = self._step(index, act)
-                base = entry.base_text if len(entry.steps) == 1 else None
-                self._journal.step(index, at, step, self._text(entry, step), base)
+                text = self._text(entry, step)
+                if entry.history is None:
+                    place = index, self._neighbour(index)
+                    entry.history = self._journal.begin(entry.base_text, place, step, text)
+                else:
+                    self._journal.step(entry.history, at, step, text)
                 entry.steps[at:] = [step]
             entry.at, entry.tree = at, None
             entry.text = self._text(entry, entry.step)
@@ -244,34 +277,39 @@ class Treebank:
             raise Impossible(one_line(error)) from None
         return Step(marks, best.heads, best.labels), best
 
-    def _marks(self, index: int, act: Act) -> Marks:
-        entry = self.entries[index]
-        marks, n = entry.step.marks, entry.base.n_words
-        least = 0 if act.kind in ("accept", "release") else 1
-        if not least <= act.word <= n or not 0 <= act.head <= n:
-            raise Impossible(f"found word {act.word} and head {act.head}, expected 1 to {n}")
-        if act.kind in ("fix", "forbid") and act.head == act.word:
-            raise Impossible("a word is not its own head")
+    def _check(self, act: Act, n: int) -> None:
+        """Raise `Impossible` if a field of an act has no possible value."""
+        needs_word = act.kind in ("fix", "forbid", "cell")
         try:
-            checked_text("label", act.label)
-            checked_text("value", act.value)
+            checked_number(act.word, 1 if needs_word else 0, n, "word")
+            checked_number(act.head, 0, n, "head")
+            checked_number(act.tree, 0, MAX_TREE, "tree")
+            checked_entry("label", act.label)
+            checked_entry(act.column, act.value)
         except ValueError as error:
             raise Impossible(str(error)) from None
+        if act.column not in COLUMNS and (act.column or act.kind == "cell"):
+            raise Impossible(f"column: found {act.column!r:.40}, expected one of {list(COLUMNS)}")
+        if act.kind in ("fix", "forbid") and act.head == act.word:
+            raise Impossible("a word is not its own head")
+
+    def _marks(self, index: int, act: Act) -> Marks:
+        """Return the marks that an act leads to."""
+        marks = self.entries[index].step.marks
         if act.kind == "fix":
-            return marks.with_fixed({act.word: (act.head, act.label)})
+            label = "" if act.label == "_" else act.label
+            return marks.with_fixed({act.word: (act.head, label)})
         if act.kind == "forbid":
             return marks.with_forbidden(act.head, act.word)
         if act.kind == "release":
             return marks.released(act.word)
-        if act.kind == "cell" and act.column in COLUMNS:
+        if act.kind == "cell":
             return marks.with_cell(act.column, act.word, act.value or "_")
-        if act.kind == "accept":
-            trees = self.trees(index, act.tree + 1)
-            if len(trees) <= act.tree or NO_HEAD in trees[act.tree].heads:
-                raise Impossible("there is no such tree")
-            arcs = zip(trees[act.tree].heads, trees[act.tree].labels)
-            return marks.with_fixed(dict(enumerate(arcs, start=1)))
-        raise Impossible(f"found {act.kind!r} {act.column!r}, expected another act")
+        trees = self.trees(index, act.tree + 1)
+        if len(trees) <= act.tree or NO_HEAD in trees[act.tree].heads:
+            raise Impossible("there is no such tree")
+        arcs = zip(trees[act.tree].heads, trees[act.tree].labels)
+        return marks.with_fixed(dict(enumerate(arcs, start=1)))
 
     def _text(self, entry: Entry, step: Step) -> str:
         """Return the text of a sentence after a step, as it is saved."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect
 from collections.abc import Sequence
 from typing import Any
 
-from bbparse.apps.annotate.completion import BrokenRule, Tree
+from bbparse.apps.annotate.completion import BrokenRule, Likely, Tree
 from bbparse.apps.annotate.treebank import Entry, Treebank
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.drawing.layout import printable, runs_to_the_left
@@ -16,6 +17,13 @@ from bbparse.treebank.drawing.svg import compared_arcs, describe_tree, draw_arcs
 _LONGEST = 24
 #: Probabilities from which an arc has the next colour.
 _GRADES = (0.5, 0.8, 0.95)
+
+
+def percent(probability: float) -> str:
+    """Format a probability; only what is certain is 0 % or 100 %."""
+    if 0 < probability < 0.005:
+        return "<1 %"
+    return ">99 %" if 0.995 <= probability < 1 else f"{100 * probability:.0f} %"
 
 
 def row(treebank: Treebank, index: int) -> dict[str, Any]:
@@ -108,10 +116,10 @@ def _drawing(
         if arc.below:
             continue
         classes = [arc.classes, f"c{bisect(_GRADES, cell['sure'])}"]
-        certainty = f"{100 * cell['sure']:.0f} % sure"
+        certainty = f"{percent(cell['sure'])} sure"
         if cell["fixed"]:
             classes.append("fixed")
-            certainty = "fixed" if cell["named"] else f"head fixed, {certainty}"
+            certainty = "fixed" if cell["named"] else f"head fixed, label {certainty}"
         if arc.mod in faulty:
             classes.append("broken")
             arc.label = f"! {arc.label}"
@@ -147,12 +155,41 @@ def _others(entry: Entry) -> dict[str, Any]:
 
 
 def options_view(treebank: Treebank, index: int, word: int, number: int) -> dict[str, Any]:
-    """Return the likely heads of a word and the labels of its arc, with probabilities."""
+    """Return the likely heads of a word and the labels of its arc, with probabilities.
+
+    Those of an open arc are scaled to agree with its own probability. Those of what is fixed are
+    the model's: they say what it would choose.
+    """
     with treebank.lock:
         trees = treebank.trees(index, number + 1)
         tree = trees[min(number, len(trees) - 1)]
         if tree.complaint or not 1 <= word <= len(tree.heads):
             return {"heads": [], "labels": []}
-        sentence = treebank.tagged(treebank.entries[index])
-        heads, labels = treebank.completer.options(sentence, tree.heads, word)
+        entry = treebank.entries[index]
+        heads, labels = treebank.completer.options(treebank.tagged(entry), tree.heads, word)
+        if word not in entry.step.marks.fixed:
+            heads, labels = _agreeing(heads, labels, tree, word)
         return {"heads": heads[:9], "labels": labels}
+
+
+def _agreeing(
+    heads: list[Likely], labels: list[Likely], tree: Tree, word: int
+) -> tuple[list[Likely], list[Likely]]:
+    """Scale the probabilities of heads and labels so that those of the arc have its product."""
+    head, label, sure = tree.heads[word - 1], tree.labels[word - 1], tree.sure[word - 1]
+    of_head, of_label = dict(heads).get(head, 1.0), dict(labels).get(label, 1.0)
+    together = math.log(of_head * of_label) if of_head * of_label else -math.inf
+    if not 0 < sure < 1 or together == -math.inf:
+        return heads, labels
+    if together > -1e-9:
+        return _scaled(heads, head, sure), labels
+    power = math.log(sure) / together
+    return _scaled(heads, head, of_head**power), _scaled(labels, label, of_label**power)
+
+
+def _scaled(options: list[Likely], value: int | str, probability: float) -> list[Likely]:
+    """Give one option a probability, and the others the rest in proportion."""
+    others = math.fsum(share for option, share in options if option != value)
+    factor = (1.0 - probability) / others if others else 0.0
+    scaled = [(o, probability if o == value else factor * share) for o, share in options]
+    return sorted(scaled, key=lambda option: -option[1])

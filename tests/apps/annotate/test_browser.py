@@ -183,6 +183,18 @@ def test_broken_rules_are_told_at_the_arc(page: Browser) -> None:
     assert page.run("shown.map((row) => row.index)") == [2]
 
 
+def test_waiting_is_shown_and_errors_go(page: Browser) -> None:
+    service: Served = page.service  # type: ignore[attr-defined]
+    with service.treebank.lock:
+        page.run("void fix(6, 2)")
+        page.wait("$('saved').textContent.startsWith('working')")
+    page.wait("$('saved').textContent === 'saved' && view.cells[5].head === 2")
+    page.run("fix(6, 6)")
+    page.wait("$('status').textContent === 'a word is not its own head'")
+    page.key("ArrowLeft")
+    assert page.run("$('status').textContent") == ""
+
+
 def test_the_second_window_is_told(page: Browser) -> None:
     service: Served = page.service  # type: ignore[attr-defined]
     page.run("poll = async () => {}")  # before it hears of the change

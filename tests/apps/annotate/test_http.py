@@ -39,9 +39,9 @@ def test_a_session(served: Serve, opened: Opened) -> None:
     assert service.ask("/api/nothing").status == 404
     for body in ({"kind": "sing", "revision": 1}, {"kind": "fix"}, [1], {**ACT, "word": "x"}):
         assert service.ask("/api/sentences/2", body).status == 400
-    for values in ({"label": "\ud800"}, {"kind": "cell", "column": "lemmas", "value": "a\udfff"}):
-        half = service.ask("/api/sentences/2", {**ACT, "revision": 1, **values})
-        assert half.status == 422 and "found half of a surrogate pair" in half.json["error"]
+    for values in ({"kind": "accept", "tree": -1}, {"label": "\ud800"}, {"label": "x" * 300_000}):
+        refused = service.ask("/api/sentences/2", {**ACT, "revision": 1, **values})
+        assert refused.status == 422 and " found " in refused.json["error"]
     service.close()  # saved, too
     assert opened.text != TEXT and opened.text == service.treebank.entries[0].text + "".join(
         entry.text for entry in service.treebank.entries[1:]

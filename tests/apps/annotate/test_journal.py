@@ -112,11 +112,49 @@ def test_sentences_that_were_changed_elsewhere(opened: Opened) -> None:
     text = TEXT.replace("7\t.\t", "7\t!\t")
     opened.path.write_text(text, encoding="utf-8")
     treebank = opened()
-    assert treebank.messages == ["sentence 3 was changed elsewhere: its steps are left out"]
+    assert treebank.messages == [
+        "sentence #3 was changed or removed elsewhere: its steps are left out"
+    ]
     assert [entry.at for entry in treebank.entries] == [1, 1, 0]
     does(treebank, 2, "fix", 6, head=4)
     treebank = opened()
     assert [entry.at for entry in treebank.entries] == [1, 1, 1] and not treebank.messages
+
+
+ADDED = "1\tNew\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+
+
+@pytest.mark.parametrize("saves", [True, False])
+def test_other_programs_add_and_remove_sentences(opened: Opened, saves: bool) -> None:
+    treebank = opened()
+    work(treebank)
+    steps = [entry.steps for entry in treebank.entries]
+    if saves:
+        treebank.save()
+    text = opened.text
+    opened.path.write_text("\ufeff" + ADDED + text.removeprefix("\ufeff") + "\n" + ADDED, "utf-8")
+    treebank = opened()
+    assert [entry.steps for entry in treebank.entries[1:4]] == steps and not treebank.messages
+    assert sentence_view(treebank, 2)["state"] == "done"
+    does(treebank, 0, "accept")
+    does(treebank, 3, "accept")
+    again = opened()
+    assert [entry.at for entry in again.entries] == [1, 1, 1, 2, 0] and again.entries[0].is_fixed
+    again.save()
+    assert opened.text.startswith("\ufeff1\tNew") and opened.text.count("\ufeff") == 1
+    opened.path.write_text(opened.text.replace(ADDED, "").removeprefix("\ufeff"), "utf-8")
+    treebank = opened()
+    assert [entry.at for entry in treebank.entries] == [1, 1, 2]
+    assert treebank.messages == [
+        "sentence #1 was changed or removed elsewhere: its steps are left out"
+    ]
+
+
+def test_sentences_with_one_text_keep_their_steps(opened: Opened) -> None:
+    opened.path.write_text(ADDED.replace("New", "Other") + ADDED * 3, "utf-8")
+    does(opened(), 1, "accept")
+    opened.path.write_text(ADDED.replace("New", "More") + opened.text, "utf-8")
+    assert [entry.at for entry in opened().entries] == [0, 0, 1, 0, 0]
 
 
 def test_what_is_no_journal(opened: Opened) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,13 +117,56 @@ def test_arcs_that_cross_and_trees_that_cannot_be(opened: Opened) -> None:
     does(treebank, 2, "undo")
     with pytest.raises(Impossible, match="not its own head"):
         does(treebank, 2, "fix", 6, head=6)
-    with pytest.raises(Impossible, match="expected 1 to 7"):
-        does(treebank, 2, "fix", 8, head=6)
-    with pytest.raises(Impossible, match="tabs"):
-        does(treebank, 2, "cell", 1, column="upos", value="a\tb")
-    with pytest.raises(Impossible, match="expected another act"):
-        does(treebank, 2, "cell", 1, column="forms", value="a")
     assert treebank.entries[2].at == 2
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        ({"kind": "accept", "tree": -1}, "tree: found -1, expected a whole number from 0 to 99"),
+        ({"kind": "undo", "tree": 100}, "tree: found 100"),
+        ({"kind": "fix", "word": 8, "head": 6}, "word: found 8, expected a whole number from 1 to"),
+        ({"kind": "cell", "word": 0, "column": "upos"}, "word: found 0"),
+        ({"kind": "forbid", "word": 1, "head": -1}, "head: found -1"),
+        ({"kind": "fix", "word": 6, "head": 6}, "a word is not its own head"),
+        ({"kind": "fix", "word": 6, "head": 2, "label": "a\0"}, r"label: found the .* '\\x00'"),
+        ({"kind": "fix", "word": 6, "head": 2, "label": "x" * 300_000}, "label: found 300,000 "),
+        ({"kind": "cell", "word": 1, "column": "upos", "value": "a b"}, "upos: found the .* ' '"),
+        ({"kind": "cell", "word": 1, "column": "feats", "value": "a\tb"}, r"feats: found .* '\\t'"),
+        ({"kind": "cell", "word": 1, "column": "lemmas", "value": " a"}, "blanks at its ends"),
+        ({"kind": "cell", "word": 1, "column": "lemmas", "value": "a\ud800"}, r"'\\ud800'"),
+        ({"kind": "cell", "word": 1, "column": "forms", "value": "a"}, "column: found 'forms'"),
+    ],
+)  # fmt: skip
+def test_acts_with_impossible_values(opened: Opened, act: dict[str, Any], message: str) -> None:
+    treebank = opened()
+    with pytest.raises(Impossible, match=message):
+        treebank.act(2, Act(revision=0, **act))
+    assert not treebank.entries[2].at
+
+
+def test_lemmas_may_have_blanks(opened: Opened) -> None:
+    treebank = opened()
+    does(treebank, 2, "cell", 2, column="lemmas", value="big cat")
+    assert treebank.tagged(treebank.entries[2]).lemmas[1] == "big cat"
+
+
+def test_probabilities_agree(opened: Opened) -> None:
+    treebank = opened()
+    for act in (None, (6, 2), (1, 6)):
+        if act:
+            does(treebank, 2, "fix", act[0], head=act[1])
+        view = sentence_view(treebank, 2)
+        assert view["sure"] <= min(cell["sure"] for cell in view["cells"]) + 1e-4
+        for m, cell in enumerate(view["cells"], start=1):
+            options = options_view(treebank, 2, m, 0)
+            labels = dict(options["labels"])
+            if cell["fixed"]:  # the label is open
+                assert cell["sure"] == pytest.approx(labels[cell["label"]], abs=1e-4)
+            else:
+                product = dict(options["heads"])[cell["head"]] * labels[cell["label"]]
+                assert cell["sure"] == pytest.approx(product, abs=1e-4)
+            assert sum(labels.values()) == pytest.approx(1)
 
 
 def test_the_tree_follows_tags(opened: Opened) -> None:

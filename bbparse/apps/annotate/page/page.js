@@ -5,6 +5,7 @@ const $ = (id) => document.getElementById(id), HEIGHT = 46;
 let rows = [], shown = [], changes = -1, hits = null, view = null;
 let word = 0, armed = false, target = -1, options = { heads: [], labels: [] };
 let queue = Promise.resolve(), loading = 0, asking = 0;
+let waiting = 0, since = 0, saving = {}, lost = false; // requests that a person waits for, and from when
 
 async function ask(path, body) {
   const answer = await fetch(`api/${path}`, body && { method: "POST",
@@ -13,6 +14,13 @@ async function ask(path, body) {
   if (!answer.ok) throw Object.assign(new Error(found.error), { now: found.now });
   return found;
 }
+async function patiently(answer) { // shows that work is going on until the answer is there
+  if (!waiting++) since = Date.now();
+  const timer = setInterval(tellSaved, 100);
+  try { return await answer; } finally { clearInterval(timer); waiting--; tellSaved(); }
+}
+const percent = (p) => (p > 0 && p < 0.005 ? "<1 %" : p >= 0.995 && p < 1 ? ">99 %" : `${Math.round(100 * p)} %`);
+const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 function say(text, bad) { $("status").textContent = text; $("status").classList.toggle("bad", !!bad); }
 function element(name, text, properties) {
   const made = Object.assign(document.createElement(name), properties);
@@ -42,7 +50,7 @@ function line(row, top) {
   item.setAttribute("role", "option");
   item.setAttribute("aria-selected", row.index === view?.index);
   const value = $("order").value === "least" ? row.least : row.sure;
-  const sure = row.broken?.length ? "invalid" : row.state === "done" || value === null ? "" : `${Math.round(100 * value)} %`;
+  const sure = row.broken?.length ? "invalid" : row.state === "done" || value === null ? "" : percent(value);
   item.append(element("span", { untouched: "○", work: "◐", done: "●" }[row.state], { className: "mark", title: row.state }),
     element("bdi", row.text), element("span", sure, { className: "sure", title: row.broken?.join(", ") ?? "" }));
   return item;
@@ -50,7 +58,9 @@ function line(row, top) {
 function update(changed) { // the order stays as it is while sentences are worked on
   const isNew = changed.some(({ index }) => !rows[index] || rows[index].sure === null);
   for (const row of changed) rows[row.index] = row;
-  $("progress").textContent = `${rows.filter((row) => row.state === "done").length} of ${rows.length} done`;
+  const left = rows.filter((row) => row.sure === null).length;
+  $("progress").textContent = `${rows.filter((row) => row.state === "done").length} of ${rows.length} done`
+    + (left ? ` · ${count(left, "sentence")} to parse` : "");
   if (isNew) return choose();
   shown = shown.map(({ index }) => rows[index]);
   list();
@@ -60,14 +70,17 @@ async function poll() {
   $("file").textContent = found.file;
   document.title = `${found.file} – bbparse annotate`;
   changes = found.changes;
-  tellSaved(found);
+  saving = found;
+  tellSaved();
   if (found.rows.length) update(found.rows);
   const now = view && rows[view.index];
   if (now && now.revision > view.revision && !loading) { say("Changed in another window.", true); await load(view.index); }
 }
-function tellSaved({ saved, trouble }) {
-  $("saved").textContent = trouble || (saved ? "saved" : "saving…");
-  $("saved").classList.toggle("bad", !!trouble);
+function tellSaved() {
+  const busy = waiting && Date.now() - since >= 100, seconds = Math.floor((Date.now() - since) / 1000);
+  $("saved").textContent = busy ? `working…${seconds ? ` ${seconds} s` : ""}` : saving.trouble || (saving.saved ? "saved" : "saving…");
+  $("saved").classList.toggle("bad", !busy && !!saving.trouble);
+  $("box").setAttribute("aria-busy", !!busy);
 }
 async function search() {
   const text = $("query").value.trim(), by = $("by").value;
@@ -90,7 +103,7 @@ async function open(index) {
 }
 async function load(index, tree = 0) {
   const mine = ++loading;
-  const found = await ask(`sentences/${index}?tree=${tree}`);
+  const found = await patiently(ask(`sentences/${index}?tree=${tree}`));
   if (mine === loading) { loading = 0; show(found); }
 }
 function show(found) {
@@ -99,8 +112,8 @@ function show(found) {
   if (other) { word = 0; $("box").focus({ preventScroll: true }); }
   armed = false; target = -1;
   $("name").textContent = `${view.index + 1}. ${view.name}`;
-  $("facts").textContent = [`${view.words} words`, view.state === "work" ? "in work" : view.state,
-    `${Math.round(100 * view.sure)} % sure`, view.proved ? "" : "not proved"].filter(Boolean).join(" · ");
+  $("facts").textContent = [count(view.words, "word"), view.state === "work" ? "in work" : view.state,
+    `${percent(view.sure)} sure`, view.proved ? "" : "not proved"].filter(Boolean).join(" · ");
   $("written").textContent = view.written;
   $("lines").textContent = [...view.comments, ...view.tokens.map(([a, b, form]) => `${a}-${b}  ${form}`),
     ...view.empty.map(([after, form]) => `${after}.x  ${form}`)].join("\n") || "none";
@@ -111,7 +124,8 @@ function show(found) {
     item.append(element("small", `${fault.name}: ${fault.where}`));
     return item;
   }));
-  tellSaved(view);
+  saving = view;
+  tellSaved();
   draw($("drawing"), view);
   pick(other || !word ? leastSure() : Math.min(word, view.words));
 }
@@ -146,17 +160,18 @@ async function pick(i) {
 }
 function option(text, share, now, act, key) {
   const made = element("button", undefined, { type: "button", className: now ? "now" : "", onclick: act });
-  made.append(...(key ? [element("kbd", key)] : []), element("bdi", text), element("span", share === null ? "" : share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`));
+  made.append(...(key ? [element("kbd", key)] : []), element("bdi", text), element("span", share));
   return made;
 }
 function offer() {
   const cell = view.cells[word - 1], text = $("filter").value.trim();
+  $("free").textContent = cell.fixed ? "as the model would choose" : "";
   $("heads").replaceChildren(...options.heads.map(([head, share], i) =>
-    option(head ? `${form(head)} ${head}` : form(0), share, head === cell.head, () => fix(word, head), i + 1)));
+    option(head ? `${form(head)} ${head}` : form(0), head === cell.head && cell.fixed ? "fixed" : percent(share), head === cell.head, () => fix(word, head), i + 1)));
   const found = options.labels.filter(([label]) => label.includes(text));
   if (text && !found.some(([label]) => label === text)) found.push([text, null]);
   $("labels").replaceChildren(...found.map(([label, share]) =>
-    option(label, share, label === cell.label, () => name(label))));
+    option(label, label === cell.label && cell.named ? "fixed" : share === null ? "" : percent(share), label === cell.label, () => name(label))));
 }
 function keepInView(i) {
   const x = centres[i - 1], box = $("box"), left = box.scrollLeft, width = box.clientWidth;
@@ -169,7 +184,7 @@ function act(kind, more) {
   queue = queue.then(async () => {
     if (view.index !== index) return;
     try {
-      const found = await ask(`sentences/${index}`, { kind, revision: view.revision, tree: view.tree, ...more });
+      const found = await patiently(ask(`sentences/${index}`, { kind, revision: view.revision, tree: view.tree, ...more }));
       if (view.index !== index) return update([found]);
       say("");
       show(found);
@@ -218,6 +233,8 @@ document.addEventListener("keydown", (event) => {
   } else if (!field && !event.ctrlKey && !event.metaKey && !event.altKey
     && !(event.target.closest("button, summary") && [" ", "Enter"].includes(event.key)) && press(event.key)) event.preventDefault();
 });
+for (const kind of ["keydown", "pointerdown"]) // an error stays until the next thing is done
+  document.addEventListener(kind, () => { if ($("status").classList.contains("bad") && !lost) say(""); }, true);
 document.addEventListener("click", (event) => {
   const key = event.target.closest("[data-key]")?.dataset.key;
   if (key && view) { press(key); $("box").focus({ preventScroll: true }); }
@@ -274,7 +291,11 @@ for (const id of ["query", "by"]) $(id).addEventListener("input", search);
 for (const id of ["order", "only"]) $(id).addEventListener("change", () => { $("list").scrollTop = 0; choose(); });
 addEventListener("resize", list);
 async function watch() {
-  try { await poll(); if (!view && rows.length) await open(0); } catch { say("The program does not answer.", true); }
+  try {
+    await poll();
+    if (lost) { lost = false; say(""); }
+    if (!view && rows.length) await open(0);
+  } catch { lost = true; say("The program does not answer.", true); }
   setTimeout(watch, rows.some((row) => row.sure === null) ? 400 : 2000);
 }
 watch();
