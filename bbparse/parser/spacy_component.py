@@ -22,7 +22,7 @@ from spacy.attrs import DEP, HEAD
 from spacy.language import Language
 from spacy.parts_of_speech import IDS as UPOS
 from spacy.pipeline import Sentencizer
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc, Span, Token
 from spacy.util import DummyTokenizer, registry
 from spacy.vocab import Vocab
 
@@ -36,6 +36,9 @@ from bbparse.treebank.sentence import offsets
 _ROOT = "ROOT"  # spaCy's label of the arc to a root
 _FILE = "bbparse.models"
 _SPACE = "dep"  # spaCy's label of the arc to a token of white space
+#: UD relations of what is within a base noun phrase, before and after its noun.
+_BEFORE = frozenset("det amod nummod nmod compound flat advmod clf goeswith".split())
+_AFTER = frozenset({"flat", "compound", "fixed", "goeswith"})
 
 
 @Language.factory(
@@ -161,6 +164,7 @@ class SpacyParser:
                 facts[-1]["trees"] = [_record(tree, words) for tree in parsed.trees]
         if len(doc):
             doc.from_array([HEAD, DEP], columns)
+        doc.noun_chunks_iterator = noun_chunks  # spaCy's own for English knows no UD relations
         doc._.bbparse = facts
         return doc
 
@@ -191,6 +195,35 @@ class SpacyParser:
             "to the pipeline before bbparse, or to the model with 'bbparse bundle'",
             stacklevel=3,
         )
+
+
+def noun_chunks(doclike: Doc | Span) -> Iterator[tuple[int, int, int]]:
+    """Yield the base noun phrases of a parse with UD relations: start, end, label ``NP``.
+
+    ``doc.noun_chunks`` uses it for documents that the component has parsed. A chunk is a noun, name
+    or pronoun with its determiners and modifiers before it, without prepositions and what follows;
+    of two that overlap, the larger one.
+    """
+    label = doclike.doc.vocab.strings.add("NP")
+    spans = []
+    for token in doclike:
+        if token.pos_ not in ("NOUN", "PROPN", "PRON"):
+            continue
+        start, end = token.i, token.i + 1
+        for child in reversed(list(token.lefts)):
+            if child.dep_.partition(":")[0] not in _BEFORE or child.right_edge.i + 1 != start:
+                break
+            start = child.left_edge.i
+        for child in token.rights:
+            if child.dep_.partition(":")[0] not in _AFTER or child.left_edge.i != end:
+                break
+            end = child.right_edge.i + 1
+        spans.append((start, end))
+    last = -1
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if start >= last:
+            yield start, end, label
+            last = end
 
 
 def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:

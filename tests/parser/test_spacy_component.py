@@ -13,7 +13,7 @@ import spacy
 from spacy.tokens import Doc
 
 import bbparse
-from bbparse.parser.spacy_component import BBParseTokenizer, SpacyParser
+from bbparse.parser.spacy_component import BBParseTokenizer, SpacyParser, noun_chunks
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 from tests import toy
@@ -68,6 +68,22 @@ def test_heads_and_labels_are_the_parsers(nlp: spacy.Language) -> None:
         }  # fmt: skip
     assert doc.has_annotation("DEP")
     assert [t.pos_ for t in doc] == [tag for s in sentences for tag in s.upos]
+
+
+def test_noun_chunks(nlp: spacy.Language) -> None:
+    words = "The old man gave his two sons Mary 's boat of very red sails and New York .".split()
+    doc = Doc(
+        nlp.vocab, words=words,
+        pos=["DET", "ADJ", "NOUN", "VERB", "PRON", "NUM", "NOUN", "PROPN", "PART", "NOUN", "ADP",
+             "ADV", "ADJ", "NOUN", "CCONJ", "PROPN", "PROPN", "PUNCT"],
+        heads=[2, 2, 3, 3, 6, 6, 3, 9, 7, 3, 13, 12, 13, 9, 15, 13, 15, 3],
+        deps=["det", "amod", "nsubj", "ROOT", "nmod:poss", "nummod", "iobj", "nmod:poss", "case",
+              "obj", "case", "advmod", "amod", "nmod", "cc", "conj", "flat", "punct"],
+    )  # fmt: skip
+    chunks = ["The old man", "his two sons", "Mary 's boat", "very red sails", "New York"]
+    assert [doc[start:end].text for start, end, _ in noun_chunks(doc)] == chunks
+    parsed = nlp(doc_of(nlp, list(toy.dev_sentences())[2:3]))
+    assert "The small cat" in [chunk.text for chunk in parsed.noun_chunks]
 
 
 def test_raw_text(nlp: spacy.Language) -> None:

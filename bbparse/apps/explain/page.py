@@ -209,7 +209,7 @@ class _Arcs:
             if (head, mod) in best:
                 kind, story = "kept", "in the best tree"
             elif calls < 0:
-                kind, story = "alive", "never eliminated: settled by listing or branching"
+                kind, story = "alive", "not eliminated: settled by listing or branching"
             else:
                 kind = shades[calls]
                 story = f"eliminated after {calls:,} DP calls" if calls else "in no tree at all"

@@ -108,6 +108,15 @@ def test_what_the_page_says(explanation: Explanation) -> None:
     assert page(explanation, model="toy.model") == text, "the same page each time"
 
 
+def test_arcs_without_an_alternative_are_folded(explanation: Explanation) -> None:
+    text = page(explanation)
+    forced = sum(loss.forced for loss in explanation.losses)
+    head, _, folded = text.partition('<details class="fold">')
+    assert forced and f"{count(forced, 'arc')} without an alternative" in folded
+    assert "no tree without it" not in head and folded.count("no tree without it") == forced
+    assert "Scores are" in read(text).words and "never" not in read(text).words
+
+
 def test_nothing_comes_from_elsewhere(explanation: Explanation) -> None:
     text = page(explanation)
     tags = read(text).tags
