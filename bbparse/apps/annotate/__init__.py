@@ -1,6 +1,6 @@
-"""Annotation of a treebank in the browser: ``bbparse annotate``.
+"""Treebank annotation in the browser: ``bbparse annotate``.
 
-A person fixes and forbids arcs (`marks`), the parser completes the tree exactly around them
-(`completion`), and every step is in the journal before it is answered (`journal`) and soon after in
-the file (`treebank`). The page sees sentences as records (`view`) over HTTP (`http`).
+The annotator fixes and forbids arcs (`marks`), and the parser finds the best tree with these arcs
+(`completion`). Each step is written to a journal before the request is answered (`journal`) and to
+the file soon after (`treebank`). The page gets sentences as JSON (`view`) over HTTP (`http`).
 """

@@ -1,4 +1,4 @@
-"""Best trees around the marks of a person, with probabilities, and the rules that they break."""
+"""Best trees with given marks, their probabilities, and the validity rules that they break."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from bbparse.treebank.drawing.layout import in_english
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 from bbparse.treebank.trees import crossing_words
 
-#: A head or a label that a word may have, and its probability.
+#: A possible head or label of a word, and its probability.
 Likely = tuple[int | str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A tree of a sentence, and what is known about it."""
+    """A tree of a sentence with its probabilities."""
 
     heads: tuple[int, ...]
     labels: tuple[str, ...]
-    sure: tuple[float, ...]  #: Probability of each arc, with its label, of being right.
-    sure_of_all: float  #: Probability of the whole tree of being right.
+    sure: tuple[float, ...]  #: Probability that each arc and its label are right.
+    sure_of_all: float  #: Probability that the whole tree is right.
     score: float = math.nan
     proved: bool = True
-    complaint: str = ""  #: Why no tree is shown, if none exists: open words then have no head.
+    complaint: str = ""  #: Why there is no tree, if so: open words then have no head.
 
 
 class BrokenRule(NamedTuple):
-    """A validity rule that a tree breaks, in words."""
+    """A description of a validity rule that a tree breaks."""
 
     name: str
     says: str
@@ -51,7 +51,7 @@ class BrokenRule(NamedTuple):
 
 
 class Completer:
-    """A parser that completes trees around marks; `ModelError` if it is not calibrated."""
+    """A parser that finds trees with given marks; `ModelError` if it is not calibrated."""
 
     def __init__(self, parser: Parser, valid: str | None = None) -> None:
         self.calibration = Calibration.of(parser.model)
@@ -61,14 +61,14 @@ class Completer:
         self.labels = () if parser.labeller is None else parser.labeller.labels
         self._crossing = parser
         if parser.config.projective:
-            # The network scores crossing arcs as all others, and a person may want one.
+            # The network scores crossing arcs, too, and the annotator may fix one.
             self._crossing = Parser(parser.model.with_crossing())
 
     def best(self, sentence: Sentence, marks: Marks, k: int = 1) -> list[Tree]:
-        """Return the k best trees around marks, or fewer if no more exist.
+        """Return the k best trees with the given marks, or fewer if no more exist.
 
-        Arcs may cross only if fixed ones do, or if there is no other tree. Raises `BBParseError`
-        if there is none at all, and names the reason.
+        Arcs may cross only if fixed arcs do or no other tree exists. If there is no tree at all,
+        the `BBParseError` gives the reason.
         """
         n = sentence.n_words
         heads, labels = [NO_HEAD] * n, ["_"] * n
@@ -78,12 +78,12 @@ class Completer:
         for fault in tree_faults(heads, single_root=self.parser.config.model.single_root):
             names = ["the root", *map(in_english, sentence.forms)]
             arcs = [f"{names[m]} ← {names[heads[m - 1]]}" for m in fault.arcs]
-            raise TreebankError(f"no tree has all arcs that are fixed: {', '.join(arcs)}")
+            raise TreebankError(f"no tree has all the fixed arcs {', '.join(arcs)}")
         if self.parser.config.projective and not crossing_words(heads):
             try:
                 return self._best(self.parser, around, marks, k)
             except BBParseError:
-                pass  # the reason is told by the parser that may cross arcs
+                pass  # if crossing arcs do not help either, that parser gives the reason
         return self._best(self._crossing, around, marks, k)
 
     def _best(self, parser: Parser, around: Sentence, marks: Marks, k: int) -> list[Tree]:
@@ -105,7 +105,7 @@ class Completer:
     def _with_marks(self, tree: Tree, sentence: Sentence, marks: Marks) -> Tree:
         """Return a tree with the probabilities of its arcs given the marks.
 
-        An arc whose head alone is fixed has the probability of its label.
+        Where only the head is fixed, it is the probability of the label.
         """
         sure = list(tree.sure)
         rows: NDArray[np.float64] | None = None
@@ -123,7 +123,7 @@ class Completer:
         return replace(tree, sure=tuple(sure), sure_of_all=of_all)
 
     def draft(self, sentence: Sentence, marks: Marks) -> Tree:
-        """Return the tree of a complete sentence with its probabilities."""
+        """Return the tree that a sentence has, with its probabilities."""
         heads, labels = tuple(sentence.heads), tuple(sentence.deprels)
         complaint = "; ".join(fault.name for fault in tree_faults(heads, single_root=True))
         if complaint:
@@ -137,14 +137,14 @@ class Completer:
         return self._with_marks(Tree(heads, labels, sure.arcs, sure.tree), sentence, marks)
 
     def _scored(self, sentence: Sentence, heads: Sequence[int]) -> Scored:
-        """Return the problem of a sentence, with the arcs of a tree among its candidates."""
+        """Score a sentence, with the arcs of a tree among the candidates."""
         parser = self._crossing if crossing_words(heads) else self.parser
         return parser.maker([sentence], None, None, [dict(enumerate(heads, start=1))])[0]
 
     def options(
         self, sentence: Sentence, heads: Sequence[int], word: int
     ) -> tuple[list[Likely], list[Likely]]:
-        """Return the likely heads of a word, and all labels of its arc in a tree, likely first."""
+        """Return the candidate heads of a word and the labels of its arc, most probable first."""
         scored = self._scored(sentence, heads)
         p = scored.problem
         candidates = np.flatnonzero(p.arc_mod == word)
@@ -182,10 +182,10 @@ def _likely_first(values: Sequence[int | str], odds: NDArray[np.float64]) -> lis
     return [(values[i], float(np.exp(odds[i]))) for i in order]
 
 
-#: Faults of trees themselves, in words.
+#: Descriptions of faults that are not rules: the heads form no tree.
 _SAYS = {
-    "head-self-loop": "A word is not its own head.",
-    "non-tree": "Heads form no cycle.",
-    "multiple-roots": "One word only depends on nothing.",
-    "unknown-deprel": "The relation is one that the rules know.",
+    "head-self-loop": "A word must not be its own head.",
+    "non-tree": "Heads must not form a cycle.",
+    "multiple-roots": "There must be exactly one root.",
+    "unknown-deprel": "The rules do not know this relation.",
 }

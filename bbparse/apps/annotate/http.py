@@ -1,4 +1,4 @@
-"""The page over HTTP: its paths, who may use them, and the server."""
+"""The HTTP server of the page: paths, access checks, shutdown."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 def check_request(request: Request, port: int, token: str) -> None:
     """Raise `Refused` for a request from another page or for another host.
 
-    On the loopback address, Host has to name it: a page of another origin whose name was bound to
-    this address (DNS rebinding) is refused. Elsewhere paths begin with a secret token.
+    On the loopback address, Host must name that address, which stops DNS rebinding. On other
+    addresses, paths begin with a secret token.
     """
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
     local = {f"{name}:{port}" for name in _LOCAL} | (set(_LOCAL) if port == 80 else set())
@@ -48,7 +48,7 @@ def check_request(request: Request, port: int, token: str) -> None:
 
 
 def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
-    """Make the application; with a token all its paths begin with ``/TOKEN``."""
+    """Create the application; with a token, all paths begin with ``/TOKEN``."""
     app = FastAPI(title="bbparse annotate", docs_url=None, redoc_url=None, openapi_url=None)
     prefix = f"/{token}" if token else ""
 
@@ -87,7 +87,7 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
 
     @app.post(f"{prefix}/api/sentences/{{index}}")
     def act(index: int, body: Act) -> Response:
-        """Do one act; 409 with the sentence as it is now if somebody else has changed it."""
+        """Apply an act; 409 with the current sentence if somebody else has changed it."""
         try:
             treebank.act(checked(index), body)
         except Conflict:
@@ -113,7 +113,7 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
 
 
 class Server(http.Server):
-    """Server that Ctrl-C and SIGTERM end in peace; a token is the secret in its addresses."""
+    """HTTP server with graceful shutdown; URLs carry a secret token if one is given."""
 
     def __init__(
         self, treebank: Treebank, listener: socket.socket, token: str, ready: Callable[[], object]
@@ -123,7 +123,7 @@ class Server(http.Server):
         self._treebank, self._listener = treebank, listener
 
     def serve_all(self) -> None:
-        """Answer requests until a signal comes; then save and close the treebank."""
+        """Serve until a signal arrives; then save and close the treebank."""
         self._treebank.start()
         try:
             self.run([self._listener])

@@ -1,11 +1,11 @@
-"""The journal of an annotation: one line of JSON for each step, written before it is answered.
+"""The annotation journal: one line of JSON per step, written before the request is answered.
 
-Sentences are numbered in the order of their first steps. The first step of a sentence has its text
-as it was in the file (``base``), its position there and a digest of the forms before it
-(``neighbour``). Every step has the marks, the tree and a digest of the text that is written; undo
-and redo have the number of the step that they lead to. So the journal restores all steps of all
-sentences, saved or not, also if other programs add or remove sentences. A line that a killed
-process did not complete is dropped.
+Sentences are numbered in the order of their first steps. The first step of a sentence records its
+original text (``base``), its position in the file, and a digest of the words of the previous
+sentence (``neighbour``). Every step records the marks, the tree and a digest of the resulting text;
+undo and redo record the number of the step they lead to. The journal thus restores all steps, saved
+or not, even after other programs have added or removed sentences. An incomplete last line, left by
+a killed process, is dropped.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bbparse.runtime.output import lock_file, writing
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu
 
 _FORMAT = {"bbparse": "annotate", "version": 1}
-#: What comes of reading lines that the program did not write.
+#: Errors caused by lines that this program did not write.
 _DAMAGES = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Marks of a sentence and the tree that was completed around them."""
+    """Marks of a sentence, and the best tree with them."""
 
     marks: Marks
     heads: tuple[int, ...]
@@ -41,27 +41,27 @@ class Step:
 
 @dataclass(slots=True)
 class History:
-    """Steps of a sentence in the journal, without the first, which is the file's."""
+    """Steps of a sentence in the journal; step 0, the sentence in the file, is `base`."""
 
-    base: Sentence  #: The sentence in the file before the first step.
-    index: int  #: Its position then.
-    neighbour: str  #: Digest of the forms of the sentence before it.
-    digests: list[str]  #: Of the texts of all steps, the file's first.
-    written: set[str]  #: All these, and those of steps that others replaced.
+    base: Sentence  #: The sentence before the first step.
+    index: int  #: Its position in the file at that time.
+    neighbour: str  #: Digest of the words of the previous sentence.
+    digests: list[str]  #: Digests of the texts of steps 0, 1, ….
+    written: set[str]  #: These, and digests of steps that were replaced after undo.
     steps: list[Step] = field(default_factory=list)
-    at: int = 0  #: Number of the step that counts; 0 is the file's.
+    at: int = 0  #: Number of the current step.
 
 
 def digest(text: str) -> str:
-    """Return a short digest of a text without the blank lines around it and a byte order mark."""
+    """Return a short digest of a text, ignoring surrounding blank lines and a byte order mark."""
     data = text.strip("\ufeff\r\n \t").encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=12).hexdigest()
 
 
 class Journal:
-    """A journal file, locked as long as it is open, and made if it does not exist.
+    """A journal file, created if necessary and locked while it is open.
 
-    `OutputError` if it cannot be written or another process has it.
+    `OutputError` if it cannot be written or another process has locked it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,12 +71,12 @@ class Journal:
             self._file: IO[bytes] = open(path, "a+b", buffering=0)
         if lock_file(self._file) is False:
             self._file.close()
-            raise OutputError(f"{path}: another bbparse annotate is at work on this treebank")
+            raise OutputError(f"{path}: another bbparse annotate is using this treebank")
 
     def histories(self) -> list[History]:
-        """Read the steps of all sentences, by their number; drop an incomplete last line.
+        """Read the steps of all sentences, by number; drop an incomplete last line.
 
-        `TreebankError` if it is no journal.
+        `TreebankError` if the file is not a journal.
         """
         self._file.seek(0)
         data = self._file.read()
@@ -96,8 +96,8 @@ class Journal:
             except (BBParseError, *_DAMAGES):
                 self._file.close()
                 raise TreebankError(
-                    f"{self.path}, line {number}: no line of a journal of bbparse annotate: move"
-                    " the file away to begin anew"
+                    f"{self.path}, line {number}: not written by bbparse annotate: move the file"
+                    " away to start over"
                 ) from None
         if not lines:
             self._append(_FORMAT)
@@ -105,9 +105,9 @@ class Journal:
         return found
 
     def begin(self, base: str, place: tuple[int, str], step: Step, text: str) -> int:
-        """Write the first step of a sentence; return the number of the sentence.
+        """Write the first step of a sentence; return the number of the sentence in the journal.
 
-        `base` is its text in the file, and `place` its position and a digest of its neighbour.
+        `base` is its text in the file; `place` is its position and the digest of its neighbour.
         """
         number = self._n_sentences
         index, neighbour = place
@@ -116,7 +116,7 @@ class Journal:
         return number
 
     def step(self, sentence: int, number: int, step: Step, text: str) -> None:
-        """Write another step of a sentence, whose text will be written to the file."""
+        """Write a further step of a sentence; `text` is the resulting text."""
         self._step(sentence, number, step, text)
 
     def _step(self, sentence: int, number: int, step: Step, text: str, **first: Any) -> None:
@@ -126,28 +126,28 @@ class Journal:
         )
 
     def move(self, sentence: int, number: int) -> None:
-        """Write that another step counts: undo and redo."""
+        """Make another step the current one: undo and redo."""
         self._append({"sentence": sentence, "at": number})
 
     def _append(self, record: dict[str, Any]) -> None:
         line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
         size = self._file.seek(0, os.SEEK_END)
         reason: str | None = "the disk is full"
-        try:  # what the system has survives the end of the process
+        try:  # data that the system has received survives if this process is killed
             if self._file.write(line) == len(line):
                 return
         except OSError as error:
             reason = error.strerror
         with suppress(OSError):
-            self._file.truncate(size)  # the next line begins anew
+            self._file.truncate(size)  # drop the incomplete line
         raise OutputError(f"{self.path}: cannot be written: {reason}")
 
     def sync(self) -> None:
-        """Have the system write the journal to the disk."""
+        """Flush the journal to disk."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close and unlock the file; an empty journal is removed."""
+        """Close and unlock the file; remove it if it is empty."""
         empty = self._file.seek(0, os.SEEK_END) <= len(json.dumps(_FORMAT))
         if empty and not self.exists:
             self.path.unlink(missing_ok=True)
@@ -155,7 +155,7 @@ class Journal:
 
 
 def _replay(found: list[History], record: dict[str, Any]) -> None:
-    """Repeat what a line says; raises whatever comes of a line that the program did not write."""
+    """Apply a line; one that this program did not write raises any of `_DAMAGES`."""
     sentence = checked_number(record["sentence"], 0, len(found))
     if "base" in record:
         checked_number(sentence, len(found), len(found))
@@ -176,7 +176,7 @@ def _replay(found: list[History], record: dict[str, Any]) -> None:
 
 
 def _step(record: dict[str, Any], n: int) -> Step:
-    """Return the step of a line about a sentence of n words."""
+    """Read a step of a sentence of n words."""
     heads = tuple([checked_number(head, NO_HEAD, n) for head in record["heads"]])
     labels = tuple([checked_text("label", label) for label in record["labels"]])
     if not len(heads) == len(labels) == n or "" in labels:

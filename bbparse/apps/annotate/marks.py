@@ -1,4 +1,4 @@
-"""Decisions of a person about a sentence: what is fixed, forbidden and rewritten."""
+"""An annotator's decisions about a sentence: fixed arcs, forbidden arcs and edited cells."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, miscs
 from bbparse.treebank.writing import format_sentence, with_columns, with_fields
 
-#: Columns that can be rewritten.
+#: Columns that can be edited.
 COLUMNS = ("lemmas", "upos", "xpos", "feats")
-#: Item of MISC of a word whose arc a person has fixed.
+#: MISC item of a word whose arc is fixed.
 FIXED = "Fixed=Yes"
 #: Maximum number of characters of a label, a tag, features or a lemma.
 MAX_LENGTH = 1000
@@ -20,20 +20,20 @@ MAX_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Decisions about the words of a sentence, numbered from 1."""
+    """Decisions about the words of a sentence; words are numbered from 1."""
 
-    #: Word → its head and its label; an empty label is open.
+    #: Word → its head and label; an empty label means that only the head is fixed.
     fixed: Mapping[int, tuple[int, str]] = field(default_factory=dict)
     forbidden: frozenset[tuple[int, int]] = frozenset()  #: Arcs (head, word).
-    #: Column and word → new value.
+    #: (column, word) → new value.
     cells: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     @classmethod
     def of_file(cls, sentence: Sentence, suggest_only: bool) -> Marks:
-        """Return the marks of a sentence as its file has it.
+        """Return the initial marks of a sentence from a file.
 
-        Its arcs are fixed if some words have no head, or with `suggest_only`. A complete tree is a
-        draft otherwise, and only words with ``Fixed=Yes`` in MISC are fixed.
+        All its arcs are fixed if some words have no head, or with `suggest_only`. Otherwise the
+        tree is a draft, and only words with ``Fixed=Yes`` in MISC have fixed arcs.
         """
         every = suggest_only or not sentence.has_heads
         rows = zip(sentence.heads, sentence.deprels, miscs(sentence))
@@ -46,24 +46,24 @@ class Marks:
         )
 
     def arcs(self, n: int) -> list[tuple[int, str]]:
-        """Return the head and the label of each of n words; what is open has none."""
+        """Return the fixed head and label of each of n words; -1 and ``_`` if they are open."""
         fixed = (self.fixed.get(m, (NO_HEAD, "")) for m in range(1, n + 1))
         return [(head, label or "_") for head, label in fixed]
 
     def with_fixed(self, arcs: Mapping[int, tuple[int, str]]) -> Marks:
-        """Fix the arcs of some words; arcs that were forbidden are allowed again."""
+        """Fix the arcs of some words, even if they were forbidden."""
         allowed = {(head, m) for m, (head, _) in arcs.items()}
         return replace(
             self, fixed={**self.fixed, **arcs}, forbidden=self.forbidden - allowed
         )  # fmt: skip
 
     def with_forbidden(self, head: int, word: int) -> Marks:
-        """Forbid an arc, which may have been fixed."""
+        """Forbid an arc, even if it was fixed."""
         fixed = {m: arc for m, arc in self.fixed.items() if (arc[0], m) != (head, word)}
         return replace(self, fixed=fixed, forbidden=self.forbidden | {(head, word)})
 
     def released(self, word: int) -> Marks:
-        """Release a word, or all words (0), from what is fixed and forbidden."""
+        """Drop the fixed and forbidden arcs of a word, or of all words (0)."""
         if not word:
             return replace(self, fixed={}, forbidden=frozenset())
         return replace(
@@ -72,18 +72,18 @@ class Marks:
         )  # fmt: skip
 
     def with_cell(self, column: str, word: int, value: str) -> Marks:
-        """Rewrite a value."""
+        """Set the value of a column."""
         return replace(self, cells={**self.cells, (column, word): value})
 
     def rewritten(self, sentence: Sentence) -> Sentence:
-        """Return a sentence with the rewritten values; `ValueError` if one cannot be written."""
+        """Return a sentence with the edited values; `ValueError` if one cannot be written."""
         columns: dict[str, list[str]] = {}
         for (column, word), value in self.cells.items():
             columns.setdefault(column, list(getattr(sentence, column)))[word - 1] = value
         return with_columns(sentence, **columns) if columns else sentence
 
     def record(self) -> dict[str, Any]:
-        """Return the marks as JSON has them."""
+        """Return the marks as a JSON object."""
         return {
             "fixed": [[m, *arc] for m, arc in sorted(self.fixed.items())],
             "forbidden": sorted(map(list, self.forbidden)),
@@ -92,14 +92,14 @@ class Marks:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], n: int) -> Marks:
-        """Return the marks of a record about n words; `ValueError` if they are no such marks."""
+        """Read the marks of n words from a record; `ValueError` if it is malformed."""
 
         def word(m: Any) -> int:
             return checked_number(m, 1, n)
 
         for column, _, value in record["cells"]:
             if column not in COLUMNS or not value:
-                raise ValueError(f"{column!r} is no column that can be rewritten")
+                raise ValueError(f"column {column!r} cannot be edited")
         return cls(
             {
                 word(m): (checked_number(head, 0, n), checked_text("label", label))
@@ -120,7 +120,7 @@ def checked_number(value: Any, least: int, most: int, title: str = "number") -> 
 
 
 def checked_text(title: str, value: Any) -> str:
-    """Return a text that can be written into a column, or is empty; raise `ValueError` if not."""
+    """Return a text if it can be written to a column or is empty; raise `ValueError` otherwise."""
     if not isinstance(value, str):
         raise ValueError(f"{title}: found {value!r:.40}, expected text")
     checked_column(title, [value or "_"], 1)
@@ -130,9 +130,9 @@ def checked_text(title: str, value: Any) -> str:
 
 
 def checked_entry(title: str, value: str) -> str:
-    """Return a label or a value as a person may enter it, or raise `ValueError`.
+    """Return a label or value that an annotator entered, or raise `ValueError`.
 
-    Blanks are allowed within lemmas only, as in CoNLL-U.
+    As in CoNLL-U, only lemmas may contain blanks.
     """
     if len(value) > MAX_LENGTH:
         raise ValueError(f"{title}: found {len(value):,} characters, expected at most {MAX_LENGTH}")
@@ -152,9 +152,9 @@ def written(
     base: Sentence, tagged: Sentence, marks: Marks, heads: Sequence[int], labels: Sequence[str],
     mark_fixed: bool,
 ) -> str:  # fmt: skip
-    """Return the text of a sentence with marks and a tree; nothing else changes in its lines.
+    """Return the text of a sentence with marks and a tree; its lines stay the same otherwise.
 
-    `base` is the sentence of the file, and `tagged` has the tags that are written.
+    `base` is the sentence from the file; `tagged` has the tags to write.
     """
     sentence = marks.rewritten(tagged)
     if mark_fixed:

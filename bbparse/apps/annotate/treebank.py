@@ -1,4 +1,4 @@
-"""A treebank under annotation: its sentences, their steps, and the file they are saved in."""
+"""A treebank under annotation: its sentences, the steps of the annotator, and saving."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from bbparse.runtime.errors import BBParseError, OutputError, one_line
 from bbparse.runtime.output import check_output, open_output
 from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
 
-#: Seconds between sentences that are parsed ahead, in which others get the lock.
+#: Seconds between sentences that are parsed ahead, so that other threads get the lock.
 _PAUSE = 0.001
 #: Maximum number of a tree, counted from 0, that can be shown or accepted.
 MAX_TREE = 99
 
 
 class Conflict(Exception):
-    """A step on a sentence that has changed since the client has seen it."""
+    """The client acted on an outdated revision of a sentence."""
 
 
 class Impossible(Exception):
-    """A step that no tree allows, or that cannot be read; its text says why."""
+    """An act that is invalid or that no tree allows; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One act of a person on a sentence."""
+    """One act of the annotator on a sentence."""
 
     kind: Literal["fix", "forbid", "release", "accept", "cell", "undo", "redo"]
-    revision: int  #: Of the sentence that was shown.
+    revision: int  #: Revision of the sentence that the annotator saw.
     word: int = 0
     head: int = 0
     label: str = ""
     column: str = ""
     value: str = ""
-    tree: int = 0  #: Number of the tree that was shown.
+    tree: int = 0  #: Number of the tree that the annotator saw.
 
 
 @dataclass(slots=True)
@@ -51,19 +51,19 @@ class Entry:
     base: Sentence
     base_text: str
     steps: list[Step]
-    is_done: bool  #: True if all arcs were fixed in the file.
-    text: str  #: The text that is saved.
-    history: int | None = None  #: Number of its steps in the journal, once it has some.
+    is_done: bool  #: True if the file marks all arcs as fixed.
+    text: str  #: The text to save.
+    history: int | None = None  #: Number of the sentence in the journal, if it is there.
     at: int = 0
     revision: int = 0
-    changed: int = 0  #: Value of the treebank's counter when it changed last.
-    tree: Tree | None = None  #: Of the step that counts, once it is known.
-    broken: Sequence[BrokenRule] = ()  #: By this tree.
-    tagged: Sentence | None = None  #: With the tags of the tagger, if it has none.
+    changed: int = 0  #: Value of `Treebank.changes` when it changed last.
+    tree: Tree | None = None  #: The current tree, once it is known.
+    broken: Sequence[BrokenRule] = ()  #: Rules that this tree breaks.
+    tagged: Sentence | None = None  #: The sentence with predicted tags if it has none.
 
     @property
     def step(self) -> Step:
-        """The step that counts."""
+        """The current step."""
         return self.steps[self.at]
 
     @property
@@ -73,13 +73,15 @@ class Entry:
 
 
 class Treebank:
-    """Sentences of a CoNLL file under annotation; threads may share it.
+    """Sentences of a CoNLL file under annotation; thread-safe.
 
-    They are saved in `output`, if given. With `suggest_only`, arcs of the file are fixed and only
-    fixed arcs are saved; with `mark_fixed`, words whose arc is fixed get ``Fixed=Yes`` in MISC.
+    They are saved to `output` if given, otherwise to the file itself. With `suggest_only`, arcs of
+    the file are fixed, and only fixed arcs are saved. With `mark_fixed`, words with a fixed arc get
+    ``Fixed=Yes`` in MISC.
 
-    `TreebankError` or `ModelError` if the file or its journal cannot be read, or its words have no
-    tags and need some; `OutputError` if it cannot be written, or another process annotates it.
+    `TreebankError` or `ModelError` if the file or its journal cannot be read, or the parser needs
+    tags that are missing; `OutputError` if the file cannot be written, or another process
+    annotates it.
     """
 
     def __init__(
@@ -90,10 +92,10 @@ class Treebank:
         self.target = source if output is None else output
         self.lock = threading.RLock()
         self.changes = 0
-        self.trouble = ""  #: Why nothing is saved any more, if so.
-        self.messages: list[str] = []  #: Lines for the person who starts the program.
+        self.trouble = ""  #: Why saving has stopped, if so.
+        self.messages: list[str] = []  #: Warnings about the journal, to be shown at the start.
         self.entries = [self._entry(sentence) for sentence in read_conllu(source)]
-        if completer.parser.tagger is None:  # words without tags may be an error
+        if completer.parser.tagger is None:  # raises an error if tags are needed
             for entry in self.entries:
                 completer.parser.tagged(entry.base)
         check_output(self.target)
@@ -117,34 +119,35 @@ class Treebank:
         return Entry(sentence, text, [step], is_done, text)
 
     def _restore(self, histories: Sequence[History]) -> None:
-        """Restore the steps of sentences, wherever they are now and if nobody else changed them."""
+        """Restore the steps of all sentences that no other program has changed."""
         places: dict[str, list[int]] = {}
         for i, entry in enumerate(self.entries):
             places.setdefault(digest(entry.base_text), []).append(i)
         restored, lost = set(), []
-        for number, history in reversed(list(enumerate(histories))):  # later ones come first
+        for number, history in reversed(list(enumerate(histories))):  # newer ones have precedence
             name = replace(history.base, number=history.index + 1).name
             found = [
                 i for text in history.written for i in places.get(text, ())
                 if self.entries[i].history is None
             ]  # fmt: skip
             if found:
-                self._take_up(min(found, key=lambda i: self._distance(i, history)), number, history)
+                index = min(found, key=lambda i: self._distance(i, history))
+                self._restore_one(index, number, history)
                 restored.add(name)
             elif history.at and name not in restored:
                 lost.append(f"{name} was changed or removed elsewhere: its steps are left out")
         self.messages += reversed(lost)
 
     def _distance(self, index: int, history: History) -> tuple[bool, bool, int]:
-        """Rank the sentences with one text: by what was saved, the neighbour and the position."""
+        """Rank sentences that may have a history: by saved text, previous sentence, position."""
         is_other = digest(self.entries[index].base_text) != history.digests[history.at]
         return is_other, self._neighbour(index) != history.neighbour, abs(index - history.index)
 
     def _neighbour(self, index: int) -> str:
-        """Return a digest of the forms of the previous sentence."""
+        """Return a digest of the words of the previous sentence."""
         return digest("\t".join(self.entries[index - 1].base.forms) if index else "")
 
-    def _take_up(self, index: int, number: int, history: History) -> None:
+    def _restore_one(self, index: int, number: int, history: History) -> None:
         """Restore the steps of one sentence."""
         entry = self.entries[index]
         kept = ("number", "source", "line_number", "before", "after")
@@ -159,7 +162,7 @@ class Treebank:
             self._unsaved = True
             self._dirty.set()
 
-    # ---- what is shown ----
+    # ---- trees ----
 
     def state(self, entry: Entry) -> str:
         """Return untouched, work or done."""
@@ -168,24 +171,23 @@ class Treebank:
         return "done" if entry.is_fixed else "work"
 
     def _tags(self, entry: Entry) -> Sentence:
-        """Return the sentence of the file with tags, if it has none."""
+        """Return the original sentence, with predicted tags if it has none."""
         if entry.tagged is None:
             entry.tagged = self.completer.parser.tagged(entry.base)
         return entry.tagged
 
     def tagged(self, entry: Entry) -> Sentence:
-        """Return a sentence with the tags that the parser sees."""
+        """Return a sentence with the tags that the parser uses."""
         return entry.step.marks.rewritten(self._tags(entry))
 
     def trees(self, index: int, k: int) -> list[Tree]:
-        """Return the current tree of a sentence and its alternatives, up to k trees.
+        """Return the current tree of a sentence and the best alternatives, up to k trees.
 
-        If all arcs are fixed, or the tree is the file's, the alternatives are the best trees of an
-        open choice.
+        If all arcs are fixed, or the tree is the original one, alternatives ignore fixed arcs.
         """
         with self.lock:
             entry = self.entries[index]
-            current = self._look_at(entry)
+            current = self._current_tree(entry)
             if k == 1 or current.complaint:
                 return [current]
             is_free = entry.is_fixed or (not entry.at and entry.base.has_heads)
@@ -194,8 +196,8 @@ class Treebank:
             now = current.heads, current.labels
             return [current, *(tree for tree in trees if (tree.heads, tree.labels) != now)][:k]
 
-    def _look_at(self, entry: Entry, tree: Tree | None = None) -> Tree:
-        """Return the tree of the step that counts, which may be known, and remember it."""
+    def _current_tree(self, entry: Entry, tree: Tree | None = None) -> Tree:
+        """Return the tree of the current step; `tree` sets it if it is known."""
         if tree is not None or entry.tree is None:
             sentence = self.tagged(entry)
             entry.tree = tree or self._completed(entry, sentence)
@@ -205,7 +207,7 @@ class Treebank:
         return entry.tree
 
     def _completed(self, entry: Entry, sentence: Sentence) -> Tree:
-        """Return the tree of the step that counts, with probabilities."""
+        """Find the tree of the current step, with probabilities."""
         step, n = entry.step, entry.base.n_words
         try:
             if not entry.at and entry.base.has_heads:
@@ -215,21 +217,20 @@ class Treebank:
             best = self.completer.best(sentence, step.marks)[0]
             if not entry.at or (best.heads, best.labels) == (step.heads, step.labels):
                 return best
-            # Another model or other rules have completed it.
+            # The step was completed by another model or under other rules.
             given = replace(sentence, heads=list(step.heads), deprels=list(step.labels))
             return self.completer.draft(given, step.marks)
         except BBParseError as error:
             heads, labels = zip(*step.marks.arcs(n))
             return Tree(heads, labels, (0.0,) * n, 0.0, complaint=one_line(error))
 
-    # ---- what a person does ----
+    # ---- acts ----
 
     def act(self, index: int, act: Act) -> None:
-        """Do one act on a sentence: it is in the journal when this returns.
+        """Apply an act to a sentence and write it to the journal.
 
-        `Conflict` if the sentence has another revision, `Impossible` if no tree allows the act or
-        it cannot be understood, `OutputError` if the journal cannot be written, and nothing
-        changes.
+        `Conflict` if the sentence has another revision, `Impossible` if the act is invalid or no
+        tree allows it, `OutputError` if the journal cannot be written; then nothing changes.
         """
         with self.lock:
             entry = self.entries[index]
@@ -241,7 +242,7 @@ class Treebank:
                 at = entry.at + (1 if act.kind == "redo" else -1)
                 if not 0 <= at < len(entry.steps):
                     raise Impossible(f"nothing to {act.kind}")
-                assert entry.history is not None  # there are steps
+                assert entry.history is not None  # it has steps
                 self._journal.move(entry.history, at)
             else:
                 at = entry.at + 1
@@ -256,12 +257,12 @@ class Treebank:
             entry.at, entry.tree = at, None
             entry.text = self._text(entry, entry.step)
             entry.revision += 1
-            self._look_at(entry, tree)
+            self._current_tree(entry, tree)
             self._unsaved = True
             self._dirty.set()
 
     def _step(self, index: int, act: Act) -> tuple[Step, Tree | None]:
-        """Return the step that an act leads to, and its tree if it is known."""
+        """Return the step that an act results in, and its tree if that is known."""
         entry = self.entries[index]
         marks = self._marks(index, act)
         if marks == entry.step.marks and (act.kind != "accept" or self.state(entry) == "done"):
@@ -272,13 +273,14 @@ class Treebank:
         try:
             best = self.completer.best(marks.rewritten(self._tags(entry)), marks)[0]
         except BBParseError as error:
-            if self._look_at(entry).complaint and act.kind != "fix":  # on the way out of trouble
+            # Other acts lead out of a state without a tree.
+            if self._current_tree(entry).complaint and act.kind != "fix":
                 return replace(entry.step, marks=marks), None
             raise Impossible(one_line(error)) from None
         return Step(marks, best.heads, best.labels), best
 
     def _check(self, act: Act, n: int) -> None:
-        """Raise `Impossible` if a field of an act has no possible value."""
+        """Raise `Impossible` if a field of an act has an invalid value."""
         needs_word = act.kind in ("fix", "forbid", "cell")
         try:
             checked_number(act.word, 1 if needs_word else 0, n, "word")
@@ -291,10 +293,10 @@ class Treebank:
         if act.column not in COLUMNS and (act.column or act.kind == "cell"):
             raise Impossible(f"column: found {act.column!r:.40}, expected one of {list(COLUMNS)}")
         if act.kind in ("fix", "forbid") and act.head == act.word:
-            raise Impossible("a word is not its own head")
+            raise Impossible("a word cannot be its own head")
 
     def _marks(self, index: int, act: Act) -> Marks:
-        """Return the marks that an act leads to."""
+        """Return the marks after an act."""
         marks = self.entries[index].step.marks
         if act.kind == "fix":
             label = "" if act.label == "_" else act.label
@@ -312,13 +314,13 @@ class Treebank:
         return marks.with_fixed(dict(enumerate(arcs, start=1)))
 
     def _text(self, entry: Entry, step: Step) -> str:
-        """Return the text of a sentence after a step, as it is saved."""
+        """Return the text to save after a step."""
         if step is entry.steps[0]:
             return entry.base_text
         heads, labels = step.heads, step.labels
         if self.suggest_only:
             heads, labels = zip(*step.marks.arcs(entry.base.n_words))
-        # Tags of the tagger are suggestions, too.
+        # Predicted tags are suggestions, too.
         suggests = self.suggest_only and NO_HEAD in heads
         tagged = entry.base if suggests else self._tags(entry)
         return written(entry.base, tagged, step.marks, heads, labels, self.mark_fixed)
@@ -327,20 +329,20 @@ class Treebank:
 
     @property
     def is_saved(self) -> bool:
-        """True if the file has all steps."""
+        """True if all steps are saved."""
         return not self._unsaved
 
     def start(self) -> None:
-        """Begin to save, and to parse the sentences ahead, in threads."""
-        for target in (self._keep_saving, self._look_ahead):
+        """Start the threads that save and that parse sentences ahead."""
+        for target in (self._keep_saving, self._parse_ahead):
             self._threads.append(threading.Thread(target=target, daemon=True))
             self._threads[-1].start()
 
-    def _look_ahead(self) -> None:
+    def _parse_ahead(self) -> None:
         for index in range(len(self.entries)):
             with self.lock:
                 if not self._stop.is_set():
-                    self._look_at(self.entries[index])
+                    self._current_tree(self.entries[index])
             if self._stop.wait(_PAUSE):
                 return
 
@@ -350,7 +352,7 @@ class Treebank:
             self.save()
 
     def save(self) -> None:
-        """Write the file, if a step is not in it and no other program has changed it."""
+        """Write unsaved steps to the file, unless another program has changed it."""
         with self.lock:
             self._dirty.clear()
             if not self._unsaved or self.trouble:
@@ -360,19 +362,19 @@ class Treebank:
         try:
             if _signature(self.target) != self._seen:
                 raise OutputError(
-                    f"{self.target}: another program has changed it, and nothing is saved in it any"
-                    " more: the journal has all steps; start bbparse annotate anew"
+                    f"{self.target}: another program has changed it, so saving has stopped; the"
+                    " journal has all steps: restart bbparse annotate"
                 )
             self._journal.sync()
             with open_output(self.target) as stream:
                 stream.write("".join(texts))
             self._seen = _signature(self.target)
-        except (BBParseError, OSError, ValueError) as error:  # ValueError: text that has no bytes
+        except (BBParseError, OSError, ValueError) as error:  # ValueError: not encodable
             with self.lock:
                 self.trouble, self._unsaved = str(error), True
 
     def close(self) -> None:
-        """Save, end the threads and close the journal."""
+        """Save, stop the threads and close the journal."""
         self._stop.set()
         self._dirty.set()
         for thread in self._threads:
@@ -382,7 +384,7 @@ class Treebank:
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes when another program writes a file; None if there is none."""
+    """Return values that change when the file is written; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""Records that the page draws: a sentence with one of its trees."""
+"""JSON records for the page: sentences with their trees, and lists of them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.drawing.layout import printable, runs_to_the_left
 from bbparse.treebank.drawing.svg import compared_arcs, describe_tree, draw_arcs, tree_arcs
 
-#: Longest form and label that are drawn in full; the panel shows all of them.
+#: Maximum length of a form or label in the drawing; the panel shows them in full.
 _LONGEST = 24
-#: Probabilities from which an arc has the next colour.
+#: Probabilities at which the colour of arcs changes.
 _GRADES = (0.5, 0.8, 0.95)
 
 
 def percent(probability: float) -> str:
-    """Format a probability; only what is certain is 0 % or 100 %."""
+    """Format a probability; only certainty is shown as 0 % or 100 %."""
     if 0 < probability < 0.005:
         return "<1 %"
     return ">99 %" if 0.995 <= probability < 1 else f"{100 * probability:.0f} %"
 
 
 def row(treebank: Treebank, index: int) -> dict[str, Any]:
-    """Return the row of a sentence in the list; what is not known yet is None."""
+    """Return the row of a sentence in the list; values not known yet are None."""
     entry = treebank.entries[index]
     tree, broken = entry.tree, [rule.name for rule in entry.broken]
     if tree and tree.complaint and not broken:
@@ -41,7 +41,7 @@ def row(treebank: Treebank, index: int) -> dict[str, Any]:
 
 
 def rows(treebank: Treebank, since: int) -> list[dict[str, Any]]:
-    """Return the rows of the sentences that changed after a value of ``changes``; -1: of all."""
+    """Return the rows of sentences that changed after a value of ``changes``; -1: all rows."""
     with treebank.lock:
         changed = (i for i, entry in enumerate(treebank.entries) if entry.changed > since)
         return [row(treebank, i) for i in changed]
@@ -62,9 +62,9 @@ def search(treebank: Treebank, by: str, text: str) -> list[int]:
 
 
 def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, Any]:
-    """Return the record of a sentence with its tree of a number, from 0, the current one.
+    """Return the record of a sentence with tree `number`; 0 is the current tree.
 
-    If no tree has the number, the last one is shown.
+    If there are fewer trees, the last one is shown.
     """
     with treebank.lock:
         entry = treebank.entries[index]
@@ -104,7 +104,7 @@ def _drawing(
     sentence: Sentence, cells: list[dict[str, Any]], broken: Sequence[BrokenRule],
     against: Tree | None,
 ) -> str:  # fmt: skip
-    """Draw a tree; arcs that only another tree has lie below the words."""
+    """Draw a tree; arcs that only the tree `against` has are drawn below the words."""
     heads, labels = [cell["head"] for cell in cells], [cell["label"] for cell in cells]
     arcs = tree_arcs(heads, labels)
     if against is not None:
@@ -138,7 +138,7 @@ def _short(form: str) -> str:
 
 
 def _others(entry: Entry) -> dict[str, Any]:
-    """Return the lines of a sentence that are no words: they are shown and never changed."""
+    """Return the other lines of a sentence (comments, multiword tokens, empty nodes)."""
     words = set(entry.base.word_lines)
     lines = [
         line.rstrip("\r") for i, line in enumerate(entry.base.lines) if i not in words
@@ -157,8 +157,8 @@ def _others(entry: Entry) -> dict[str, Any]:
 def options_view(treebank: Treebank, index: int, word: int, number: int) -> dict[str, Any]:
     """Return the likely heads of a word and the labels of its arc, with probabilities.
 
-    Those of an open arc are scaled to agree with its own probability. Those of what is fixed are
-    the model's: they say what it would choose.
+    For an open arc they are scaled to agree with the probability of the arc. For a fixed arc they
+    are what the model would choose.
     """
     with treebank.lock:
         trees = treebank.trees(index, number + 1)
@@ -175,7 +175,7 @@ def options_view(treebank: Treebank, index: int, word: int, number: int) -> dict
 def _agreeing(
     heads: list[Likely], labels: list[Likely], tree: Tree, word: int
 ) -> tuple[list[Likely], list[Likely]]:
-    """Scale the probabilities of heads and labels so that those of the arc have its product."""
+    """Scale probabilities so that those of head and label multiply to that of the arc."""
     head, label, sure = tree.heads[word - 1], tree.labels[word - 1], tree.sure[word - 1]
     of_head, of_label = dict(heads).get(head, 1.0), dict(labels).get(label, 1.0)
     together = math.log(of_head * of_label) if of_head * of_label else -math.inf
@@ -188,7 +188,7 @@ def _agreeing(
 
 
 def _scaled(options: list[Likely], value: int | str, probability: float) -> list[Likely]:
-    """Give one option a probability, and the others the rest in proportion."""
+    """Set the probability of one option, and scale the others to the rest."""
     others = math.fsum(share for option, share in options if option != value)
     factor = (1.0 - probability) / others if others else 0.0
     scaled = [(o, probability if o == value else factor * share) for o, share in options]

@@ -190,7 +190,7 @@ def test_waiting_is_shown_and_errors_go(page: Browser) -> None:
         page.wait("$('saved').textContent.startsWith('working')")
     page.wait("$('saved').textContent === 'saved' && view.cells[5].head === 2")
     page.run("fix(6, 6)")
-    page.wait("$('status').textContent === 'a word is not its own head'")
+    page.wait("$('status').textContent === 'a word cannot be its own head'")
     page.key("ArrowLeft")
     assert page.run("$('status').textContent") == ""
 

@@ -159,7 +159,7 @@ def test_sentences_with_one_text_keep_their_steps(opened: Opened) -> None:
 
 def test_what_is_no_journal(opened: Opened) -> None:
     journal(opened).write_text("hello\n")
-    with pytest.raises(TreebankError, match=r"journal, line 1: no line of a journal"):
+    with pytest.raises(TreebankError, match=r"journal, line 1: not written by bbparse annotate"):
         opened()
     journal(opened).unlink()
     work(opened())
@@ -184,10 +184,10 @@ def test_what_is_no_journal(opened: Opened) -> None:
         {"sentence": 1, "base": TEXT.removeprefix("\ufeff")}, [], None,
     ):  # fmt: skip
         journal(opened).write_text("".join([*lines[:2], json.dumps(record) + "\n"]))
-        with pytest.raises(TreebankError, match="line 3: no line of a journal"):
+        with pytest.raises(TreebankError, match="line 3: not written by bbparse annotate"):
             opened()
     journal(opened).write_text("".join([*lines[:2], "[" * 100_000 + "\n"]))
-    with pytest.raises(TreebankError, match="line 3: no line of a journal"):
+    with pytest.raises(TreebankError, match="line 3: not written by bbparse annotate"):
         opened()
 
 
