@@ -1,6 +1,6 @@
-"""`explain`: an explanation of the best trees of one sentence.
+"""`explain`: why the best tree of a sentence is the best.
 
-It includes the max-marginal gap of each arc of the best tree, and the validity rules it breaks.
+An `Explanation` includes the max-marginal gap of each arc and the validity rules that are broken.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def arc_losses(
         head = int(problem.arc_head[arc])
         state = problem.arc_state.copy()
         state[(problem.arc_head == head) & (problem.arc_mod == m)] = -1  # whatever its label
-        known = bool(problem.arc_state[arc] == 1)  # that there is no tree without it
+        known = bool(problem.arc_state[arc] == 1)  # a required arc: there is no tree without it
         if not known and not deadline.is_over():
             without = solve(
                 problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
@@ -143,7 +143,7 @@ def rule_costs(
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Evidence that a tree is the best one of its sentence."""
+    """Why a tree is the best one of its sentence."""
 
     sentence: Sentence
     problem: Problem  #: Candidate arcs and scores.
@@ -191,7 +191,7 @@ class Explanation:
         return set(zip(self.problem.arc_head.tolist(), self.problem.arc_mod.tolist()))
 
     def in_words(self, term: Term) -> str:
-        """Return the words of a term as text, in the form of its kind."""
+        """Format the words of a term according to its kind."""
         forms = ["root", *names_of(self.sentence)]
         if term.kind in ("sib", "gsib"):
             *above, inner, outer = term.words
@@ -229,8 +229,8 @@ class Explanation:
     def word_balance(self, k: int) -> list[Feature]:
         """Return how much of the best tree's lead over tree k (from 0) depends on each word.
 
-        It is the part of the lead that is lost if the word is unknown to the network. Words without
-        effect are left out; the largest magnitude comes first.
+        This is the part of the lead that is lost if the word is unknown to the network. Words
+        without effect are omitted; the largest magnitude comes first.
         """
         nets = _nets(
             (word.text, sign * word.weight)

@@ -1,7 +1,6 @@
 """The page: one self-contained HTML file.
 
-The templates in ``templates`` hold its text and form; this module prepares their values. The
-templates escape every text of the input.
+This module prepares the values for the templates in ``templates``, which escape all input text.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def _templates() -> Environment:
 
 
 def page(explanation: Explanation, *, model: str = "") -> str:
-    """Return the explanation as a complete HTML document, with the name of the model in its footer.
+    """Render an explanation as a complete HTML document; `model` is named in its footer.
 
     The same explanation always gives the same document.
     """
@@ -66,7 +65,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
             by_word[mod].append(term)
     order = [*PARTS, *e.families, "factor", "count factor"]
     finite = [loss.loss for loss in e.losses if loss.heads]
-    # One line for each word fits on a narrow screen, too.
+    # One line per word also fits on a narrow screen.
     lines = draw_text(
         e.sentence.forms, e.best.heads, e.best.labels, e.sentence.upos
     ).splitlines()
@@ -90,7 +89,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
 
 
 class _Arcs:
-    """The arcs of an explanation as text and images."""
+    """Renders the arcs of an explanation as text and images."""
 
     def __init__(self, e: Explanation) -> None:
         self.e = e
@@ -116,7 +115,7 @@ class _Arcs:
         """Describe the differences of a tree from the best tree in one sentence."""
         changed, heads = rival["changed"], rival["tree"].heads
         pieces = [
-            Markup("{} hangs from {} instead of {}").format(
+            Markup("{} attaches to {} instead of {}").format(
                 *map(self._quoted, (m, heads[m - 1], self.e.best.heads[m - 1]))
             )
             for m in changed[:3]
@@ -187,7 +186,7 @@ class _Arcs:
         ))  # fmt: skip
 
     def elimination(self) -> dict[str, Any]:
-        """Return the eliminated arcs by stage, their shades and cells, and the arcs left."""
+        """Return the eliminated arcs by stage, their shades and cells, and the remaining arcs."""
         e, trace = self.e, self.e.trace
         stages: dict[int, list[str]] = {}
         for (head, mod), calls in sorted(e.eliminated.items(), key=lambda x: (x[1], x[0][::-1])):

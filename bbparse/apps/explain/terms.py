@@ -172,10 +172,10 @@ def with_features(
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
     deadline: Deadline = NO_DEADLINE,
 ) -> list[list[Term]]:
-    """Add to the terms of trees, given as (heads, terms), the sources of their scores.
+    """Add the sources of scores to the terms of trees, given as (heads, terms).
 
-    Terms of templates get `Term.features`. Terms of a network get `Term.without`, unless the
-    deadline comes first.
+    Template scores get `Term.features`; network scores get `Term.without`, unless the deadline
+    passes first.
     """
     if parser.maker.network is not None:
         return _without_words(parser, parser.maker.network, sentence, trees, deadline)
@@ -223,7 +223,7 @@ def _without_words(
     """Add to the terms of trees the loss of value without each word.
 
     From the loss of an arc, the joint loss of the other heads of its modifier is subtracted. Terms
-    stay unchanged if the deadline comes first: the losses of only some words would mislead.
+    stay unchanged if the deadline passes first: the losses of only some words would mislead.
     """
     embeddings = parser.maker.embeddings
     vectors = None if embeddings is None else embeddings([sentence])[0]

@@ -1,4 +1,4 @@
-"""Observed search: its nodes, its bounds after every DP call, and the arcs it eliminated."""
+"""Record of a search: its nodes, bounds after every DP call, and eliminated arcs."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Recorder(Observer):
             trace.curve.append(Point(trace.dp_calls, trace.upper, trace.lower))
 
     def _lose(self, state: State) -> None:
-        """Record the arcs that the root has lost."""
+        """Record the arcs that the root node eliminated."""
         alive = {self._pairs[arc] for arc in state.arcs.tolist()}
         for arc in self._pairs:
             if arc not in alive:
@@ -158,7 +158,7 @@ class Recorder(Observer):
 
 
 def trace_search(problem: Problem, **options: Any) -> Trace:
-    """Find the best tree as `bbparse.solve` does with these options, and return the record."""
+    """Solve a problem with these options of `bbparse.solve`, and return the record."""
     recorder = Recorder(list(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())))
     solve(problem, observer=recorder, explain=False, **options)
     return recorder.trace

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WholeScores:
-    """What scores of whole trees changed, and at what cost."""
+    """Effect and cost of scores of whole trees."""
 
     families: tuple[str, ...]  #: Names of the tree families.
-    looked_at: int  #: Number of trees that they scored to prove the best ones.
+    looked_at: int  #: Number of trees scored to prove the best ones.
     plain: ScoredTree  #: The best tree without them, with the score that it has without them.
     terms: list[Term]  #: All terms of that tree, with those of the tree families.
 
     @property
     def score(self) -> float:
-        """What the tree families say of the best tree without them."""
+        """Score that the tree families give to the best tree without them."""
         return math.fsum(term.value for term in self.terms if term.kind in self.families)
 
 
@@ -45,7 +45,7 @@ class WholeTerms:
         self.view = parser.maker.view_of(scored) if families else None
 
     def __call__(self, arcs: NDArray[np.int32], heads: NDArray[np.int32]) -> list[Term]:
-        """Return all terms of a tree: the largest of a family's texts first."""
+        """Return all terms of a tree; texts of a family are sorted by magnitude."""
         problem, sentence = self.scored.problem, self.scored.sentence
         terms = terms_of(problem, arcs, self.parser, sentence)
         if self.view is None:

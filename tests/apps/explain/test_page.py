@@ -189,8 +189,8 @@ def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> Non
     words = read(page(by_network)).words
     arc = next(t for t in by_network.terms[0] if t.words == (3, 1))
     first = arc.without[0]
-    assert f"cat → The the network looked at {first.text} {signed(first.weight)}" in words
-    assert f"The network chose {len(by_network.candidates)} candidates" in words
+    assert f"cat → The the network relied on {first.text} {signed(first.weight)}" in words
+    assert f"The network selected {len(by_network.candidates)} candidates" in words
     assert "pruner" not in words and "h is the head" not in words
     nets = dict(by_network.feature_balance(1))
     (changed,) = by_network.changed(1)
@@ -201,7 +201,7 @@ def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> Non
     for k in (1, 2):
         shown = by_network.word_balance(k)
         chips = " ".join(f"{word.text} {signed(word.weight)}" for word in shown[:8])
-        assert f"The network looked at {chips}" in words
+        assert f"Words the network relied on: {chips}" in words
 
 
 def test_one_word() -> None:
