@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.grammar.chart import Chart
-from bbparse.grammar.k_best import Combine, KBestStructures
+from bbparse.grammar.k_best import Combine, best_structures
 from bbparse.inference.oracles.projective.passes import best_edge, inside_pass, outside_pass
 from bbparse.inference.oracles.protocol import Best
 from bbparse.runtime.arrays import NEG, Flags, Float64s, Ints
@@ -129,14 +129,21 @@ class ChartOracle:
     def k_steps(
         self, scores: Float64s, k: int, combine: Combine, deadline: Deadline = NO_DEADLINE
     ) -> list[tuple[float, Ints]]:
-        """Find the k best structures that `combine` makes; see `KBestStructures.best`."""
+        """Find the k best structures that `combine` makes; see `best_structures`.
+
+        There are fewer if the chart has no more, or the deadline passes, but at least one.
+        """
         value = self._sweep(scores)
         if value == NEG:
             return []
+        best = [(value, best_steps(self._swept, self._inside))]
         if k == 1:
-            return [(value, best_steps(self._swept, self._inside))]
+            return best
+        outside_pass(self._swept, _NONE, self._inside, self._outside)
         chart = self.chart._replace(weight=self._weight)
-        return KBestStructures(chart, self._inside, combine).best(k, deadline)
+        values = np.repeat(self._outside, np.diff(chart.item_ptr)) + self._weight
+        values += self._inside[chart.left] + self._inside[chart.right]
+        return best_structures(chart, values, combine, k, deadline) or best
 
     def with_each(self, scores: Float64s) -> Float64s:
         """Compute exact max-marginals of coordinates; see `inference.oracles.protocol.Oracle`."""

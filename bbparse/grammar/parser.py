@@ -8,11 +8,19 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.parts import DTYPES
-from bbparse.grammar.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
+from bbparse.grammar.chart import (
+    FORBIDDEN,
+    FREE,
+    WHOLE,
+    Chart,
+    ChartGrammar,
+    Leaves,
+    Retained,
+    build_chart,
+)
 from bbparse.grammar.grammar import Grammar
 from bbparse.grammar.k_best import Combine
 from bbparse.grammar.oracles import ChartOracle
@@ -32,6 +40,7 @@ from bbparse.inference.agreement import Agreement, agree
 from bbparse.inference.oracles.protocol import Oracle
 from bbparse.inference.oracles.trees import ProjectiveTrees
 from bbparse.parser.parser import Parser
+from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ConfigError, ModelError
 from bbparse.runtime.options import Range, check_number, check_options
@@ -111,7 +120,13 @@ class PhraseParser:
                 f"margins: {len(self.settings.margins)}, expected {len(self.grammars)}, one for"
                 " each grammar"
             )
-        self.rules = possible_rules(self.grammar.pairs)
+        pairs = self.grammar.pairs
+        by_head = np.argsort(pairs.head, kind="stable")
+        head_ptr = np.searchsorted(pairs.head[by_head], np.arange(len(pairs.root) + 1))
+        self.chart_grammar = ChartGrammar(
+            self.grammar.forms, self.grammar.kind, pairs, possible_rules(pairs),
+            self.grammar.table, tagger.joins, by_head, head_ptr,
+        )  # fmt: skip
         self.divisions = [
             divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
         ]
@@ -210,10 +225,9 @@ class _Sentence:
         wanted = [None] if heads is None else [heads, None]
         attempts = [(wider, fixed) for fixed in wanted for wider in (1.0, 2.0)]
         for wider, fixed in attempts:
-            chart_of_words = self._chart(problem, fixed, wider)
-            if chart_of_words is None:
+            chart = self._chart(problem, fixed, wider)
+            if chart is None:
                 continue
-            chart, step_of = chart_of_words
             n_tags = len(self.leaves.word)
             arc_mod = problem.arc_mod if problem is not None else np.empty(0, np.int32)
             group = np.append(self.leaves.word, len(self.words) + arc_mod).astype(np.int32)
@@ -233,9 +247,9 @@ class _Sentence:
                     continue
                 on = agreement.on[0]
             grammar = grammar.restrict(on, ~on)
-            combine = _structures(self.parser.grammar, chart, step_of, self.leaves)
+            combine = _structures(self.parser.grammar, chart, self.leaves)
             best = grammar.k_steps(np.zeros(len(group)), k, combine, deadline)
-            phrases = [_derived(self.parser.grammar, chart, step_of, st, self) for _, st in best]
+            phrases = [_derived(self.parser.grammar, chart, st, self.leaves) for _, st in best]
             return PhraseParse(
                 [from_phrase(phrase, self.words) for phrase in phrases],
                 [score for score, _ in best], False,
@@ -251,7 +265,7 @@ class _Sentence:
 
     def _chart(
         self, problem: Problem | None, heads: Sequence[int] | None, wider: float
-    ) -> tuple[Chart, NDArray[np.int8]] | None:
+    ) -> Chart | None:
         """Build the chart of the grammar with words, pruned by those without them."""
         p, n = self.parser, len(self.words)
         margins = [wider * margin for margin in p.settings.margins]
@@ -274,15 +288,8 @@ class _Sentence:
         elif heads is not None:
             arcs[:] = FORBIDDEN
             arcs[list(heads), range(n)] = FREE
-        g, room = p.grammar, 1000 + 16 * int(np.count_nonzero(kept_pair))  # most have fewer steps
-        while True:
-            chart, step_of, full = build_chart(
-                self.leaves, (g.forms, g.kind, g.pairs, p.rules, g.table, p.tagger.joins),
-                (kept, kept_pair), arcs, room,
-            )  # fmt: skip
-            if not full:
-                return (chart, step_of) if len(chart.symbol) > 1 else None
-            room *= 4
+        room = 1000 + 16 * int(np.count_nonzero(kept_pair))  # most have fewer steps
+        return build_chart(self.leaves, p.chart_grammar, Retained(kept, kept_pair, arcs), room)
 
     def _in_parts(self, deadline: Deadline, node_limit: int | None) -> PhraseParse:
         """Parse both halves, divided at a comma or the like if there is one, and join them."""
@@ -309,26 +316,26 @@ class _Sentence:
         return PhraseParse([joined], [-np.inf], True, False, None, heads)
 
 
-def _structures(grammar: Grammar, chart: Chart, step_of: Any, leaves: Leaves) -> Combine:
+def _structures(grammar: Grammar, chart: Chart, leaves: Leaves) -> Combine:
     """Make the function that combines derivations into what is written: labels without splits.
 
     Heads do not count. A phrase or word becomes a number; an incomplete phrase becomes the numbers
     of its parts.
     """
-    item_of = np.repeat(np.arange(len(step_of)), np.diff(chart.item_ptr)).tolist()
+    item_of = np.repeat(np.arange(len(chart.kind)), np.diff(chart.item_ptr)).tolist()
     labels = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
     numbers: dict[Hashable, int] = {}
 
     def parts(item: int, structure: Any) -> Any:
-        return structure if step_of[item] else (structure,)
+        return (structure,) if chart.kind[item] == WHOLE else structure
 
     def combine(step: int, left: Any, right: Any) -> Hashable:
         item = item_of[step]
-        if step_of[item] == RIGHT:
+        if chart.kind[item] == RIGHT:
             return (*parts(chart.left[step], left), right)
-        if step_of[item] == LEFT:
+        if chart.kind[item] == LEFT:
             return (left, *parts(chart.right[step], right))
-        if item == len(step_of) - 1:
+        if item == len(chart.kind) - 1:
             return left
         inner = chart.left[step]
         below = parts(inner, left) if inner else int(leaves.word[chart.head[item]])
@@ -337,22 +344,20 @@ def _structures(grammar: Grammar, chart: Chart, step_of: Any, leaves: Leaves) ->
     return combine
 
 
-def _derived(
-    grammar: Grammar, chart: Chart, step_of: Any, steps: Any, sentence: _Sentence
-) -> Phrase:
+def _derived(grammar: Grammar, chart: Chart, steps: Ints, leaves: Leaves) -> Phrase:
     """Return the phrase that a derivation stands for."""
     item_of = np.searchsorted(chart.item_ptr, steps, side="right") - 1
     step = dict(zip(item_of.tolist(), steps.tolist()))
-    left, right, head = chart.left, chart.right, chart.head
+    left, right = chart.left, chart.right
 
     def phrase(item: int) -> Phrase:
         inner_item, label = int(left[step[item]]), grammar.symbols[chart.symbol[item]]
         if inner_item == 0:
-            return Phrase(label, int(sentence.leaves.word[head[item]]), label)
+            return Phrase(label, int(leaves.word[chart.head[item]]), label)
         before, after = [], []
-        while step_of[inner_item] != 0:
+        while chart.kind[inner_item] != WHOLE:
             e = step[inner_item]
-            if step_of[inner_item] == LEFT:
+            if chart.kind[inner_item] == LEFT:
                 before.append(int(left[e]))
                 inner_item = int(right[e])
             else:
@@ -364,4 +369,4 @@ def _derived(
             [phrase(i) for i in reversed(after)],
         )  # fmt: skip
 
-    return phrase(int(left[step[len(step_of) - 1]]))
+    return phrase(int(left[step[len(chart.kind) - 1]]))

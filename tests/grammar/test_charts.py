@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.grammar.chart import FREE, Chart, build_chart
+from bbparse.grammar.chart import FREE, WHOLE, Chart, Retained, build_chart
 from bbparse.grammar.grammar import HeadChild, Modifier, head_weight, modifier_weight, next_state
-from bbparse.grammar.k_best import KBestStructures
 from bbparse.grammar.oracles import ChartOracle
 from bbparse.grammar.parser import _derived, _Sentence, _structures
 from bbparse.grammar.prune import AFTER, BARE, LEFT, RIGHT, cell, possible_rules, prune
@@ -36,11 +35,8 @@ def _chart(words: list[str], arcs: Any = None) -> tuple[Any, Any, Any]:
     kept = np.ones((n * (n + 1) // 2, len(g.symbols)), bool)
     kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
     free = np.full((n + 1, n), FREE, np.int32) if arcs is None else arcs
-    chart, _, full = build_chart(
-        leaves, (g.forms, g.kind, g.pairs, possible_rules(g.pairs), g.table, p.tagger.joins),
-        (kept, kept_pair), free, 1 << 17,
-    )  # fmt: skip
-    assert not full
+    chart = build_chart(leaves, p.chart_grammar, Retained(kept, kept_pair, free), 1 << 10)
+    assert chart is not None
     return chart, leaves, scores
 
 
@@ -173,9 +169,9 @@ def test_sweeps_are_those_of_all_derivations() -> None:
         assert not having or best.on[other]
 
 
-def _brackets(grammar: Any, chart: Any, step_of: Any, words: list[str]) -> dict[str, float]:
+def _brackets(grammar: Any, chart: Any, words: list[str]) -> dict[str, float]:
     """All trees of a chart as they are written, each with the score of its best derivation."""
-    goal = len(step_of) - 1
+    goal = len(chart.kind) - 1
 
     @cache
     def every(item: int) -> dict[tuple[str, ...], float]:
@@ -188,7 +184,7 @@ def _brackets(grammar: Any, chart: Any, step_of: Any, words: list[str]) -> dict[
                 (every(right) if right else {(): 0.0}).items(),
             ):
                 parts = one + other
-                if step_of[item] == 0 and item != goal:
+                if chart.kind[item] == WHOLE and item != goal:
                     label = grammar.symbols[chart.symbol[item]].split(SPLIT)[0]
                     text = " ".join(parts) or words[chart.head[item]]
                     for name in reversed(label.split(JOIN)):
@@ -242,20 +238,20 @@ def test_the_best_trees_are_different_and_all_that_are_better(
     sentence = _Sentence(p, words, [tag.get(word, "NN") for word in words], "none")
     made = sentence._chart(None, None, 5.0)
     assert made is not None
-    expected = _brackets(p.grammar, *made, words)
+    expected = _brackets(p.grammar, made, words)
     for k in (1, 2, 7, len(expected) + 5):
-        oracle = ChartOracle(made[0], sentence.leaves.word)
-        combine = _structures(p.grammar, *made, sentence.leaves)
+        oracle = ChartOracle(made, sentence.leaves.word)
+        combine = _structures(p.grammar, made, sentence.leaves)
         found = oracle.k_steps(np.zeros(oracle.n_coordinates), k, combine)
         trees = [
-            str(from_phrase(_derived(p.grammar, *made, steps, sentence), words))
+            str(from_phrase(_derived(p.grammar, made, steps, sentence.leaves), words))
             for _, steps in found
         ]
         assert len(set(trees)) == len(trees) == min(k, len(expected))
         assert [expected[tree] for tree in trees] == pytest.approx([value for value, _ in found])
         best = sorted(expected.values(), reverse=True)[:k]
         assert [value for value, _ in found] == pytest.approx(best)
-    assert (len(expected), _n_derivations(made[0])) == (n_trees, n_derivations)
+    assert (len(expected), _n_derivations(made)) == (n_trees, n_derivations)
 
 
 def test_structures_are_listed_in_time_however_many_derivations_they_have() -> None:
@@ -263,17 +259,17 @@ def test_structures_are_listed_in_time_however_many_derivations_they_have() -> N
     left = np.repeat(np.arange(n + 1), 3).astype(np.int32)
     chart = Chart(
         np.append(0, np.arange(n + 2) * 3).astype(np.int32), left, np.zeros_like(left),
-        np.tile([0.0, -0.5, -1.0], n + 1), left, left, left,
+        np.tile([0.0, -0.5, -1.0], n + 1), np.full_like(left, FREE), left, left,
+        np.zeros(n + 2, np.int8),
     )  # fmt: skip
-    inside = np.zeros(n + 2)
-    listing = KBestStructures(chart, inside, lambda step, one, _: ((step % 3) // 2, one))
-    found = listing.best(50)
+    oracle = ChartOracle(chart, np.empty(0, np.int32))
+    found = oracle.k_steps(np.empty(0), 50, lambda step, one, _: ((step % 3) // 2, one))
     assert [value for value, _ in found] == [0.0] + [-1.0] * 49
     assert len({tuple(steps) for _, steps in found}) == 50
-    alike = KBestStructures(chart, inside, lambda step, one, _: one)
-    assert [value for value, _ in alike.best(50)] == [0.0]
-    every = KBestStructures(chart, inside, lambda step, one, _: (step, one))
-    assert 0 < len(every.best(500, Deadline(0.0))) < 500
+    alike = oracle.k_steps(np.empty(0), 50, lambda step, one, _: one)
+    assert [value for value, _ in alike] == [0.0]
+    late = oracle.k_steps(np.empty(0), 500, lambda step, one, _: (step, one), Deadline(0.0))
+    assert [value for value, _ in late] == [0.0]
 
 
 def _leaf(words: list[str]) -> Any:
