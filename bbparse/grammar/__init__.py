@@ -1,1 +1,1 @@
-"""Phrase structure: grammars, charts, and parsing that agrees with dependency trees."""
+"""Phrase-structure parsing: a grammar, its charts, and agreement with a dependency parser."""

@@ -1,14 +1,14 @@
-"""Conditional probabilities from counts, backed off level by level, in one table.
+"""Conditional probabilities with Witten-Bell back-off, stored in one hash table.
 
-An event is an outcome in a context. A context is described at several levels, the most detailed
-first. At a level where the context has count c and u different outcomes, an event with count e has
-the probability
+An event is an outcome in a context, and a context has several levels, from the most to the least
+detailed. At a level where the context has count c and u distinct outcomes, an event with count e
+has the probability
 
     λ·e/c + (1 − λ)·(the probability at the next level),    λ = c / (c + f·u)
 
-(Witten & Bell 1991, with the factor f that Collins 1999 sets to 5). As in files of n-gram models,
-the table holds under 64-bit keys the probability of each observed event and 1 − λ of each context,
-so that a look-up descends only while the event is unseen.
+(Witten & Bell 1991, with the factor f that Collins 1999 sets to 5). As in ARPA
+files, the table stores the probability of each observed event and 1 − λ of each context, under
+64-bit keys, so that a lookup backs off only while the event is unseen.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from numpy.typing import NDArray
 from bbparse.runtime.arrays import Hashes
 from bbparse.runtime.jit import kernel
 
-#: Slots and their values: the table in the form that kernels read.
+#: Hash table for kernels: keys by slot, and their values.
 Table = tuple[Hashes, NDArray[np.float32]]
 
 
 @kernel
 def mix(key, value):
-    """Add a field to a 64-bit key."""
+    """Hash a further field into a 64-bit key."""
     key = (key ^ np.uint64(value + 1)) * np.uint64(0x9E3779B97F4A7C15)
     return key ^ (key >> np.uint64(29))
 
 
 @kernel
 def event(context, outcome):
-    """Return the key of an outcome in a context, which no context has."""
+    """Return the key of an outcome in a context, distinct from keys of contexts."""
     return mix(context ^ np.uint64(0xA24BAED4963EE407), outcome)
 
 
 @kernel
 def kind_of_context(number):
-    """Return the key that contexts of one kind start with, far from those of others."""
+    """Return the seed for keys of one kind of context."""
     return np.uint64(number) * np.uint64(0xC2B2AE3D27D4EB4F)
 
 
@@ -53,9 +53,9 @@ def _find(slots, key):
 
 @kernel
 def backed_off(table, contexts, outcome, floor):
-    """Return the log probability of an outcome in contexts uint64[L], the most detailed first.
+    """Return the log probability of an outcome in contexts uint64[L], most detailed first.
 
-    The floor is the probability, at the last level, of an outcome that it has not seen.
+    `floor` is the probability of an outcome that is unseen at all levels.
     """
     slots, values = table
     remaining = 1.0
@@ -78,7 +78,7 @@ def _fill(keys, values, slots, slot_values):
 
 
 def open_table(keys: Hashes, values: NDArray[np.float32]) -> Table:
-    """Make the half-empty hash table of keys (no 0, no duplicates) and their values."""
+    """Build the hash table of distinct non-zero keys and their values."""
     size = 1 << max(4, int(2 * len(keys)).bit_length())
     slots, slot_values = np.zeros(size, np.uint64), np.zeros(size, np.float32)
     _fill(keys, values.astype(np.float32), slots, slot_values)
@@ -88,11 +88,11 @@ def open_table(keys: Hashes, values: NDArray[np.float32]) -> Table:
 def estimate(
     contexts: Hashes, outcomes: Hashes, factor: float, floor: float
 ) -> tuple[Hashes, NDArray[np.float32]]:
-    """Compute the keys and values of a table from observed events.
+    """Estimate the keys and values of a table from E observed events.
 
-    ``contexts`` uint64[E, L] and ``outcomes`` uint64[E, L], `event` of each, are those of
-    E events on L levels. ``factor`` is the factor f above; for ``floor`` see `backed_off`.
-    Keys uint64[K] are sorted, without duplicates; values are float32[K].
+    ``contexts`` uint64[E, L] are their contexts at L levels, ``outcomes`` uint64[E, L] the keys
+    that `event` gives. ``factor`` is f above; for ``floor`` see `backed_off`. Returns sorted
+    distinct keys uint64[K] and values float32[K].
     """
     next_level = np.full(len(contexts), floor)
     keys, values = [], []

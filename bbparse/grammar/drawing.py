@@ -1,4 +1,4 @@
-"""Phrase-structure trees for reading: as text, and as SVG."""
+"""Drawings of phrase-structure trees: as text and as SVG."""
 
 from __future__ import annotations
 

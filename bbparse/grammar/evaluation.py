@@ -1,7 +1,7 @@
-"""Labelled brackets, compared as EVALB does (Sekine & Collins 1997, with the file COLLINS.prm).
+"""Labelled bracket scores as computed by EVALB (Sekine & Collins 1997) with COLLINS.prm.
 
-Words tagged as punctuation are deleted from both trees before words are numbered. ROOT is no
-bracket, ADVP and PRT are the same, and tags are compared over the remaining words.
+Punctuation is deleted from both trees first. ROOT is not counted, ADVP and PRT are the same, and
+tags are compared over the remaining words.
 """
 
 from __future__ import annotations

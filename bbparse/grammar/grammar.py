@@ -1,11 +1,11 @@
-"""A head-driven grammar with and without words, estimated from counts (Collins 1999, Model 1).
+"""A head-driven grammar, lexicalized and unlexicalized (Collins 1999, Model 1).
 
-A phrase P has a head child H, and on each side of it modifiers from the head outwards until STOP.
-With words, H depends on P and on P's head word and tag. The category and tag of a modifier depend
-on the side, on P and H, on the head word and its tag, and on the words between (`STATES`); its word
-depends on all of these and on its tag. Without words, the same depend only on P, H, side and
-adjacency: that grammar prunes the chart of the other. Only rules that have been seen without words
-are possible.
+A phrase P generates a head child H and then, on each side, modifiers from the head outwards until
+STOP. In the lexicalized grammar, H depends on P and its head word and tag. The category and tag of
+a modifier depend on the side, on P and H, on the head word and tag, and on what lies between
+(`STATES`); its word depends on all of these and on its tag. In the unlexicalized grammar, both
+depend only on P, H, side and adjacency; it prunes the chart of the lexicalized one. Only rules
+observed in training are possible.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.jit import kernel
 
 PUNCTUATION, COORDINATION, VERBAL, OTHER = 1, 2, 3, 4
-#: Number of states between head and modifier. 0: nothing lies between; otherwise the kind of the
-#: previous modifier, plus 4 if a verb was among them. 9: as 0, on the left of a head that has
-#: modifiers on the right.
+#: Number of states between head and modifier. 0: nothing in between; otherwise the kind of the
+#: previous modifier, plus 4 if there was a verb. 9: as 0, on the left of a head with modifiers on
+#: the right.
 STATES = 10
 #: The factor f of `bbparse.grammar.counts`.
 FACTOR = 5.0
 FLOOR = 1e-6
-#: Weight of the log probabilities of words, which are unreliable for words seen once or twice.
+#: Weight of log probabilities of words, which are unreliable for rare words.
 WORDS = 0.5
 _VERBAL = frozenset(
     "VP S SBAR SQ SINV SBARQ VB VBD VBG VBN VBP VBZ MD TO VH VV".split()
@@ -47,10 +47,9 @@ _PUNCTUATION = frozenset([",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "
 
 
 class Pairs(NamedTuple):
-    """The grammar without words; a pair x is a phrase with a head child.
+    """The unlexicalized grammar; a pair x is a category with the category of a head child.
 
-    Scores are log probabilities, by side (0: left) and by adjacency to the head (0: adjacent, 1:
-    not).
+    Scores are log probabilities, by side (0: left) and adjacency to the head (0: adjacent).
     """
 
     parent: Ints  # int32[X]: symbols of pairs
@@ -61,18 +60,18 @@ class Pairs(NamedTuple):
     rule_pair: Ints
     rule_side: Ints
     rule_score: Float32s  # float32[R, 2]: log P(M | P, H, side), by adjacency
-    root: Float32s  # float32[S]: log P(M | ROOT), -inf for symbols that no tree consists of
+    root: Float32s  # float32[S]: log P(M | ROOT), -inf for symbols that are never the root
 
 
 class Forms(NamedTuple):
-    """Symbols that replace others where counts are few, int32[S]."""
+    """Back-off symbols for sparse contexts, int32[S]."""
 
     plain: Ints  # the symbol without the category of the parent
     base: Ints  # the lowest of joined categories
 
 
 class HeadChild(NamedTuple):
-    """A head child, below its parent, as one more modifier finds it; numbers."""
+    """The context of the next modifier of a head child; numbers."""
 
     side: int  # of the modifier: 1 right, 0 left, 2 below the root
     parent: int
@@ -92,7 +91,7 @@ class Modifier(NamedTuple):
 
 @kernel
 def next_state(state, kind):
-    """Return the state between the head and the next modifier, after one of this kind."""
+    """Return the state after a modifier of some kind."""
     verb = kind == VERBAL or (state > OTHER and state < STATES - 1)
     return (OTHER if verb else 0) + kind
 
@@ -155,7 +154,7 @@ def modifier_weight(table, child, modifier, forms, scratch):
 
 @kernel
 def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
-    """Write the keys of all observations: contexts [0] and outcomes [1]."""
+    """Compute the keys of all observations: contexts [0] and outcomes [1]."""
     for i in range(heads.shape[0]):
         parent, head, tag, word = heads[i]
         out = head_keys[0, i]
@@ -186,14 +185,14 @@ def _no_table() -> Table:
 class Grammar:
     """Symbols and probabilities of a grammar.
 
-    ``kind`` is the kind of each symbol for `STATES`; ``tag_number`` and ``number`` map tags and
+    ``kind`` maps symbols to their kinds (see `STATES`); ``tag_number`` and ``number`` map tags and
     categories to symbols.
     """
 
     symbols: list[str]  #: Tags first, then categories.
     n_tags: int
     pairs: Pairs
-    table: Table = field(default_factory=_no_table)  #: Probabilities with words, if any.
+    table: Table = field(default_factory=_no_table)  #: Lexicalized probabilities, if any.
 
     def __post_init__(self) -> None:
         # a tag and a category may have the same name
@@ -229,7 +228,7 @@ def learn_grammar(
 ) -> Grammar:
     """Estimate a grammar from phrases and the numbers of their words (`Vocabulary.numbers`).
 
-    Without ``with_words`` it has no probabilities with words.
+    Without ``with_words`` it is unlexicalized only.
     """
     nodes = [list(_nodes(phrase)) for phrase in phrases]
     tags = {n.label for tree in nodes for n in tree if n.head is None}
@@ -270,7 +269,7 @@ def learn_grammar(
 
 
 def _learn_table(heads: Any, modifiers: Any, forms: Forms) -> Table:
-    """Estimate the probabilities with words from observations."""
+    """Estimate the lexicalized probabilities from observations."""
     head_keys = np.empty((2, len(heads), 4), np.uint64)
     label_keys = np.empty((2, len(modifiers), 7), np.uint64)
     word_keys = np.empty((2, int((modifiers[:, 6] >= 0).sum()), 5), np.uint64)
@@ -294,7 +293,7 @@ def _nodes(phrase: Phrase) -> Any:
 
 
 def _pairs(heads: Any, modifiers: Any, roots: list[int], n_symbols: int) -> Pairs:
-    """Estimate relative frequencies; those by adjacency are smoothed towards those without it."""
+    """Estimate relative frequencies; those by adjacency back off to those without it."""
     count = Counter(map(tuple, heads[:, :2].tolist()))
     pairs = sorted(count)
     number_of_pair = {pair: x for x, pair in enumerate(pairs)}

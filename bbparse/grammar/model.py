@@ -24,7 +24,7 @@ from bbparse.text.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
 KIND = "bbparse.Phrases"
-LEVELS = ("kinds", "plain", "split")
+LEVELS = ("kinds", "split")
 
 
 def _pairs_rules(name: str) -> dict[str, Rule]:
@@ -50,7 +50,7 @@ _RULES: dict[str, Rule] = {
 
 
 def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
-    """Write a model file atomically; `OutputError` if it cannot be written."""
+    """Write a model file atomically; `OutputError` on failure."""
     check_type("parser", parser, PhraseParser, "a PhraseParser", ModelError)
     header = {
         "entries": parser.vocabulary.entries,

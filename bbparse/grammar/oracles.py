@@ -1,4 +1,4 @@
-"""Charts and tag sequences as oracles: the best structure, and max-marginals of coordinates."""
+"""Charts as oracles: best derivation, k best structures, and max-marginals of coordinates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NONE = np.empty(0)
 
 
 class _Swept(NamedTuple):
-    """Arrays that the sweeps of `inference.oracles.projective.passes` read; no item has a group."""
+    """Input of the sweeps of `inference.oracles.projective.passes`; no item has a group."""
 
     item_ptr: Ints
     item_group: Ints
@@ -41,7 +41,7 @@ def reweigh(weight, coordinate, scores, out):
 
 @kernel
 def coordinate_marginals(chart, weight, inside, outside, out):
-    """Write the best score of a derivation with each coordinate into float64[C]."""
+    """Compute the best score of a derivation with each coordinate, float64[C]."""
     out[:] = NEG
     for i in range(1, outside.shape[0]):
         if outside[i] > NEG:
@@ -54,7 +54,7 @@ def coordinate_marginals(chart, weight, inside, outside, out):
 
 @kernel
 def best_steps(chart, inside):
-    """Return the steps of the best derivation, from the top; of equally good ones the first."""
+    """Return the steps of the best derivation, top down; ties go to the first."""
     n = inside.shape[0]
     stack, out = np.empty(n + 1, np.int32), np.empty(n, np.int32)
     stack[0] = n - 1
@@ -74,8 +74,8 @@ def best_steps(chart, inside):
 class ChartOracle:
     """Oracle over the derivations of a chart, whose steps turn on coordinates.
 
-    A derivation has exactly one coordinate on in each of its groups, int32[C]. ``offsets``
-    float64[C] are added to all scores; -inf turns a coordinate off.
+    A derivation has exactly one coordinate of each group (int32[C]) on. ``offsets`` float64[C] are
+    added to all scores; -inf turns a coordinate off.
     """
 
     def __init__(self, chart: Chart, group: Ints, offsets: Float64s | None = None) -> None:

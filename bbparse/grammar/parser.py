@@ -1,4 +1,4 @@
-"""`PhraseParser`: words → phrase structure, by a grammar alone or with a tagger and a parser."""
+"""`PhraseParser`: phrase-structure parsing by a grammar, a tagger and a dependency parser."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ MAX_WEIGHT = 10**100
 
 @dataclass(frozen=True)
 class PhraseSettings:
-    """Settings of pruning, of the weights of models, and of their agreement (`bbparse.agree`)."""
+    """Settings of pruning, of weights, and of `bbparse.agree`."""
 
-    #: Pruning threshold of each grammar: the largest score below that of the best tree to retain.
-    margins: tuple[float, ...] = (9.0, 8.0, 6.0)
-    arcs: float = 1.0  #: Weight of the scores of the dependency parser, relative to the grammar.
+    #: Pruning margin of each grammar: items of trees at most this far below the best are retained.
+    margins: tuple[float, ...] = (9.0, 6.0)
+    arcs: float = 1.0  #: Weight of the dependency parser's scores relative to the grammar's.
     method: str = "paper"
     step: float = 0.5
     root_calls: int = 50
@@ -74,37 +74,35 @@ class PhraseSettings:
 
 @dataclass(frozen=True)
 class PhraseParse:
-    """The trees of a sentence, and how they were found."""
+    """The best trees of a sentence, and how they were found."""
 
     trees: list[PhraseTree]  #: Best first.
-    scores: list[float]  #: Those of the grammar, with those of tags where these count.
-    #: True if the charts have no tree of the sentence, or none was found within the limits: it was
-    #: parsed in parts.
+    scores: list[float]  #: Scores of the grammar, plus those of tags if used.
+    #: True if the sentence was parsed in parts, because its charts have no tree or a limit was hit.
     fallback: bool
-    #: True if there are k trees, or all that have the tags and arcs of the best one: no fallback,
-    #: and no limit was hit.
+    #: True if `trees` are the k best, or all that have the tags and arcs of the best one.
     complete: bool
-    #: Agreement of grammar and dependency parser, if they had to agree and could.
+    #: Result of `bbparse.agree` for grammar and dependency parser, if both were used.
     agreement: Agreement | None
-    #: Head of each word in the best tree, by the head rules of the grammar; 0 for the root.
+    #: Head of each word in the best tree, by the head rules; 0 for the root.
     heads: list[int] = field(default_factory=list)
 
 
 class PhraseParser:
-    """A grammar, a tagger and a dependency parser that were learned from the same trees.
+    """A grammar, a tagger and a dependency parser trained on the same trees.
 
     Parameters
     ----------
     vocabulary : Vocabulary
     grammars : sequence of Grammar
-        From the coarsest to the finest: over kinds of categories, over plain ones, over split ones.
+        From the coarsest to the finest: over kinds of categories, and over refined categories.
     tagger : PhraseTagger
     dependencies : Parser, optional
-        Dependency parser of projective trees, for `arcs` and `both`. Scores of arcs, siblings and
-        grandchildren count, those of factors do not.
+        Projective dependency parser, for `arcs` and `both`. Its scores of arcs, siblings and
+        grandchildren are used; factors are not.
     settings : PhraseSettings, optional
     tokenizer : Tokenizer, optional
-        Tokenizer, for running text.
+        For running text.
     """
 
     def __init__(
@@ -132,9 +130,9 @@ class PhraseParser:
         ]
 
     def needed_tokenizer(self) -> Tokenizer:
-        """Return the tokenizer; `ModelError` if the model has none."""
+        """Return the tokenizer; `ModelError` if there is none."""
         if self.tokenizer is None:
-            raise ModelError("the model has no tokenizer for running text: give sentences of words")
+            raise ModelError("the model has no tokenizer for running text: pass lists of words")
         return self.tokenizer
 
     def parse(
@@ -148,19 +146,19 @@ class PhraseParser:
         ----------
         words : sequence of str
         tags : sequence of str, optional
-            Tags of the words; by default those of the tagger.
+            Tags of the words; predicted by default.
         use : {"none", "tags", "arcs", "both"}
-            Models whose scores count beside the grammar's: those of tags in its chart, those of
-            arcs by agreement of the two.
+            Models to use beside the grammar: scores of tags are part of its chart; with scores of
+            arcs, grammar and dependency parser must agree.
         k : int
-            Number of different trees. All but the first are ranked by the score of the grammar
-            alone, with the tags and arcs of the best one.
+            Number of distinct trees. All but the first have the tags and arcs of the best tree and
+            are ranked by the grammar alone.
         heads : sequence of int, optional
-            Heads that trees must have, 0 for the root, if the charts have such a tree (see
-            `PhraseParse.heads`); a sentence parsed in parts drops them. With `use` none or tags.
+            Required heads of words, 0 for the root (see `PhraseParse.heads`). Ignored if the charts
+            have no such tree. Only with `use` none or tags.
         time_limit, node_limit : optional
-            Limits of `bbparse.agree`. The time limit is for the whole sentence, though no chart is
-            cut short; the node limit is for each call, and a sentence parsed in parts has several.
+            Limits of `bbparse.agree`. The time limit is for the whole sentence, but building a
+            chart is not interrupted; the node limit is for each part of a sentence.
 
         Returns
         -------
@@ -200,7 +198,7 @@ class PhraseParser:
 
 
 class _Sentence:
-    """State of one sentence on its way through the grammars and the other models."""
+    """The parse of one sentence."""
 
     def __init__(
         self, parser: PhraseParser, words: Sequence[str], tags: Sequence[str] | None, use: str
@@ -217,7 +215,7 @@ class _Sentence:
     def parse(
         self, k: int, heads: Sequence[int] | None, deadline: Deadline, node_limit: int | None
     ) -> PhraseParse:
-        """Parse with decreasing demands, until there is a tree."""
+        """Parse; widen the margins, then drop required heads, until there is a tree."""
         s = self.parser.settings
         if len(self.words) > MAX_WORDS:
             return self._in_parts(deadline, node_limit)
@@ -266,7 +264,7 @@ class _Sentence:
     def _chart(
         self, problem: Problem | None, heads: Sequence[int] | None, wider: float
     ) -> Chart | None:
-        """Build the chart of the grammar with words, pruned by those without them."""
+        """Build the chart of the lexicalized grammar, pruned by the unlexicalized ones."""
         p, n = self.parser, len(self.words)
         margins = [wider * margin for margin in p.settings.margins]
         leaf = np.full((n, p.grammar.n_tags), -np.inf, np.float32)
@@ -292,7 +290,7 @@ class _Sentence:
         return build_chart(self.leaves, p.chart_grammar, Retained(kept, kept_pair, arcs), room)
 
     def _in_parts(self, deadline: Deadline, node_limit: int | None) -> PhraseParse:
-        """Parse both halves, divided at a comma or the like if there is one, and join them."""
+        """Parse both halves, split at punctuation or a conjunction if possible, and join them."""
         n = len(self.words)
         if n == 1:
             tree = PhraseTree(ROOT, (PhraseTree(self.tags[0], word=self.words[0]),))
@@ -317,10 +315,9 @@ class _Sentence:
 
 
 def _structures(grammar: Grammar, chart: Chart, leaves: Leaves) -> Combine:
-    """Make the function that combines derivations into what is written: labels without splits.
+    """Return the function that maps derivations to trees as written, without heads and splits.
 
-    Heads do not count. A phrase or word becomes a number; an incomplete phrase becomes the numbers
-    of its parts.
+    A phrase or word becomes a number; an incomplete phrase becomes the numbers of its parts.
     """
     item_of = np.repeat(np.arange(len(chart.kind)), np.diff(chart.item_ptr)).tolist()
     labels = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
@@ -345,7 +342,7 @@ def _structures(grammar: Grammar, chart: Chart, leaves: Leaves) -> Combine:
 
 
 def _derived(grammar: Grammar, chart: Chart, steps: Ints, leaves: Leaves) -> Phrase:
-    """Return the phrase that a derivation stands for."""
+    """Return the phrase of a derivation."""
     item_of = np.searchsorted(chart.item_ptr, steps, side="right") - 1
     step = dict(zip(item_of.tolist(), steps.tolist()))
     left, right = chart.left, chart.right

@@ -1,14 +1,14 @@
-"""Pruning by the grammars without words: retain the items that can be part of a good tree.
+"""Pruning by unlexicalized grammars: retain the items of good trees.
 
-This is max-plus inside and outside over all spans, in head-driven order: a phrase begins as its
-head child, takes modifiers on the right from the head outwards, stops there, takes modifiers on the
-left, and stops. Without words, the pair x (phrase and head child) does not change on the way, so
-that a modifier is weighed once per span, whichever pairs it joins: O(n²·R + n³·X) for R rules and X
-pairs. An item is retained if some tree with it scores at most `margin` less than the best one, so
-the best tree is never lost (Charniak & Johnson 2005 prune by sums instead).
+This is max-plus inside-outside over all spans, in head-driven order: a phrase starts as its head
+child, takes modifiers on the right from the head outwards, stops there, takes modifiers on the
+left, and stops. Without words, the pair x (phrase and head child) stays the same throughout, so a
+modifier is scored once per span, whatever pairs it joins: O(n²·R + n³·X) for R rules and X pairs.
+An item is retained if some tree with it scores at most `margin` below the best one, so the best
+tree is never lost (Charniak & Johnson 2005 prune by sums instead).
 
-Categories of a finer grammar divide those of a coarser one (Charniak et al. 2006). The chart of the
-finer is built within the retained part of the coarser. Spans have lists of their possible pairs.
+Pruning is coarse-to-fine (Charniak et al. 2006): categories of a finer grammar refine those of a
+coarser one, and the finer chart is built within the retained part of the coarser chart.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ BARE, RIGHT, AFTER, LEFT = 0, 1, 2, 3
 
 
 class Division(NamedTuple):
-    """Division of the symbols and pairs of a coarser grammar.
+    """Refinement of a coarser grammar.
 
-    ``symbol``, int32[S], has the coarser symbol of each; a coarser pair y is divided into
+    ``symbol``, int32[S], maps each symbol to its coarser one; a coarser pair y is refined into
     ``pair[ptr[y]:ptr[y+1]]``, int32[X].
     """
 
@@ -67,7 +67,7 @@ def _raise_to(out, at, value):
 
 @kernel
 def _join(pair, first, more, hook, best):
-    """Raise the values of pairs over a span by one more modifier, the first one or another."""
+    """Update the values of pairs over a span by adding a first or further modifier."""
     for e in range(pair.shape[0]):
         x = pair[e]
         a, b = first[e] + hook[0, x], more[e] + hook[1, x]
@@ -78,9 +78,9 @@ def _join(pair, first, more, hook, best):
 
 @kernel
 def _part(entries, rows, steps, hooks, at, over):
-    """Reverse `_join`: raise the outside values of pairs and of the modifiers that join them.
+    """Reverse `_join`: update the outside values of pairs and of their modifiers.
 
-    ``rows`` are the first entry and the end; ``steps`` those of the first modifier and of more.
+    ``rows`` are the first entry and the end; ``steps`` those of the first and further modifiers.
     """
     value, outside = entries.inside, entries.outside
     first, more = value[steps[0]], value[steps[1]]
@@ -98,7 +98,7 @@ def _part(entries, rows, steps, hooks, at, over):
 
 @kernel
 def _divided(division, kept, candidates, bits, best):
-    """List the pairs that divide retained ones; return how many there are."""
+    """List the pairs that refine retained ones; return their number."""
     count = 0
     for y in range(kept.shape[0]):
         if kept[y] != 0:
@@ -184,7 +184,7 @@ def _offer(pairs, symbols, hook):
 
 @kernel
 def _take(pairs, symbols, hook, above):
-    """Compute the outside scores of phrases from those that they have as modifiers."""
+    """Compute the outside scores of phrases as modifiers."""
     for m in range(symbols.shape[0]):
         if symbols[m] > NEG:
             for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
@@ -253,7 +253,7 @@ def _outside(shape, pairs, floor, entries, phrases, hooks, kept, kept_pair):  # 
 
 @kernel
 def possible_rules(pairs):
-    """Return whether there is a rule for a modifier, a side and a pair, bool[S, 2, X]."""
+    """Return which combinations of modifier, side and pair have a rule, bool[S, 2, X]."""
     possible = np.zeros((pairs.root.shape[0], 2, pairs.score.shape[0]), np.bool_)
     for m in range(possible.shape[0]):
         for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
@@ -278,7 +278,7 @@ def _narrow(pairs, number, place):
 
 @kernel
 def _possible(leaf, pairs):
-    """Return the pairs that some phrase of a sentence with these tags may have."""
+    """Return the pairs that are derivable from the tags of a sentence."""
     reachable = np.zeros(pairs.root.shape[0], np.bool_)
     for i in range(leaf.shape[0]):
         for tag in range(leaf.shape[1]):
@@ -336,14 +336,13 @@ def prune(
     leaf: NDArray[np.float32], pairs: Pairs, margin: float,
     within: tuple[Division, NDArray[np.bool_], NDArray[np.uint8]] | None = None,
 ) -> tuple[float, NDArray[np.bool_], NDArray[np.uint8]]:  # fmt: skip
-    """Find the parts of trees whose score is within a margin of the best one.
+    """Find the items of trees whose score is within a margin of the best one.
 
-    ``leaf`` float32[n, T] are scores of tags, -inf for those that a word cannot have. ``within`` is
-    the division of a coarser grammar into this one, and its retained symbols and pairs.
+    ``leaf`` float32[n, T] are scores of tags, -inf for impossible ones. ``within`` is the
+    refinement of a coarser grammar into this one, with its retained symbols and pairs.
 
-    Returns the score of the best tree, -inf if there is none; the retained symbols over spans,
-    bool[cells, S]; and the retained pairs over spans, as bits BARE, RIGHT, AFTER and LEFT,
-    uint8[cells, X].
+    Returns the score of the best tree (-inf if there is none), the retained symbols
+    bool[cells, S], and the retained pairs uint8[cells, X] as bits BARE, RIGHT, AFTER and LEFT.
     """
     if within is None:
         n = len(leaf)
@@ -356,17 +355,17 @@ def prune(
 
 
 def _in_trees(pairs: Pairs) -> NDArray[np.bool_]:
-    """Return for each symbol whether some tree has it, bool[S]."""
+    """Return which symbols occur in trees, bool[S]."""
     used = (np.diff(pairs.rule_ptr) > 0) | (pairs.root > NEG)
     used[pairs.parent] = used[pairs.head] = True
     return used
 
 
 def divide(coarse: Grammar, fine: Grammar, rules: HeadRules) -> Division:
-    """Divide the symbols and pairs of a coarser grammar among a finer one with the same tags.
+    """Map a finer grammar to a coarser one with the same tags.
 
-    `KeyError` if the finer one has something without a counterpart. Symbols that only replace
-    others, and are in no tree, belong to 0.
+    `KeyError` if a symbol or pair has no counterpart. Back-off symbols that occur in no tree map
+    to 0.
     """
     symbol = list(range(fine.n_tags))
     used = _in_trees(fine.pairs)

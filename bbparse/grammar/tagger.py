@@ -1,8 +1,8 @@
-"""What the network of a tagger says of a sentence: tags of its words, and how words are joined.
+"""Scores of tags and joins by the network of a tagger.
 
-The tagger (`bbparse.text`) is trained with joins (`bbparse.grammar.trees.joins`) in the place of
-FEATS: each step of a chart that adds a modifier joins two neighbours, and each two neighbours are
-joined by one step. So the log probabilities of joins are scores of the steps.
+The tagger (`bbparse.text`) is trained with joins (`bbparse.grammar.trees.joins`) in place of FEATS.
+Each step of a chart that adds a modifier joins two adjacent words, and any two adjacent words are
+joined by exactly one step, so log probabilities of joins are scores of steps.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from bbparse.text.tagger import FEATS, TAGS
 
 #: Maximum number of tags of a word.
 MAX_TAGS = 4
-#: Weight of the log probabilities of joins, and the least one.
+#: Weight and minimum of the log probabilities of joins.
 JOINS, LEAST = 2.0, -9.0
 
 
 class PhraseTagger:
-    """The best tags of words, of those that a grammar has, and scores of joins.
+    """The likely tags of words, restricted to those of a grammar, and scores of joins.
 
-    Tags are XPOS of the tagger. Those whose score is lower than the best of the word by more than
-    ``margin`` are left out. ``joins``, int32[2, S, S], has the numbers of the joins of a phrase
-    and a modifier, by side and plain symbols; they index `Leaves.join`.
+    Tags are XPOS of the tagger; those more than ``margin`` below the best one of the word are
+    dropped. ``joins``, int32[2, S, S], numbers the joins of a phrase and a modifier, by side and
+    plain symbols; the numbers index `Leaves.join`.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class PhraseTagger:
         xpos = [label.partition("\t")[2] for label in tagger.tags]
         self._tag = np.array([grammar.tag_number.get(tag, -1) for tag in xpos], np.int32)
         if not (self._tag >= 0).any():
-            raise ModelError("the tagger knows no tag of the grammar: another model's tagger?")
+            raise ModelError("tagger and grammar have no tag in common: are they from one model?")
         self.joins = _numbers(grammar, tagger.feats)
 
     def leaves(self, words: Sequence[str]) -> Leaves:
-        """Return the words with their possible tags, the best first, and their joins.
+        """Return the words with their possible tags, best first, and their joins.
 
-        `ModelError` if a word has no best tag, as its scores are no numbers.
+        `ModelError` if scores are not finite.
         """
         scores = self.tagger.scores([words])[0]
         every = np.where(self._tag >= 0, scores[TAGS].astype(np.float64), -np.inf)
@@ -59,7 +59,7 @@ class PhraseTagger:
         with np.errstate(invalid="ignore"):
             joins -= np.logaddexp.reduce(joins, axis=1, keepdims=True)
         if not np.isfinite(best[:, 0]).all() or np.isnan(joins).any():
-            raise ModelError("the tagger's scores of a word are no finite numbers")
+            raise ModelError("the tagger's scores are not finite: retrain the model")
         keep = best >= best[:, :1] - self.margin
         word, _ = np.nonzero(keep)
         unseen = np.full((len(joins), 1), LEAST)
@@ -72,14 +72,14 @@ class PhraseTagger:
 
 
 def with_tags(leaves: Leaves, tags: Ints) -> Leaves:
-    """Return the same words with one tag each, whose scores are 0."""
+    """Return the same words with one tag each, with score 0."""
     each = np.arange(len(tags) + 1, dtype=np.int32)
     number = leaves.number[leaves.ptr[:-1]]
     return Leaves(each, each[:-1], tags, number, np.zeros(len(tags)), leaves.join)
 
 
 def _numbers(grammar: Grammar, labels: Sequence[str]) -> Ints:
-    """Return the number of each join that is among the labels; of others, that after the last."""
+    """Return the number of each join among the labels; unknown ones get the next number."""
     number = {label: i for i, label in enumerate(labels)}
     plain = np.unique(grammar.forms.plain).tolist()
     joins = np.full((2, len(grammar.symbols), len(grammar.symbols)), len(labels), np.int32)

@@ -27,14 +27,14 @@ from bbparse.runtime.errors import TreebankError
 from bbparse.text import TaggerSettings, train_tagger, train_tokenizer
 from bbparse.treebank import Sentence, read_conllu
 
-#: Joins that occur less often are not learned.
+#: Minimum count of joins that are learned.
 COMMON = 5
 
 
 def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
-    """Read clean trees, and compare them with the words and XPOS of a CoNLL-U file if given.
+    """Read clean trees; if a CoNLL-U file is given, check that its words and XPOS match.
 
-    `TreebankError` if there are no trees, one has no words, or the files differ.
+    `TreebankError` if there are no trees, a tree has no words, or the files differ.
     """
     trees, lines = [], []
     for line, tree in read_trees(path):
@@ -94,14 +94,14 @@ def train_phrases(
     vocabulary = Vocabulary.learn(words)
     numbers = [vocabulary.numbers(forms) for forms in words]
     grammars = []
-    for level in range(3):
+    for is_fine in (False, True):
         relabelled = [to_phrase(tree, rules) for tree in trees]
         for phrase in relabelled:
-            if level == 0:
-                merge(phrase, rules)
-            elif level == 2:
+            if is_fine:
                 split(phrase)
-        grammars.append(learn_grammar(relabelled, numbers, with_words=level == 2))
+            else:
+                merge(phrase, rules)
+        grammars.append(learn_grammar(relabelled, numbers, with_words=is_fine))
     grammar = grammars[-1]
     report("learning the tagger")
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
@@ -121,7 +121,7 @@ def train_phrases(
 
 
 def _with_joins(sentences: Sequence[Sentence], phrases: Sequence[Phrase]) -> list[Sentence]:
-    """Return the sentences with the common joins of their words as FEATS; ``_`` for others."""
+    """Return the sentences with joins as FEATS; ``_`` for rare ones."""
     labels = [joins(phrase) for phrase in phrases]
     count = Counter(label for row in labels for label in row)
     return [

@@ -1,19 +1,17 @@
-"""Phrase-structure trees, the bracketed files that hold them, and their heads by rules.
+"""Phrase-structure trees, bracketed files, and head rules.
 
 A file has any number of trees such as ``(ROOT (NP (NN Introduction)))``. The outermost bracket may
 have no label, as in the Penn Treebank, or be labelled ROOT, TOP or S1; all of these mean the same.
-Spaces separate, so words are escaped in files: brackets as -LRB- and -RRB-, spaces as their code
-points (``New-U+0020-York``). Words in trees are unescaped.
+In files, brackets within words are escaped as -LRB- and -RRB-, spaces as their code points
+(``New-U+0020-York``). Words in trees are unescaped.
 
-For a head-driven grammar, a phrase over a single phrase is joined with it: ``(S (VP …))`` becomes
-one phrase of both categories. So a phrase has two children or more, or is a word with its
-categories. Trees have no unary chains, and nothing is lost, because joined categories are separated
-again when they are written.
+In the head-driven grammar, a unary chain of phrases is one phrase: ``(S (VP …))`` has both
+categories. So a phrase has two children or more, or is a word with its categories. Joined
+categories are separated again on output.
 
-Grammars may distinguish more categories, or fewer. ``NP(B^S`` is an NP within an S that has only
-words as children: Johnson (1998) annotates parents; Collins (1999) distinguishes noun phrases
-without phrases in them. In the other direction, categories of a kind become one, as on the coarse
-levels of Charniak et al. (2006).
+Grammars may refine or merge categories. ``NP(B^S`` is a base NP within an S: Johnson (1998)
+annotates parents, Collins (1999) distinguishes base noun phrases. Coarse grammars merge categories
+of one kind, as in Charniak et al. (2006).
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ _NAMES = {"(": "-LRB-", ")": "-RRB-"}
 _CHARACTERS = {name: character for character, name in _NAMES.items()}
 _ESCAPE = r"(?:LRB|RRB|U\+[0-9A-F]{4,6})"
 _ESCAPED = re.compile(rf"-{_ESCAPE}-")
-#: Characters of a word that need an escape: brackets, spaces, and a dash that would begin one.
+#: Characters to escape: brackets, spaces, and a dash that would begin an escape.
 _TO_ESCAPE = re.compile(rf"[()\s]|-(?={_ESCAPE}[-()\s])")
 _MAX_DEPTH = 500
 
@@ -96,10 +94,10 @@ def unescaped(text: str) -> str:
 
 
 def clean(tree: PhraseTree) -> PhraseTree | None:
-    """Remove traces, functional tags and empty phrases from a tree, as the grammar needs it.
+    """Remove traces, function tags and empty phrases from a tree.
 
-    Words tagged -NONE- are removed, and phrases that are then empty; ``NP-SBJ=1`` becomes ``NP``.
-    Tags keep their dashes (``-LRB-``). Brackets around the tree become one that is labelled ROOT.
+    Words tagged -NONE- are removed, with phrases that become empty; ``NP-SBJ=1`` becomes ``NP``.
+    Tags keep their dashes (``-LRB-``). Outer brackets become one with the label ROOT.
     """
     while len(tree.children) == 1 and tree.label in _TOPS and tree.children[0].label in _TOPS:
         tree = tree.children[0]
@@ -119,9 +117,9 @@ def _cleaned(tree: PhraseTree) -> PhraseTree | None:
 
 
 def read_trees(path: str | os.PathLike[str]) -> Iterator[tuple[int, PhraseTree]]:
-    """Read the trees of a file in brackets, each with its first line, from 1.
+    """Read a bracketed file; yield each tree with its first line, from 1.
 
-    `TreebankError` if the file cannot be read or its brackets make no trees; names file and line.
+    `TreebankError`, with file and line, if it cannot be read or is malformed.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:  # with a byte order mark or without
@@ -188,21 +186,20 @@ def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, Phras
 def sentence_of(
     words: Sequence[str], tags: Sequence[str], heads: Sequence[int] | None = None
 ) -> Sentence:
-    """Make a sentence of words, tags, which become UPOS and XPOS, and heads."""
+    """Make a `Sentence` from words, tags (for UPOS and XPOS) and heads."""
     labels = None
     if heads is not None:
         labels = ["root" if head == 0 else "dep" for head in heads]
     return Sentence.from_words(words, upos=tags, xpos=tags, heads=heads, deprels=labels)
 
 
-#: Separators of joined categories, and of a category and its split: no category in a file contains
-#: them.
+#: Separators of joined categories, and of a category and its refinement; no file contains them.
 JOIN, SPLIT = " ", "("
 
 
 @dataclass(frozen=True)
 class HeadRules:
-    """Rules for the head child of a phrase, and kinds of categories; see ``heads.toml``."""
+    """Head rules and kinds of categories; see ``heads.toml``."""
 
     rules: dict[str, list[dict[str, Any]]]
     coordination: frozenset[str]
@@ -211,7 +208,7 @@ class HeadRules:
     other_kind: str
 
     def head(self, label: str, children: list[str]) -> int:
-        """Return the index of the head among the labels of a phrase's children."""
+        """Return the index of the head child, given the labels of all children."""
         candidates = [i for i, c in enumerate(children) if c not in self.punctuation]
         candidates = candidates or list(range(len(children)))
         head = self._search(label, children, candidates)
@@ -246,9 +243,9 @@ def default_rules() -> HeadRules:
 
 @dataclass(slots=True)
 class Phrase:
-    """A constituent of the head-driven grammar; a word is one without a head child."""
+    """A constituent of the head-driven grammar; a word has no head child."""
 
-    label: str  #: Category, joined if the phrase is over a single phrase; tag of a word.
+    label: str  #: Category, or joined categories of a unary chain; tag of a word.
     word: int  #: Index of its head word in the sentence, from 0.
     tag: str  #: Tag of the head word.
     head: Phrase | None = None  #: The head child.
@@ -270,9 +267,9 @@ class Phrase:
 
 
 def to_phrase(tree: PhraseTree, rules: HeadRules) -> Phrase:
-    """Convert a clean tree (`bbparse.grammar.trees.clean`) to a headed phrase; drop its ROOT.
+    """Convert a clean tree (see `clean`) to a headed phrase without its ROOT.
 
-    If the ROOT has several children, they become those of a phrase X.
+    Several children of ROOT become those of a phrase X.
     """
     top = tree.children[0] if len(tree.children) == 1 else PhraseTree("X", tree.children)
     return _to_phrase(top, rules, 0)[0]
@@ -293,7 +290,7 @@ def _to_phrase(tree: PhraseTree, rules: HeadRules, at: int) -> tuple[Phrase, int
     for child in tree.children:
         part, at = _to_phrase(child, rules, at)
         parts.append(part)
-    # head rules see the outermost of joined categories
+    # head rules apply to the outermost of joined categories
     h = rules.head(tree.label, [part.label.split(JOIN)[0] for part in parts])
     head = parts[h]
     return (
@@ -302,7 +299,7 @@ def _to_phrase(tree: PhraseTree, rules: HeadRules, at: int) -> tuple[Phrase, int
 
 
 def from_phrase(phrase: Phrase, words: list[str]) -> PhraseTree:
-    """Convert a phrase to a tree in brackets: the inverse of `to_phrase`."""
+    """Convert a phrase to a bracketed tree: the inverse of `to_phrase`."""
 
     def tree(phrase: Phrase) -> PhraseTree:
         if phrase.head is None:
@@ -317,7 +314,7 @@ def from_phrase(phrase: Phrase, words: list[str]) -> PhraseTree:
 
 
 def split(phrase: Phrase, parent: str = "") -> None:
-    """Annotate the labels of a phrase and all phrases in it with their splits."""
+    """Refine the labels of a phrase and all phrases in it."""
     if phrase.head is None:
         return
     children = phrase.left + [phrase.head] + phrase.right
@@ -329,14 +326,15 @@ def split(phrase: Phrase, parent: str = "") -> None:
 
 
 def join_label(side: int, phrase: str, modifier: str) -> str:
-    """Return the label of a join: a phrase takes a modifier on a side (0: left) of its head."""
+    """Return the label of a join: category of phrase and modifier, and the side (0: left)."""
     return f"{'<>'[side]}{phrase}{SPLIT}{modifier}"
 
 
 def joins(phrase: Phrase) -> list[str]:
-    """Return how each word is joined with the next one, in the smallest phrase that has both.
+    """Return the label of the join of each word with the next one; ``_`` for the last word.
 
-    One of the two ends or begins the modifier that is joined there. The last word has ``_``.
+    The join is the step that adds the modifier which ends or begins there, in the smallest phrase
+    with both words.
     """
     labels: dict[int, str] = {}
 
@@ -356,12 +354,12 @@ def joins(phrase: Phrase) -> list[str]:
 
 
 def merged(label: str, rules: HeadRules) -> str:
-    """Return the kind of a category: of the outermost one if categories are joined."""
+    """Return the kind of a category; of joined categories, that of the outermost."""
     return rules.kinds.get(label.split(JOIN)[0], rules.other_kind)
 
 
 def merge(phrase: Phrase, rules: HeadRules) -> None:
-    """Replace the labels of a phrase and all phrases in it by their kinds."""
+    """Replace the labels of a phrase and all phrases in it with their kinds."""
     if phrase.head is not None:
         phrase.label = merged(phrase.label, rules)
         for child in [*phrase.left, phrase.head, *phrase.right]:

@@ -1,4 +1,4 @@
-"""Words as the grammar counts them: frequent words by form, others by their signature."""
+"""The vocabulary of the grammar: frequent words, and signatures of others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 
 def signature(word: str, first: bool) -> str:
-    """Return the shape and the ending of an unknown word, such as ``<Aa-ing>``.
+    """Return the shape and ending of an unknown word, such as ``<Aa-ing>``.
 
-    A capital is ignored in the first word of a sentence.
+    The initial capital of the first word of a sentence is marked F, not A.
     """
     lower = word.lower()
     shape = ""
@@ -35,13 +35,13 @@ def signature(word: str, first: bool) -> str:
 
 
 def _signatures(word: str, first: bool) -> tuple[str, str]:
-    """Return the signature of a word, and the one that stands for it if it is unknown."""
+    """Return the signature of a word, and a shorter one for back-off."""
     whole = signature(word, first)
     return whole, whole.split("-")[0] + ">"
 
 
 class Vocabulary:
-    """Numbers of lower-cased words and of signatures; number 0 stands for all others."""
+    """Numbers of lower-cased words and signatures; 0 is for unknown ones."""
 
     def __init__(self, entries: Sequence[str]) -> None:
         self.entries = list(entries)
@@ -49,7 +49,7 @@ class Vocabulary:
 
     @classmethod
     def learn(cls, sentences: Iterable[Sequence[str]], min_count: int = 2) -> Vocabulary:
-        """Collect words that occur `min_count` times, and the signatures of the others."""
+        """Collect words that occur at least `min_count` times, and the signatures of the others."""
         sentences = list(sentences)
         counts = Counter(word.lower() for words in sentences for word in words)
         frequent = sorted(word for word, count in counts.items() if count >= min_count)

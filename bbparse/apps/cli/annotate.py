@@ -20,10 +20,9 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.model
 @options.factors
 @options.valid
-@option("--output -o", "Save in this file; TREEBANK is unchanged.", OutputFile())
+@option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile())
 @flag(
-    "--suggest-only", "Take the arcs of TREEBANK as fixed, and save only arcs that are fixed or"
-    " accepted.",
+    "--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.",
 )  # fmt: skip
 @flag("--mark-fixed", "Write Fixed=Yes into MISC of words whose arc is fixed.")
 @options.host
@@ -34,10 +33,10 @@ def annotate(
 ) -> None:  # fmt: skip
     """Annotate TREEBANK on a page in the browser, until Ctrl-C.
 
-    Fix an arc, and everything else becomes the best tree around it. Each step is saved at once, and
-    is in a journal beside the file, which also keeps what is fixed until the next time. Words that
-    have no head in TREEBANK get one; heads of incomplete sentences are fixed, while complete trees
-    are drafts. An address other than this machine's own has a secret token in it.
+    When you fix an arc, the parser finds the best tree with it. Each step is saved at once, and is
+    recorded in a journal beside the file, which also keeps fixed arcs for the next session. Words
+    without a head in TREEBANK get one; the heads of incomplete sentences are fixed, while complete
+    trees are drafts. On other than local addresses, the URL contains a secret token.
 
     \b
     Examples:
@@ -61,8 +60,8 @@ def annotate(
         token = "" if ipaddress.ip_address(address).is_loopback else secrets.token_urlsafe(16)
         parser = Parser.load(MODELS.path(model), options.given_factors())
         completer = Completer(parser, valid)
-        with suppress(BBParseError):  # what is wrong is told for the sentences of the treebank
-            completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile beforehand
+        with suppress(BBParseError):  # errors are reported for sentences of the treebank
+            completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile now
         sentences = Treebank(
             Path(treebank), completer, Path(output) if output else None,
             suggest_only=suggest_only, mark_fixed=mark_fixed,

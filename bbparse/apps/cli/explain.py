@@ -40,9 +40,9 @@ from bbparse.treebank import Sentence
 @options.valid
 @options.prune
 @options.number(
-    "time_limit", "For each search: one for the trees, one for the record, one for each arc."
+    "time_limit", "For each search: one for the trees, one for the trace, one for each arc."
 )
-@options.number("node_limit", "Search nodes of each search.", options.NODE_LIMIT)
+@options.number("node_limit", "Maximum number of nodes of each search.", options.NODE_LIMIT)
 def explain(
     source: str,
     model: str,
@@ -51,14 +51,14 @@ def explain(
     wanted: str | None,
     **limits: Any,
 ) -> None:
-    """Explain on one HTML page why the best tree of a sentence is the best.
+    """Write an HTML page that explains why the best tree of a sentence is the best.
 
     The input is CoNLL-U, CoNLL-X or running text, as for 'bbparse parse', or the sentence itself.
-    The page works offline. It shows the k best trees and where they differ; what the best tree
+    The page works offline. It shows the k best trees and their differences; what the best tree
     would lose without each of its arcs; the arcs, parts and factors that make up its score, with
-    the words that matter to the network; the bounds of the search; and which arcs were eliminated
-    when. If the best tree breaks validity rules, the page says what keeping each of them costs, and
-    shows the best tree that keeps them all.
+    the words that the network relied on; the bounds of the search; and when arcs were eliminated.
+    If the best tree breaks validity rules, the page shows the cost of satisfying each of them, and
+    the best tree that satisfies them all.
 
     \b
     Examples:
@@ -78,7 +78,7 @@ def explain(
 
 
 def _read(source: str, parser: Parser, split: Split | None) -> tuple[Iterable[Sentence], str]:
-    """Return the sentences, and a name of their source for messages."""
+    """Return the sentences, and the name of their source for messages."""
     spoken = not source or any(c.isspace() for c in source)
     if not spoken or source == "-" or os.path.exists(source):
         place = "standard input" if source == "-" else source
@@ -88,7 +88,7 @@ def _read(source: str, parser: Parser, split: Split | None) -> tuple[Iterable[Se
 
 
 def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Sentence:
-    """Return the sentence with a number or an id; reading stops there."""
+    """Return the sentence with a number or sent_id, without reading further."""
     number = int(wanted) if wanted is not None and wanted.isdecimal() else None
     count = 0
     for sentence in sentences:

@@ -117,7 +117,7 @@ def test_arcs_without_an_alternative_are_folded(explanation: Explanation) -> Non
     head, _, folded = text.partition('<details class="fold">')
     assert "2 arcs without an alternative" in folded
     assert "no tree without it" not in head and folded.count("no tree without it") == 2
-    assert "Scores are" in read(text).words and "never" not in read(text).words
+    assert "Scores are" in read(text).words and "never:" not in read(text).words
 
 
 def test_nothing_comes_from_elsewhere(explanation: Explanation) -> None:

@@ -1,5 +1,5 @@
 "use strict";
-// Completes the image of a tree with what can be chosen in it, what the file has besides, and what rules say.
+// Adds clickable words, multiword tokens, empty nodes and broken rules to the drawing of a tree.
 let centres = [], baseline = 0; // of the words
 function make(parent, name, attributes, text) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -34,7 +34,7 @@ function addOthers(svg, { tokens, empty }) {
     make(svg, "text", { class: "note", x: (left + right) / 2, y: baseline + 37 }, `∅ ${form}`);
   }
 }
-function addFaults(svg, faults) { // at their arcs, above all others, and within the image
+function addFaults(svg, faults) { // at their arcs, on top, and within the image
   const told = new Set();
   for (const { arcs, says, name } of faults) {
     const label = svg.querySelector(`[data-mod="${arcs[0]}"] text`);
@@ -48,10 +48,10 @@ function addFaults(svg, faults) { // at their arcs, above all others, and within
     for (const [key, value] of [["x", x - half], ["y", y - 11], ["width", 2 * half]]) back.setAttribute(key, value);
   }
 }
-function place(box, event) { // a point of the screen in the image
+function place(box, event) { // from screen to image coordinates
   return new DOMPoint(event.clientX, event.clientY).matrixTransform(box.firstChild.getScreenCTM().inverse());
 }
-function nearest(point) { // the word at a point; above all arcs the root
+function nearest(point) { // the word at a point; the root above all arcs
   if (point.y < 8) return 0;
   const distances = centres.map((x) => Math.abs(x - point.x));
   return distances.indexOf(Math.min(...distances)) + 1;

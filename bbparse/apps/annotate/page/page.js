@@ -1,11 +1,11 @@
 "use strict";
-// One sentence is shown at a time: `view`, as the program has sent it. Acts wait for each other, and
-// each names the revision that was seen, so that of two windows the second is told.
+// One sentence is shown at a time: `view`, as sent by the server. Acts are sent one after another, each
+// with the revision that the annotator saw, so that the second of two windows is refused.
 const $ = (id) => document.getElementById(id), HEIGHT = 46;
 let rows = [], shown = [], changes = -1, hits = null, view = null;
 let word = 0, armed = false, target = -1, options = { heads: [], labels: [] };
 let queue = Promise.resolve(), loading = 0, asking = 0;
-let waiting = 0, since = 0, saving = {}, lost = false; // requests that a person waits for, and from when
+let waiting = 0, since = 0, saving = {}, lost = false; // pending requests, and since when
 
 async function ask(path, body) {
   const answer = await fetch(`api/${path}`, body && { method: "POST",
@@ -14,7 +14,7 @@ async function ask(path, body) {
   if (!answer.ok) throw Object.assign(new Error(found.error), { now: found.now });
   return found;
 }
-async function patiently(answer) { // shows that work is going on until the answer is there
+async function patiently(answer) { // shows that work is in progress until the response arrives
   if (!waiting++) since = Date.now();
   const timer = setInterval(tellSaved, 100);
   try { return await answer; } finally { clearInterval(timer); waiting--; tellSaved(); }
@@ -29,7 +29,7 @@ function element(name, text, properties) {
 }
 
 // ---- the list ----
-function choose() { // the rows that are shown, in their order
+function choose() { // filter and sort the rows
   const only = $("only").value, order = $("order").value, text = $("query").value.trim();
   const rule = $("by").value === "rule" ? text.toLowerCase() : "";
   shown = rows.filter((row) => (!only || (only === "invalid" ? row.broken?.length : row.state === only))
@@ -55,7 +55,7 @@ function line(row, top) {
     element("bdi", row.text), element("span", sure, { className: "sure", title: row.broken?.join(", ") ?? "" }));
   return item;
 }
-function update(changed) { // the order stays as it is while sentences are worked on
+function update(changed) { // keeps the order while the annotator works
   const isNew = changed.some(({ index }) => !rows[index] || rows[index].sure === null);
   for (const row of changed) rows[row.index] = row;
   const left = rows.filter((row) => row.sure === null).length;
@@ -112,7 +112,7 @@ function show(found) {
   if (other) { word = 0; $("box").focus({ preventScroll: true }); }
   armed = false; target = -1;
   $("name").textContent = `${view.index + 1}. ${view.name}`;
-  $("facts").textContent = [count(view.words, "word"), view.state === "work" ? "in work" : view.state,
+  $("facts").textContent = [count(view.words, "word"), view.state === "work" ? "in progress" : view.state,
     `${percent(view.sure)} sure`, view.proved ? "" : "not proved"].filter(Boolean).join(" · ");
   $("written").textContent = view.written;
   $("lines").textContent = [...view.comments, ...view.tokens.map(([a, b, form]) => `${a}-${b}  ${form}`),
@@ -129,12 +129,12 @@ function show(found) {
   draw($("drawing"), view);
   pick(other || !word ? leastSure() : Math.min(word, view.words));
 }
-function leastSure() { // also where only the head is fixed
+function leastSure() { // also if only the head is fixed
   let best = 0;
   view.cells.forEach((cell, i) => { if (!cell.named && (!best || cell.sure < view.cells[best - 1].sure)) best = i + 1; });
   return best || 1;
 }
-const form = (i) => (i > 0 ? `\u2068${view.cells[i - 1].form}\u2069` : i ? "nothing yet" : "the root"); // isolated: it may run to the left
+const form = (i) => (i > 0 ? `\u2068${view.cells[i - 1].form}\u2069` : i ? "no head yet" : "the root"); // isolated: it may be right-to-left
 function mark() {
   for (const [name, at] of [["chosen", word], ["armed", armed ? word : -1], ["target", armed ? target : -1]]) {
     for (const each of $("drawing").querySelectorAll(`.${name}`)) each.classList.remove(name);
@@ -165,7 +165,7 @@ function option(text, share, now, act, key) {
 }
 function offer() {
   const cell = view.cells[word - 1], text = $("filter").value.trim();
-  $("free").textContent = cell.fixed ? "as the model would choose" : "";
+  $("free").textContent = cell.fixed ? "the model's choice" : "";
   $("heads").replaceChildren(...options.heads.map(([head, share], i) =>
     option(head ? `${form(head)} ${head}` : form(0), head === cell.head && cell.fixed ? "fixed" : percent(share), head === cell.head, () => fix(word, head), i + 1)));
   const found = options.labels.filter(([label]) => label.includes(text));
@@ -192,7 +192,7 @@ function act(kind, more) {
       setTimeout(() => poll().catch(() => {}), 150);
     } catch (error) {
       if (error.now) show(error.now);
-      say(error.now ? "Changed in another window: this is how it is now." : error.message, true);
+      say(error.now ? "Changed in another window: this is the current state." : error.message, true);
     }
   });
   return queue;
@@ -203,7 +203,7 @@ function fix(i, head) {
 }
 const name = (label) => { $("box").focus(); return act("fix", { word, head: view.cells[word - 1].head, label }); };
 function arm(i) { pick(i); armed = true; target = i; mark(); }
-function press(key) { // what a key does; true if it does something
+function press(key) { // handle a key; true if it is bound
   const cell = view?.cells[word - 1], n = view?.words;
   const forward = (key === "ArrowRight") !== view?.rtl;
   const keys = {
@@ -233,14 +233,14 @@ document.addEventListener("keydown", (event) => {
   } else if (!field && !event.ctrlKey && !event.metaKey && !event.altKey
     && !(event.target.closest("button, summary") && [" ", "Enter"].includes(event.key)) && press(event.key)) event.preventDefault();
 });
-for (const kind of ["keydown", "pointerdown"]) // an error stays until the next thing is done
+for (const kind of ["keydown", "pointerdown"]) // an error is shown until the next input
   document.addEventListener(kind, () => { if ($("status").classList.contains("bad") && !lost) say(""); }, true);
 document.addEventListener("click", (event) => {
   const key = event.target.closest("[data-key]")?.dataset.key;
   if (key && view) { press(key); $("box").focus({ preventScroll: true }); }
 });
 
-// ---- by mouse: click a word and its head, or drag; a label opens the list ----
+// ---- mouse: click a word and its head, or drag; a label opens the list ----
 const at = (event, key) => +(event.target.closest?.(`[data-${key}]`)?.dataset[key] ?? 0);
 let drag = null;
 $("drawing").addEventListener("pointerdown", (event) => {
@@ -295,7 +295,7 @@ async function watch() {
     await poll();
     if (lost) { lost = false; say(""); }
     if (!view && rows.length) await open(0);
-  } catch { lost = true; say("The program does not answer.", true); }
+  } catch { lost = true; say("The server does not respond.", true); }
   setTimeout(watch, rows.some((row) => row.sure === null) ? 400 : 2000);
 }
 watch();
