@@ -147,15 +147,15 @@ def _builder(n: int, n_leaves: int, n_keys: int, room: int) -> _Builder:
     chart = Chart(
         zeros(room + 1), *ints(2), np.empty(room), *ints(),
         np.full(room, -1, np.int32), zeros(room), np.zeros(room, np.int8),
-    )  # fmt: skip
+    )
     steps = _Steps(
         zeros(1), full, *ints(4), np.empty(room), *ints(),
         np.full((n_keys, n_leaves), -1, np.int32), *ints(),
-    )  # fmt: skip
+    )
     return _Builder(
         chart, np.array([1, 0], np.int32), full, steps, zeros(), zeros(), bases(), bases(),
         np.empty(7, np.uint64),
-    )  # fmt: skip
+    )
 
 
 def build_chart(
@@ -315,10 +315,7 @@ def _complete(builder, leaves, grammar, retained, here, begin, end):
 
 @kernel
 def _start_pairs(builder, leaves, grammar, retained, here, begin, end):
-    """Begin pairs whose head children are the items begin:end, phrases or words, over a span.
-
-    A word is also a phrase by itself; its step waits to be emitted.
-    """
+    """Start pairs with the items begin:end of a span as heads, and push phrases over words."""
     chart, pairs = builder.chart, grammar.pairs
     for item in range(begin, end):
         symbol, q = chart.symbol[item], chart.head[item]
@@ -333,7 +330,7 @@ def _start_pairs(builder, leaves, grammar, retained, here, begin, end):
             weight = head_weight(
                 grammar.table, parent, symbol, leaves.tag[q], leaves.number[q], grammar.forms,
                 builder.scratch,
-            )  # fmt: skip
+            )
             if is_bare:
                 _add_base(builder.right_bases, item, pair, 0, q, weight)
             weight += _stop_weight(builder, leaves, grammar, 1, pair, 0, q)

@@ -42,7 +42,7 @@ FLOOR = 1e-6
 WORDS = 0.5
 _VERBAL = frozenset(
     "VP S SBAR SQ SINV SBARQ VB VBD VBG VBN VBP VBZ MD TO VH VV".split()
-)  # fmt: skip
+)
 _PUNCTUATION = frozenset([",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"])
 
 
@@ -333,4 +333,4 @@ def _pairs(heads: Any, modifiers: Any, roots: list[int], n_symbols: int) -> Pair
             [[value(s, x, label, f) for f in (0, 1)] for label, s, x in rules], np.float32
         ).reshape(-1, 2),
         root.astype(np.float32),
-    )  # fmt: skip
+    )

@@ -35,7 +35,7 @@ def _pairs_rules(name: str) -> dict[str, Rule]:
         f"{name}_rule_ptr": (INTS, 1, None), rules: (INTS, 1, rules),
         f"{name}_rule_side": (INTS, 1, rules), f"{name}_rule_score": (REALS, 2, None),
         f"{name}_root": (REALS, 1, None),
-    }  # fmt: skip
+    }
 
 
 _RULES: dict[str, Rule] = {
@@ -130,7 +130,7 @@ def _pairs(name: str, arrays: dict[str, NDArray[Any]], symbols: list[str], where
         ("rule_pair", 0, n_pairs, (n_rules,)), ("rule_side", 0, 2, (n_rules,)),
         ("rule_ptr", 0, n_rules + 1, (n_symbols + 1,)), ("stop", -np.inf, 1, (2, 2, n_pairs)),
         ("rule_score", -np.inf, 1, (n_rules, 2)), ("root", -np.inf, 1, (n_symbols,)),
-    ):  # fmt: skip
+    ):
         array = getattr(pairs, field)
         if array.shape != shape or (
             array.size and not minimum <= array.min() <= array.max() < limit

@@ -87,7 +87,7 @@ class ChartOracle:
         self._swept = _Swept(
             chart.item_ptr, np.full(n, -1, np.int32), chart.left, chart.right, self._weight,
             np.array([n]), np.zeros(1, np.int32),
-        )  # fmt: skip
+        )
         self._inside, self._outside = np.empty(n), np.empty(n)
 
     def restrict(self, required: Flags, forbidden: Flags) -> ChartOracle:

@@ -109,7 +109,7 @@ class PhraseParser:
         self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: PhraseTagger,
         dependencies: Parser | None = None, settings: PhraseSettings | None = None,
         tokenizer: Tokenizer | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
         self.tagger, self.dependencies, self.tokenizer = tagger, dependencies, tokenizer
         self.settings = settings or PhraseSettings()
@@ -124,7 +124,7 @@ class PhraseParser:
         self.chart_grammar = ChartGrammar(
             self.grammar.forms, self.grammar.kind, pairs, possible_rules(pairs),
             self.grammar.table, tagger.joins, by_head, head_ptr,
-        )  # fmt: skip
+        )
         self.divisions = [
             divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
         ]
@@ -139,7 +139,7 @@ class PhraseParser:
         self, words: Sequence[str], tags: Sequence[str] | None = None, *, use: str = "both",
         k: int = 1, heads: Sequence[int] | None = None, time_limit: float | None = None,
         node_limit: int | None = None,
-    ) -> PhraseParse:  # fmt: skip
+    ) -> PhraseParse:
         """Parse a sentence.
 
         Parameters
@@ -186,7 +186,7 @@ class PhraseParser:
             or not all(
                 isinstance(head, int | np.integer) and 0 <= head <= len(words) for head in heads
             )
-        ):  # fmt: skip
+        ):
             raise ConfigError(
                 f"heads: {len(heads)} with {use!r}, expected {len(words)} words from 0 to"
                 f" {len(words)} and with none or tags"
@@ -240,7 +240,7 @@ class _Sentence:
                 agreement = agree(
                     oracles, names, method=s.method, step=s.step, root_calls=s.root_calls,
                     node_calls=s.node_calls, time_limit=deadline.limit(), node_limit=node_limit,
-                )  # fmt: skip
+                )
                 if not agreement.on:
                     continue
                 on = agreement.on[0]
@@ -253,7 +253,7 @@ class _Sentence:
                 [score for score, _ in best], False,
                 (agreement is None or agreement.proved)
                 and (len(best) == k or not deadline.is_over()), agreement, phrases[0].heads(),
-            )  # fmt: skip
+            )
         return self._in_parts(deadline, node_limit)
 
     def _problem(self) -> Problem | None:
@@ -315,13 +315,10 @@ class _Sentence:
 
 
 def _structures(grammar: Grammar, chart: Chart, leaves: Leaves) -> Combine:
-    """Return the function that maps derivations to trees as written, without heads and splits.
-
-    A phrase or word becomes a number; an incomplete phrase becomes the numbers of its parts.
-    """
+    """Return the function that maps derivations to structures without heads and refinements."""
     item_of = np.repeat(np.arange(len(chart.kind)), np.diff(chart.item_ptr)).tolist()
     labels = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
-    numbers: dict[Hashable, int] = {}
+    numbers: dict[Hashable, int] = {}  # of phrases and words; a pair is a tuple of such numbers
 
     def parts(item: int, structure: Any) -> Any:
         return (structure,) if chart.kind[item] == WHOLE else structure
@@ -364,6 +361,6 @@ def _derived(grammar: Grammar, chart: Chart, steps: Ints, leaves: Leaves) -> Phr
         return Phrase(
             label, inner.word, inner.tag, inner, [phrase(i) for i in reversed(before)],
             [phrase(i) for i in reversed(after)],
-        )  # fmt: skip
+        )
 
     return phrase(int(left[step[len(chart.kind) - 1]]))

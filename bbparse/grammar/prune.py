@@ -78,10 +78,7 @@ def _join(pair, first, more, hook, best):
 
 @kernel
 def _part(entries, rows, steps, hooks, at, over):
-    """Reverse `_join`: update the outside values of pairs and of their modifiers.
-
-    ``rows`` are the first entry and the end; ``steps`` those of the first and further modifiers.
-    """
+    """Reverse `_join`: update the outside values of pairs (entries `rows`) and of modifiers."""
     value, outside = entries.inside, entries.outside
     first, more = value[steps[0]], value[steps[1]]
     out_first, out_more = outside[steps[0]], outside[steps[1]]
@@ -133,10 +130,10 @@ def _inside(leaf, pairs, division, kept, kept_pair, entries, phrase, hook):  # n
                 p, q, r, t = start[a], end[a], start[b], end[b]
                 if hook_of[b] >= 0 and q > p:
                     _join(pair[p:q], value[BARE, p:q], value[RIGHT, p:q], hook[hook_of[b], 1],
-                          best[RIGHT])  # fmt: skip
+                          best[RIGHT])
                 if hook_of[a] >= 0 and t > r:
                     _join(pair[r:t], value[AFTER, r:t], value[LEFT, r:t], hook[hook_of[a], 0],
-                          best[LEFT])  # fmt: skip
+                          best[LEFT])
             for x in candidates[:count]:
                 for step in (RIGHT, LEFT):
                     if not bits[x] & (1 << step):
@@ -273,7 +270,7 @@ def _narrow(pairs, number, place):
     return Pairs(
         pairs.parent[number], pairs.head[number], pairs.score[number], stop, ptr,
         place[pairs.rule_pair[rules]], pairs.rule_side[rules], pairs.rule_score[rules], pairs.root,
-    )  # fmt: skip
+    )
 
 
 @kernel
@@ -314,7 +311,7 @@ def _prune(leaf, pairs, margin, division, coarse_kept, coarse_pair):
     entries = _Entries(
         np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32), np.empty(room, np.int32),
         values[0], values[1], np.full(n_cells, -1, np.int32),
-    )  # fmt: skip
+    )
     phrase = np.full((2, n_cells, n_symbols), NEG, np.float32)
     # scores of phrases as modifiers, by side and by adjacency to the head (0: adjacent)
     hooks = np.full((2, n_hooks, 2, 2, number.shape[0]), NEG, np.float32)
@@ -335,7 +332,7 @@ def _prune(leaf, pairs, margin, division, coarse_kept, coarse_pair):
 def prune(
     leaf: NDArray[np.float32], pairs: Pairs, margin: float,
     within: tuple[Division, NDArray[np.bool_], NDArray[np.uint8]] | None = None,
-) -> tuple[float, NDArray[np.bool_], NDArray[np.uint8]]:  # fmt: skip
+) -> tuple[float, NDArray[np.bool_], NDArray[np.uint8]]:
     """Find the items of trees whose score is within a margin of the best one.
 
     ``leaf`` float32[n, T] are scores of tags, -inf for impossible ones. ``within`` is the

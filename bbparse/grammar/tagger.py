@@ -68,7 +68,7 @@ class PhraseTagger:
             word.astype(np.int32), self._tag[labels[keep]],
             np.array(self.vocabulary.numbers(words), np.int32)[word], best[keep],
             JOINS * np.hstack((np.maximum(joins, LEAST), unseen)),
-        )  # fmt: skip
+        )
 
 
 def with_tags(leaves: Leaves, tags: Ints) -> Leaves:

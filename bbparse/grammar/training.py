@@ -54,7 +54,7 @@ def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
         for tree, line, sentence in zip(trees, lines, sentences):
             for title, values, expected in (
                 ("words", tree.words, sentence.forms), ("tags", tree.tags, sentence.xpos),
-            ):  # fmt: skip
+            ):
                 if title == "tags" and set(expected) == {"_"}:
                     continue
                 if len(values) != len(expected):
@@ -74,7 +74,7 @@ def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
 def train_phrases(
     trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "phrases", *,
     tagger_settings: TaggerSettings | None = None, report: Callable[[str], None] = lambda _: None,
-) -> PhraseParser:  # fmt: skip
+) -> PhraseParser:
     """Train a grammar, a tagger and a dependency parser.
 
     Parameters

@@ -238,7 +238,7 @@ def default_rules() -> HeadRules:
     return HeadRules(
         table["rules"], frozenset(table["coordination"]), frozenset(table["punctuation"]),
         kinds, list(table["kinds"])[-1],
-    )  # fmt: skip
+    )
 
 
 @dataclass(slots=True)
@@ -295,7 +295,7 @@ def _to_phrase(tree: PhraseTree, rules: HeadRules, at: int) -> tuple[Phrase, int
     head = parts[h]
     return (
         Phrase(JOIN.join(labels), head.word, head.tag, head, parts[:h][::-1], parts[h + 1 :]), at
-    )  # fmt: skip
+    )
 
 
 def from_phrase(phrase: Phrase, words: list[str]) -> PhraseTree:

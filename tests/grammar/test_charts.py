@@ -21,7 +21,7 @@ from tests.grammar import toy
 
 SENTENCES = [
     "Ada saw the fly .", "it walks .", "the saw sees it in a park .", "Kim saw Ada with it .",
-]  # fmt: skip
+]
 EVERYTHING = 1e9
 
 
@@ -261,7 +261,7 @@ def test_structures_are_listed_in_time_however_many_derivations_they_have() -> N
         np.append(0, np.arange(n + 2) * 3).astype(np.int32), left, np.zeros_like(left),
         np.tile([0.0, -0.5, -1.0], n + 1), np.full_like(left, FREE), left, left,
         np.zeros(n + 2, np.int8),
-    )  # fmt: skip
+    )
     oracle = ChartOracle(chart, np.empty(0, np.int32))
     found = oracle.k_steps(np.empty(0), 50, lambda step, one, _: ((step % 3) // 2, one))
     assert [value for value, _ in found] == [0.0] + [-1.0] * 49

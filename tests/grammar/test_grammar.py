@@ -69,7 +69,7 @@ def test_probabilities_are_those_of_the_formula(seed: int) -> None:
     modifiers = np.stack(
         [side, symbols[0], symbols[1], state, symbols[2], words[0], label,
          np.where(label < 0, 0, symbols[4]), np.where(label < 0, 0, words[1])], axis=1,
-    )  # fmt: skip
+    )
     table = _learn_table(heads, modifiers, forms)
 
     def of_head(p: int, t: int, w: int) -> Levels:
@@ -81,7 +81,7 @@ def test_probabilities_are_those_of_the_formula(seed: int) -> None:
         return [
             ("l0", *near, t, w), ("l1", *far, t, w), ("l2", *near, t), ("l3", *far, t),
             ("l4", *near), ("l5", *far), ("l6", s, base[p]),
-        ]  # fmt: skip
+        ]
 
     def of_word(child: tuple[int, ...], x: int, tag: int) -> Levels:
         s, p, h, z, t, w = child
@@ -89,7 +89,7 @@ def test_probabilities_are_those_of_the_formula(seed: int) -> None:
         return [
             ("w0", *known, s, plain[p], plain[h], adjacent, t, w), ("w1", *known, s, base[p], t, w),
             ("w2", *known, s, base[p], t), ("w3", *known), ("w4", tag),
-        ]  # fmt: skip
+        ]
 
     rows = [tuple(row) for row in modifiers.tolist()]
     first = WittenBell([(of_head(p, t, w), h) for p, h, t, w in heads.tolist()])

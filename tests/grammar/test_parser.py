@@ -234,7 +234,7 @@ def test_commands_refuse_what_is_wrong(model: Path, tmp_path: Path) -> None:
         assert message in str(result.exception) and not out.exists()
     for arguments in (
         ("phrases", str(bad), "--model", str(bad)), ("parse", str(bad), "--model", str(model)),
-    ):  # fmt: skip
+    ):
         result = _run(*arguments, "-o", str(out))
         assert isinstance(result.exception, ModelError) and not out.exists()
 
@@ -312,7 +312,7 @@ def test_settings_that_fit_no_grammar_are_refused(model: Path, tmp_path: Path) -
             PhraseParser(
                 own.vocabulary, own.grammars, own.tagger,
                 settings=PhraseSettings(**settings),  # type: ignore[arg-type]
-            )  # fmt: skip
+            )
     with pytest.raises(ConfigError, match="margin is nan"):
         PhraseTagger(own.tagger.tagger, own.grammar, own.vocabulary, float("nan"))
     with np.load(model) as stored:

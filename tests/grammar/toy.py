@@ -14,7 +14,7 @@ from tests.toy import TAGGER
 _WORDS = {
     "DT": ["the", "a", "every"], "NN": ["dog", "saw", "park", "telescope", "fly", "walk"],
     "NNP": ["Ada", "Kim"], "PRP": ["it"], "VBZ": ["sees", "walks", "saw"], "IN": ["in", "with"],
-}  # fmt: skip
+}
 
 
 def _word(tag: str, rng: np.random.Generator) -> str:

@@ -93,20 +93,17 @@ class Completer:
         (parse,) = parser.parse_around(
             [around], restrict=restrict if marks.forbidden else None, k_best=k, valid=self.rules,
             confidence=True, reasons=parser is self._crossing,
-        )  # fmt: skip
+        )
         return [
             self._with_marks(
                 Tree(tree.heads, tree.labels, tree.confidences, 0.0, tree.score, tree.proved),
                 around, marks,
             )
             for tree in parse.trees
-        ]  # fmt: skip
+        ]
 
     def _with_marks(self, tree: Tree, sentence: Sentence, marks: Marks) -> Tree:
-        """Return a tree with the probabilities of its arcs given the marks.
-
-        Where only the head is fixed, it is the probability of the label.
-        """
+        """Return a tree with its probabilities given the marks (of labels if heads are fixed)."""
         sure = list(tree.sure)
         rows: NDArray[np.float64] | None = None
         for m, (head, label) in marks.fixed.items():

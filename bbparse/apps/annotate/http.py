@@ -22,7 +22,7 @@ from bbparse.runtime.errors import OutputError
 
 _SAFE = {
     **SAFE_HEADERS, "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
-}  # fmt: skip
+}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 

@@ -55,7 +55,7 @@ class Marks:
         allowed = {(head, m) for m, (head, _) in arcs.items()}
         return replace(
             self, fixed={**self.fixed, **arcs}, forbidden=self.forbidden - allowed
-        )  # fmt: skip
+        )
 
     def with_forbidden(self, head: int, word: int) -> Marks:
         """Forbid an arc, even if it was fixed."""
@@ -69,7 +69,7 @@ class Marks:
         return replace(
             self, fixed={m: arc for m, arc in self.fixed.items() if m != word},
             forbidden=frozenset(arc for arc in self.forbidden if arc[1] != word),
-        )  # fmt: skip
+        )
 
     def with_cell(self, column: str, word: int, value: str) -> Marks:
         """Set the value of a column."""
@@ -151,7 +151,7 @@ def checked_entry(title: str, value: str) -> str:
 def written(
     base: Sentence, tagged: Sentence, marks: Marks, heads: Sequence[int], labels: Sequence[str],
     mark_fixed: bool,
-) -> str:  # fmt: skip
+) -> str:
     """Return the text of a sentence with marks and a tree; its lines stay the same otherwise.
 
     `base` is the sentence from the file; `tagged` has the tags to write.

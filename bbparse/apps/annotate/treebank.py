@@ -87,7 +87,7 @@ class Treebank:
     def __init__(
         self, source: Path, completer: Completer, output: Path | None = None, *,
         suggest_only: bool = False, mark_fixed: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.completer, self.suggest_only, self.mark_fixed = completer, suggest_only, mark_fixed
         self.target = source if output is None else output
         self.lock = threading.RLock()
@@ -129,7 +129,7 @@ class Treebank:
             found = [
                 i for text in history.written for i in places.get(text, ())
                 if self.entries[i].history is None
-            ]  # fmt: skip
+            ]
             if found:
                 index = min(found, key=lambda i: self._distance(i, history))
                 self._restore_one(index, number, history)

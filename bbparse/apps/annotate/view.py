@@ -37,7 +37,7 @@ def row(treebank: Treebank, index: int) -> dict[str, Any]:
         "words": entry.base.n_words, "state": treebank.state(entry), "revision": entry.revision,
         "sure": tree and round(tree.sure_of_all, 4), "least": tree and round(min(tree.sure), 4),
         "broken": tree and broken,
-    }  # fmt: skip
+    }
 
 
 def rows(treebank: Treebank, since: int) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
         columns = zip(
             sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats,
             tree.heads, tree.labels, tree.sure,
-        )  # fmt: skip
+        )
         for m, (form, lemma, upos, xpos, feats, head, label, sure) in enumerate(columns, start=1):
             fixed_head, fixed_label = marks.fixed.get(m, (NO_HEAD, ""))
             is_fixed = head == fixed_head >= 0 and fixed_label in ("", label)
@@ -86,7 +86,7 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
                     "feats": feats, "head": head, "label": label, "sure": round(sure, 4),
                     "fixed": is_fixed, "named": is_fixed and fixed_label == label,
                 }
-            )  # fmt: skip
+            )
         against = trees[0] if number else None
         return {
             **row(treebank, index), "svg": _drawing(sentence, cells, broken, against),
@@ -97,13 +97,13 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
             "faults": [rule._asdict() for rule in broken],
             "undo": entry.at, "redo": len(entry.steps) - 1 - entry.at,
             "saved": treebank.is_saved, "trouble": treebank.trouble, **_others(entry),
-        }  # fmt: skip
+        }
 
 
 def _drawing(
     sentence: Sentence, cells: list[dict[str, Any]], broken: Sequence[BrokenRule],
     against: Tree | None,
-) -> str:  # fmt: skip
+) -> str:
     """Draw a tree; arcs that only the tree `against` has are drawn below the words."""
     heads, labels = [cell["head"] for cell in cells], [cell["label"] for cell in cells]
     arcs = tree_arcs(heads, labels)
@@ -129,7 +129,7 @@ def _drawing(
         [arc for arc in arcs if arc.head >= 0 and arc.head != arc.mod], sentence.upos,
         title="The tree", interactive=True,
         description="" if NO_HEAD in heads else describe_tree(sentence.forms, heads, labels),
-    )  # fmt: skip
+    )
 
 
 def _short(form: str) -> str:
@@ -142,7 +142,7 @@ def _others(entry: Entry) -> dict[str, Any]:
     words = set(entry.base.word_lines)
     lines = [
         line.rstrip("\r") for i, line in enumerate(entry.base.lines) if i not in words
-    ]  # fmt: skip
+    ]
     rows = [line.split("\t")[:2] for line in lines if not line.startswith("#")]
     return {
         "comments": [line for line in lines if line.startswith("#")],
@@ -151,7 +151,7 @@ def _others(entry: Entry) -> dict[str, Any]:
             if "-" in name
         ],
         "empty": [[int(name.partition(".")[0]), form] for name, form in rows if "." in name],
-    }  # fmt: skip
+    }
 
 
 def options_view(treebank: Treebank, index: int, word: int, number: int) -> dict[str, Any]:

@@ -23,14 +23,14 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile())
 @flag(
     "--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.",
-)  # fmt: skip
+)
 @flag("--mark-fixed", "Write Fixed=Yes into MISC of words whose arc is fixed.")
 @options.host
 @options.port(8081)
 def annotate(
     treebank: str, model: str, valid: str | None, output: str | None, suggest_only: bool,
     mark_fixed: bool, host: str, port: int,
-) -> None:  # fmt: skip
+) -> None:
     """Annotate TREEBANK on a page in the browser, until Ctrl-C.
 
     When you fix an arc, the parser finds the best tree with it. Each step is saved at once, and is
@@ -65,7 +65,7 @@ def annotate(
         sentences = Treebank(
             Path(treebank), completer, Path(output) if output else None,
             suggest_only=suggest_only, mark_fixed=mark_fixed,
-        )  # fmt: skip
+        )
         for line in sentences.messages:
             tell(line)
         url = f"{url_of(listener, host)}/{token and token + '/'}"

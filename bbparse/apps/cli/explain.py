@@ -31,11 +31,11 @@ from bbparse.treebank import Sentence
 @option(
     "-o --output", "The page; - is standard output.", OutputFile(), metavar="PAGE.html",
     required=True,
-)  # fmt: skip
+)
 @option(
     "--sentence wanted", "Number of the sentence, from 1, or its sent_id. Default: the first.",
     metavar="N|ID",
-)  # fmt: skip
+)
 @options.number("k_best", "Show the K best trees.", 3)
 @options.valid
 @options.prune

@@ -113,7 +113,7 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
         "lines": {name: written(steps(name, curve)) for name in ("upper", "lower")},
         "between": written(steps("upper", both) + steps("lower", both)[::-1]),
         "dots": dots, "few": len(dots) <= 40,
-    }  # fmt: skip
+    }
 
 
 def tree_of_nodes(
@@ -130,7 +130,7 @@ def tree_of_nodes(
         drawn[node.number] = {
             "name": name, "state": state, "line": line, "children": [],
             "tip": f"Node {node.number}, {name}: {story}",
-        }  # fmt: skip
+        }
         drawn[node.parent]["children"].append(drawn[node.number])
     return drawn[0]["children"]
 

@@ -93,7 +93,7 @@ def arc_losses(
             without = solve(
                 problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
                 explain=False, **limits,
-            )  # fmt: skip
+            )
             if len(without):
                 loss, least = score - without.scores[0], score - without.upper_bounds[0]
                 heads, proved = without.heads[0, 1:].tolist(), bool(without.proved[0])
@@ -116,7 +116,7 @@ class RuleCost(NamedTuple):
 def rule_costs(
     parser: Parser, sentence: Sentence, best: ScoredTree, valid: str | Rules | None = None,
     **limits: Any,
-) -> list[RuleCost]:  # fmt: skip
+) -> list[RuleCost]:
     """Find the cost of each validity rule that the best tree breaks, and of all of them together.
 
     `best` is the best tree without rules. `valid`, and the limits `prune`, `time_limit` and
@@ -309,14 +309,14 @@ def explain(
     losses = arc_losses(
         problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,
         **method, **of_trees,
-    )  # fmt: skip
+    )
     terms_of_tree, whole = WholeTerms(parser, scored, families), None
     if families:
         whole = terms_of_tree.without(solution, parser.solve_problem(problem, **limits))
         trace = Trace(
             status=solution.status, upper=solution.upper_bound, lower=float(solution.scores[0]),
             dp_calls=int(solution.stats["dp_calls"]),
-        )  # fmt: skip
+        )
     else:
         trace = trace_search(problem, **method)
     trees = parser.labelled(sentence, solution).trees

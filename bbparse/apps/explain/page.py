@@ -43,7 +43,7 @@ def _templates() -> Environment:
         loader=PackageLoader("bbparse.apps.explain"), autoescape=select_autoescape(),
         trim_blocks=True, lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
-    )  # fmt: skip
+    )
     environment.filters.update(FILTERS)
     environment.tests["favours"] = lambda entry, sign: sign * entry[1] > 0
     return environment
@@ -85,7 +85,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
         ),
         curve=bound_curve(e.trace.curve), tree=tree_of_nodes(e.trace, arcs.short),
         drawn=MOST_NODES, **arcs.elimination(),
-    )  # fmt: skip
+    )
 
 
 class _Arcs:
@@ -167,7 +167,7 @@ class _Arcs:
             "tree": tree, "rank": rank, "less": best.score - tree.score, "changed": changed,
             "balance": e.feature_balance(k), "words": e.word_balance(k),
             "image": self._image(arcs, k, f"The {rank} best tree"),
-        }  # fmt: skip
+        }
 
     def plain(self) -> dict[str, Any] | None:
         """Return the best tree without scores of whole trees, if that is another one."""
@@ -183,7 +183,7 @@ class _Arcs:
         return Markup(draw_arcs(
             forms, arcs, self.e.sentence.upos, title=title, description=description,
             interactive=True,
-        ))  # fmt: skip
+        ))
 
     def elimination(self) -> dict[str, Any]:
         """Return the eliminated arcs by stage, their shades and cells, and the remaining arcs."""
@@ -216,4 +216,4 @@ class _Arcs:
         return {
             "stages": stages, "shades": shades, "sizes": sizes, "alive": len(trace.left - best),
             "grid": grid if len(e.candidates) <= _CELLS else None,
-        }  # fmt: skip
+        }

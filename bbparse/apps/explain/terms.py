@@ -114,7 +114,7 @@ def _count_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
 def _factor(
     of: Problem | FactorView, kind: str, members: NDArray[np.int32], value: float,
     features: tuple[Feature, ...] = (),
-) -> Term:  # fmt: skip
+) -> Term:
     pairs = tuple(zip(of.arc_head[members].tolist(), of.arc_mod[members].tolist()))
     return Term(kind, tuple(sorted({w for pair in pairs for w in pair})), pairs, value, features)
 
@@ -210,7 +210,7 @@ def with_features(
             for term in terms
         ]
         for (_, terms), features in zip(trees, features_of)
-    ]  # fmt: skip
+    ]
 
 
 def _without_words(
@@ -220,11 +220,7 @@ def _without_words(
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
     deadline: Deadline,
 ) -> list[list[Term]]:
-    """Add to the terms of trees the loss of value without each word.
-
-    From the loss of an arc, the joint loss of the other heads of its modifier is subtracted. Terms
-    stay unchanged if the deadline passes first: the losses of only some words would mislead.
-    """
+    """Set `Term.without` of the terms of trees, unless the deadline passes first."""
     embeddings = parser.maker.embeddings
     vectors = None if embeddings is None else embeddings([sentence])[0]
     values, best, quantum = encode(sentence), trees[0][0], parser.maker.quantum
@@ -261,11 +257,7 @@ def _without_words(
 def _rivals(
     scores: SentenceScores, best: NDArray[np.int32], quantum: float
 ) -> NDArray[np.float64]:
-    """Return the joint score of all heads of each word but that of the best tree, float64[n + 1].
-
-    It is the log of the sum of the exponentials, in multiples of the quantum as in problems; 0 if
-    a word has no other head.
-    """
+    """Return the log-sum of scores of heads other than the best tree's, float64[n + 1]."""
     others = scores.scores - scores.totals
     others[best[1:], np.arange(1, len(best))] = -np.inf
     sums = np.logaddexp.reduce(others, axis=0)

@@ -100,7 +100,7 @@ class Recorder(Observer):
             self._by_number[event.parent].number if event.parent else 0,
             self._pairs[event.arc] if event.arc >= 0 else None,
             event.present, event.depth, event.inherited,
-        )  # fmt: skip
+        )
         if known is None:
             self._by_number[event.node] = noted
             self.trace.nodes.append(noted)

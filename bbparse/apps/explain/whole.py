@@ -65,4 +65,4 @@ class WholeTerms:
         return WholeScores(
             tuple(family.name for family in self.families),
             int(solution.stats["trees_scored"]), tree, self(plain.arcs[0], plain.heads[0]),
-        )  # fmt: skip
+        )

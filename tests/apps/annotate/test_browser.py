@@ -80,12 +80,6 @@ def press(page: Browser, *keys: str) -> list[int]:
     return heads(page)
 
 
-def test_nothing_from_elsewhere(page: Browser) -> None:
-    service: Served = page.service  # type: ignore[attr-defined]
-    assert all(url.startswith((service.url, "data:")) for url in page.requested)
-    assert page.run("getComputedStyle($('box')).borderRadius") == "12px"
-
-
 def test_click_a_word_and_its_head(page: Browser) -> None:
     service: Served = page.service  # type: ignore[attr-defined]
     click(page, of_word(page, 6))
@@ -202,16 +196,6 @@ def test_the_second_window_is_told(page: Browser) -> None:
     page.run("fix(6, 2)")
     page.wait("$('status').textContent.startsWith('Changed in another window')")
     assert heads(page)[5] == 4 and service.treebank.entries[2].revision == 1
-
-
-def test_the_list(page: Browser) -> None:
-    page.run("$('order').value = 'least'; $('order').dispatchEvent(new Event('change'))")
-    order = page.run("shown.map((row) => row.least)")
-    assert order == sorted(order) and len(order) == 3
-    page.run("$('query').value = 'cat'; search()")
-    page.wait("shown.length === 1 && shown[0].index === 2")
-    page.run("$('by').value = 'relation'; $('query').value = 'nsubj'; search()")
-    page.wait("shown.some((row) => row.index === 1)")
 
 
 def test_right_to_left(page: Browser) -> None:

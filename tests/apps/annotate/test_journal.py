@@ -182,7 +182,7 @@ def test_what_is_no_journal(opened: Opened) -> None:
         {"sentence": 1, "base": "no rows\n\n"}, {"sentence": 1, "base": ""},
         {"sentence": [], "base": TEXT},
         {"sentence": 1, "base": TEXT.removeprefix("\ufeff")}, [], None,
-    ):  # fmt: skip
+    ):
         journal(opened).write_text("".join([*lines[:2], json.dumps(record) + "\n"]))
         with pytest.raises(TreebankError, match="line 3: not written by bbparse annotate"):
             opened()

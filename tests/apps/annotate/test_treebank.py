@@ -137,7 +137,7 @@ def test_arcs_that_cross_and_trees_that_cannot_be(opened: Opened) -> None:
         ({"kind": "cell", "word": 1, "column": "lemmas", "value": "a\ud800"}, r"'\\ud800'"),
         ({"kind": "cell", "word": 1, "column": "forms", "value": "a"}, "column: found 'forms'"),
     ],
-)  # fmt: skip
+)
 def test_acts_with_impossible_values(opened: Opened, act: dict[str, Any], message: str) -> None:
     treebank = opened()
     with pytest.raises(Impossible, match=message):

@@ -13,17 +13,14 @@ import pytest
 
 from bbparse.apps.explain import Explanation, explain, page
 from bbparse.apps.explain.charts import (
-    bound_curve,
     count,
     number,
     ordinal,
     signed,
     spelled,
-    ticks,
-    tree_of_nodes,
 )
 from bbparse.apps.explain.explanation import Explanation as Record
-from bbparse.apps.explain.trace import Point, trace_search
+from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import ProblemError
 from bbparse.treebank import Sentence
@@ -99,12 +96,12 @@ def test_what_the_page_says(explanation: Explanation) -> None:
     for title in (
         "The best tree", "The runners-up", "What each arc is worth", "What the score is made of",
         "How it was proved", "What was eliminated",
-    ):  # fmt: skip
+    ):
         assert title in words
     drawn = draw_text(
         explanation.sentence.forms, explanation.best.heads, explanation.best.labels,
         explanation.sentence.upos,
-    )  # fmt: skip
+    )
     assert html.escape(drawn.rstrip("\n")) in text
     assert "toy.model" in words and "The small cat slept behind the stove." in words
     assert page(explanation, model="toy.model") == text, "the same page each time"
@@ -269,49 +266,9 @@ def test_numbers() -> None:
     assert signed(2.0) == "+2.00" and signed(-2.0) == "−2.00"
     assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",
-    ]  # fmt: skip
+    ]
     assert count(1, "arc") == "1 arc" and count(2000, "arc") == "2,000 arcs"
     assert spelled(1, "arc") == "one arc" and spelled(12, "arc") == "12 arcs"
-
-
-def test_ticks_are_round_and_few() -> None:
-    assert ticks(0.0, 10.0, 5) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
-    assert ticks(892.0, 929.0, 5) == [900.0, 910.0, 920.0]
-    assert ticks(-0.3, 0.3, 4) == pytest.approx([-0.2, 0.0, 0.2])
-    assert ticks(5.0, 5.0, 4) == [5.0]
-
-
-def test_every_node_of_the_search_tree_stands_below_its_parent() -> None:
-    trace = trace_search(hard_problem())
-    (root,) = tree_of_nodes(trace, lambda arc: f"{arc[1]} ← {arc[0]}")
-    waiting, seen = [root], 0
-    while waiting:
-        node = waiting.pop()
-        seen += 1
-        names = {child["name"].split(" ", 1)[1] for child in node["children"]}
-        assert len(names) <= 1, "children differ in one arc"
-        assert (node["state"] == "split") == bool(node["children"])
-        waiting += node["children"]
-    assert seen == len(trace.nodes)
-
-
-@pytest.mark.parametrize(
-    "curve",
-    [
-        [Point(1, 5.0, 5.0)],
-        [Point(1, float("inf"), -float("inf")), Point(4, 2.0, 1.0), Point(5, 1.5, 1.5)],
-        [Point(1, -1e-9, -2e-9), Point(900, -2e-9, -2e-9)],
-    ],
-)
-def test_curves(curve: list[Point]) -> None:
-    chart = bound_curve(curve)
-    assert "nan" not in str(chart) and "inf" not in str(chart)
-    changes = {(name, getattr(p, name)) for p in curve for name in ("upper", "lower")}
-    finite = {value for value in changes if abs(value[1]) != float("inf")}
-    assert len(finite) <= len(chart["dots"]) <= len(finite) + 2
-    for points in (*chart["lines"].values(), chart["between"]):
-        for x, y in (map(float, point.split(",")) for point in points.split()):
-            assert 0 <= x <= chart["width"] and 0 <= y <= chart["height"]
 
 
 def test_words_from_right_to_left() -> None:

@@ -211,18 +211,6 @@ def test_words_that_are_there_twice_have_numbers() -> None:
     assert names_of(sentence) == ["the (1)", "dog", "saw", "the (4)", "The"]
 
 
-def test_long_sentences_are_blinded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = toy.network_parser().maker.network
-    assert network is not None
-    values = encode(toy.dev_sentences()[2])
-    whole = [one.scores for one in network.without_words(values)]
-    monkeypatch.setattr("bbparse.models.scoring.arc_network.SECTION_WORDS", 20)
-    pieces = [one.scores for one in network.without_words(values)]
-    assert len(whole) == len(pieces) == toy.dev_sentences()[2].n_words
-    for one, other in zip(whole, pieces):
-        assert np.array_equal(one, other)
-
-
 def test_features_say_what_they_look_at() -> None:
     parser = toy.parser()
     sentence = toy.dev_sentences()[2]  # The small cat slept behind the stove.
@@ -263,7 +251,7 @@ def test_every_family_names_its_features(place: str) -> None:
     sentences = [*toy.sentences()[::5], Sentence.from_words(
         ["go", "by", "train", "rather", "than", "by", "car"],
         upos=["VERB", "ADP", "NOUN", "ADV", "ADP", "ADP", "NOUN"], heads=[0, 3, 1, 5, 2, 5, 6],
-    )]  # fmt: skip
+    )]
     for sentence in sentences:
         view = FactorView.of_tree(sentence, [-1, *sentence.heads])
         keys = set(family.propose(view).feat_keys.tolist())

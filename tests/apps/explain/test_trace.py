@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -186,35 +185,6 @@ def test_a_required_arc_cannot_be_lost() -> None:
         solution = solve(p)
         losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))
         assert losses[1].head == 1 and losses[1].loss == math.inf and losses[1].exact
-
-
-def test_losses_of_a_trained_parser() -> None:
-    parser = toy.parser()
-    for sentence in toy.dev_sentences()[:6]:
-        problem = parser.problem(sentence)
-        solution = solve(problem, backbone="grandsib")
-        score = float(solution.scores[0])
-        for loss in arc_losses(problem, solution.arcs[0], score, backbone="grandsib"):
-            if not math.isfinite(loss.loss):
-                continue
-            without = solve(problem.without_arcs([(loss.head, loss.mod)]), backbone="grandsib")
-            assert loss.loss == pytest.approx(score - without.scores[0])
-            assert problem.score([-1, *loss.heads]) == pytest.approx(without.scores[0])
-
-
-def test_progress_can_be_watched() -> None:
-    problem = hard_problem()
-    solution = solve(problem)
-    seen: list[int] = []
-
-    def watch(arcs: list[int]) -> Iterator[int]:
-        for arc in arcs:
-            yield arc
-            seen.append(arc)
-
-    score = float(solution.scores[0])
-    losses = arc_losses(problem, solution.arcs[0], score, node_limit=1, watch=watch)
-    assert seen == solution.arcs[0].tolist() and len(losses) == len(seen)
 
 
 def test_limits_leave_bounds() -> None:

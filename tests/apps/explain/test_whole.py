@@ -65,7 +65,7 @@ def told(parser: Parser, family: type[TreeFamily] = Near, **options: Any) -> Exp
     return explain(
         parser, sentence_of(parser), valid="none", prune=0, tree_score=family, time_limit=60.0,
         **options,
-    )  # fmt: skip
+    )
 
 
 def test_terms_add_up(parser: Parser) -> None:
