@@ -6,7 +6,7 @@
 Redoes Tables 1-3 and Figure 5 of Rush, Sontag, Collins & Jaakkola (2010) for a model of
 ``bbparse train-phrases``, and writes bench/results/phrases.json and .md. With --nltk or --others
 the model is compared with others instead, in bench/results/phrases-others.json: the chart parser of
-NLTK parses the N shortest sentences of five words and more with the plain grammar; FILE has the
+NLTK parses the N shortest sentences of five words and more without words; FILE has the
 trees that another parser, trained on the same, made of the same sentences in so many seconds. Times
 are the process's own; loading and compiling are left out.
 """
@@ -124,8 +124,8 @@ def limits(parser: PhraseParser, trees: list[PhraseTree]) -> Iterator[dict[str, 
 
 
 def plain_rules(parser: PhraseParser) -> Iterator[tuple[str, tuple[str, ...], float]]:
-    """The plain grammar as a context-free one: (left side, right side, log probability)."""
-    grammar = parser.grammars[1]
+    """The grammar without words as a PCFG: (left side, right side, log probability)."""
+    grammar = parser.grammars[-1]
     pairs, symbols = grammar.pairs, grammar.symbols
     for x, (parent, head) in enumerate(zip(pairs.parent, pairs.head)):
         stop, p = pairs.stop[:, :, x], symbols[parent]
@@ -151,7 +151,7 @@ def plain_rules(parser: PhraseParser) -> Iterator[tuple[str, tuple[str, ...], fl
 
 
 def against_nltk(parser: PhraseParser, trees: list[PhraseTree], number: int) -> dict[str, Any]:
-    """The plain grammar's best tree of short sentences: ours, and NLTK's ViterbiParser."""
+    """Best trees of short sentences by the grammar without words: ours and those of NLTK."""
     from nltk import Nonterminal, ProbabilisticProduction
     from nltk.grammar import CFG, PCFG
     from nltk.parse.viterbi import ViterbiParser
@@ -176,7 +176,7 @@ def against_nltk(parser: PhraseParser, trees: list[PhraseTree], number: int) -> 
         leaf = np.full((len(tree.words), len(tags)), -np.inf, np.float32)
         leaf[range(len(tree.words)), [tags.index(tag) for tag in tree.tags]] = 0
         start = time.process_time()
-        ours, _, _ = prune(leaf, parser.grammars[1].pairs, 0.0)
+        ours, _, _ = prune(leaf, parser.grammars[-1].pairs, 0.0)
         middle = time.process_time()
         best = list(theirs.parse([f"w:{tag}" for tag in tree.tags])) if turn else []
         if turn:

@@ -113,7 +113,7 @@ function show(found) {
   armed = false; target = -1;
   $("name").textContent = `${view.index + 1}. ${view.name}`;
   $("facts").textContent = [count(view.words, "word"), view.state === "work" ? "in progress" : view.state,
-    `${percent(view.sure)} sure`, view.proved ? "" : "not proved"].filter(Boolean).join(" · ");
+    view.complaint ? "" : `${percent(view.sure)} sure`, view.proved ? "" : "not proved"].filter(Boolean).join(" · ");
   $("written").textContent = view.written;
   $("lines").textContent = [...view.comments, ...view.tokens.map(([a, b, form]) => `${a}-${b}  ${form}`),
     ...view.empty.map(([after, form]) => `${after}.x  ${form}`)].join("\n") || "none";
