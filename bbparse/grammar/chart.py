@@ -138,19 +138,21 @@ def _builder(n: int, n_leaves: int, n_keys: int, room: int) -> _Builder:
     def zeros(size: int = n * (n + 1) // 2) -> Ints:
         return np.zeros(size, np.int32)
 
-    def ints(count: int = 1) -> list[Ints]:
-        return [np.empty(room, np.int32) for _ in range(count)]
+    def ints() -> Ints:
+        return np.empty(room, np.int32)
 
     def bases() -> _Bases:
-        return _Bases(zeros(), zeros(), *ints(4), np.empty(room), zeros(1), full)
+        return _Bases(
+            zeros(), zeros(), ints(), ints(), ints(), ints(), np.empty(room), zeros(1), full
+        )
 
     chart = Chart(
-        zeros(room + 1), *ints(2), np.empty(room), *ints(),
-        np.full(room, -1, np.int32), zeros(room), np.zeros(room, np.int8),
+        zeros(room + 1), ints(), ints(), np.empty(room), ints(), np.full(room, -1, np.int32),
+        zeros(room), np.zeros(room, np.int8),
     )
     steps = _Steps(
-        zeros(1), full, *ints(4), np.empty(room), *ints(),
-        np.full((n_keys, n_leaves), -1, np.int32), *ints(),
+        zeros(1), full, ints(), ints(), ints(), ints(), np.empty(room), ints(),
+        np.full((n_keys, n_leaves), -1, np.int32), ints(),
     )
     return _Builder(
         chart, np.array([1, 0], np.int32), full, steps, zeros(), zeros(), bases(), bases(),
@@ -176,10 +178,10 @@ def build_chart(
     if n_items == 1:
         return None
     return Chart(
-        chart.item_ptr[: n_items + 1],
-        *(array[:n_edges] for array in (chart.left, chart.right, chart.weight, chart.coordinate)),
-        *(array[:n_items] for array in (chart.symbol, chart.head, chart.kind)),
-    )  # type: ignore[call-arg]
+        chart.item_ptr[: n_items + 1], chart.left[:n_edges], chart.right[:n_edges],
+        chart.weight[:n_edges], chart.coordinate[:n_edges], chart.symbol[:n_items],
+        chart.head[:n_items], chart.kind[:n_items],
+    )
 
 
 @kernel

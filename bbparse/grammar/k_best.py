@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
@@ -64,7 +65,7 @@ def best_structures(
 
 
 def _list(
-    chart: Any, steps: Ints, combine: Combine, k: int, deadline: Deadline
+    chart: Any, steps: NDArray[np.intp], combine: Combine, k: int, deadline: Deadline
 ) -> list[_Derivation] | None:
     """List the k best structures of the last item that some steps make; None if time is over."""
     item_of = np.searchsorted(chart.item_ptr, steps, side="right") - 1
