@@ -119,11 +119,11 @@ class PhraseParser:
                 " each grammar"
             )
         pairs = self.grammar.pairs
-        by_head = np.argsort(pairs.head, kind="stable")
+        by_head = np.argsort(pairs.head, kind="stable").astype(np.int32)
         head_ptr = np.searchsorted(pairs.head[by_head], np.arange(len(pairs.root) + 1))
         self.chart_grammar = ChartGrammar(
             self.grammar.forms, self.grammar.kind, pairs, possible_rules(pairs),
-            self.grammar.table, tagger.joins, by_head, head_ptr,
+            self.grammar.table, tagger.joins, by_head, head_ptr.astype(np.int32),
         )
         self.divisions = [
             divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)

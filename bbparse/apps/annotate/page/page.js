@@ -165,7 +165,7 @@ function option(text, share, now, act, key) {
 }
 function offer() {
   const cell = view.cells[word - 1], text = $("filter").value.trim();
-  $("free").textContent = cell.fixed ? "the model's choice" : "";
+  $("free").textContent = cell.fixed ? "by the model" : "";
   $("heads").replaceChildren(...options.heads.map(([head, share], i) =>
     option(head ? `${form(head)} ${head}` : form(0), head === cell.head && cell.fixed ? "fixed" : percent(share), head === cell.head, () => fix(word, head), i + 1)));
   const found = options.labels.filter(([label]) => label.includes(text));
