@@ -7,7 +7,7 @@ of sentences). Elements are rows of hashed attributes, as in all networks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Self
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.layers import Backward, Weights, linear
-from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows, vocabulary
+from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows
+from bbparse.neural.mixture import passes, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import (
@@ -163,14 +164,15 @@ class LabelLearner:
 
     ``rows`` are those of the vectors of the elements of each sequence; ``gold`` (int64[n, kinds])
     the numbers of their labels, -1 where there is nothing to learn; ``counts`` the numbers of
-    labels of each kind; ``vectors`` returns the pretrained vectors of chosen sequences.
+    labels of each kind; the first `n_gold` sequences, by default all, are gold.
     """
 
     def __init__(
-        self, network: type[LabelNetwork], settings: LabelSettings, rows: Sequence[Ints],
-        gold: Sequence[Ints], counts: Sequence[int], n_values: int, seed: int,
+        self, network: type[LabelNetwork], settings: LabelSettings, rows: Sequence[NDArray[Any]],
+        gold: Sequence[NDArray[Any]], counts: Sequence[int], n_values: int, seed: int,
         width: int = 0,
     ) -> None:  # fmt: skip
+        self.n_gold = len(rows)
         self.settings, self.rows, self.gold, self.seed = settings, rows, gold, seed
         self.bounds = list(pairwise(accumulate(counts, initial=0)))
         self.n_lexical = network.N_LEXICAL
@@ -189,7 +191,7 @@ class LabelLearner:
         settings, learner = self.settings, self.learner
         w, noise = learner.weights, learner.noise if dropout else None
         batch = Ragged.of([len(self.rows[i]) for i in chosen])
-        rows = batch.rows_of([self.rows[i] for i in chosen], -1)
+        rows = batch.rows_of([self.rows[i] for i in chosen], -1).astype(np.int64)
         gold = batch.rows_of([self.gold[i] for i in chosen], -1)
         joined = None if vectors is None else batch.rows_of(vectors, 0.0)
         if noise is not None:
@@ -211,7 +213,7 @@ class LabelLearner:
         return rows, loss / n
 
 
-def train_labels(
+def train_labels(  # noqa: PLR0913 – data of two kinds
     network: type[LabelNetwork],
     values: Sequence[Values],
     labels: Sequence[Sequence[str]],
@@ -220,6 +222,7 @@ def train_labels(
     seed: int,
     vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None = None,
     n_kinds: int | None = None,
+    silver: Callable[[], Iterable[tuple[Values, Ints]]] = tuple,
 ) -> LabelNetwork:
     """Train a network on encoded sequences.
 
@@ -238,19 +241,26 @@ def train_labels(
     n_kinds : int, optional
         Number of kinds of label that the network keeps. The others, which are last, only help to
         train its encoder (Caruana 1997).
+    silver : callable, optional
+        Returns further sequences with their labels, by a teacher; called twice.
     """
-    keys = vocabulary(values, network.COLUMNS, settings.cutoff)
+    columns = network.COLUMNS
+    keys = vocabulary(values, columns, settings.cutoff, (encoded for encoded, _ in silver()))
     keys = keys[keys != 0]  # hashes of attributes that an element does not have
-    rows = [known_rows(encoded, keys, network.COLUMNS) for encoded in values]
+    rows = [known_rows(encoded, keys, columns).astype(np.int32) for encoded in values]
+    numbered = [numbers.astype(np.int32) for numbers in gold]
+    for encoded, numbers in silver():
+        rows.append(known_rows(encoded, keys, columns).astype(np.int32))
+        numbered.append(numbers.astype(np.int32))
     counts = [len(names) for names in labels]
     width = 0 if vectors is None else vectors[0]
-    first, *others = (
-        _trained(
-            LabelLearner(network, settings, rows, gold, counts, len(keys), start, width), network,
-            keys, [name for names in labels[:n_kinds] for name in names], vectors,
-        )
-        for start in range(seed, seed + settings.members)
-    )  # fmt: skip
+    names = [name for names in labels[:n_kinds] for name in names]
+    members = []
+    for start in range(seed, seed + settings.members):
+        learner = LabelLearner(network, settings, rows, numbered, counts, len(keys), start, width)
+        learner.n_gold = len(values)
+        members.append(_trained(learner, network, keys, names, vectors))
+    first, *others = members
     ensemble = first.with_others(others)
     ensemble.counts = tuple(counts[:n_kinds])
     return ensemble
@@ -268,11 +278,11 @@ def _trained(
 
     settings = learner.settings
     sizes = np.array([len(rows) for rows in learner.rows], np.int64)
-    n = int(sizes.sum())
-    epochs = max(1, min(settings.epochs, round(settings.elements / n)))
+    n, n_silver = int(sizes[: learner.n_gold].sum()), int(sizes[learner.n_gold :].sum())
+    epochs = min(settings.epochs, passes(n, n_silver, settings.elements))
     batch = min(settings.batch, max(_SMALLEST_BATCH, n // _STEPS))
     table, parameters = learner.learner.learn(
-        sizes, epochs, batch, settings.rate, learner.seed, learn_from, network.NAME
+        sizes, epochs, batch, settings.rate, learner.seed, learn_from, network.NAME, learner.n_gold
     )
     for name in ("label_w", "label_b"):
         shape = network.shapes(settings.layers, learner.learner.sizes, len(names))[name]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bbparse.neural.eight_bits import ByteMatrix
 from bbparse.neural.layers import Weights, add_to_rows, product
+from bbparse.neural.mixture import MEAN_GOLD, mixed_batches
 from bbparse.neural.packing import split, total_size
 from bbparse.neural.sequence import (
     QUANTUM,
@@ -20,7 +21,6 @@ from bbparse.neural.sequence import (
 )
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
-from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
 
 Ints = NDArray[np.int64]
@@ -132,6 +132,7 @@ class NetworkLearner:
         seed: int,
         learn_from: Callable[[list[int], float], Ints],
         name: str,
+        n_gold: int | None = None,
     ) -> tuple[Float32s, dict[str, Float32s]]:
         """Train, and return the vectors, in whole steps of `QUANTUM`, and the weights.
 
@@ -139,32 +140,45 @@ class NetworkLearner:
         step takes examples of about ``batch`` words. ``learn_from`` gets their indices and the
         fraction of the run that is over, adds their gradients, and returns the rows of vectors that
         they touch. Rates fall from ``rate`` to `_LAST_RATE` of it along a cosine (Loshchilov &
-        Hutter 2017).
+        Hutter 2017). If only the first ``n_gold`` examples are gold, ``epochs`` are passes over
+        these, among silver ones (`bbparse.neural.mixture`).
         """
         random = np.random.default_rng(seed)
-        steps = epochs * sum(1 for _ in _batches(np.arange(len(sizes)), sizes, batch))
+        batches: Iterable[list[int]]
+        if n_gold is None or n_gold == len(sizes):
+            steps = epochs * sum(1 for _ in _batches(np.arange(len(sizes)), sizes, batch))
+            batches = _epochs(random, sizes, epochs, batch, name)
+        else:
+            steps = max(1, round(epochs * int(sizes[:n_gold].sum()) / MEAN_GOLD / batch))
+            batches = watched(mixed_batches(sizes, n_gold, batch, steps, random), name, " steps")
         warm_up = min(_WARM_UP, steps // 10 + 1)
         parts = (self._dense, self.vectors)
         totals, taken = [np.zeros_like(part.weights) for part in parts], 0
-        for _ in range(epochs):
-            chunks = list(_batches(random.permutation(len(sizes)), sizes, batch))
-            for chosen in watched(chunks, name):
-                done = min(1.0, self._clock / steps)
-                self._matrices.update(byte_matrices(self.weights.values, ByteMatrix.nearest))
-                touched = learn_from(chosen, done)
-                fall = _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + np.cos(np.pi * done))
-                self._step(rate * fall * min(1.0, (self._clock + 1) / warm_up), touched)
-                left = steps - self._clock
-                if left <= max(1, _AVERAGED * steps) and left % _EVERY == 0:
-                    for total, part in zip(totals, parts):
-                        total += part.weights
-                    taken += 1
+        for chosen in batches:
+            done = min(1.0, self._clock / steps)
+            self._matrices.update(byte_matrices(self.weights.values, ByteMatrix.nearest))
+            touched = learn_from(chosen, done)
+            fall = _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + np.cos(np.pi * done))
+            self._step(rate * fall * min(1.0, (self._clock + 1) / warm_up), touched)
+            left = steps - self._clock
+            if left <= max(1, _AVERAGED * steps) and left % _EVERY == 0:
+                for total, part in zip(totals, parts):
+                    total += part.weights
+                taken += 1
         if not taken:  # other batches made fewer steps than expected
             totals, taken = [part.weights for part in parts], 1
         limits = np.iinfo(np.int8)
         quanta = np.rint(totals[1] / np.float32(taken * QUANTUM))
         vectors = np.clip(quanta, limits.min, limits.max).astype(np.float32) * np.float32(QUANTUM)
         return vectors, split(totals[0][0] / np.float32(taken), self.shapes)
+
+
+def _epochs(
+    random: np.random.Generator, sizes: Ints, epochs: int, batch: int, name: str
+) -> Iterator[list[int]]:
+    """Yield the batches of some passes over all examples, each in another order."""
+    for _ in range(epochs):
+        yield from watched(list(_batches(random.permutation(len(sizes)), sizes, batch)), name)
 
 
 def _batches(order: Ints, sizes: Ints, batch: int) -> Iterator[list[int]]:
@@ -195,12 +209,3 @@ def label_loss(scores: Float32s, gold: Ints) -> float:
     loss = -float(np.log(np.maximum(scores[right], 1e-30)).sum())
     scores[right] -= 1.0
     return loss
-
-
-def vocabulary(
-    values: Iterable[NDArray[np.uint64]], columns: Ints, cutoff: int
-) -> NDArray[np.uint64]:
-    """Return the attribute values that occur at least ``cutoff`` times, sorted."""
-    seen = np.concatenate([words[PAD : len(words) - PAD, columns].reshape(-1) for words in values])
-    keys, counts = np.unique(seen, return_counts=True)
-    return keys[counts >= cutoff]

@@ -8,7 +8,7 @@ that was trained on the others.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -44,6 +44,7 @@ def train_tagger(
     settings: TaggerSettings | None = None,
     *,
     embeddings: Embeddings | None = None,
+    silver: Iterable[Sentence] = (),
     progress: bool = False,
 ) -> Tagger:
     """Train a tagger.
@@ -54,7 +55,10 @@ def train_tagger(
         With tags; columns of ``_`` alone (XPOS, FEATS, LEMMA) stay ``_``.
     settings : TaggerSettings, optional
     embeddings : Embeddings, optional
-        Pretrained vectors as further input of the network.
+        Pretrained vectors as further input of the network; not with `silver`.
+    silver : iterable of Sentence, optional
+        Further sentences with the tags and trees of a teacher, iterated several times. Tags, rules
+        of lemmas and the use of capitals are those of `sentences`.
     progress : bool
         Draw progress bars on standard error.
 
@@ -78,17 +82,18 @@ def train_tagger(
     deprels = _numbers(label for sentence in sentences for label in sentence.deprels)
     feats = _numbers(value for sentence in sentences for value in sentence.feats)
     lemmas = _LemmaRules(sentences)
-    pairs: set[tuple[int, int]] = set()
-    gold = []
-    for sentence in sentences:
-        columns = [
-            [tags[tag] for tag in _tags(sentence)], [feats[value] for value in sentence.feats],
-            [lemmas.numbers.get(rule, -1) for rule in _rules(sentence)],
+
+    def columns(sentence: Sentence) -> NDArray[np.int64]:
+        """Return the numbers of the labels of a sentence, -1 for those of silver ones alone."""
+        names: tuple[tuple[Mapping[str, int], Sequence[str]], ...] = (
+            (tags, _tags(sentence)), (feats, sentence.feats), (lemmas.numbers, _rules(sentence)),
             # what only helps to train the encoder
-            [upos[tag] for tag in sentence.upos], [deprels[name] for name in sentence.deprels],
-        ]  # fmt: skip
-        pairs.update(zip(*columns[:2]))
-        gold.append(np.array(columns, np.int64).T)
+            (upos, sentence.upos), (deprels, sentence.deprels),
+        )  # fmt: skip
+        return np.array([[of.get(name, -1) for name in row] for of, row in names], np.int64).T
+
+    gold = [columns(sentence) for sentence in sentences]
+    pairs = {(tag, value) for rows in gold for tag, value in rows[:, :2].tolist()}
     habits = _habits(sentences, settings.known)
     encode = FormEncoder(habits)
     vectors = None
@@ -100,6 +105,7 @@ def train_tagger(
             TagNetwork, [encode(sentence.forms) for sentence in sentences],
             (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)), gold,
             settings.network, settings.seed, vectors, n_kinds=3,
+            silver=lambda: ((encode(sentence.forms), columns(sentence)) for sentence in silver),
         )  # fmt: skip
     assert isinstance(network, TagNetwork)
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,18 @@ from bbparse.apps.cli.embeddings import embedding_options, embeddings_of_options
 from bbparse.apps.cli.results import results, table
 from bbparse.models import MODELS
 from bbparse.models.configuration import CONFIGURATIONS, Configuration
-from bbparse.models.learning.checkpoint import Checkpoint
+from bbparse.models.learning.checkpoint import Checkpoint, digest_of
 from bbparse.models.learning.reading import Reading, learn_to_read
+from bbparse.models.learning.silver import Silver
 from bbparse.models.model import NOTE
 from bbparse.models.model_file import load_tagger
 from bbparse.neural.embeddings import Embeddings
 from bbparse.parser.parser import Parser
+from bbparse.parser.silver import check_raw, check_teacher, label_text
 from bbparse.runtime.errors import BBParseError, TreebankError
 from bbparse.runtime.output import check_output
 from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.progress import progress_bars
 
 
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -63,13 +68,21 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 )  # fmt: skip
 @flag("--no-text", "Train no tokenizer and no tagger: the model parses words with tags only.")
 @flag("--skip-invalid", "Leave out sentences without a well-formed tree; report their number.")
+@option(
+    "--raw", "Running text, from which the networks learn, too, by the trees of --teacher. May be"
+    " given several times.", FILE, multiple=True,
+)  # fmt: skip
+@option(
+    "--teacher", "Model that parses --raw. Default: one that is trained on TRAIN alone first.",
+    MODELS,
+)  # fmt: skip
 @embedding_options
 @option("--name", "Name of the treebank, for the model's card.", metavar="TEXT")
 @option("--language", "Language, such as hu, for the model's card.", metavar="CODE")
 @option("--license", "Licence of the model, for the card.", metavar="TEXT")
 def train(
     treebank: str, dev: str | None, config_name: str, model: str, text_from: str | None,
-    no_text: bool, skip_invalid: bool, **about: Any,
+    no_text: bool, skip_invalid: bool, raw: tuple[str, ...], **about: Any,
 ) -> None:  # fmt: skip
     """Train a model on the trees of TRAIN.
 
@@ -80,13 +93,18 @@ def train(
     TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, compressed with .gz or .xz or not. An
     interrupted run leaves a checkpoint beside the model; the same command resumes it.
 
+    With --raw, a teacher tokenizes, tags and parses text, and the model learns from the sentences
+    that the teacher is sure of, too.
+
     \b
     Examples:
       bbparse train train.conllu --dev dev.conllu --config english --model en.model
       bbparse train --print-config english > mine.toml
       bbparse train train.conllu --dev dev.conllu --config mine.toml --model mine.model
+      bbparse train train.conllu --dev dev.conllu --raw text.txt --model en.model
     """
     config, factors = _configured(config_name, about), about.pop("factors")
+    teacher = about.pop("teacher")
     target = Path(model)
     check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
@@ -99,26 +117,71 @@ def train(
     terminal = sys.stderr.isatty()
     if text_from is not None and no_text:
         raise click.UsageError("--text-from and --no-text exclude each other")
+    if raw and (take is not None or not config.network.epochs):
+        raise click.UsageError("--raw is for networks without --vectors and --encoder")
+    if (teacher is not None and not raw) or (raw and no_text and teacher is None):
+        raise click.UsageError("--teacher is for --raw, which needs one with --no-text")
     given = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
 
-    def reading(source: Embeddings | None, kept: Checkpoint) -> Reading:
-        if given is not None:
-            return given
-        seed = config.learning.seed
-        return learn_to_read(sentences, seed, source, kept, progress=terminal, say=say)
+    def learn(target: Path, silver: Silver | None = None) -> Parser:
+        def reading(source: Embeddings | None, kept: Checkpoint) -> Reading:
+            if given is not None:
+                return given
+            seed = config.learning.seed
+            return learn_to_read(
+                sentences, seed, source, kept, silver=silver or (), progress=terminal, say=say
+            )
 
-    parser = Parser.train(
-        sentences, dev_sentences, config, factors=names, model=target, embeddings=take,
-        reading=None if no_text else reading, about=about, progress=terminal, report=say,
-        checkpoint=target.with_name(target.name + ".checkpoint"),
-    )  # fmt: skip
+        return Parser.train(
+            sentences, dev_sentences, config, factors=names, model=target, embeddings=take,
+            reading=None if no_text else reading, about=about, progress=terminal, report=say,
+            checkpoint=target.with_name(target.name + ".checkpoint"), silver=silver,
+        )  # fmt: skip
+
+    silver, made = None, list[Path]()
+    if raw:
+        identity = digest_of((*sentences, *dev_sentences), config.to_table(), names, text_from)
+        silver, made = _silver(raw, teacher, target, learn, identity, sentences)
+    parser = learn(target, silver)
     if dev_sentences:
         parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
         parser.save(target)
         say(table(accuracy))
     if states is passing:
         shutil.rmtree(passing, ignore_errors=True)
+    for path in made:
+        path.unlink(missing_ok=True)
     say(f"wrote {target}")
+
+
+def _silver(
+    raw: Sequence[str], teacher: str | None, target: Path, learn: Callable[[Path], Parser],
+    identity: str, gold: Sequence[Sentence],
+) -> tuple[Silver, list[Path]]:  # fmt: skip
+    """Return the trees of raw text, and the files to remove in the end.
+
+    Without a teacher, one is trained by `learn`, or that of an earlier run of the same ``identity``
+    is read.
+    """
+    text, made = check_raw(raw), list[Path]()
+    if teacher is not None:
+        path = MODELS.path(teacher)
+    else:
+        path = target.with_name(f"{target.name}.teacher-{identity[:12]}")
+        made.append(path)
+        if not path.exists():
+            unfinished = path.with_name(path.name + ".part")
+            learn(unfinished)
+            unfinished.replace(path)
+    parser = Parser.load(path)
+    check_teacher(teacher or str(path), parser, gold)
+    identity = digest_of((), text, blake2b(path.read_bytes()).hexdigest())
+    made.append(target.with_name(f"{target.name}.silver-{identity[:12]}"))
+    with progress_bars(sys.stderr.isatty()):
+        silver = label_text(parser, raw, made[-1], identity)
+    words, left_out = silver.counts()
+    say(f"raw text: {words} words, without {left_out} in sentences of little confidence")
+    return silver, made
 
 
 def _configured(name: str, given: dict[str, Any]) -> Configuration:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.chart_kernels import trees_loss
-from bbparse.models.learning.data import TrainingData
+from bbparse.models.learning.data import TrainingData, training_tree
 from bbparse.models.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
 from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.network_scores import label_scores
@@ -27,12 +27,14 @@ from bbparse.models.scoring.pair_kernels import (
     row_sums,
 )
 from bbparse.neural.layers import add_to_rows, linear
-from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows, vocabulary
+from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows
+from bbparse.neural.mixture import passes, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import in_sentence, known_rows, sums_of_words
 from bbparse.runtime.arrays import Float32s
 from bbparse.treebank import is_projective
+from bbparse.treebank.encode import encode
 
 Ints = NDArray[np.int64]
 
@@ -42,18 +44,18 @@ _SINGLE_HEADS, _BEFORE_TREES = 0.5, 0.15
 
 
 class _Example:
-    """A training sentence as arrays that stay the same during the run."""
+    """A training sentence as arrays that stay the same during the run, some 60 bytes a word."""
 
     def __init__(
-        self, data: TrainingData, i: int, rows: Ints, labels: dict[str, int], root: int
-    ) -> None:
-        self.rows, self.heads = rows, data.heads[i]
-        self.before = counts_before(data.values[i])
-        names = (labels.get(name, -1) for name in data.sentences[i].deprels)
-        self.labels = np.array([-1, *names], np.int64)
+        self, values: NDArray[np.uint64], heads: NDArray[np.int32], names: Sequence[str],
+        keys: NDArray[np.uint64], labels: dict[str, int], root: int,
+    ) -> None:  # fmt: skip
+        self.rows = known_rows(values, keys, ArcNetwork.COLUMNS).astype(np.int32)
+        self.heads, self.before = heads, counts_before(values)
+        self.labels = np.array([-1, *(labels.get(name, -1) for name in names)], np.int16)
         if root >= 0:  # the rule decides, so there is nothing to learn
-            self.labels[(self.heads == 0) | (self.labels == root)] = -1
-        self.projective = is_projective(self.heads[1:].tolist())
+            self.labels[(heads == 0) | (self.labels == root)] = -1
+        self.projective = is_projective(heads[1:].tolist())
 
 
 class ArcLearner:
@@ -68,13 +70,21 @@ class ArcLearner:
         self._seed = config.learning.seed
         self.single_root = config.model.single_root
         self._embeddings, self._sentences, self._chosen = data.embeddings, data.sentences, chosen
-        columns = ArcNetwork.COLUMNS
-        self.keys = vocabulary((data.values[i] for i in chosen), columns, settings.cutoff)
+        self.keys = keys = vocabulary(
+            (data.values[i] for i in chosen), ArcNetwork.COLUMNS, settings.cutoff,
+            map(encode, data.silver),
+        )  # fmt: skip
         number = {label: i for i, label in enumerate(labels)}
         self.examples = [
-            _Example(data, i, known_rows(data.values[i], self.keys, columns), number, root)
+            _Example(data.values[i], data.heads[i], data.sentences[i].deprels, keys, number, root)
             for i in chosen.tolist()
         ]
+        self.n_gold = len(self.examples)
+        for sentence in data.silver:
+            heads = training_tree(sentence, config.model)
+            self.examples.append(
+                _Example(encode(sentence), heads, sentence.deprels, keys, number, root)
+            )
         sizes = {name: getattr(settings, name) for name in ArcNetwork.SIZES if name != "embeddings"}
         sizes["embeddings"] = 0 if data.embeddings is None else data.embeddings.width
         self.learner = NetworkLearner(
@@ -94,9 +104,10 @@ class ArcLearner:
         """Return the network after `epochs` passes, fewer if they have more words than `words`."""
         settings = self.settings
         sizes = np.array([len(example.heads) for example in self.examples], np.int64)
-        epochs = max(1, min(epochs, round(settings.words / int(sizes.sum()))))
+        n_silver = int(sizes[self.n_gold :].sum())
+        epochs = min(epochs, passes(int(sizes[: self.n_gold].sum()), n_silver, settings.words))
         vectors, parameters = self.learner.learn(
-            sizes, epochs, settings.batch, settings.rate, self._seed, self.step, name
+            sizes, epochs, settings.batch, settings.rate, self._seed, self.step, name, self.n_gold
         )
         parameters["end_w"] *= self.share
         parameters["end_b"] *= self.share
@@ -119,10 +130,11 @@ class ArcLearner:
         noise = learner.noise if dropout else None
         examples = [self.examples[i] for i in chosen]
         batch = Ragged.of([len(example.heads) for example in examples])
-        rows = batch.rows_of([example.rows for example in examples], -1)
+        rows = batch.rows_of([example.rows for example in examples], -1).astype(np.int64)
         before = batch.rows_of([example.before for example in examples], 0)
         heads = batch.rows_of([example.heads[:, np.newaxis] for example in examples], -1)[:, 0]
-        labels = batch.rows_of([example.labels[:, np.newaxis] for example in examples], -1)[:, 0]
+        names = batch.rows_of([example.labels[:, np.newaxis] for example in examples], -1)
+        labels = names[:, 0].astype(np.int64)
         vectors = None
         if self._embeddings is not None:
             embeddings = self._embeddings([self._sentences[self._chosen[i]] for i in chosen])

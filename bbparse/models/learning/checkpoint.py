@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Set
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -29,18 +29,18 @@ Arrays = dict[str, NDArray[Any]]
 class Checkpoint:
     """The files of a training run, whose names begin with `path`; without a path, none are written.
 
-    A file is used only by a run of the same identity: the training and dev `sentences`, and the
-    note of the pretrained vectors, `embeddings`.
+    A file is used only by a run of the same identity: the training and dev `sentences`, and what
+    identifies `others`, such as pretrained vectors, and can be written as JSON.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
         sentences: Iterable[Sentence] = (),
-        embeddings: Mapping[str, Any] | None = None,
+        others: Any = None,
     ) -> None:
         self.path = None if path is None else Path(path)
-        self._treebank = "" if path is None else _digest(sentences, embeddings)
+        self._treebank = "" if path is None else digest_of(sentences, others)
 
     def files(self) -> list[Path]:
         """Return the existing files, sorted."""
@@ -97,7 +97,7 @@ class Checkpoint:
         return self.path.with_name(f"{self.path.name}.{part.replace(' ', '-')}")
 
     def _identity(self, key: Any) -> str:
-        return _digest((), self._treebank, key)
+        return digest_of((), self._treebank, key)
 
 
 def key_of(config: Configuration) -> Any:
@@ -105,7 +105,7 @@ def key_of(config: Configuration) -> Any:
     return config.with_("learning", epochs=1).to_table()
 
 
-def _digest(sentences: Iterable[Sentence], *others: Any) -> str:
+def digest_of(sentences: Iterable[Sentence], *others: Any) -> str:
     """Return a digest of sentences and of other values that JSON can hold."""
     digest = blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16)
     for sentence in sentences:

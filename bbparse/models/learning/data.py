@@ -40,20 +40,25 @@ class TrainingData:
     arc_labels: list[Ints] = field(default_factory=list)
     #: Pretrained vectors as further input of the networks.
     embeddings: Embeddings | None = None
+    #: Further sentences, with a teacher's trees; read twice for each network.
+    silver: Iterable[Sentence] = ()
 
 
 def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:
     """Encode sentences, and make their trees projective if the model's trees are."""
-    heads = []
-    changed = 0
-    for sentence in sentences:
-        gold = np.array([-1, *sentence.heads], np.int32)
-        if model.projective and not is_projective(sentence.heads):
-            gold = closest_projective(gold, model.single_root)
-            changed += 1
-        heads.append(gold)
+    heads = [training_tree(sentence, model) for sentence in sentences]
+    changed = sum(not is_projective(sentence.heads) for sentence in sentences)
+    changed *= bool(model.projective)
     values = [encode(sentence) for sentence in watched(sentences, "words")]
     return TrainingData(list(sentences), values, heads, changed)
+
+
+def training_tree(sentence: Sentence, model: ModelConfig) -> Ints:
+    """Return the heads of a sentence, int32[n + 1], projective if the model's trees are."""
+    heads = np.array([-1, *sentence.heads], np.int32)
+    if model.projective and not is_projective(sentence.heads):
+        return closest_projective(heads, model.single_root)
+    return heads
 
 
 def closest_projective(heads: Ints, single_root: bool = True) -> Ints:

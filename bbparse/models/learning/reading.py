@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -31,12 +31,14 @@ def learn_to_read(
     embeddings: Embeddings | None = None,
     checkpoint: Checkpoint | None = None,
     *,
+    silver: Iterable[Sentence] = (),
     progress: bool = False,
     say: Callable[[str], object] = lambda line: None,
 ) -> Reading:
     """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
 
-    The tagger uses the pretrained vectors of `embeddings`, if given.
+    The tagger uses the pretrained vectors of `embeddings`, if given, and learns from the sentences
+    `silver`, too.
     """
 
     def learn() -> Arrays:
@@ -47,7 +49,9 @@ def learn_to_read(
             say("no tagger trained: some words have no UPOS, so parsing will need tagged input")
             return arrays
         settings = replace(TaggerSettings(), seed=seed)
-        tagger = train_tagger(sentences, settings, embeddings=embeddings, progress=progress)
+        tagger = train_tagger(
+            sentences, settings, embeddings=embeddings, silver=silver, progress=progress
+        )
         say(f"tagger trained: {len(tagger.tags)} tags")
         return {**arrays, **tagger_arrays(tagger)}
 

@@ -16,6 +16,7 @@ from bbparse.models.learning.linear import prune_all, train_labeller
 from bbparse.models.learning.network import learn_with_network
 from bbparse.models.learning.reading import Reading
 from bbparse.models.learning.run import Run
+from bbparse.models.learning.silver import Silver
 from bbparse.models.model import NOTE, Model, card_note
 from bbparse.models.model_file import save_model
 from bbparse.neural.embeddings import Embeddings, one_source
@@ -39,6 +40,7 @@ def train(  # noqa: PLR0913 – public keywords
     model: str | os.PathLike[str] | None = None,
     reading: Callable[[Embeddings | None, Checkpoint], Reading] | None = None,
     embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
+    silver: Silver | None = None,
     about: Mapping[str, str | None] | None = None,
     progress: bool = False,
     report: Any = None,
@@ -65,6 +67,8 @@ def train(  # noqa: PLR0913 – public keywords
     embeddings : callable, optional
         Returns pretrained vectors for the networks, given `sentences` and `dev`: a partial
         `bbparse.embeddings.read_vectors` or `fit_encoder`. It is called after the same checks.
+    silver : Silver, optional
+        Raw text with the trees of a teacher, from which the networks learn, too.
     about : mapping, optional
         Entries of the model's card: ``name`` of the treebank, ``language``, ``license``.
     progress : bool
@@ -75,7 +79,7 @@ def train(  # noqa: PLR0913 – public keywords
     ------
     TreebankError, FactorError, ConfigError
         If there is no training sentence, a sentence has no tree or an empty label, a family is
-        unknown, or pretrained vectors are given and no network can take them.
+        unknown, or pretrained vectors or silver trees are given and no network can take them.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
@@ -87,15 +91,18 @@ def train(  # noqa: PLR0913 – public keywords
     config = config.with_("factors", families=tuple(specification(family) for family in families))
     if embeddings is not None and not config.network.epochs:
         raise ConfigError("network.epochs is 0: only networks use pretrained vectors")
+    if silver is not None and (embeddings is not None or not config.network.epochs):
+        raise ConfigError("only networks without pretrained vectors learn from raw text")
     with progress_bars(progress):
         source = None if embeddings is None else embeddings(sentences, dev)
-        kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
+        others = [source and source.note, silver and silver.digest]
+        kept = Checkpoint(checkpoint, (*sentences, *dev), others)
         if files := kept.files():
             say(f"{files[0]}: resuming an earlier run")
         config = _settled(config, sentences, say)
         read = Reading(None, None) if reading is None else reading(source, kept)
         one_source(source, None if read.tagger is None else read.tagger.embeddings)
-        best = _learned(config, families, sentences, dev, kept, source, say)
+        best = _learned(config, families, sentences, dev, kept, source, silver or (), say)
         best.tagger, best.tokenizer = read
         best.notes[NOTE] = card_note(sentences, dev, about or {})
     if model is not None:
@@ -111,12 +118,13 @@ def _learned(
     dev: Sequence[Sentence],
     checkpoint: Checkpoint,
     embeddings: Embeddings | None,
+    silver: Iterable[Sentence],
     say: Callable[[str], None],
 ) -> Model:
     """Train with checked arguments; otherwise as `train`."""
     started = time.perf_counter()
     data = prepare(sentences, config.model)
-    data.embeddings = embeddings
+    data.embeddings, data.silver = embeddings, silver
     if data.projectivised:
         say(
             f"{data.projectivised} of {len(sentences)} training trees are not projective;"

@@ -11,14 +11,33 @@ import numpy as np
 import pytest
 
 from bbparse.models.configuration import Configuration
+from bbparse.models.learning.arc_network import ArcLearner
 from bbparse.models.learning.trainer import Trainer
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
+from bbparse.text.raw import plain_text
 from bbparse.treebank import write_conllu
 from tests import toy
 from tests.apps.cli.conftest import Run
 
 GOOD = "1\tHello\thello\tINTJ\tUH\t_\t0\troot\t_\t_\n2\t.\t.\tPUNCT\t.\t_\t1\tpunct\t_\t_\n"
+NETWORK_TOML = """
+[pruner]
+k = 4
+margin = 8.0
+
+[network]
+epochs = 3
+rate = 0.01
+layers = "rc"
+batch = 60
+word = 16
+width = 16
+pairs = 16
+shared = 16
+parts = 16
+naming = 16
+"""
 COLUMNS = "\tw\tw\tNOUN\tNN\t_\t{}\tdep\t_\t_\n"
 
 
@@ -222,3 +241,55 @@ def test_a_treebank_without_tags_is_enough(run: Run, config: Path, tmp_path: Pat
     text = tmp_path / "in.txt"
     text.write_text("She sleeps.", encoding="utf-8")
     assert run("parse", text, "--model", model).out.count("TokenRange") == 3
+
+
+def test_raw_text_teaches_and_interruptions_do_not_show(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, text = tmp_path / "net.toml", tmp_path / "raw.txt"
+    config.write_text(NETWORK_TOML, encoding="utf-8")
+    text.write_text(plain_text(toy.sentences()[60:]), encoding="utf-8")
+    gold = tmp_path / "train.conllu"
+    write_conllu(gold, toy.sentences()[:60])
+    start = ("train", gold, "--dev", toy.DEV, "--config", config, "--factors", "", "--raw", text,
+             "--text-from", "english")  # fmt: skip
+    done = run(*start, "--model", tmp_path / "whole.model")
+    assert done.code == 0 and "words, without" in done.err
+    assert done.err.count("network trained") == 2  # the teacher's, and the model's own
+    whole = (tmp_path / "whole.model").read_bytes()
+    model = tmp_path / "some.model"
+    step = ArcLearner.step
+    for until in (10, 40):  # in the teacher's network, and in the model's
+        steps = iter(range(until))
+
+        def stop(self: ArcLearner, chosen: list[int], done: float, steps: Any = steps) -> Any:
+            if next(steps, None) is None:
+                raise KeyboardInterrupt
+            return step(self, chosen, done)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ArcLearner, "step", stop)
+            assert run(*start, "--model", model).code == 130
+    kinds = {name.partition(".model.")[2].partition("-")[0] for name in leftovers(tmp_path)}
+    assert {"teacher", "silver"} <= kinds
+    assert run(*start, "--model", model).code == 0
+    assert model.read_bytes() == whole
+    assert leftovers(tmp_path) == ["net.toml", "raw.txt", "some.model", "whole.model"]
+
+
+def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> None:
+    model, text, net = tmp_path / "toy.model", tmp_path / "raw.txt", tmp_path / "net.toml"
+    net.write_text(NETWORK_TOML, encoding="utf-8")
+    text.write_text("", encoding="utf-8")
+    start = ("train", toy.DEV, "--model", model, "--config")
+    for arguments, message in (
+        ((*start, net, "--raw", text), "there are no words in it, expected running text"),
+        ((*start, net, "--teacher", "english"), "--teacher is for --raw, which needs one"),
+        ((*start, config, "--raw", text), "--raw is for networks without --vectors and --encoder"),
+        ((*start, net, "--raw", text, "--no-text"), "which needs one with --no-text"),
+    ):
+        assert message in run(*arguments).complaint()
+    text.write_text("She sleeps.", encoding="utf-8")
+    done = run(*start, net, "--raw", text, "--teacher", "english")
+    assert "as a teacher it has the label acl, which the treebank has not" in done.complaint()
+    assert leftovers(tmp_path) == ["net.toml", "raw.txt"]

@@ -18,7 +18,7 @@ from bbparse.models.learning.data import TrainingData, labels_of, prepare
 from bbparse.models.learning.run import unlabelled_accuracy
 from bbparse.models.scoring.arc_network import ArcNetwork
 from bbparse.models.scoring.problem_maker import ProblemMaker
-from bbparse.neural.learner import vocabulary
+from bbparse.neural.mixture import vocabulary
 from bbparse.neural.sequence import known_rows
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD

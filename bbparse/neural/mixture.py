@@ -1,0 +1,94 @@
+"""Batches of gold examples, from a treebank, and silver ones, which a teacher has labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.treebank.encode import PAD
+
+#: Fraction of gold elements in a batch until a fraction of the steps is over, and from there on:
+#: the model is the mean of the last steps, which should err as little as gold examples do.
+_GOLD, _UNTIL, _LAST_GOLD = 1 / 3, 0.75, 0.6
+#: Fraction of gold elements in all batches of a run.
+MEAN_GOLD = _UNTIL * _GOLD + (1.0 - _UNTIL) * _LAST_GOLD
+#: Silver text has many more words: attribute values that occur less often there, and are too rare
+#: among gold examples, have no vectors.
+_SILVER_CUTOFF = 8
+# Values that are counted at a time: as many again as a large vocabulary.
+_BLOCK = 1 << 21
+
+
+def passes(n_gold: int, n_silver: int, elements: int) -> int:
+    """Return the passes over gold examples in a run of so many elements, 1 at least.
+
+    ``n_gold`` and ``n_silver`` are numbers of elements: words, or characters.
+    """
+    return max(1, round(elements * (MEAN_GOLD if n_silver else 1.0) / max(1, n_gold)))
+
+
+def mixed_batches(
+    sizes: NDArray[np.int64], n_gold: int, batch: int, steps: int, random: np.random.Generator
+) -> Iterator[list[int]]:
+    """Yield a batch of examples for each step, each of about ``batch`` elements.
+
+    The first ``n_gold`` examples are gold. Gold and silver ones go by in random order, each as
+    often as any other of its kind, however often batches need one.
+    """
+    gold, silver = _forever(n_gold, random), _forever(len(sizes) - n_gold, random)
+    excess = 0.0  # gold elements beyond their fraction so far, because examples are whole
+    for step in range(steps):
+        fraction = _GOLD if step < _UNTIL * steps else _LAST_GOLD
+        chosen: list[int] = []
+        taken = 0
+        while taken < fraction * batch - excess:
+            chosen.append(next(gold))
+            taken += int(sizes[chosen[-1]])
+        excess += taken - fraction * batch
+        while taken < batch:
+            chosen.append(n_gold + next(silver))
+            taken += int(sizes[chosen[-1]])
+        yield chosen
+
+
+def _forever(count: int, random: np.random.Generator) -> Iterator[int]:
+    """Yield the numbers below ``count`` in random order, again and again in other orders."""
+    while True:
+        yield from random.permutation(count).tolist()
+
+
+def vocabulary(
+    gold: Iterable[NDArray[np.uint64]], columns: NDArray[np.int64], cutoff: int,
+    silver: Iterable[NDArray[np.uint64]] = (),
+) -> NDArray[np.uint64]:  # fmt: skip
+    """Return the attribute values that have vectors, sorted: all that are not too rare.
+
+    They occur at least ``cutoff`` times in gold examples, or still more often in silver ones.
+    """
+    keys, counts = _counted(gold, columns)
+    frequent, times = _counted(silver, columns)
+    return np.union1d(keys[counts >= cutoff], frequent[times >= max(cutoff, _SILVER_CUTOFF)])
+
+
+def _counted(
+    values: Iterable[NDArray[np.uint64]], columns: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Count the values of attributes; only distinct values are kept in memory."""
+    keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    block: list[NDArray[np.uint64]] = []
+    size = 0
+
+    def count() -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        distinct, index = np.unique(np.concatenate([keys, *block]), return_inverse=True)
+        weights = np.concatenate([counts, np.ones(size, np.int64)])
+        return distinct, np.bincount(index, weights, len(distinct)).astype(np.int64)
+
+    for words in values:
+        block.append(words[PAD : len(words) - PAD, columns].reshape(-1))
+        size += len(block[-1])
+        if size >= _BLOCK:
+            keys, counts = count()
+            block, size = [], 0
+    return count()

@@ -1,0 +1,111 @@
+"""Label raw text by a teacher: its tokens, tags, trees and confidence, in a file of CoNLL-U."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+from bbparse.models.learning.silver import Silver
+from bbparse.parser.confidence import NOTE
+from bbparse.parser.parse import ParseOptions
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import ModelError, TreebankError
+from bbparse.runtime.output import writing
+from bbparse.text.segmentation import stream_text
+from bbparse.treebank import Sentence
+from bbparse.treebank.drawing.formats import Style, as_conllu
+from bbparse.treebank.progress import watched
+from bbparse.treebank.reading import open_source, raw_lines
+from bbparse.treebank.sections import cut_sentences
+
+# The comment that begins each section of the file.
+_SECTION = "# silver section = "
+
+
+def check_raw(sources: Sequence[str]) -> str:
+    """Return a digest of running text; `TreebankError` if a file has no text or is not UTF-8."""
+    digest = blake2b(digest_size=16)
+    for source in sources:
+        empty = True
+        with open_source(source) as (stream, name):
+            for number, line in enumerate(raw_lines(stream, name), 1):
+                digest.update(line)
+                empty = empty and not line.strip()
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise TreebankError(
+                        f"{name}, line {number}: byte {error.start + 1} of the line is"
+                        f" 0x{line[error.start]:02x}, expected text in UTF-8"
+                    ) from None
+        if empty:
+            raise TreebankError(f"{name}: there are no words in it, expected running text")
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def check_teacher(name: str, teacher: Parser, gold: Sequence[Sentence]) -> None:
+    """Check that a teacher reads text, and has no labels that a treebank does not have.
+
+    `ModelError` if it has, or if it has no tokenizer, no tagger or no labels.
+    """
+    teacher.needed_tokenizer()
+    if teacher.tagger is None or teacher.labeller is None:
+        raise ModelError(f"{name}: it has no tagger or no labels, expected a teacher with both")
+    known = {label for sentence in gold for label in sentence.deprels}
+    if other := sorted(set(teacher.labeller.labels) - known):
+        raise ModelError(
+            f"{name}: as a teacher it has the label {other[0]}, which the treebank has not;"
+            " expected a model trained on a treebank with the same labels"
+        )
+
+
+def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str) -> Silver:
+    """Write the teacher's trees of running text into a file of CoNLL-U, and return them.
+
+    The text is read in sections, whose trees are written at once. After an interruption the next
+    call continues behind the last complete section.
+    """
+    if path.exists():
+        return Silver(path, digest)
+    options = ParseOptions(confidence=NOTE in teacher.notes)
+    style = Style(1)
+    part = path.with_name(path.name + ".part")
+    with writing(part):
+        done = _complete_sections(part)
+        with open(part, "ab") as file:
+            for number, section in enumerate(watched(_sections(teacher, sources), "raw text", "")):
+                if number < done:
+                    continue
+                file.write(f"{_SECTION}{number}\n".encode())
+                for parse in teacher.parse_all(teacher.tag(section), options):
+                    text = as_conllu(parse.sentence, parse.trees, parse.solution.status, style)
+                    file.write(text.encode())
+                file.flush()
+        os.replace(part, path)
+    return Silver(path, digest)
+
+
+def _sections(teacher: Parser, sources: Sequence[str]) -> Iterator[Iterator[Sentence]]:
+    """Yield the sentences of running text, some hundred words at a time."""
+    for source in sources:
+        text = stream_text(source, teacher.needed_tokenizer())
+        for section in cut_sentences(text, source):
+            if section is not None:
+                yield section.sentences()
+
+
+def _complete_sections(part: Path) -> int:
+    """Cut off the last section of an unfinished file; return the number of those before it."""
+    if not part.exists():
+        return 0
+    number = end = offset = 0
+    with open(part, "r+b") as file:
+        for line in file:
+            if line.startswith(_SECTION.encode()) and line.endswith(b"\n"):
+                number, end = int(line[len(_SECTION) :]), offset
+            offset += len(line)
+        file.truncate(end)
+    return number

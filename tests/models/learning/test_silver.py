@@ -1,0 +1,79 @@
+"""Learning from a teacher's trees beside those of a treebank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bbparse.models.learning.arc_network import ArcLearner
+from bbparse.models.learning.data import labels_of, prepare
+from bbparse.models.learning.silver import Silver
+from bbparse.models.learning.train import train
+from bbparse.runtime.errors import ConfigError
+from bbparse.text import accuracy, train_tagger
+from bbparse.treebank import Sentence, write_conllu
+from bbparse.treebank.writing import with_columns
+from tests import toy
+
+
+def sure(sentence: Sentence, confidence: float) -> Sentence:
+    """A sentence whose arcs all have a confidence."""
+    lines = list(sentence.lines)
+    for line in sentence.word_lines:
+        columns = lines[line].split("\t")
+        lines[line] = "\t".join([*columns[:9], f"SpaceAfter=No|Confidence={confidence:.2f}"])
+    return replace(sentence, lines=lines)
+
+
+def test_sentences_of_little_confidence_are_left_out(tmp_path: Path) -> None:
+    path, some = tmp_path / "silver.conllu", toy.sentences()[:6]
+    given = (0.99, 0.5, 0.9, 0.89)
+    write_conllu(path, [*map(sure, some, given), *some[4:]])
+    silver = Silver(path, "digest")
+    for _ in range(2):  # the file is read anew
+        kept = [sentence.forms for sentence in silver]
+        assert kept == [some[i].forms for i in (0, 2, 4, 5)]
+    words = sum(sentence.n_words for sentence in some)
+    left_out = some[1].n_words + some[3].n_words
+    assert silver.counts() == (words - left_out, left_out)
+
+
+def test_examples_are_small_and_labels_those_of_the_treebank() -> None:
+    config = toy.network_configuration(cutoff=1)
+    gold, silver = toy.sentences()[:40], list(toy.sentences()[40:])
+    strange = ["never-seen", *silver[0].deprels[1:]]
+    silver[0] = replace(silver[0], deprels=strange)
+    data = prepare(gold, config.model)
+    data.silver = silver
+    labels = tuple(label for label in labels_of(gold) if label != "_")
+    learner = ArcLearner(config, data, np.arange(len(gold)), labels)
+    assert len(learner.examples) == len(gold) + len(silver) and learner.n_gold == len(gold)
+    first = learner.examples[len(gold)]
+    assert first.labels[1] == -1
+    assert first.rows.dtype == np.int32
+    size = sum(
+        getattr(example, name).nbytes
+        for example in learner.examples
+        for name in ("rows", "heads", "before", "labels")
+    )
+    assert size / sum(len(example.heads) for example in learner.examples) < 100
+
+
+def test_a_tagger_and_a_network_learn_from_silver_sentences() -> None:
+    gold, silver = toy.sentences()[:8], toy.sentences()[8:]
+    strange = with_columns(silver[0], upos=["XX"] * silver[0].n_words)
+    alone = train_tagger(gold, toy.TAGGER)
+    both = train_tagger(gold, toy.TAGGER, silver=[*silver, strange])
+    assert both.tags == alone.tags and both.lexicon == alone.lexicon
+    dev = toy.dev_sentences()
+    assert accuracy(both, dev)["UPOS"] > accuracy(alone, dev)["UPOS"] + 0.05
+
+
+def test_what_cannot_learn_from_silver_trees_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "silver.conllu"
+    write_conllu(path, toy.sentences()[:3])
+    with pytest.raises(ConfigError, match="only networks without pretrained vectors"):
+        train(toy.sentences(), [], toy.configuration(), silver=Silver(path, "digest"))
