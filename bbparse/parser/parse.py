@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import Parameter, signature
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from bbparse.core import Solution
 from bbparse.models.factors.tree_family import TreeFamily
-from bbparse.parser.confidence import Calibration, Confidences
+from bbparse.parser.confidence import Confidences
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.text.segmentation import Split
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
-
-#: Seconds that scoring all arcs of a sentence may take, per cube of its length.
-_ALL_ARCS = 2e-6
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,78 +107,6 @@ class FileOptions(ParseOptions):
 
 #: What is asked by default.
 USUAL, USUAL_FILES = ParseOptions(), FileOptions()
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Options with the rules, the calibration and the tree scores of a parser that apply.
-
-    ``deadline`` belongs to one sentence; `begun` sets it.
-    """
-
-    options: ParseOptions
-    rules: Rules | None = None
-    calibration: Calibration | None = None
-    trees: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
-    until: Deadline = NO_DEADLINE  #: For all sentences together.
-    deadline: Deadline = NO_DEADLINE  #: For one sentence.
-
-    def __post_init__(self) -> None:
-        """Check the deadline for all sentences; `ParseOptions` checks the options."""
-        check_type("until", self.until, Deadline, "a Deadline", ProblemError)
-
-    def begun(self, spent: float = 0.0) -> Wanted:
-        """Return the same options for a sentence whose time begins now, of which some is spent."""
-        limit = self.options.time_limit
-        deadline = self.until.within(None if limit is None else max(0.0, limit - spent))
-        return self if deadline is self.deadline else replace(self, deadline=deadline)
-
-    @property
-    def limits(self) -> dict[str, Any]:
-        """Limits for `Parser.solve_problem`, with the time that is left."""
-        o, deadline = self.options, self.deadline
-        return {
-            "k_best": o.k_best, "node_limit": o.node_limit,
-            "time_limit": deadline.limit() if o.time_limit is None else deadline.left(),
-            "by_work": o.time_limit is None and o.node_limit is None,
-        }  # fmt: skip
-
-    def wider(self, n_words: int) -> Iterator[tuple[int | None, float | None]]:
-        """Yield `prune` and `margin` of the model, and then looser ones up to all arcs.
-
-        It ends with the deadline, and before all arcs if their scores alone may take longer.
-        """
-        prune = self.options.prune
-        yield prune, None
-        if prune == 0:
-            return
-        # All arcs of a long sentence are many; ten heads a word often contain what is looked for.
-        for heads, margin in ((prune, np.inf), (10, np.inf), (0, None)):
-            needed = _ALL_ARCS * n_words**3 if heads == 0 else 0.0
-            if self.deadline.left() <= needed:
-                return
-            yield heads, margin
-
-    def lacks_valid(self, parse: Parse, given: Mapping[int, str]) -> bool:
-        """Return True if more arcs may have more valid trees, or one that breaks fewer rules.
-
-        Faults of arcs whose heads and labels are ``given`` have no remedy but the exception of a
-        rule.
-        """
-        if self.rules is None or parse.solution.status not in ("optimal", "gap"):
-            return False
-        if not parse.faults or not parse.faults[0]:
-            return len(parse.solution) < self.options.k_best
-        entries = self.rules.entries
-        return any(
-            entries[fault.entry].rule.unless is not None or not given.keys() >= {*fault.arcs}
-            for fault in parse.faults[0]
-        )
-
-    def more_than(self, solution: Solution) -> bool:
-        """Return True if fewer trees were found than requested and time is left for more."""
-        few = len(solution) < self.options.k_best and solution.status == "optimal"
-        return few and not self.deadline.is_over()
 
 
 class Parse(NamedTuple):

@@ -15,12 +15,13 @@ from bbparse.core import Problem, Solution
 from bbparse.inference.trees import work_of
 from bbparse.models.scoring.labeller import Labelling, Labels
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
-from bbparse.parser.parse import Parse, Wanted
+from bbparse.parser.parse import Parse
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.constraints import ArcLabelScores
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rules, speaks_of_ud
 from bbparse.parser.validity.screen import screen_of
+from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import given_heads
@@ -32,60 +33,47 @@ _FEW = 8
 #: A constraint on the trees of a sentence besides its heads: maps a problem to a restricted one.
 Restriction = Callable[[Problem], Problem]
 
-#: Makes the scored sentence with the pruning and margin of `ProblemMaker`.
-Remake = Callable[..., Scored]
-
 # Most arcs that a message names.
 _NAMED = 6
 
 
-def fill_in(
-    maker: ProblemMaker,
-    solver: Callable[[Scored], Callable[..., Solution]],
-    sentence: Sentence,
-    wanted: Wanted,
-    restrict: Restriction | None = None,
-    reasons: bool = True,
-) -> tuple[Scored, Solution]:
-    """Find the best trees that have every given head of a sentence.
-
-    Given arcs are always candidates, even if the pruner would drop them. If the candidates contain
-    fewer trees than requested, pruning is loosened. ``solver`` gives `Parser.solve_problem` for a
-    scored sentence; the other parameters are those of `Parser.parse_around`.
-    """
-    where = f"{sentence.source or 'input'}, {sentence.name}: no"
-    crossing = sorted(crossing_words(sentence.heads)) if maker.config.projective else []
+def check_crossing(sentence: Sentence, projective: bool) -> None:
+    """Refuse heads that cross if trees must be projective."""
+    crossing = sorted(crossing_words(sentence.heads)) if projective else []
     if crossing:
         arcs = ", ".join(f"{sentence.heads[m - 1]} → {m}" for m in crossing[:_NAMED])
         more = f" and {len(crossing) - _NAMED} more" if len(crossing) > _NAMED else ""
         raise TreebankError(
-            f"{where} projective tree has all heads that are given: the arcs {arcs}{more} cross; a"
-            " model trained with --projective no keeps them, unless --projective yes is given"
+            f"{sentence.source or 'input'}, {sentence.name}: no projective tree has all heads that"
+            f" are given: the arcs {arcs}{more} cross; a model trained with --projective no keeps"
+            " them, unless --projective yes is given"
         )
-    for heads, margin in wanted.wider(sentence.n_words):
-        scored = scored_around(maker, sentence, restrict, heads, margin)
-        whole = heads == 0  # no arc was left out, so the contradiction can be explained
-        solution = solver(scored)(scored.problem, explain=whole and reasons, **wanted.limits)
-        open_ = solution.status not in ("optimal", "infeasible") or wanted.deadline.is_over()
-        if len(solution) >= wanted.options.k_best or open_:
-            break
-    if solution.status == "infeasible" and not whole:
-        raise TreebankError(f"{where} tree was found in time: give it more, or fewer constraints")
-    if solution.status == "infeasible":
-        conflict = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
-        kind = "projective tree" if maker.config.projective else "tree"
-        and_more = " and keeps to the constraints" if restrict is not None else ""
-        raise TreebankError(
-            f"{where} {kind} with one root has all heads that are given{and_more}{conflict}"
-        )
-    return scored, solution
+
+
+def no_tree(
+    scored: Scored, solution: Solution, complete: bool, restricted: bool
+) -> TreebankError:
+    """Return the error for given heads that no tree has; ``complete`` if no arc was pruned."""
+    sentence = scored.sentence
+    where = f"{sentence.source or 'input'}, {sentence.name}: no"
+    if not complete:
+        return TreebankError(f"{where} tree was found in time: give it more, or fewer constraints")
+    conflict = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
+    kind = "projective tree" if scored.problem.projective else "tree"
+    and_more = " and keeps to the constraints" if restricted else ""
+    return TreebankError(
+        f"{where} {kind} with one root has all heads that are given{and_more}{conflict}"
+    )
 
 
 def scored_around(
     maker: ProblemMaker, sentence: Sentence, restrict: Restriction | None = None,
     prune: int | None = None, margin: float | None = None,
 ) -> Scored:  # fmt: skip
-    """Return the scored sentence whose trees have all its given heads; see `fill_in`."""
+    """Return the scored sentence whose trees have all its given heads.
+
+    Given arcs are always candidates, even if the pruner would drop them.
+    """
     given = given_heads(sentence)
     (scored,) = maker([sentence], prune, margin, [given])
     problem = scored.problem.with_heads(given)
@@ -111,39 +99,35 @@ def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | 
     return rules.binding if len(rules) else None
 
 
-def suspected(
-    labeller: Labelling | None, scored: Sequence[Scored], found: Sequence[Solution],
-    labels: Sequence[Labels | None], wanted: Wanted,
+def unsuspected(
+    labeller: Labelling | None, rules: Rules | None, scored: Sequence[Scored],
+    found: Sequence[Solution], labels: Sequence[Labels | None],
 ) -> list[bool]:  # fmt: skip
-    """Return which sentences of a batch need more than the labels of their only tree.
-
-    They are those whose trees may break rules; all of them if more is asked for than a tree.
-    """
+    """Return which sentences of a batch certainly break no rules with their only trees."""
     names = [own.names for own in labels if own is not None]
-    more = wanted.options.k_best > 1 or wanted.calibration is not None
-    if more or len(names) < len(scored) or len(scored) < _FEW:
-        return [True] * len(scored)
-    if labeller is None or wanted.rules is None:
+    if len(names) < len(scored) or len(scored) < _FEW:
         return [False] * len(scored)
-    screen = screen_of(wanted.rules, labeller.labels)
-    return screen(
+    if labeller is None or rules is None:
+        return [True] * len(scored)
+    screen = screen_of(rules, labeller.labels)
+    suspects = screen(
         [one.sentence for one in scored], [one.heads[0] for one in found], names,
         scored[0].problem.projective,
-    ).tolist()  # fmt: skip
+    )  # fmt: skip
+    return (~suspects).tolist()
 
 
 def label_scores_around(
-    labeller: Labelling, scored: Scored, heads: NDArray[np.int32],
-    rows: NDArray[np.float64] | None = None,
-) -> ArcLabelScores:  # fmt: skip
+    labeller: Labelling, scored: Scored, heads: NDArray[np.int32]
+) -> ArcLabelScores:
     """Return a function that scores the labels of any arc (head, modifier).
 
     An arc of the tree `heads`, int32[n + 1], is scored in that tree; another arc is scored in the
-    tree that has it in place of its modifier's arc. ``rows`` are the scores of the tree, if known.
+    tree that has it in place of its modifier's arc.
     """
     tree = heads.copy()
     tree[0] = 0
-    of_tree = labeller.tree_scores(scored, tree) if rows is None else rows
+    of_tree = labeller.tree_scores(scored, tree)
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
         if tree[mod] == head:
@@ -156,36 +140,29 @@ def label_scores_around(
 
 
 def kept_parse(
-    labeller: Labelling,
-    scored: Scored,
-    found: Parse,
-    rules: Rules,
-    wanted: Wanted,
-    solve: Callable[..., Solution],
-    given: Mapping[int, str] | None = None,
-    label_rows: NDArray[np.float64] | None = None,
-) -> Parse:
+    labeller: Labelling, rules: Rules, scored: Scored, found: Parse,
+    solve: Callable[..., Solution], *, k_best: int, deadline: Deadline, given: Mapping[int, str],
+) -> Parse:  # fmt: skip
     """Return the k best valid trees, and the rules that they still break.
 
     ``found`` is the parse without rules; it is returned unchanged if its trees break none.
-    ``solve`` is `Parser.solve_problem`. ``given`` are fixed labels by word. ``label_rows`` are the
-    label scores of the best tree of ``found``, if known.
+    ``solve`` is that of `Steps.solver`. ``given`` are fixed labels by word.
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))
     projective = scored.problem.projective
-    faults = [ruled.faults(*row, projective) for row in wanted.deadline.through(rows)]
+    faults = [ruled.faults(*row, projective) for row in deadline.through(rows)]
     found, rows = found.first(len(faults)), rows[: len(faults)]
     if not any(faults):
         return found
-    names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]
-    around = label_scores_around(labeller, scored, found.solution.heads[0], label_rows)
+    names = [*labeller.labels, *sorted({*given.values()} - {*labeller.labels})]
+    around = label_scores_around(labeller, scored, found.solution.heads[0])
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
         label_scores = around(head, mod)
         if len(names) > len(label_scores):
             label_scores = np.append(label_scores, np.full(len(names) - len(label_scores), -np.inf))
-        if given and mod in given:
+        if mod in given:
             label_scores = np.where(np.arange(len(names)) == names.index(given[mod]), 0.0, -np.inf)
         return label_scores
 
@@ -193,14 +170,13 @@ def kept_parse(
 
     def solve_again(problem: Problem, k: int) -> Solution:
         nonlocal spent
-        limits = {**wanted.limits, "k_best": k}
-        solution = solve(problem, spent, explain=False, **limits)
+        solution = solve(problem, spent, explain=False, k_best=k)
         spent += work_of(solution)
         return solution
 
     kept = solve_valid(
         scored.problem, ruled, names, scores, solve_again,
-        k_best=wanted.options.k_best, deadline=wanted.deadline,
+        k_best=k_best, deadline=deadline,
         broken=[(heads, broken) for (heads, _), broken in zip(rows, faults)],
     )  # fmt: skip
     if len(kept.solution) < len(rows) and kept.solution.status not in ("optimal", "gap"):
@@ -209,9 +185,5 @@ def kept_parse(
         solution = replace(found.solution, proved=proved, status=kept.solution.status)
         return found._replace(solution=solution, faults=faults)
     solution = kept.solution
-    if wanted.trees and kept.faults[0] and solution.proved[0]:
-        # The families may give a tree with fewer faults less than these faults cost.
-        unproved = np.zeros(1, np.bool_)
-        solution = replace(solution, proved=unproved, upper_bounds=np.full(1, np.inf), status="gap")
     solution.stats["rounds"] = kept.rounds
     return Parse(scored.sentence, solution, kept.labels, kept.faults)

@@ -1,8 +1,8 @@
-"""Scores of whole trees in a parser: what tree families see of a sentence, and its solver."""
+"""Scores of whole trees in a parser: what tree families see of a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -16,13 +16,11 @@ from bbparse.models.factors.tree_family import TreeFamily, tree_options
 from bbparse.models.model import Model
 from bbparse.models.scoring.labeller import best_labels
 from bbparse.models.scoring.problem_maker import Scored
-from bbparse.parser.parse import AnyTreeFamily, Wanted
+from bbparse.parser.parse import AnyTreeFamily
 from bbparse.runtime.errors import FactorError
 
 #: Default limit on the trees of one sentence that are scored.
 TREE_LIMIT = 1000
-#: Solves a problem: `bbparse.parser.parser.Parser.solve_problem`, with or without tree scores.
-Solve = Callable[..., Solution]
 
 
 def tree_families(model: Model, asked: AnyTreeFamily | None = None) -> tuple[TreeFamily, ...]:
@@ -62,18 +60,10 @@ def tree_score_options(
     return options
 
 
-def with_tree_scores(solve: Solve, model: Model, wanted: Wanted, scored: Scored) -> Solve:
-    """Return ``solve`` with the scores that the trees of a sentence get as a whole."""
-    if not wanted.trees:
-        return solve
-    options = tree_score_options(model, wanted.trees, scored, wanted.limits["by_work"])
-    return partial(solve, **options)
-
-
-def check_found(scored: Scored, solution: Solution, wanted: Wanted) -> None:
+def check_found(scored: Scored, solution: Solution, families: Sequence[TreeFamily]) -> None:
     """Raise `FactorError` if tree families leave a sentence no tree."""
-    if wanted.trees and not len(solution):
-        sentence, names = scored.sentence, ", ".join(repr(one.name) for one in wanted.trees)
+    if families and not len(solution):
+        sentence, names = scored.sentence, ", ".join(repr(one.name) for one in families)
         raise FactorError(
             f"{sentence.source or 'input'}, {sentence.name}: no tree was found that the tree"
             f" families {names} allow, among {int(solution.stats.get('trees_scored', 0))} that"

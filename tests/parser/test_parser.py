@@ -12,7 +12,8 @@ import pytest
 
 from bbparse.apps.explain import explain
 from bbparse.parser.parse import trees_of
-from bbparse.parser.parser import WORK_LIMIT, Parser, ScoredTree
+from bbparse.parser.parser import Parser, ScoredTree
+from bbparse.parser.steps import WORK_LIMIT
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ModelError, ProblemError, TreebankError
 from bbparse.treebank import Sentence, check_tree

@@ -122,7 +122,7 @@ class ParseSpec:
         if self.rules is not None:
             valid = (rules_for(None, parser.labeller) or Rules(())) + self.rules
         options = replace(self.settings, valid=rules_for(valid, parser.labeller) or "none")
-        parser.wanted(options)
+        parser.steps(options)  # refuses what the model cannot do before anything is read
 
         if leave_out is None:
             return parser.parse_all(parser.tag(sentences), options)

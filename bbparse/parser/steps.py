@@ -1,0 +1,389 @@
+"""From sentences to parses: score, solve, label, validate, judge.
+
+`Steps` holds the options of one call of the parser, resolved against its model. A batch is scored,
+solved and labelled in one call of each kernel. A sentence that needs more than its best tree and
+that tree's labels goes through the steps by itself: pruning is loosened until there are as many
+trees as requested, trees that break validity rules give way to valid ones, and arcs get their
+probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbparse.core import Problem, Solution
+from bbparse.inference.solve import solve, solve_together
+from bbparse.inference.trees import work_of
+from bbparse.models.configuration import Configuration
+from bbparse.models.factors.tree_family import TreeFamily
+from bbparse.models.model import Model
+from bbparse.models.scoring.candidates import LONG
+from bbparse.models.scoring.labeller import Labels, best_labels, label_together
+from bbparse.models.scoring.linear import ARC, GRANDCHILD
+from bbparse.models.scoring.problem_maker import Scored
+from bbparse.parser.confidence import Calibration, evidence_of
+from bbparse.parser.parse import AnyTreeFamily, Parse, ParseOptions
+from bbparse.parser.valid import (
+    Restriction,
+    check_crossing,
+    kept_parse,
+    no_tree,
+    rules_for,
+    scored_around,
+    unsuspected,
+)
+from bbparse.parser.validity.rules import Rules
+from bbparse.parser.whole_trees import check_found, tree_families, tree_score_options
+from bbparse.runtime.arrays import Float64s
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.options import check_type
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import NO_HEAD
+
+#: Hyperedges that the search of one sentence may visit by default: seventy times the most that a
+#: sentence of UD English EWT's dev set needs. `LONG` sentences get fewer: their nodes cost more.
+WORK_LIMIT = 3e7
+#: Default node limit of price and cut for one sentence; almost all sentences need one node.
+NODE_LIMIT = 50
+#: Seconds that scoring all arcs of a sentence may take, per cube of its length.
+_ALL_ARCS = 2e-6
+
+#: Scores a sentence over the arcs that the `prune` and `margin` of `ProblemMaker` keep.
+Score = Callable[[int | None, float | None], Scored]
+_NO_LABELS: Mapping[int, str] = {}
+
+
+class Solved(NamedTuple):
+    """The best trees of a sentence and their problem; True if no arc was pruned."""
+
+    scored: Scored
+    solution: Solution
+    complete: bool
+
+
+def solve_problem(
+    config: Configuration, problem: Problem, spent: float = 0.0, by_work: bool = False,
+    **limits: Any,
+) -> Solution:  # fmt: skip
+    """Solve a sentence's problem by the search of a model's configuration.
+
+    ``limits`` are `k_best`, `time_limit`, `node_limit` and those of tree scores of `bbparse.solve`.
+    Without a limit on time or nodes, or with `by_work`, the limit is the work of about a second,
+    less the work already ``spent`` on the sentence.
+    """
+    limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
+    # A configured method solves problems without labels; validity rules add labels.
+    configured = "method" not in config.method or problem.arc_label is None
+    if by_work or not limited:
+        if "method" not in config.method:
+            limits["work_limit"] = _work_limit(problem, spent)
+        elif configured:
+            limits["node_limit"] = NODE_LIMIT
+    return solve(problem, **(config.method if configured else {}), **limits)
+
+
+def unpruned(model: Model) -> bool:
+    """Return True if price and cut solves the problems of all arcs of a model.
+
+    It scores arcs and grandchildren, and nothing else.
+    """
+    scorer, families = model.maker.scorer, model.maker.families
+    if model.config.model.solver != "price-and-cut" or scorer is None or families:
+        return False
+    return set(scorer.features.kinds) == {ARC, GRANDCHILD}
+
+
+def _work_limit(problem: Problem, spent: float = 0.0) -> float:
+    """Return the limit on the work of a sentence's search, some of which is ``spent``."""
+    left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
+    return left * min(1.0, LONG / problem.n_words)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of parsing, with the options of one call and what they need of the model.
+
+    ``deadline`` belongs to one sentence; `begun` sets it.
+    """
+
+    model: Model
+    options: ParseOptions
+    rules: Rules | None = None
+    calibration: Calibration | None = None
+    families: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
+    until: Deadline = NO_DEADLINE  #: For all sentences together.
+    deadline: Deadline = NO_DEADLINE  #: For one sentence.
+
+    @classmethod
+    def of(
+        cls, model: Model, options: ParseOptions, *, tree_score: AnyTreeFamily | None = None,
+        until: Deadline = NO_DEADLINE, **changes: Any,
+    ) -> Steps:  # fmt: skip
+        """Resolve options, some of them changed, against a model; see `Parser.parse_all`."""
+        check_type("options", options, ParseOptions, "ParseOptions", ProblemError)
+        check_type("until", until, Deadline, "a Deadline", ProblemError)
+        options = replace(options, **changes)
+        calibration = Calibration.of(model) if options.confidence else None
+        families = tree_families(model, tree_score)
+        rules = rules_for(options.valid, model.labeller)
+        return cls(model, options, rules, calibration, families, until)
+
+    # ---- whole ways ----------------------------------------------------------------------------
+
+    def parse_batch(self, batch: Sequence[Sentence]) -> list[Parse]:
+        """Parse a batch: all sentences together as far as one tree of each is all they need."""
+        if self.takes_all_arcs:
+            return [self.begun().parse(sentence) for sentence in batch]
+        scored = self.model.maker(batch, self.options.prune)
+        if self.families or "method" in self.model.config.method:
+            return [self.begun().parse(one.sentence, one) for one in scored]
+        solutions = self._solve_batch([one.problem for one in scored])
+        labelled: Sequence[Labels | None] = [None] * len(batch)
+        if self.model.labeller is not None and all(len(solution) == 1 for solution in solutions):
+            labelled = label_together(self.model.labeller, scored, solutions)
+        parses = []
+        if self.options.k_best > 1 or self.calibration is not None:
+            done = [False] * len(batch)
+        else:
+            done = unsuspected(self.model.labeller, self.rules, scored, solutions, labelled)
+        for one, solution, labels, is_done in zip(scored, solutions, labelled, done):
+            if labels is not None and is_done:
+                parses.append(Parse(one.sentence, solution, [labels.names]))
+                continue
+            own = self.begun(solution.stats.get("seconds", 0.0))
+            parses.append(own.parse(one.sentence, one, solution, labels))
+        return parses
+
+    def _solve_batch(self, problems: Sequence[Problem]) -> list[Solution]:
+        """Solve the problems of a batch in one call, and those that it leaves open one by one."""
+        asked, works = self.options, None
+        if asked.time_limit is None and asked.node_limit is None:
+            works = [_work_limit(problem) for problem in problems]
+        return solve_together(
+            problems, works, self.until, k_best=asked.k_best, time_limit=asked.time_limit,
+            node_limit=asked.node_limit, **self.model.config.method,
+        )  # fmt: skip
+
+    def parse(
+        self, sentence: Sentence, scored: Scored | None = None, solution: Solution | None = None,
+        labels: Labels | None = None,
+    ) -> Parse:  # fmt: skip
+        """Parse one sentence; the results of its first steps are given as far as they are known."""
+        score = partial(self.score, sentence)
+        solved = self.solve(sentence, score, scored, solution)
+        return self.judge(*self.valid_trees(score, solved, labels))
+
+    def parse_around(
+        self, sentence: Sentence, restrict: Restriction | None = None, reasons: bool = True
+    ) -> Parse:
+        """Parse one sentence around its heads and labels; see `Parser.parse_around`."""
+        rows = list(enumerate(zip(sentence.heads, sentence.deprels), start=1))
+        given = {m: label for m, (head, label) in rows if head != NO_HEAD and label != "_"}
+        if restrict is None and all(head == NO_HEAD for head in sentence.heads):
+            score: Score = partial(self.score, sentence)
+            solved = self.solve(sentence, score)
+        else:
+            check_crossing(sentence, self.model.config.projective)
+            score = partial(scored_around, self.model.maker, sentence, restrict)
+            solved = self.solve(sentence, score, around=True, reasons=reasons)
+            if solved.solution.status == "infeasible":
+                raise no_tree(*solved, restrict is not None)
+        return self.judge(*self.valid_trees(score, solved, given=given))
+
+    # ---- score ---------------------------------------------------------------------------------
+
+    def score(self, sentence: Sentence, prune: int | None, margin: float | None) -> Scored:
+        """Return a scored sentence over the arcs that pruning keeps."""
+        return self.model.maker([sentence], prune, margin)[0]
+
+    @property
+    def takes_all_arcs(self) -> bool:
+        """True if price and cut solves the problem of all arcs and grandchildren."""
+        return not (self.options.prune or self.families) and unpruned(self.model)
+
+    def pruning(
+        self, prune: int | None, n_words: int
+    ) -> Iterator[tuple[int | None, float | None]]:
+        """Yield `prune` and the model's `margin`, and then looser ones up to all arcs.
+
+        It ends with the deadline, and before all arcs if their scores alone may take longer.
+        """
+        yield prune, None
+        if prune == 0:
+            return
+        # All arcs of a long sentence are many; ten heads a word often contain what is looked for.
+        for heads, margin in ((prune, np.inf), (10, np.inf), (0, None)):
+            needed = _ALL_ARCS * n_words**3 if heads == 0 else 0.0
+            if self.deadline.left() <= needed:
+                return
+            yield heads, margin
+
+    # ---- solve ---------------------------------------------------------------------------------
+
+    def begun(self, spent: float = 0.0) -> Steps:
+        """Return the steps of a sentence whose time begins now, of which some is spent."""
+        limit = self.options.time_limit
+        deadline = self.until.within(None if limit is None else max(0.0, limit - spent))
+        return self if deadline is self.deadline else replace(self, deadline=deadline)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Limits for `solve_problem`, with the time that is left."""
+        asked, deadline = self.options, self.deadline
+        return {
+            "k_best": asked.k_best, "node_limit": asked.node_limit,
+            "time_limit": deadline.limit() if asked.time_limit is None else deadline.left(),
+            "by_work": asked.time_limit is None and asked.node_limit is None,
+        }  # fmt: skip
+
+    def solver(self, scored: Scored) -> Callable[..., Solution]:
+        """Return `solve_problem` within the limits, with scores of whole trees of a sentence."""
+        of_trees = tree_score_options(self.model, self.families, scored, self.limits["by_work"])
+
+        def solve_within(problem: Problem, spent: float = 0.0, **changes: Any) -> Solution:
+            options = {**of_trees, **self.limits, **changes}
+            return solve_problem(self.model.config, problem, spent, **options)
+
+        return solve_within
+
+    def solve(
+        self, sentence: Sentence, score: Score, scored: Scored | None = None,
+        solution: Solution | None = None, *, around: bool = False, reasons: bool = True,
+    ) -> Solved:  # fmt: skip
+        """Find the best trees, with looser pruning where there are too few.
+
+        ``around`` heads that are given, pruning may leave no tree; then ``reasons`` are found over
+        all arcs only.
+        """
+        prune = 0 if self.takes_all_arcs else self.options.prune
+        looser = self.pruning(prune, sentence.n_words)
+        heads, margin = next(looser)
+        while True:
+            if scored is None:
+                scored = score(heads, margin)
+            if solution is None:
+                explain = not around or (reasons and heads == 0)
+                solution = self.solver(scored)(scored.problem, explain=explain)
+            few = len(solution) < self.options.k_best
+            more = solution.status == "optimal" or (around and solution.status == "infeasible")
+            if not (few and more) or self.deadline.is_over():
+                return Solved(scored, solution, heads == 0)
+            wider = next(looser, None)
+            if wider is None:
+                if heads != 0 and solution.status == "optimal":
+                    solution = solution.stopped("work_limit")  # more trees may exist
+                return Solved(scored, solution, heads == 0)
+            (heads, margin), scored, solution = wider, None, None
+
+    # ---- label, validate, judge ----------------------------------------------------------------
+
+    def label(
+        self, scored: Scored, solution: Solution, given: Mapping[int, str] = _NO_LABELS
+    ) -> tuple[Parse, list[Float64s]]:
+        """Return a solution with the labels of its trees, and the scores of all labels by tree.
+
+        ``given`` are fixed labels by word.
+        """
+        labeller = self.model.labeller
+        if labeller is None:
+            return Parse(scored.sentence, solution, []), []
+        trees = self.deadline.through(zip(solution.heads, solution.arcs))
+        rows = [labeller.tree_scores(scored, *tree) for tree in trees]
+        names = [
+            [given.get(m, label) for m, label in enumerate(best_labels(labeller, row), start=1)]
+            for row in rows
+        ]
+        return Parse(scored.sentence, solution.first(len(rows)), names), rows
+
+    def validate(
+        self, score: Score, solved: Solved, parse: Parse, given: Mapping[int, str] = _NO_LABELS
+    ) -> tuple[Scored, Parse]:
+        """Return the best valid trees, over more arcs where the candidates have too few of them.
+
+        A tree that breaks rules is proved to be the best one only over all arcs.
+        """
+        scored, _, complete = solved
+        if self.rules is None or self.model.labeller is None or not len(parse.solution):
+            return scored, parse
+        keep = partial(
+            kept_parse, self.model.labeller, self.rules, k_best=self.options.k_best,
+            deadline=self.deadline, given=given,
+        )  # fmt: skip
+        if self.takes_all_arcs:
+            scored, complete = score(None, None), False  # labels of likely arcs only
+        kept = keep(scored, parse, self.solver(scored))
+        if kept.solution is parse.solution:
+            return solved.scored, kept
+        for pruning in islice(self.pruning(self.options.prune, scored.sentence.n_words), 1, None):
+            if complete or not self._lacks_valid(kept, given):
+                break
+            try:
+                more = score(*pruning)
+            except ProblemError:  # too many parts for memory
+                break
+            solver, spent = self.solver(more), work_of(kept.solution)
+            solution = solver(more.problem, spent, explain=False)
+            if not len(solution):
+                break
+            again = keep(more, self.label(more, solution, given)[0], solver)
+            if again.solution.status not in ("optimal", "gap"):
+                break
+            scored, kept, complete = more, again, pruning[0] == 0
+        if not complete and self._lacks_valid(kept, given):
+            kept = kept._replace(solution=kept.solution.stopped("work_limit", any(kept.faults)))
+        elif self.families and any(kept.faults[:1]) and kept.solution.proved[0]:
+            # The families may give a tree with fewer faults less than these faults cost.
+            kept = kept._replace(solution=kept.solution.stopped("gap", unproved=True))
+        return scored, kept
+
+    def _lacks_valid(self, parse: Parse, given: Mapping[int, str]) -> bool:
+        """Return True if more arcs may have more valid trees, or one that breaks fewer rules.
+
+        Faults of arcs whose heads and labels are ``given`` have no remedy but the exception of a
+        rule.
+        """
+        if self.rules is None or parse.solution.status not in ("optimal", "gap"):
+            return False
+        if not parse.faults or not parse.faults[0]:
+            return len(parse.solution) < self.options.k_best
+        entries = self.rules.entries
+        return any(
+            entries[fault.entry].rule.unless is not None or not given.keys() >= {*fault.arcs}
+            for fault in parse.faults[0]
+        )
+
+    def valid_trees(
+        self, score: Score, solved: Solved, labels: Labels | None = None,
+        given: Mapping[int, str] = _NO_LABELS,
+    ) -> tuple[Scored, Parse, list[Float64s]]:  # fmt: skip
+        """Label and validate trees: return also the scores of their labels, if known.
+
+        ``labels`` are those of the only tree, if known.
+        """
+        check_found(solved.scored, solved.solution, self.families)
+        if labels is not None and len(solved.solution) == 1:
+            found = Parse(solved.scored.sentence, solved.solution, [labels.names])
+            rows = [labels.scores]
+        else:
+            found, rows = self.label(solved.scored, solved.solution, given)
+        scored, parse = self.validate(score, solved, found, given)
+        return scored, parse, rows if parse.solution is found.solution else []
+
+    def judge(self, scored: Scored, parse: Parse, rows: Sequence[Float64s] = ()) -> Parse:
+        """Return a parse with the probabilities of its arcs and trees, if they are requested.
+
+        ``rows`` are the scores of the labels of each tree, if known.
+        """
+        if self.calibration is None:
+            return parse
+        labels = parse.labels or [[]] * len(parse.solution)
+        trees = self.deadline.through(zip_longest(parse.solution.arcs, labels, rows))
+        sure = [self.calibration(evidence_of(self.model, scored, *tree)) for tree in trees]
+        return parse.first(len(sure))._replace(sure=sure)
