@@ -196,15 +196,12 @@ class ProblemArrays:
     @cached_property
     def parts(self) -> Parts:
         """Parts by kind: ``parts.sib.mod`` is ``sib_outer``."""
-        return Parts(*(Part(*columns) for columns in self._parts()))
-
-    def _parts(self) -> tuple[tuple[Any, ...], ...]:
         p = self
-        return (
-            (_any(p.sib_head), p.sib_head, p.sib_inner, p.sib_outer, p.sib_score),
-            (p.gc_grand, p.gc_head, _any(p.gc_head), p.gc_mod, p.gc_score),
-            (p.ogc_grand, p.ogc_head, _any(p.ogc_head), p.ogc_mod, p.ogc_score),
-            (p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score),
+        return Parts(
+            Part(_any(p.sib_head), p.sib_head, p.sib_inner, p.sib_outer, p.sib_score),
+            Part(p.gc_grand, p.gc_head, _any(p.gc_head), p.gc_mod, p.gc_score),
+            Part(p.ogc_grand, p.ogc_head, _any(p.ogc_head), p.ogc_mod, p.ogc_score),
+            Part(p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score),
         )  # fmt: skip
 
     @cached_property
@@ -217,14 +214,22 @@ class ProblemArrays:
         """Count factors."""
         return Counts(self.count_ptr, self.count_arcs, self.count_score_ptr, self.count_score)
 
-    def plain(self) -> tuple[tuple[Any, ...], ...]:
-        """Return `arcs`, `parts`, `factors` and `counts` for kernels (see `runtime.jit.plain`)."""
-        p = self
-        return (
-            (p.arc_head, p.arc_mod, p.arc_score, p.arc_state), self._parts(),
-            (p.factor_ptr, p.factor_arcs, p.factor_score),
-            (p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score),
-        )  # fmt: skip
+    @cached_property
+    def part_table(self) -> tuple[Ints, Float64s, Longs]:
+        """All parts as three arrays for kernels that Python calls.
+
+        They are words int32[4, P] (grand, head, inner, mod) and scores float64[P], and where each
+        kind of `Parts` begins and ends, int64[5].
+        """
+        sizes = [len(getattr(self, names[-1])) for names in PART_NAMES.values()]
+        if not any(sizes):
+            return _NO_PARTS
+        kind_ptr = np.cumsum([0, *sizes])
+        words = np.full((4, kind_ptr[-1]), ANY, np.int32)
+        for names, lo, hi in zip(PART_NAMES.values(), kind_ptr[:-1], kind_ptr[1:]):
+            for name in names[:-1]:
+                words[_ROW_OF[name.partition("_")[2]], lo:hi] = getattr(self, name)
+        return words, np.concatenate([getattr(self, n[-1]) for n in PART_NAMES.values()]), kind_ptr
 
     @classmethod
     def trusted(
@@ -262,6 +267,11 @@ class ProblemArrays:
                 value.setflags(write=False)
         # The instance dictionary is written directly, because the class is frozen.
         self.__dict__.update(values)
+
+
+#: Rows of ``part_table``, by the name of the word.
+_ROW_OF = {"grand": 0, "head": 1, "inner": 2, "mod": 3, "outer": 3}
+_NO_PARTS = np.empty((4, 0), np.int32), np.empty(0), np.zeros(5, np.int64)
 
 
 def _any(words: Ints) -> Ints:

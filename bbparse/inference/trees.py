@@ -8,29 +8,26 @@ root stays open, and ranks the trees. It does not check, explain or prove anythi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.order import in_order, in_rank, ranked, with_sorted_sets
-from bbparse.core.tree import heads_of, most_trees
+from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import within_tolerance
-from bbparse.inference.relaxation.state import Limits
-from bbparse.inference.search.dense import is_dense
-from bbparse.inference.search.lagrangian import CALLS, Lagrangian, Outcome
+from bbparse.inference.search.lagrangian import Lagrangian
+from bbparse.inference.search.linear import LISTED, is_linear, linear_trees
 from bbparse.inference.search.observer import Observer
 from bbparse.inference.search.proportion import Answer, Proportion, in_doubt
-from bbparse.inference.search.rescore import rescore
-from bbparse.inference.search.root import call_node
-from bbparse.inference.search.roots import Asked, Root, root_of, roots_of
+from bbparse.inference.search.rescore import scored_trees
+from bbparse.inference.search.root import make_root
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.runtime.arrays import Ints, Longs
@@ -97,7 +94,6 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
 #: together: k-best enumeration takes a hundred bytes for each.
 MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
 _ONE = np.ones(1, np.bool_)
-_NO_LIMITS = np.array([[np.inf, np.inf, 0.0]])
 #: This fraction of a tree's terms, times its words, bounds the rounding of their sums in a chart.
 _ROUNDING = 2.0**-51
 #: Methods that HiGHS does the work for.
@@ -161,67 +157,17 @@ def most_listed(problem: Problem, k_best: int | None = None) -> int:
     return min(k_best, most)
 
 
-class _Case(NamedTuple):
-    """One of many problems, as `_sorted` returns it."""
-
-    number: int
-    problem: Problem
-    order: Longs | None
-    mode: int  # of the recurrence
-    k_best: int
-    dense: bool
-
-
 def find_all(
     problems: Sequence[Problem], method: str, options: Options, work_limits: Sequence[float | None]
 ) -> list[Solution]:
-    """Find the k best trees of each problem: as `find_trees`, in as few jitted calls as possible.
+    """Find the k best trees of each problem, as `find_trees`.
 
-    Each has a work limit of its own, and the whole time limit. Roots that stay open are searched
-    one by one.
+    Each has a work limit of its own, and the whole time limit.
     """
-    if method in _PROGRAMS or options.observer is not None or len(problems) == 1:
-        return [
-            find_trees(problem, method, replace(options, work_limit=work, started=clock()))
-            for problem, work in zip(problems, work_limits)
-        ]
-    kinds: dict[tuple[bool, bool], list[_Case]] = {}
-    for number, problem in enumerate(problems):
-        case = _case(number, problem, options)
-        kinds.setdefault((problem.projective, case.dense), []).append(case)
-    found: dict[int, Solution] = {}
-    seconds = math.inf if options.time_limit is None else float(options.time_limit)
-    for (projective, dense), cases in kinds.items():
-        works = [work_limits[case.number] for case in cases]
-        allowed = np.array([
-            (math.inf if work is None else work, seconds, case.problem.quantum)
-            for work, case in zip(works, cases)
-        ], np.float64)  # fmt: skip
-        asked = Asked(
-            [case.mode for case in cases], [case.k_best for case in cases], allowed,
-            options.settings.lower_start > 0,
-        )  # fmt: skip
-        limits = None if dense else _root_limits(projective, options, options.until)
-        roots = roots_of([case.problem for case in cases], asked, limits, options.until.at)
-        for case, work, root in zip(cases, works, roots):
-            problem, started = case.problem, root.told.started
-            if root.left is None:
-                answer = _solved(problem, root, case.k_best, started, dense)
-                solution = answer.solution
-            if root.left is not None or _in_doubt(problem, answer, case.k_best):
-                own = replace(options, k_best=case.k_best, work_limit=work, started=started)
-                answer = _searched(problem, root, own) if root.left is not None else answer
-                solution = _settled(problem, answer, _branch_and_bound, own)
-            found[case.number] = in_rank(solution, problems[case.number], case.order)
-    return [found[number] for number in range(len(problems))]
-
-
-def _case(number: int, problem: Problem, options: Options) -> _Case:
-    k_best = most_listed(problem, options.k_best)
-    mode = recurrence_for(problem, options.backbone).mode
-    problem, order = _sorted(problem)
-    dense = _is_dense(problem, mode, k_best, options)
-    return _Case(number, problem, order, mode, k_best, dense)
+    return [
+        find_trees(problem, method, replace(options, work_limit=work, started=clock()))
+        for problem, work in zip(problems, work_limits)
+    ]
 
 
 def work_of(solution: Solution) -> float:
@@ -245,105 +191,59 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
         found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
     else:
         found = within_tolerance(problem, o.k_best, o.limits)
-    sizes = rescore(problem, found.arcs, found.heads)[1:]
+    sizes = scored_trees(problem, found.arcs)[1][1:]
     return Answer(found, float(found.stats["tolerance"]), sizes)
 
 
 def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = None) -> Answer:
-    """Solve with one jitted call, and a search if the root stays open.
+    """Solve a linear problem without a search, any other by branch and bound.
 
     ``given[a]`` is the number of arc a in the user's problem; None: the numbers are the same.
     """
     mode = recurrence_for(problem, options.backbone).mode
-    if _is_dense(problem, mode, options.k_best, options):
-        root = root_of(problem, Asked((mode,), (1,), _NO_LIMITS), None, options.deadline.at)
-        return _solved(problem, root, 1, options.started, dense=True)
-    waits = options.settings.lower_start > 0 or options.observer is not None
-    root = make_root(problem, options, waits, mode)
-    if root.left is None:
-        return _solved(problem, root, options.k_best, options.started, dense=False)
-    return _searched(problem, root, options, given)
-
-
-def _searched(problem: Problem, root: Root, options: Options, given: Ints | None = None) -> Answer:
-    """Search below a root that stays open; ``given`` is that of `_branch_and_bound`."""
-    left = root.left
-    assert left is not None  # it is open
-    arcs = left.node.order if given is None else given[left.node.order]
+    if options.observer is None and is_linear(problem, options.k_best):
+        return _linear(problem, mode, options)
+    root = make_root(problem, mode)
+    arcs = root.order if given is None else given[root.order]
     bounder = Lagrangian(
-        left, call_node, options.settings, problem.projective, problem.quantum, options.observer,
-        arcs,
-    )  # fmt: skip
-    return _solution(problem, bounder.run(options.limits), options, left.node.slack)
-
-
-def make_root(
-    problem: Problem, options: Options, waits: bool = False, mode: int | None = None
-) -> Root:
-    """Make the root of a problem's search; bound it unless ``waits``.
-
-    ``mode`` is that of the recurrence of the options; None: look it up.
-    """
-    if mode is None:
-        mode = recurrence_for(problem, options.backbone).mode
-    asked = options.limits
-    allowed = np.array([[asked.work, np.inf, problem.quantum]])
-    limits = _root_limits(problem.projective, options, asked.deadline)
-    return root_of(problem, Asked((mode,), (options.k_best,), allowed, waits), limits)
-
-
-def _root_limits(projective: bool, options: Options, deadline: Deadline) -> Limits:
-    """Return the limits of roots; those on work, and the quantum, are each problem's own."""
-    s = options.settings
-    return s.limits(s.root_calls * CALLS[projective], np.inf, deadline.at, 0.0)
-
-
-def _is_dense(problem: Problem, mode: int, k_best: int, options: Options) -> bool:
-    """Return True if a problem's best tree can be found without a chart."""
-    return (
-        k_best == 1
-        and mode == 0
-        and problem.projective
-        and options.observer is None
-        and is_dense(problem)
+        root, options.k_best, options.settings, problem.quantum, options.observer, arcs
     )
-
-
-def _solved(problem: Problem, root: Root, k_best: int, started: float, dense: bool) -> Answer:
-    """Return the trees of a closed root as a solution."""
-    told, heads, arcs, (scores, *_), *_ = root
-    stats: dict[str, float | int] = {
-        "nodes": 1, "dp_calls": int(told.calls), "dp_work": told.work,
-        "trees_tried": int(told.tried), "closed_at_root": 1, "edges": int(told.full_size),
-        "upper_bound": told.top,
-    }  # fmt: skip
-    if not len(scores):
-        over = dense and told.top == np.inf
-        return _nothing(problem, {} if dense else stats, told.ended - started, over)
-    slack = told.slack
-    one_pass = problem.projective and len(problem.factor_ptr) == len(problem.count_ptr) == 1
-    if k_best == 1 and one_pass:
-        # it finds the best tree, without a bound; but large terms may have hidden small ones
-        size, least = root.scores[1:, 0].tolist()
-        rounding = _ROUNDING * problem.n_words * size
-        slack = rounding if least < rounding else 0.0
-    if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # out of order by rounding only
-        order = np.argsort(-scores, kind="stable")
-        heads, arcs, scores = heads[order], arcs[order], scores[order]
-    stats["seconds"] = told.ended - started
-    proved = _ONE if len(scores) == 1 else np.ones(len(scores), np.bool_)
-    solution = Solution.trusted(heads, arcs, scores, scores, proved, "optimal", stats)
-    return Answer(solution, slack, root.scores[1:])
-
-
-def _solution(problem: Problem, outcome: Outcome, options: Options, slack: float) -> Answer:
-    """Convert the outcome of a search to a ranked solution with recomputed scores."""
+    outcome = bounder.run(options.limits)
     if outcome.status == "infeasible":
         return _nothing(problem, outcome.stats, clock() - options.started)
-    arcs = outcome.trees
-    scores = rescore(problem, arcs, heads_of(problem, arcs))
+    _, scores = scored_trees(problem, outcome.trees)
     stats = {**outcome.stats, "seconds": clock() - options.started}
-    solution = ranked(problem, arcs, scores[0], outcome.bound, outcome.status, stats)
+    found = ranked(problem, outcome.trees, scores[0], outcome.bound, outcome.status, stats)
+    return Answer(found, root.slack, scores[1:])
+
+
+def _linear(problem: Problem, mode: int, options: Options) -> Answer:
+    """Solve a linear problem."""
+    n, k = problem.n_words, options.k_best
+    arcs, edges, slack, bound = linear_trees(problem, mode, k, options.deadline.at)
+    heads, scores = scored_trees(problem, arcs)
+    work = 1.0 if k == 1 else 1.0 + LISTED * n * len(arcs) / max(1, edges)
+    stats: dict[str, float | int] = {
+        "nodes": 1, "dp_calls": 1, "dp_work": work, "trees_tried": len(arcs), "closed_at_root": 1,
+        "edges": edges, "upper_bound": float(scores[0, 0]) if len(arcs) else -np.inf,
+    }  # fmt: skip
+    if not len(arcs):
+        return _nothing(problem, stats, clock() - options.started, bound == np.inf)
+    if bound > -np.inf:
+        stats["seconds"] = clock() - options.started
+        cut = ranked(problem, arcs, scores[0], bound + slack, "time_limit", stats)
+        return Answer(cut, slack, scores[1:])
+    if not slack:  # no bound is needed; but large terms may have hidden small ones
+        size, least = scores[1:, 0].tolist()
+        rounding = _ROUNDING * n * size
+        slack = rounding if least < rounding else 0.0
+    values = scores[0]
+    if len(values) > 1 and (values[1:] > values[:-1]).any():  # out of order by rounding only
+        order = np.argsort(-values, kind="stable")
+        heads, arcs, values = heads[order], arcs[order], values[order]
+    stats["seconds"] = clock() - options.started
+    proved = _ONE if len(values) == 1 else np.ones(len(values), np.bool_)
+    solution = Solution.trusted(heads, arcs, values, values, proved, "optimal", stats)
     return Answer(solution, slack, scores[1:])
 
 

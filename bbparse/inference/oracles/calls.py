@@ -5,12 +5,8 @@ node. Arcs are in the order of the oracle, and ``arc_score`` float64[A] has the 
 -inf for removed ones. An oracle that is not exact consists of components that have to agree, and
 has multipliers of its own; `best` is an upper bound, and the tree is that of one component.
 
-* ``make(kind, n, head, mod, single_root, index, weights, group_ptr)``: make an oracle over pairs
-  sorted by (head, mod) and their weights; the kind selects its type
 * ``scratch_of(oracle)``
-* ``copy_of(oracle)``: an independent copy, trimmed to what is left
 * ``size_of(oracle)``: a number with which the work of a call grows
-* ``weights_of(oracle)``: the scores of its parts, for their magnitudes
 * ``is_exact(oracle)``
 * ``best(oracle, scratch, arc_score)``: the best value; -inf if there is no tree
 * ``tree_of(oracle, scratch, arc_score, tree)``: write the tree of the last `best`; return the score
@@ -43,14 +39,21 @@ from typing import Any
 from numba import config
 from numba.extending import overload
 
+from bbparse.core.parts import ProblemArrays
 from bbparse.inference.oracles.nonprojective import calls as nonprojective
 from bbparse.inference.oracles.nonprojective.automata import Automata, automata_scratch
 from bbparse.inference.oracles.nonprojective.holding import automata_hold
 from bbparse.inference.oracles.projective import calls as projective
 from bbparse.inference.oracles.projective.build import Chart
-from bbparse.inference.oracles.projective.passes import chart_tree
 from bbparse.runtime import linking
+from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import Kernel
+
+
+def oracle_over(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Any:
+    """Make the oracle of a problem over arcs sorted by head and modifier, with parts of a mode."""
+    make = projective.make_chart if problem.projective else nonprojective.make_automata
+    return make(problem, mode, head, mod)
 
 
 def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
@@ -87,17 +90,11 @@ def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
     return call
 
 
-make = by_type({
-    projective.Projective: projective.make_chart,
-    nonprojective.Nonprojective: nonprojective.make_automata,
-})  # fmt: skip
 scratch_of = by_type({Chart: projective.chart_scratch, Automata: automata_scratch})
-copy_of = by_type({Chart: projective.chart_copy, Automata: nonprojective.automata_copy})
 size_of = by_type({Chart: projective.chart_size, Automata: nonprojective.automata_size})
-weights_of = by_type({Chart: projective.chart_weights, Automata: nonprojective.automata_weights})
 is_exact = by_type({Chart: True, Automata: False})
 best = by_type({Chart: projective.chart_best, Automata: nonprojective.automata_best})
-tree_of = by_type({Chart: chart_tree, Automata: nonprojective.automata_tree})
+tree_of = by_type({Chart: projective.chart_tree, Automata: nonprojective.automata_tree})
 with_each = by_type({Chart: projective.chart_with_each, Automata: nonprojective.automata_with_each})
 eliminate = by_type({Chart: projective.chart_eliminate, Automata: True})
 k_best = by_type({Chart: projective.chart_k_best, Automata: nonprojective.automata_k_best})

@@ -12,21 +12,17 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.order import in_order
-from bbparse.core.parts import pair_keys
 from bbparse.core.tree import arcs_left
-from bbparse.inference.oracles.calls import make
+from bbparse.inference.oracles.calls import oracle_over
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
-from bbparse.inference.oracles.nonprojective.calls import Nonprojective
 from bbparse.inference.oracles.projective.calls import (
-    Projective,
     chart_best,
     chart_k_best,
     chart_scratch,
+    chart_tree,
     chart_with_each,
 )
-from bbparse.inference.oracles.projective.passes import chart_tree
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
-from bbparse.inference.oracles.projective.weights import index_groups, weight_tables
 from bbparse.inference.oracles.protocol import Best, OracleError
 from bbparse.runtime.arrays import Flags, Float64s, Ints
 from bbparse.runtime.errors import ProblemError
@@ -40,21 +36,12 @@ def restricted(scores: Float64s, mod: Ints, required: Flags, forbidden: Flags) -
 def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
     """Make the oracle of a problem, projective or not, over all its arcs, forbidden ones too.
 
-    It is for `inference.oracles.calls`, and scores the parts of the recurrence ``mode``. Returns
-    also the problem's arc at each position of the oracle, int32[A].
+    It scores the parts of the recurrence ``mode``. Returns also the problem's arc at each position
+    of the oracle, int32[A].
     """
     p, order = in_order(problem)
-    key = pair_keys(p.n_words, p.arc_head, p.arc_mod)
-    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-    head, mod = p.arc_head[starts], p.arc_mod[starts]
-    index = index_groups(p.n_words, head, mod)
-    weights = weight_tables(p.n_words, head, mod, mode, index, p.parts)
-    oracle = make(
-        (Projective if p.projective else Nonprojective)(mode), p.n_words, head, mod, p.single_root,
-        index, weights, np.append(starts, len(key)).astype(np.int32),
-    )  # fmt: skip
-    positions = np.arange(len(key)) if order is None else order
-    return oracle, positions.astype(np.int32)
+    positions = np.arange(len(p.arc_head)) if order is None else order
+    return oracle_over(p, mode, p.arc_head.copy(), p.arc_mod.copy()), positions.astype(np.int32)
 
 
 class _Trees:

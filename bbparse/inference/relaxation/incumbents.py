@@ -107,10 +107,12 @@ def insert_trees(best, trees, values, slack):
             taken += 1
 
 
-@kernel
-def margin_of(quantum, slack):
+def margin(quantum: float, slack: float) -> float:
     """Return the minimum score difference by which a tree changes the k best."""
     return quantum - slack if quantum > 2.0 * slack else slack
+
+
+margin_of = kernel(margin)
 
 
 @kernel

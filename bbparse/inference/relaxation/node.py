@@ -187,7 +187,7 @@ def _branching_arc(node, scratch, limits, trees, k, marks):
 
 @kernel
 def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR0915 – one loop of calls; its state is all local
-    """Bound a :class:`bbparse.inference.relaxation.state.Node` in place; return a :class:`Verdict`.
+    """Bound a `bbparse.inference.relaxation.state.Node` in place; return the fields of a `Verdict`.
 
     ``counters`` float64[3] counts oracle calls, full-size calls and trees tried; it is updated.
     """
@@ -197,7 +197,7 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
     method, slack = limits.method, limits.slack
     tree = np.empty(n_words, np.int32)
     if size_of(oracle) == 0 or not _simplify(n_words, node, limits.hard):
-        return Verdict(CLOSED, NEG, -1, NEG, tree, slack)
+        return (CLOSED, NEG, -1, NEG, tree, slack)
     scratch = scratch_of(oracle)
     arc_score, each = np.empty(n_arcs), np.empty(n_arcs)
     lead, times = np.empty(n_arcs), np.empty(n_arcs)
@@ -232,10 +232,10 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
         counters[0] += 1.0
         counters[1] += share
         if goal == NEG:
-            return Verdict(CLOSED, NEG, -1, lower, tree, slack)
+            return (CLOSED, NEG, -1, lower, tree, slack)
         bound = goal + shift
         if bound < floor_to_beat(incumbents, limits.quantum, slack):
-            return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
+            return (CLOSED, min(best_bound, bound), -1, lower, tree, slack)
         linear = exact and factors.size[0] + counts.size[0] == 0
         if exact and not linear and call == 0 and k > 1 and incumbents.found[0] < k:
             # k trees first: without a k-th score nothing can be eliminated
@@ -254,14 +254,14 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
         lower = max(lower, value)
         floor = floor_to_beat(incumbents, limits.quantum, slack)
         if bound < floor:
-            return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
+            return (CLOSED, min(best_bound, bound), -1, lower, tree, slack)
         if linear and k == 1:
             # the bound is the score of the tree just found
-            return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
+            return (CLOSED, min(best_bound, bound), -1, lower, tree, slack)
         best_bound = min(best_bound, bound)
         tight = value > NEG and bound - value <= slack
         if tight and not exact:
-            return Verdict(CLOSED if k == 1 else SOLVED, best_bound, -1, lower, tree, slack)
+            return (CLOSED if k == 1 else SOLVED, best_bound, -1, lower, tree, slack)
         eliminates = (
             limits.eliminate_every > 0 and floor > NEG and call % limits.eliminate_every == 0
         )
@@ -275,14 +275,14 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
             tree_bound = TreeBound(arc_score, each, shift, slack)
             turn = (call, fewest)
             if try_trees(oracle, scratch, node, tree_bound, turn, limits, incumbents, counters):
-                return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+                return (CLOSED, best_bound, -1, lower, tree, slack)
             floor = floor_to_beat(incumbents, limits.quantum, slack)
             before = size_of(oracle)
             if not eliminate(oracle, scratch, floor - shift):
-                return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+                return (CLOSED, best_bound, -1, lower, tree, slack)
             died = _drop_arcs(node, each, floor - shift)
             if (died or size_of(oracle) < before) and not _simplify(n_words, node, limits.hard):
-                return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+                return (CLOSED, best_bound, -1, lower, tree, slack)
             if died:  # the tree may have lost arcs, and their factors have changed
                 for a in range(n_arcs):
                     if node.base[a] == NEG:
@@ -358,7 +358,7 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
             lower = max(lower, value)
         floor = floor_to_beat(incumbents, limits.quantum, slack)
         if rest == NEG or rest + shift < floor:
-            return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+            return (CLOSED, best_bound, -1, lower, tree, slack)
         tried = many.shape[0]
         wanted = _worth_listing(values, floor - shift, k)
         if not exact or k == 1 or wanted <= tried or is_over(limits.until):
@@ -368,6 +368,6 @@ def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR09
             break
     best_bound = min(best_bound, values[0] + shift)
     if best_bound < floor:
-        return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+        return (CLOSED, best_bound, -1, lower, tree, slack)
     arc = _branching_arc(node, scratch, limits, many[:tried], k, (copy, chosen))
-    return Verdict(OPEN if arc >= 0 else CLOSED, best_bound, arc, lower, tree, slack)
+    return (OPEN if arc >= 0 else CLOSED, best_bound, arc, lower, tree, slack)

@@ -1,18 +1,14 @@
 """Records of arrays for the bounding kernels, and tolerances for rounding errors.
 
-Records pass between Python and kernels as plain tuples: numba spends some microseconds on each
-named tuple, a tenth of the time of a sentence. Python keeps nodes as the tuples that `plain_node`
-returns, and passes them back unchanged. The largest possible score determines how large the
-rounding errors of bounds can be.
+The largest possible score determines how large the rounding errors of bounds can be.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbparse.inference.oracles.calls import copy_of
 from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
 from bbparse.runtime.jit import kernel
 
@@ -26,6 +22,15 @@ class NodeFactors(NamedTuple):
     lam: Float64s  # aligned with arcs; see :mod:`bbparse.inference.relaxation.multipliers`
     size: Longs  # [1], number of factors; the arrays may be longer
 
+    def trimmed(self) -> NodeFactors:
+        """Return a copy of the alive factors."""
+        n_factors = int(self.size[0])
+        used = int(self.ptr[n_factors])
+        return NodeFactors(
+            self.ptr[: n_factors + 1].copy(), self.arcs[:used].copy(),
+            self.weight[:n_factors].copy(), self.lam[:used].copy(), self.size.copy(),
+        )  # fmt: skip
+
 
 class NodeCounts(NamedTuple):
     """The alive count factors of a node and their multipliers."""
@@ -37,6 +42,16 @@ class NodeCounts(NamedTuple):
     lam: Float64s  # aligned with arcs; see :mod:`bbparse.inference.relaxation.counts`
     size: Longs  # [1], number of sets
 
+    def trimmed(self) -> NodeCounts:
+        """Return a copy of the alive count factors."""
+        n_counts = int(self.size[0])
+        used, scored = int(self.ptr[n_counts]), int(self.score_ptr[n_counts])
+        return NodeCounts(
+            self.ptr[: n_counts + 1].copy(), self.arcs[:used].copy(),
+            self.score_ptr[: n_counts + 1].copy(), self.score[:scored].copy(),
+            self.lam[:used].copy(), self.size.copy(),
+        )  # fmt: skip
+
 
 class Node(NamedTuple):
     """A node of the search: the trees over the arcs that are alive."""
@@ -47,6 +62,13 @@ class Node(NamedTuple):
     constant: Float64s  # [1], added to the score of every tree of the node
     factors: NodeFactors
     counts: NodeCounts
+
+    def trimmed(self) -> Node:
+        """Return an independent copy with room for what is alive only."""
+        return Node(
+            self.oracle.trimmed(), self.arc_mod, self.base.copy(), self.constant.copy(),
+            self.factors.trimmed(), self.counts.trimmed(),
+        )  # fmt: skip
 
 
 class Incumbents(NamedTuple):
@@ -95,59 +117,10 @@ class Record(NamedTuple):
     used: Longs  # [1], number of rows
 
 
-@kernel
-def copy_node(node):
-    """Copy a node; the copy holds alive factors only."""
-    factors, counts = node.factors, node.counts
-    n_factors, n_counts = factors.size[0], counts.size[0]
-    used, members = factors.ptr[n_factors], counts.ptr[n_counts]
-    return Node(
-        copy_of(node.oracle), node.arc_mod, node.base.copy(), node.constant.copy(),
-        NodeFactors(
-            factors.ptr[: n_factors + 1].copy(), factors.arcs[:used].copy(),
-            factors.weight[:n_factors].copy(), factors.lam[:used].copy(), factors.size.copy(),
-        ),
-        NodeCounts(
-            counts.ptr[: n_counts + 1].copy(), counts.arcs[:members].copy(),
-            counts.score_ptr[: n_counts + 1].copy(),
-            counts.score[: counts.score_ptr[n_counts]].copy(), counts.lam[:members].copy(),
-            counts.size.copy(),
-        ),
-    )  # fmt: skip
-
-
-@kernel
-def plain_node(node):
-    """Convert a node to a tuple of arrays and tuples of arrays."""
-    oracle, arc_mod, base, constant, factors, counts = node
-    return oracle[:], (arc_mod, base, constant), factors[:], counts[:]
-
-
-@kernel
-def named_node(oracle, node):
-    """Convert a tuple of `plain_node` and an oracle back to a node."""
-    _, (arc_mod, base, constant), factors, counts = node
-    return Node(oracle, arc_mod, base, constant, NodeFactors(*factors), NodeCounts(*counts))
-
-
-def empty_record(kind: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
-    """Return empty arrays with the dtypes of a record's fields; ``tables`` are 2-dimensional."""
-    return tuple(
-        np.empty((0, 0) if name in tables else 0, _element_type(hint))
-        for name, hint in get_type_hints(kind).items()
-    )
-
-
-def _element_type(hint: Any) -> Any:
-    """Return the type of the elements of an array's type hint, ``NDArray[...]``."""
-    last = get_args(hint)[-1]  # dtype[T]; T since numpy 2.5, where NDArray is an alias of its own
-    return (get_args(last) or (last,))[0]
-
-
-def empty_node(oracle: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
-    """Return a placeholder for a node with an oracle of a type, as a plain tuple."""
-    arrays = np.empty(0, np.int32), np.empty(0), np.empty(0)
-    return empty_record(oracle, tables), arrays, empty_record(NodeFactors), empty_record(NodeCounts)
+#: No record.
+NOT_RECORDED = Record(
+    np.empty((0, 4)), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64)
+)
 
 
 # Bounds are sums of at most a few thousand doubles. This fraction of the largest possible sum is

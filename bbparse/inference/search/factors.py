@@ -10,8 +10,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.core.parts import Factors
+from bbparse.core.parts import ANY, Factors
+from bbparse.runtime.arrays import NEG
 from bbparse.runtime.jit import kernel
+
+#: Columns of the rows of `root_factors` after the kind: words of a part. Those that a kind names,
+#: in the order of its arrays in a problem.
+_GRAND, _HEAD, _INNER, _MOD = 1, 2, 3, 4
+FIELDS_OF_KIND = (
+    (_HEAD, _INNER, _MOD), (_GRAND, _HEAD, _MOD), (_GRAND, _HEAD, _MOD),
+    (_GRAND, _HEAD, _INNER, _MOD),
+)  # fmt: skip
+#: Kinds of part, as `bbparse.core.parts.KINDS` numbers them.
+_SIB, _GC, _OGC, _GSIB = 0, 1, 2, 3
 
 
 @kernel
@@ -122,3 +133,103 @@ def possible_factors(head, mod, place, factors, projective, single_root):
             kept += 1
             new_ptr[kept] = used
     return Factors(new_ptr[: kept + 1], new_arcs[:used], new_score[:kept])
+
+
+@kernel
+def _part_of(head, mod, mode, arcs, row):
+    """Write the part that a factor over some arcs equals in a recurrence; return False for none.
+
+    Arcs are sorted by head and modifier, and no two join the same words.
+    """
+    # two arcs of one head are siblings, the outer one and the inner one; a third is the upper one
+    upper, inner, outer = -1, -1, -1
+    for first in arcs:
+        for second in arcs:
+            h = head[first]
+            if head[second] == h:
+                if h < mod[first] < mod[second] or h > mod[first] > mod[second]:
+                    inner, outer = first, second
+            elif mod[first] == head[second]:
+                upper = first
+                if arcs.shape[0] == 2:
+                    outer = second
+    row[:] = ANY
+    if outer < 0:
+        return False
+    h = head[outer]
+    row[_HEAD], row[_MOD] = h, mod[outer]
+    if inner < 0:  # an arc below another
+        row[_GRAND] = head[upper]
+        row[0] = _GC if mode == 3 else _OGC
+        at = outer + 1 if mod[outer] > h else outer - 1
+        outermost = at < 0 or at == head.shape[0] or head[at] != h
+        return mode == 3 or (mode == 2 and outermost)
+    row[_INNER] = mod[inner]
+    row[0] = _SIB
+    if abs(inner - outer) != 1:  # another candidate may be between the two
+        return False
+    if arcs.shape[0] == 2:
+        return True
+    row[0] = _GSIB
+    if mode != 3 or upper < 0 or mod[upper] != h:
+        return False
+    row[_GRAND] = head[upper]
+    return True
+
+
+@kernel
+def root_factors(head, mod, place, ptr, arcs, score, projective, single_root, mode):
+    """Return the factors of a search over alive arcs ``head``, ``mod``, as `possible_factors`.
+
+    Those that equal parts of the recurrence ``mode`` are taken out: they are rows int32[R, 5]
+    (kind and words of a part) with scores float64[R]. Returned are the number of possible factors,
+    the three arrays of those that are left, rows and scores.
+    """
+    ptr, arcs, score = possible_factors(
+        head, mod, place, Factors(ptr, arcs, score), projective, single_root
+    )
+    n_factors = score.shape[0]
+    rows, row_score = np.empty((n_factors, 5), np.int32), np.empty(n_factors)
+    kept = used = taken = lo = 0
+    for f in range(n_factors):
+        hi = ptr[f + 1]
+        if (
+            mode > 0
+            and hi - lo <= 3
+            and score[f] > NEG
+            and _part_of(head, mod, mode, arcs[lo:hi], rows[taken])
+        ):
+            row_score[taken] = score[f]
+            taken += 1
+        else:
+            for i in range(lo, hi):
+                arcs[used] = arcs[i]
+                used += 1
+            score[kept] = score[f]
+            kept += 1
+            ptr[kept] = used
+        lo = hi
+    return (
+        n_factors, ptr[: kept + 1].copy(), arcs[:used].copy(), score[:kept].copy(),
+        rows[:taken].copy(), row_score[:taken].copy(),
+    )  # fmt: skip
+
+
+@kernel
+def node_counts(place, count_ptr, count_arcs, count_score_ptr, count_score):
+    """Return the arrays of `NodeCounts` over alive arcs; dead arcs are in no tree."""
+    n_sets = count_ptr.shape[0] - 1
+    ptr, score_ptr = np.zeros(n_sets + 1, np.int64), np.zeros(n_sets + 1, np.int64)
+    arcs, score = np.empty(count_arcs.shape[0], np.int32), np.empty(count_score.shape[0])
+    used = 0
+    for c in range(n_sets):
+        for i in range(count_ptr[c], count_ptr[c + 1]):
+            if place[count_arcs[i]] >= 0:
+                arcs[used] = place[count_arcs[i]]
+                used += 1
+        ptr[c + 1] = used
+        score_ptr[c + 1] = used + c + 1
+        for j in range(used - ptr[c] + 1):
+            score[score_ptr[c] + j] = count_score[count_score_ptr[c] + j]
+    left = score[: score_ptr[n_sets]].copy()  # trimmed: `score_spread` reads the whole array
+    return ptr, arcs, score_ptr, left, np.zeros(used), np.full(1, n_sets)

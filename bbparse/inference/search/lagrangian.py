@@ -10,19 +10,21 @@ that word. The children are therefore disjoint, and none of them contains the tr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbparse.inference.relaxation.node import CLOSED, SOLVED, WAITS
-from bbparse.inference.relaxation.state import Incumbents
-from bbparse.inference.search.observer import NOT_RECORDED, Finished, Observer, Watch
+from bbparse.inference.oracles.projective.build import Chart
+from bbparse.inference.relaxation import state as kernels
+from bbparse.inference.relaxation.incumbents import lower_bound_start, margin
+from bbparse.inference.relaxation.node import CLOSED, SOLVED, Verdict, bound_node
+from bbparse.inference.relaxation.state import NOT_RECORDED, Limits, no_trees
+from bbparse.inference.search.observer import Finished, Observer, Watch, n_factors
+from bbparse.inference.search.root import Root
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.inference.search.settings import SearchSettings
-from bbparse.runtime.arrays import Float64s, Ints
+from bbparse.runtime.arrays import Ints
 
 NO_ARCS = np.empty(0, np.int32)
 
@@ -31,36 +33,11 @@ NO_ARCS = np.empty(0, np.int32)
 CALLS = {True: 1, False: 12}
 
 
-class BoundedNode(NamedTuple):
-    """A bounded node, as :mod:`bbparse.inference.search.root` returns it."""
-
-    node: tuple[Any, ...]  # as :func:`bbparse.inference.relaxation.state.plain_node` makes it
-    order: Ints  # root only: the problem's arc for each arc of the oracle
-    status: int  # this and the next four fields: a `Verdict`
-    bound: float
-    arc: int
-    lower: float
-    tree: Ints
-    margin: float  # by how much a tree must be better than the k-th one to change the k best
-    slack: float  # this and the next field: see :class:`bbparse.inference.relaxation.state.Limits`
-    hard: float
-    moved_factors: int  # root only: factors that the oracle absorbed
-
-
-class OpenRoot(NamedTuple):
-    """A root that is not closed."""
-
-    node: BoundedNode
-    best: Incumbents
-    counters: Float64s  # [4], the work done so far (3 counters), and the slack
-    full_size: float  # of the whole oracle
-
-
 @dataclass(eq=False, slots=True, kw_only=True)
 class Subspace(Node):
     """The set of trees over the arcs that are alive."""
 
-    state: tuple[Any, ...]  # the node as bounded; its parent's state before it is bounded
+    state: kernels.Node  # the node as bounded; its parent's before it is bounded
     branched: tuple[int, bool] = (-1, False)  # branching arc, True if required; -1: no single arc
     dead: Ints = field(default_factory=lambda: NO_ARCS)  # the parent's arcs that it forbids
     arc: int = -1  # to branch on
@@ -81,48 +58,37 @@ class Outcome(NamedTuple):
 class Lagrangian(Bounder[Subspace]):
     """Lagrangian bounds of subspaces, and the k best trees so far.
 
-    The root is either bounded and open, or still to be bounded. ``call_node`` is the function of
-    that name in `inference.search.root`; ``projective`` selects its oracle. ``given`` int32[A]
-    is for the observer: it maps the arcs of the oracle to those of the user's problem.
+    ``given`` int32[A] is for the observer: it maps the arcs of the oracle to those of the user's
+    problem.
     """
 
     def __init__(
-        self, left: OpenRoot, call_node: Callable[..., BoundedNode | None],
-        settings: SearchSettings, projective: bool, quantum: float = 0.0,
+        self, root: Root, k_best: int, settings: SearchSettings, quantum: float = 0.0,
         observer: Observer | None = None, given: Ints | None = None,
     ) -> None:  # fmt: skip
-        root = left.node
         self.settings = settings
         self.quantum = quantum
         self.order = root.order
         self.slack, self.hard = root.slack, root.hard
-        self.best, self.counters = left.best, left.counters
-        self.full_size = int(left.full_size)
-        self.waits = root.status == WAITS
-        self._call_node = partial(call_node, projective)
-        self._calls = CALLS[projective]
-        self.root = Subspace(
-            state=root.node, bound=root.bound, arc=root.arc, lower=root.lower, margin=root.margin,
-            tree=root.tree if root.status == SOLVED else None,
-        )  # fmt: skip
+        self.best = no_trees(k_best, int(root.node.arc_mod.max(initial=0)))
+        self.counters = np.zeros(3)
+        self.full_size = root.node.oracle.positions()
+        self._calls = CALLS[isinstance(root.node.oracle, Chart)]
+        self.root = Subspace(state=root.node)
         self._watch = None
         if observer is not None:
             arcs = root.order if given is None else given
-            self._watch = Watch(observer, arcs, left.counters, left.best)
+            self._watch = Watch(observer, arcs, self.counters, self.best)
             self._watch.started(root.node, self.full_size, root.moved_factors)
 
     def run(self, limits: SearchLimits) -> Outcome:
         """Search until the end or a limit; the work limit counts positions of the oracle."""
         self.limits = limits._replace(work=limits.work / max(1, self.full_size))
         search = Search(self)
-        stays, bound, status = True, -np.inf, "optimal"
-        if self.waits:
-            factors, counts = (int(sets[-1][0]) for sets in self.root.state[2:])
-            if factors and not counts:  # π has no form for count factors
-                self._first_trees(self.settings.lower_start)
-            stays = search.bound(self.root)
-        else:
-            search.n_nodes = 1
+        bound, status = -np.inf, "optimal"
+        if n_factors(self.root.state) and not self.root.state.counts.size[0]:
+            self._first_trees(self.settings.lower_start)  # π has no form for count factors
+        stays = search.bound(self.root)
         if stays:
             bound, status = search.run(self.root, by_level=self.settings.order == "level")
         found = int(self.best.found[0])
@@ -157,25 +123,30 @@ class Lagrangian(Bounder[Subspace]):
     def bound(self, node: Subspace) -> None:
         calls = self.settings.root_calls if node.depth == 0 else self.settings.node_calls
         calls *= self._calls
-        watch = self._watch
-        record = NOT_RECORDED if watch is None else watch.record(calls)
-        bounded = self._call((True, watch is not None), node, calls, record)
-        if bounded is None:
+        record = NOT_RECORDED if self._watch is None else self._watch.record(calls)
+        state = node.state.trimmed()
+        state.base[node.dead] = -np.inf
+        limits = self._limits(calls)
+        verdict = Verdict(*bound_node(state, self.best, limits, self.counters, record))
+        node.margin = margin(self.quantum, verdict.slack)
+        full = self.best.found[0] == len(self.best.scores)
+        floor = self.best.scores[-1] + node.margin if full else -np.inf
+        if verdict.status == CLOSED or verdict.bound < floor:
             node.bound = -np.inf
-            return
-        node.arc, node.lower, node.margin = bounded.arc, bounded.lower, bounded.margin
-        node.state = bounded.node
-        node.dead = NO_ARCS
-        node.bound = min(node.bound, bounded.bound) if bounded.status != CLOSED else -np.inf
-        node.tree = bounded.tree if bounded.status == SOLVED else None
+            if self._watch is None:
+                return
+        node.arc, node.lower, node.state, node.dead = verdict.arc, verdict.lower, state, NO_ARCS
+        node.tree = verdict.tree if verdict.status == SOLVED else None
+        if node.bound > -np.inf:
+            node.state = state.trimmed()  # less memory while the node waits
+            node.bound = min(node.bound, verdict.bound)
 
     def divide(self, node: Subspace) -> list[Subspace]:
         """Partition a node around its best tree if that is known, else branch on its arc.
 
         If the arc is not free, return the node itself.
         """
-        _, (arc_mod, base, _), *_ = node.state
-        alive = base > -np.inf
+        arc_mod, alive = node.state.arc_mod, node.state.base > -np.inf
 
         def rivals(own: int) -> Ints:
             return np.flatnonzero((arc_mod == arc_mod[own]) & alive).astype(np.int32)
@@ -214,18 +185,13 @@ class Lagrangian(Bounder[Subspace]):
         if self._watch is not None:
             self._watch.branched(node, children)
 
-    def _call(
-        self, tasks: tuple[bool, bool], node: Subspace, calls: int, record: tuple[Any, ...]
-    ) -> BoundedNode | None:
-        limits = self.settings.limits(
+    def _limits(self, calls: int) -> Limits:
+        return self.settings.limits(
             calls, self.limits.work, self.limits.deadline.at, self.quantum, self.slack, self.hard,
             float(max(1, self.full_size)),
         )  # fmt: skip
-        return self._call_node(
-            tasks, (node.state, node.dead), self.best, limits, self.counters, record
-        )
 
     def _first_trees(self, calls: int) -> None:
         """Search for trees before the root is bounded."""
         if calls:
-            self._call((False, False), self.root, calls, NOT_RECORDED)
+            lower_bound_start(self.root.state, self.best, self._limits(calls), self.counters)

@@ -6,9 +6,8 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.parts import Factors, set_fields
-from bbparse.core.tree import heads_of
 from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
-from bbparse.inference.search.rescore import rescore
+from bbparse.inference.search.rescore import scored_trees
 from bbparse.runtime.arrays import Float64s, Ints
 
 
@@ -46,6 +45,5 @@ def max_marginals(problem: Problem, arcs: Ints) -> tuple[Float64s, float]:
         each = Arborescences(p).with_each(own)
         return each, float(own[arcs].sum()) + float(p.arc_score[arcs].sum())
     plain = p.changed(**set_fields("factor", ()), **set_fields("count", ()))
-    tree = arcs[np.newaxis]
-    rest = float(rescore(plain, tree, heads_of(p, tree))[0, 0])
+    rest = float(scored_trees(plain, arcs[np.newaxis])[1][0, 0])
     return ProjectiveTrees(p).with_each(own), float(own[arcs].sum()) + rest

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbparse.inference.oracles.projective.build import Chart
-from bbparse.inference.relaxation.state import Incumbents
-from bbparse.runtime.arrays import Flags, Float64s, Ints
+from bbparse.inference.relaxation.state import NOT_RECORDED, Incumbents, Node, Record
+from bbparse.runtime.arrays import Float64s, Ints
 
 
 class Started(NamedTuple):
@@ -101,12 +100,6 @@ class Observer:
         """Handle the end of the search; always called, and last."""
 
 
-#: An empty :class:`bbparse.inference.relaxation.state.Record`, as a plain tuple.
-NOT_RECORDED = (
-    np.empty((0, 4)), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64),
-)  # fmt: skip
-
-
 class Watch:
     """Adapter from a search to its observer; ``given`` maps oracle arcs to the user's arcs."""
 
@@ -117,14 +110,14 @@ class Watch:
         self._counters, self._best = counters, best
         self._record = NOT_RECORDED
 
-    def started(self, state: tuple[Any, ...], full_size: int, moved_factors: int) -> None:
-        self._observer.started(Started(self._given, full_size, n_factors(state), moved_factors))
+    def started(self, node: Node, full_size: int, moved_factors: int) -> None:
+        self._observer.started(Started(self._given, full_size, n_factors(node), moved_factors))
 
-    def record(self, calls: int) -> tuple[Any, ...]:
+    def record(self, calls: int) -> Record:
         """Return a record for the next node; an empty one unless the observer wants calls."""
         if self._observer.wants_calls:
             rows, arcs = calls + 2, len(self._given)
-            self._record = (
+            self._record = Record(
                 np.empty((rows, 4)), np.empty(rows, np.int64), np.zeros(arcs, np.int64),
                 np.zeros(1, np.int64),
             )  # fmt: skip
@@ -141,7 +134,8 @@ class Watch:
         lower = float(self._best.scores[0]) if self._best.found[0] else -np.inf
         last = State(
             int(self._counters[0]), node.bound if stays else -np.inf, lower,
-            self._given[_alive(node.state)], _size(node.state), n_factors(node.state),
+            self._given[node.state.base > -np.inf], node.state.oracle.positions(),
+            n_factors(node.state),
         )  # fmt: skip
         arc, present = node.branched
         self._observer.bounded(
@@ -164,22 +158,6 @@ class Watch:
         return int(self._given[arc]) if arc >= 0 else -1
 
 
-def n_factors(state: tuple[Any, ...]) -> int:
+def n_factors(node: Node) -> int:
     """Return the number of factors and count factors that are alive in a node."""
-    _, _, factors, counts = state
-    return int(factors[-1][0] + counts[-1][0])
-
-
-def _alive(state: tuple[Any, ...]) -> Flags:
-    """Return which arcs of a node are alive."""
-    _, (_, base, _), *_ = state
-    return base > -np.inf
-
-
-def _size(state: tuple[Any, ...]) -> int:
-    """Return the size of the oracle of a node."""
-    oracle, *_ = state
-    if len(oracle) != len(Chart._fields):
-        return int(_alive(state).sum())
-    chart = Chart(*oracle)
-    return int(chart.item_ptr[chart.size[0]])
+    return int(node.factors.size[0] + node.counts.size[0])

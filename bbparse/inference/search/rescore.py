@@ -8,12 +8,11 @@ magnitudes of the terms determine how exact a score has to be.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.core import Problem
-from bbparse.core.parts import ANY
-from bbparse.runtime.arrays import Ints
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.core.parts import ANY, OUTERMOST
+from bbparse.runtime.arrays import Float64s, Ints
+from bbparse.runtime.jit import kernel
 
 
 @kernel
@@ -44,17 +43,22 @@ def _place(head, mod, last):
 
 
 @kernel
-def _by_arc(n, head, mod):
-    """Index rows by arc: the last row of each hash slot, and the previous row of each row."""
+def _slots(n):
+    """Return the number of hash slots for the arcs of trees of n words, a power of two."""
     size = 64
     while size < 4 * n:
         size *= 2
-    last, before = np.full(size, -1), np.empty(head.shape[0], np.int64)
+    return size
+
+
+@kernel
+def _index_rows(head, mod, last, before):
+    """Index rows by arc: the last row of each hash slot, and the previous row of each row."""
+    last[:] = -1
     for i in range(head.shape[0]):
         place = _place(head[i], mod[i], last)
         before[i] = last[place]
         last[place] = i
-    return last, before
 
 
 @kernel
@@ -91,89 +95,108 @@ def tree_parts(heads):
 
 
 @kernel
-def _fires(factors, c, arc_mod, tree):
-    """Return True if a tree has all arcs of a factor."""
-    for i in range(factors.ptr[c], factors.ptr[c + 1]):
-        a = factors.arcs[i]
-        if tree[arc_mod[a] - 1] != a:
-            return False
-    return True
+def _add_parts(words, score, outermost, last, before, heads, above, terms, used):
+    """Append the scores of the parts of a kind that fire in a tree; return the number of terms.
 
-
-@inlined
-def _list_parts(part, rows, outermost, m, heads, above, terms, used):
-    """Write the scores of the parts that fire at modifier m; return the number of terms so far.
-
-    ``rows`` are those of `_by_arc`, ``above`` those of `tree_parts`; if ``outermost``, parts fire
-    only if m is the farthest modifier on its side.
+    ``words`` are rows grand, head, inner and mod; ``last`` and ``before`` are those of
+    `_index_rows`, ``above`` those of `tree_parts`. If ``outermost``, parts fire only if their
+    modifier is the farthest on its side.
     """
-    last, before = rows
     grand, inner, farthest = above
-    h = heads[m]
-    i = last[_place(h, m, last)]
-    while i >= 0:
-        if (
-            part.mod[i] == m
-            and part.head[i] == h
-            and (part.grand[i] == ANY or part.grand[i] == grand[m])
-            and (part.inner[i] == ANY or part.inner[i] == inner[m])
-            and (farthest[m] == 1 or not outermost)
-        ):
-            terms[used] = part.score[i]
-            used += 1
-        i = before[i]
+    for m in range(1, heads.shape[0]):
+        h = heads[m]
+        i = last[_place(h, m, last)]
+        while i >= 0:
+            if (
+                words[3, i] == m
+                and words[1, i] == h
+                and (words[0, i] == ANY or words[0, i] == grand[m])
+                and (words[2, i] == ANY or words[2, i] == inner[m])
+                and (farthest[m] == 1 or not outermost)
+            ):
+                terms[used] = score[i]
+                used += 1
+            i = before[i]
     return used
 
 
 @kernel
-def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
-    """Score trees, ``trees`` int32[K, n] with ``heads`` int32[K, n+1]; write ``out`` float64[3, K].
+def _add_factors(ptr, arcs, score, arc_mod, first_mod, last, before, heads, tree, terms, used):
+    """Append the scores of the factors that fire in a tree; return the number of terms."""
+    for m in range(1, heads.shape[0]):
+        c = last[_place(heads[m], m, last)]
+        while c >= 0:
+            fires = first_mod[c] == m
+            for i in range(ptr[c], ptr[c + 1]):
+                fires = fires and tree[arc_mod[arcs[i]] - 1] == arcs[i]
+            if fires:
+                terms[used] = score[c]
+                used += 1
+            c = before[c]
+    return used
 
-    The rows of ``out`` are φ, the sum of the magnitudes of all terms of a tree, and the smallest
-    nonzero magnitude (inf: there is none). ``arcs``, ``parts``, ``factors`` and ``counts`` are
-    those of the problem.
+
+@kernel
+def write_trees(
+    n, trees, arc_head, arc_mod, arc_score,
+    part_words, part_score, kind_ptr, factor_ptr, factor_arcs, factor_score,
+    count_ptr, count_arcs, count_score_ptr, count_score,
+):  # fmt: skip
+    """Return the heads int32[K, n + 1] of trees int32[K, n], and their exact scores float64[3, K].
+
+    The rows of the scores are φ, the sum of the magnitudes of all terms of a tree, and the smallest
+    nonzero magnitude (inf: there is none). The arrays are those of the problem.
     """
-    sib, gc, ogc, gsib = parts
-    of_sib, of_gc = _by_arc(n, sib.head, sib.mod), _by_arc(n, gc.head, gc.mod)
-    of_ogc, of_gsib = _by_arc(n, ogc.head, ogc.mod), _by_arc(n, gsib.head, gsib.mod)
-    n_factors, n_counts = factors.score.shape[0], counts.ptr.shape[0] - 1
+    n_factors, n_counts = factor_score.shape[0], count_ptr.shape[0] - 1
     first_head, first_mod = np.empty(n_factors, np.int32), np.empty(n_factors, np.int32)
-    n_parts = sib.head.shape[0] + gc.head.shape[0] + ogc.head.shape[0] + gsib.head.shape[0]
     for c in range(n_factors):
-        a = factors.arcs[factors.ptr[c]]
-        first_head[c], first_mod[c] = arcs.head[a], arcs.mod[a]
-    last_factor, before_factor = _by_arc(n, first_head, first_mod)
+        a = factor_arcs[factor_ptr[c]]
+        first_head[c], first_mod[c] = arc_head[a], arc_mod[a]
+    n_parts = part_score.shape[0]
+    last = np.empty((5, _slots(n)), np.int64)  # by kind of part, and of factors
+    before, before_factor = np.empty(n_parts, np.int64), np.empty(n_factors, np.int64)
+    for kind in range(4):
+        lo, hi = kind_ptr[kind], kind_ptr[kind + 1]
+        _index_rows(part_words[1, lo:hi], part_words[3, lo:hi], last[kind], before[lo:hi])
+    _index_rows(first_head, first_mod, last[4], before_factor)
     terms = np.empty(n + n_parts + n_factors + n_counts)
+    heads, scores = np.empty((trees.shape[0], n + 1), np.int32), np.empty((3, trees.shape[0]))
     for t in range(trees.shape[0]):
-        used = n
+        heads[t, 0] = -1
         for m in range(n):
-            terms[m] = arcs.score[trees[t, m]]
-        head = heads[t]
-        above = tree_parts(head)
-        for m in range(1, n + 1):
-            used = _list_parts(sib, of_sib, False, m, head, above, terms, used)
-            used = _list_parts(gc, of_gc, False, m, head, above, terms, used)
-            used = _list_parts(ogc, of_ogc, True, m, head, above, terms, used)
-            used = _list_parts(gsib, of_gsib, False, m, head, above, terms, used)
-            c = last_factor[_place(head[m], m, last_factor)]
-            while c >= 0:
-                if first_mod[c] == m and _fires(factors, c, arcs.mod, trees[t]):
-                    terms[used] = factors.score[c]
-                    used += 1
-                c = before_factor[c]
+            heads[t, m + 1] = arc_head[trees[t, m]]
+            terms[m] = arc_score[trees[t, m]]
+        used = n
+        above = tree_parts(heads[t])
+        for kind in range(4):
+            lo, hi = kind_ptr[kind], kind_ptr[kind + 1]
+            if lo < hi:
+                used = _add_parts(
+                    part_words[:, lo:hi], part_score[lo:hi], kind == OUTERMOST, last[kind],
+                    before[lo:hi], heads[t], above, terms, used,
+                )  # fmt: skip
+        if n_factors > 0:
+            used = _add_factors(
+                factor_ptr, factor_arcs, factor_score, arc_mod, first_mod, last[4], before_factor,
+                heads[t], trees[t], terms, used,
+            )  # fmt: skip
         for c in range(n_counts):
             number = 0
-            for i in range(counts.ptr[c], counts.ptr[c + 1]):
-                a = counts.arcs[i]
-                number += trees[t, arcs.mod[a] - 1] == a
-            terms[used] = counts.score[counts.score_ptr[c] + number]
+            for i in range(count_ptr[c], count_ptr[c + 1]):
+                a = count_arcs[i]
+                number += trees[t, arc_mod[a] - 1] == a
+            terms[used] = count_score[count_score_ptr[c] + number]
             used += 1
-        out[0, t], out[1, t], out[2, t] = add_up(terms[:used])
+        scores[0, t], scores[1, t], scores[2, t] = add_up(terms[:used])
+    return heads, scores
 
 
-def rescore(problem: Problem, arcs: Ints, heads: Ints) -> NDArray:
-    """Apply `rescore_trees` to ``Solution.arcs`` and ``Solution.heads``; return float64[3, K]."""
+def scored_trees(problem: Problem, trees: Ints) -> tuple[Ints, Float64s]:
+    """Return the heads of trees, int32[K, n] arcs, and their scores, as `write_trees` does."""
     p = problem
-    out = np.empty((3, arcs.shape[0]))
-    rescore_trees(p.n_words, p.arcs, p.parts, p.factors, p.counts, heads, arcs, out)
-    return out
+    heads, scores = write_trees(
+        p.n_words, np.array(trees, np.int32, order="C"), p.arc_head, p.arc_mod, p.arc_score,
+        *p.part_table, p.factor_ptr, p.factor_arcs, p.factor_score,
+        p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score,
+    )  # fmt: skip
+    return heads, scores

@@ -73,10 +73,10 @@ class SearchSettings:
     def limits(
         self, calls: int, work: float, until: float, quantum: float, *scale: float
     ) -> Limits:
-        """Return the limits of a node; ``scale`` are its last fields, which a root's call finds."""
+        """Return the limits of a node; ``scale`` are its last fields."""
         return Limits(
             METHODS[self.method], calls, work, until, self.eliminate_every, self.close_k,
-            self.precision, quantum, *(scale or (0.0, 0.0, 0.0)),
+            self.precision, quantum, *scale,
         )  # fmt: skip
 
 

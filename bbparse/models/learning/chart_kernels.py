@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbparse.core.parts import Part, Parts
 from bbparse.inference.oracles.projective.build import build_chart
 from bbparse.inference.oracles.projective.recurrences import GRANDSIB
-from bbparse.inference.oracles.projective.weights import index_groups, weight_tables
+from bbparse.inference.oracles.projective.weights import empty_weights, index_groups
 from bbparse.inference.search.rescore import tree_parts
 from bbparse.models.scoring.candidates import prune_arcs
 from bbparse.models.scoring.part_kernels import part_scores, part_scores_back
@@ -55,10 +54,7 @@ def tree_chart(n, head, mod, mode, single_root):
     """
     n_arcs = head.shape[0]
     index = index_groups(n, head, mod)
-    none = np.empty(0, np.int32)
-    no_part = Part(none, none, none, none, np.empty(0))
-    parts = Parts(no_part, no_part, no_part, no_part)
-    weights = weight_tables(n, head, mod, mode, index, parts)
+    weights = empty_weights(n, head, mod, mode, index)
     ranks, ctx_ptr, inc_ptr = weights.ranks, weights.ctx_ptr, weights.inc_ptr
     # Each hyperedge gets the number of the part that it completes in place of its score.
     n_slots = weights.inc_w.shape[0]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bbparse.core import Problem, Solution
 from bbparse.core.parts import Counts, Factors, names_of, take_sets
 from bbparse.core.quantum import QUANTUM
-from bbparse.inference.search.rescore import rescore
+from bbparse.inference.search.rescore import scored_trees
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.batch import FactorBatch, FactorCounter, pointers
@@ -244,7 +244,7 @@ def gold_score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float
     arcs = np.empty((1, problem.n_words), np.int32)
     gold_arcs = np.flatnonzero(right).astype(np.int32)
     arcs[0, problem.arc_mod[gold_arcs] - 1] = gold_arcs
-    return float(rescore(problem, arcs, gold[np.newaxis])[0, 0])
+    return float(scored_trees(problem, arcs)[1][0, 0])
 
 
 def proposals_of(

@@ -58,6 +58,19 @@ class Automata(NamedTuple):
     table: Float64s
     flags: Flags  # [2], True if the root has one modifier; True if there are parts
 
+    def trimmed(self) -> Automata:
+        """Return an independent copy of what belongs to a node."""
+        own = ("u", "v", "at", "sets", "bit", "row", "table")
+        return self._replace(**{name: getattr(self, name).copy() for name in own})
+
+    def positions(self) -> int:
+        """Return a number with which the work of a call grows."""
+        return len(self.inc_w)
+
+    def part_scores(self) -> Float64s:
+        """Return the scores of parts, for their magnitudes."""
+        return np.concatenate((self.inc_w, self.out_w))
+
 
 class Side(NamedTuple):
     """The remaining modifiers of a head on one side, from near to far.

@@ -11,10 +11,10 @@ tree with the arc scores more than L minus the loss of each component that has i
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from bbparse.core.parts import ProblemArrays
+from bbparse.inference.oracles.arcs import pair_groups
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
 from bbparse.inference.oracles.nonprojective.automata import (
     Automata,
@@ -26,43 +26,39 @@ from bbparse.inference.oracles.nonprojective.automata import (
     side_parts,
 )
 from bbparse.inference.oracles.nonprojective.tables import CAPACITY, table_score
-from bbparse.runtime.arrays import NEG
+from bbparse.inference.oracles.projective.weights import (
+    index_groups,
+    weight_tables,
+)
+from bbparse.runtime.arrays import NEG, Ints
 from bbparse.runtime.jit import kernel
 
 
-class Nonprojective(NamedTuple):
-    """Choice of this oracle, with the recurrence whose parts the automata score."""
-
-    mode: int
-
-
 @kernel
-def make_automata(kind, n, head, mod, single_root, index, weights, group_ptr):
-    """Make the automata of candidate pairs and weights; multipliers are 0."""
-    flags = np.empty(2, np.bool_)
-    flags[0] = single_root
-    flags[1] = kind.mode > 0
-    b = head.shape[0]
-    at = np.full(n + 2, -1)
-    at[n + 1] = 0
-    return Automata(
-        group_ptr, head, mod, index.out_ptr, index.out_mid, index.in_ptr, index.in_list,
-        place_of(head, index, weights), weights.inc_w, weights.out_w, np.zeros(b), np.zeros(b),
-        at, np.empty(n + 1, np.int64), np.zeros(b, np.int8), np.empty(b, np.int64),
-        np.empty(CAPACITY), flags,
+def automata_of(
+    n, mode, head, mod,
+    part_words, part_score, kind_ptr,
+):  # fmt: skip
+    """Return the first ten arrays of `Automata`; arguments are those of `chart_of`."""
+    group_ptr, group_head, group_mod = pair_groups(head, mod)
+    index = index_groups(n, group_head, group_mod)
+    weights = weight_tables(n, group_head, group_mod, mode, index, part_words, part_score, kind_ptr)
+    return (
+        group_ptr, group_head, group_mod, index.out_ptr, index.out_mid, index.in_ptr,
+        index.in_list, place_of(group_head, index, weights), weights.inc_w, weights.out_w,
     )  # fmt: skip
 
 
-@kernel
-def automata_copy(o):
-    """Copy automata with their multipliers and tables."""
-    table = np.empty(CAPACITY)
-    for i in range(o.at[-1]):
-        table[i] = o.table[i]
+def make_automata(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Automata:
+    """Make the automata of arcs sorted by head and modifier; multipliers are 0."""
+    n = problem.n_words
+    arrays = automata_of(n, mode, head, mod, *problem.part_table)
+    b = len(arrays[1])
+    at = np.full(n + 2, -1)
+    at[n + 1] = 0
     return Automata(
-        o.group_ptr, o.head, o.mod, o.out_ptr, o.out_mid, o.in_ptr, o.in_list, o.place,
-        o.inc_w, o.out_w, o.u.copy(), o.v.copy(), o.at.copy(), o.sets.copy(), o.bit.copy(),
-        o.row.copy(), table, o.flags,
+        *arrays, np.zeros(b), np.zeros(b), at, np.empty(n + 1, np.int64), np.zeros(b, np.int8),
+        np.empty(b, np.int64), np.empty(CAPACITY), np.array([problem.single_root, mode > 0]),
     )  # fmt: skip
 
 
@@ -70,12 +66,6 @@ def automata_copy(o):
 def automata_size(o):
     """Return the number of chain scores."""
     return o.inc_w.shape[0]
-
-
-@kernel
-def automata_weights(o):
-    """Return the scores of parts."""
-    return np.concatenate((o.inc_w, o.out_w))
 
 
 @kernel

@@ -50,6 +50,24 @@ class Chart(NamedTuple):
     group_ptr: Ints  # [B + 1], arcs of each pair, by (head, modifier)
     group_mod: Ints  # [B], modifier of each pair
 
+    def trimmed(self) -> Chart:
+        """Return an independent copy of what is left."""
+        items = int(self.size[0])
+        edges = int(self.item_ptr[items])
+        return Chart(
+            self.item_ptr[: items + 1].copy(), self.item_group[:items].copy(),
+            self.left[:edges].copy(), self.right[:edges].copy(), self.weight[:edges].copy(),
+            self.size.copy(), self.group_ptr, self.group_mod,
+        )  # fmt: skip
+
+    def positions(self) -> int:
+        """Return the number of hyperedges that are left."""
+        return int(self.item_ptr[self.size[0]])
+
+    def part_scores(self) -> Float64s:
+        """Return the scores of parts, for their magnitudes."""
+        return self.weight
+
 
 @kernel
 def _with_room(array, used, wanted):

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bbparse.inference.oracles.projective.build import Chart, build_chart
+from bbparse.core.parts import ProblemArrays
+from bbparse.inference.oracles.projective.build import Chart
+from bbparse.inference.oracles.projective.flat import chart_of
 from bbparse.inference.oracles.projective.passes import (
     eliminate,
     group_marginals,
@@ -14,15 +16,10 @@ from bbparse.inference.oracles.projective.passes import (
     inside_pass,
     list_trees,
     outside_pass,
+    write_tree,
 )
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.jit import kernel
-
-
-class Projective(NamedTuple):
-    """Choice of an oracle of charts, by the number of the recurrence."""
-
-    mode: int
 
 
 class ChartScratch(NamedTuple):
@@ -35,10 +32,10 @@ class ChartScratch(NamedTuple):
     renumber: Ints
 
 
-@kernel
-def make_chart(kind, n, head, mod, single_root, index, weights, group_ptr):
-    """Make the chart of candidate pairs and weights, as `build_chart` takes them."""
-    return build_chart(n, head, mod, kind.mode, single_root, index, weights, group_ptr)
+def make_chart(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Chart:
+    """Make the chart of a recurrence over arcs sorted by head and modifier."""
+    p = problem
+    return Chart(*chart_of(p.n_words, mode, p.single_root, head, mod, *p.part_table))
 
 
 @kernel
@@ -52,27 +49,9 @@ def chart_scratch(chart):
 
 
 @kernel
-def chart_copy(chart):
-    """Copy a chart, trimmed to what is left."""
-    items = chart.size[0]
-    edges = chart.item_ptr[items]
-    return Chart(
-        chart.item_ptr[: items + 1].copy(), chart.item_group[:items].copy(),
-        chart.left[:edges].copy(), chart.right[:edges].copy(), chart.weight[:edges].copy(),
-        chart.size.copy(), chart.group_ptr, chart.group_mod,
-    )  # fmt: skip
-
-
-@kernel
 def chart_size(chart):
     """Return the number of hyperedges that are left."""
     return chart.item_ptr[chart.size[0]]
-
-
-@kernel
-def chart_weights(chart):
-    """Return the scores of parts."""
-    return chart.weight
 
 
 @kernel
@@ -80,6 +59,12 @@ def chart_best(chart, scratch, arc_score):
     """Return the best value, by one inside pass."""
     group_scores(chart.group_ptr, arc_score, scratch.gscore)
     return inside_pass(chart, scratch.gscore, scratch.inside)
+
+
+@kernel
+def chart_tree(chart, scratch, arc_score, tree):
+    """Write the tree of the last `chart_best`; return the score of its parts."""
+    return write_tree(chart, scratch.inside, arc_score, tree)
 
 
 @kernel

@@ -72,12 +72,12 @@ def best_edge(chart, inside, i):
 
 
 @kernel
-def chart_tree(chart, scratch, arc_score, tree):
+def write_tree(chart, inside, arc_score, tree):
     """Write the best tree of the last inside pass; return the score of its parts.
 
     Ties go to the hyperedge written first and to the arc with the smallest index.
     """
-    n_items, item_group, inside = chart.size[0], chart.item_group, scratch.inside
+    n_items, item_group = chart.size[0], chart.item_group
     left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
     stack = np.empty(2 * tree.shape[0] + 64, np.int32)
     depth = 1

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.core.parts import ANY, OUTERMOST
-from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.arrays import Float64s, Ints, Longs
+from bbparse.runtime.jit import kernel
 
 #: The first recurrence, by mode, that scores the parts of a kind, in the order of `Parts`.
 _LEAST_MODE = (1, 3, 2, 3)
@@ -83,45 +83,9 @@ def _rank(index, h, inner, outer):
     return s - index.out_mid[h] + 1 if outer > h else index.out_mid[h] - s
 
 
-@inlined
-def add_part(index, weights, outermost, part):
-    """Add the score of a part (a row of a :class:`bbparse.core.parts.Part`) to the weights.
-
-    It is ignored if no candidate arcs join its words. If ``outermost``, its modifier is that of its
-    side.
-    """
-    g, h, inner, m, score = part
-    b = index.table[h, m]
-    if b < 0:
-        return
-    first, end = 0, weights.ctx_ptr[b + 1] - weights.ctx_ptr[b]
-    if g >= 0:
-        p = index.table[g, h]
-        if p < 0:
-            return
-        first, end = index.in_rank[p], index.in_rank[p] + 1
-    if outermost:
-        weights.out_w[weights.out_ctx_ptr[b] + first] += score
-        return
-    ranks = weights.ranks[b]
-    low, high = 0, ranks
-    if inner != ANY:
-        low = _rank(index, h, inner, m)
-        high = low + 1
-        if low < 0:
-            return
-    for j in range(first, end):
-        for i in range(low, high):
-            weights.inc_w[weights.inc_ptr[b] + j * ranks + i] += score
-
-
 @kernel
-def weight_tables(n, head, mod, mode, index, parts):
-    """Make the :class:`Weights` of a problem's parts (:class:`bbparse.core.parts.Parts`).
-
-    Parts over words that no candidate joins are left out, and so are kinds of part that the
-    recurrence ``mode`` does not score.
-    """
+def empty_weights(n, head, mod, mode, index):
+    """Make the :class:`Weights` of candidate pairs for a recurrence ``mode``, all of them 0."""
     in_ptr = index.in_ptr
     n_groups = head.shape[0]
     ranks = np.empty(n_groups, np.int32)
@@ -143,60 +107,43 @@ def weight_tables(n, head, mod, mode, index, parts):
         out_ctx_ptr[b + 1] = out_ctx_ptr[b] + (above if mode >= 2 else 1)
     inc_w = np.zeros(inc_ptr[n_groups], np.float64)
     out_w = np.zeros(out_ctx_ptr[n_groups], np.float64)
-    weights = Weights(ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w)
-    for kind in range(len(parts)):
-        part = parts[kind]
-        for i in range(part.head.shape[0] if mode >= _LEAST_MODE[kind] else 0):
-            row = part.grand[i], part.head[i], part.inner[i], part.mod[i], part.score[i]
-            add_part(index, weights, kind == OUTERMOST, row)
-    return weights
+    return Weights(ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w)
 
 
 @kernel
-def take_factors(head, mod, mode, index, weights, factors):
-    """Absorb factors that equal parts into the weights, and remove them, in place.
+def weight_tables(n, head, mod, mode, index, part_words, part_score, kind_ptr):
+    """Make the :class:`Weights` of a problem's parts, its ``part_table``.
 
-    The arcs are sorted by (head, mod), and no two join the same words. Returns the number of
-    factors that are left.
+    Parts over words that no candidate joins are left out, and so are kinds of part that the
+    recurrence ``mode`` does not score.
     """
-    ptr, arcs, score = factors
-    n_kept = used = lo = 0
-    for f in range(score.shape[0]):
-        hi = ptr[f + 1]
-        size = hi - lo
-        absorbed = False
-        # Two arcs of one head are siblings a and b, with b the outer one; a third is the upper one.
-        upper, a, b = -1, -1, -1
-        if mode > 0 and size <= 3 and score[f] > NEG:
-            for i in range(lo, hi):
-                for j in range(lo, hi):
-                    first, second = arcs[i], arcs[j]
-                    h = head[first]
-                    if head[second] == h:
-                        if h < mod[first] < mod[second] or h > mod[first] > mod[second]:
-                            a, b = first, second
-                    elif mod[first] == head[second]:
-                        upper = first
-                        if size == 2:
-                            b = second
-        if size == 2 and upper >= 0:
-            g, h, m = head[upper], head[b], mod[b]
-            outermost = index.out_ptr[h + 1] - 1 if m > h else index.out_ptr[h]
-            absorbed = mode == 3 or (mode == 2 and b == outermost)
-            if absorbed:
-                add_part(index, weights, mode == 2, (g, h, ANY, m, score[f]))
-        elif a >= 0 and abs(a - b) == 1:  # no candidate is between the two
-            h, inner, outer = head[a], mod[a], mod[b]
-            absorbed = size == 2 or (mode == 3 and upper >= 0 and mod[upper] == h)
-            if absorbed:
-                g = ANY if size == 2 else head[upper]
-                add_part(index, weights, False, (g, h, inner, outer, score[f]))
-        if not absorbed:
-            for i in range(lo, hi):
-                arcs[used] = arcs[i]
-                used += 1
-            score[n_kept] = score[f]
-            n_kept += 1
-            ptr[n_kept] = used
-        lo = hi
-    return n_kept
+    weights = empty_weights(n, head, mod, mode, index)
+    for kind in range(4):
+        if mode < _LEAST_MODE[kind]:
+            continue
+        for i in range(kind_ptr[kind], kind_ptr[kind + 1]):
+            g, h = part_words[0, i], part_words[1, i]
+            inner, m = part_words[2, i], part_words[3, i]
+            b = index.table[h, m]
+            if b < 0:
+                continue
+            first, end = 0, weights.ctx_ptr[b + 1] - weights.ctx_ptr[b]
+            if g >= 0:
+                p = index.table[g, h]
+                if p < 0:
+                    continue
+                first, end = index.in_rank[p], index.in_rank[p] + 1
+            if kind == OUTERMOST:
+                weights.out_w[weights.out_ctx_ptr[b] + first] += part_score[i]
+                continue
+            ranks = weights.ranks[b]
+            low, high = 0, ranks
+            if inner != ANY:
+                low = _rank(index, h, inner, m)
+                high = low + 1
+            if low < 0:
+                continue
+            for j in range(first, end):
+                for rank in range(low, high):
+                    weights.inc_w[weights.inc_ptr[b] + j * ranks + rank] += part_score[i]
+    return weights

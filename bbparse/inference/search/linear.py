@@ -1,0 +1,122 @@
+"""Best trees of linear problems, which have arcs and parts only: no search is needed.
+
+Projective trees: the best tree of the chart, or its k best (`inference.oracles.projective`); of a
+nearly full matrix of arcs, Eisner's algorithm. Crossing trees: the best arborescence. None of these
+kernels contains the branch and bound, which takes longest to compile.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bbparse.core import Problem
+from bbparse.inference.oracles.arcs import alive_arcs, sort_stably
+from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
+from bbparse.inference.oracles.projective.calls import make_chart
+from bbparse.inference.oracles.projective.dense import eisner
+from bbparse.inference.oracles.projective.flat import best_of_chart, k_best_of_chart
+from bbparse.inference.oracles.projective.recurrences import parts_of
+from bbparse.inference.relaxation.state import score_spread, slack_of
+from bbparse.runtime.arrays import NEG, Float64s, Ints
+from bbparse.runtime.jit import kernel
+
+#: Cost of enumerating a tree for each word, in visited hyperedges.
+LISTED = 3.0
+NO_SCORES = np.empty(0)
+
+
+class LinearTrees(NamedTuple):
+    """The best trees of a linear problem."""
+
+    arcs: Ints  # [K, n], best tree first
+    edges: int  # size of the chart; 0: there was none
+    slack: float = 0.0  # rounding error of the comparisons of trees; 0: that of a sum of terms
+    #: Bound on trees that a deadline has cut off; -inf: there are none.
+    bound: float = NEG
+
+
+def is_linear(problem: Problem, k_best: int) -> bool:
+    """Return True if the k best trees of a problem need no search."""
+    return len(problem.factor_ptr) == len(problem.count_ptr) == 1 and (
+        problem.projective or (k_best == 1 and not parts_of(problem))
+    )
+
+
+def is_dense(problem: Problem) -> bool:
+    """Return True if a linear problem has arcs only, and so many that a sparse chart costs more."""
+    return (
+        problem.projective
+        and 4 * len(problem.arc_head) >= problem.n_words**2
+        and problem.arc_label is None
+        and not parts_of(problem)
+    )
+
+
+def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> LinearTrees:
+    """Find the k best trees of a linear problem, fewer at the time ``until``.
+
+    From a full matrix there are none at that time, otherwise at least one.
+
+    ``mode`` is that of the recurrence; arcs with labels are sorted.
+    """
+    p, n = problem, problem.n_words
+    if p.projective and k_best == 1 and mode == 0 and is_dense(p):
+        matrix = p.arc_head, p.arc_mod, p.arc_score, p.arc_state
+        arcs, is_over = _best_dense(n, p.single_root, *matrix, until)
+        return LinearTrees(arcs, 0, bound=np.inf if is_over else NEG)
+    order = alive_arcs(n, p.arc_head, p.arc_mod, p.arc_state)
+    if len(order) < n:  # some word has no arc
+        return LinearTrees(np.empty((0, n), np.int32), 0)
+    head, mod, score = p.arc_head[order], p.arc_mod[order], p.arc_score[order]
+    if not p.projective:
+        trees = _best_crossing(n, p.single_root, head, mod, score)
+        return LinearTrees(order[trees], len(order), _slack(n, score, NO_SCORES))
+    chart = make_chart(p, mode, head, mod)
+    if k_best == 1:
+        return LinearTrees(order[best_of_chart(n, *chart, score)], chart.positions())
+    trees, values, is_complete = k_best_of_chart(n, *chart, score, k_best, until)
+    cut_off = len(trees) < k_best and not is_complete
+    bound = float(values[-1]) if cut_off else NEG
+    return LinearTrees(order[trees], chart.positions(), _slack(n, score, chart.weight), bound)
+
+
+def _slack(n: int, arc_score: Float64s, part_weight: Float64s) -> float:
+    """Return the maximum rounding error of sums of scores."""
+    return float(slack_of(score_spread(n, arc_score, part_weight, NO_SCORES, NO_SCORES)))
+
+
+@kernel
+def _best_dense(n, single_root, head, mod, score, state, until):
+    """Return the best projective tree, int32[1, n] or int32[0, n], and True if time is over."""
+    table, place = np.full((n + 1, n + 1), NEG), np.zeros((n + 1, n + 1), np.int32)
+    for a in alive_arcs(n, head, mod, state):
+        table[head[a], mod[a]], place[head[a], mod[a]] = score[a], a
+    heads, total = eisner(table, single_root, until)
+    trees = np.empty((1 if total > NEG else 0, n), np.int32)
+    for t in range(trees.shape[0]):
+        for m in range(1, n + 1):
+            trees[t, m - 1] = place[heads[m], m]
+    return trees, total != total
+
+
+@kernel
+def _best_crossing(n, single_root, head, mod, score):
+    """Return the best arborescence over arcs sorted by head, int32[1, n]; int32[0, n]: none."""
+    n_arcs = head.shape[0]
+    order, ends = np.empty(n_arcs, np.int32), np.empty(n + 2, np.int64)
+    sort_stably(mod, np.arange(n_arcs, dtype=np.int32), order, ends)
+    mod_ptr = np.zeros(n + 2, np.int32)
+    heads, scores = np.empty(n_arcs, np.int32), np.empty(n_arcs)
+    for m in range(n + 1):
+        mod_ptr[m + 1] = ends[m]
+    for i in range(n_arcs):
+        heads[i], scores[i] = head[order[i]], score[order[i]]
+    tree, reduced, info = np.empty(n, np.int32), np.empty(n_arcs), np.empty(1)
+    total = best_arborescence(mod_ptr, heads, scores, single_root, tree, reduced, info)
+    trees = np.empty((1 if total > NEG else 0, n), np.int32)
+    for t in range(trees.shape[0]):
+        for m in range(n):
+            trees[t, m] = order[tree[m]]
+    return trees
