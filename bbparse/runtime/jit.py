@@ -8,23 +8,32 @@ whatever package they are. :mod:`bbparse.runtime.linking` compiles kernels that 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
+from contextlib import suppress
+from functools import cached_property, partial, update_wrapper
 from typing import Any
 
 from numba import config, njit
 
+from bbparse.runtime import linking
 from bbparse.runtime.kernel_cache import KernelCache
 from bbparse.runtime.signals import undisturbed
-
-try:
-    from bbparse.runtime import linking
-except (ImportError, AttributeError):  # numba's internals have changed
-    linking = None  # type: ignore[assignment]
 
 __all__ = ["Kernel", "inlined", "kernel", "plain"]
 
 _ALIKE = {"no_cpython_wrapper": True}  # the compilers decide on all other wrappers
+#: Stages whose compilation was announced: the line comes once in a process for each.
+_announced: set[str] = set()
+
+
+def _announce(stage: str) -> None:
+    """Say on standard error that a stage is compiled, before its first kernel is."""
+    if stage not in _announced:
+        _announced.add(stage)
+        line = f"bbparse: compiling {stage}, which can take a minute; later runs find it in a cache"
+        with suppress(OSError, ValueError, AttributeError):  # closed, or there is none
+            print(line, file=sys.stderr, flush=True)
 
 
 class Kernel:
@@ -35,8 +44,8 @@ class Kernel:
     numba's functions: ``py_func``, ``signatures``, ``stats`` and so on.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._whole = _kept(njit(pipeline_class=linking.WholeCompiler, **_ALIKE)(function))
+    def __init__(self, function: Callable[..., Any], stage: str) -> None:
+        self._whole = _kept(njit(pipeline_class=linking.WholeCompiler, **_ALIKE)(function), stage)
         update_wrapper(self, function)
 
     @cached_property
@@ -59,7 +68,10 @@ class Kernel:
         try:
             return self._whole(*arguments)
         except SystemError as error:
-            raise _first_cause(error) from None
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise cause from None
 
     def __getattr__(self, name: str) -> Any:
         if name == "_whole":  # before __init__ has set it
@@ -67,43 +79,30 @@ class Kernel:
         return getattr(self._whole, name)
 
 
-def _first_cause(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., Any] | None = None, *, stage: str = "kernels") -> Any:
     """Compile a function over arrays and scalars when it is first called, once for a machine.
 
-    It runs without the interpreter lock, so that other threads go on. It has no wrapper for callers
-    in C, of which there are none: that wrapper takes a tenth of the first run.
+    It runs without the interpreter lock, so that other threads go on. ``stage`` names what is
+    compiled in the line on standard error.
     """
-    if config.DISABLE_JIT:
-        return function
-    if linking is None or not linking.is_tried():
-        slow = "this version of numba is not among those that kernels are compiled faster with"
-        return _kept(njit(nogil=True, no_cfunc_wrapper=True)(function), slow)
-    return Kernel(function)
+    if function is None:
+        return partial(kernel, stage=stage)
+    return function if config.DISABLE_JIT else Kernel(function, stage)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a few lines that are inlined into each kernel that calls them."""
-    return _kept(njit(nogil=True, inline="always")(function))
+    return _kept(njit(nogil=True, inline="always")(function), "kernels")
+
+
+def _kept(compiled: Any, stage: str) -> Any:
+    """Store the code of a jitted function on disk, and compile it undisturbed."""
+    if not config.DISABLE_JIT:
+        compiled._cache = KernelCache(compiled, partial(_announce, stage))
+        compiled.compile = undisturbed(compiled.compile)
+    return compiled
 
 
 def plain(value: Any) -> Any:
-    """Convert named tuples, at any depth, to plain ones, which Python passes to kernels.
-
-    For each named tuple numba looks up the type in Python, which takes two microseconds; for a
-    plain one it takes none. Kernels name the fields again where they read them by name.
-    """
+    """Convert named tuples, at any depth, to plain ones, whose types numba finds faster."""
     return tuple(map(plain, value)) if isinstance(value, tuple) else value
-
-
-def _kept(compiled: Any, slow: str = "") -> Any:
-    """Store the code of a jitted function on disk, and compile it undisturbed."""
-    if not config.DISABLE_JIT:
-        compiled._cache = KernelCache(compiled, slow)
-        compiled.compile = undisturbed(compiled.compile)
-    return compiled

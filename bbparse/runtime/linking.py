@@ -8,19 +8,17 @@ kernel calls stays much as numba's front end left it (a *part*), until a kernel 
 that kernels call. Types that operators return are cached: numba tries some dozen candidates for
 each subscript and each sum in the text, and the answer depends on the types alone.
 
-numba has an interface for compilers made from its passes, but the passes see internals that may
-change. The versions that this was tested with are in ``_TRIED``. With others, or if something has
-changed, kernels are compiled as numba does: the same code, more slowly.
+This is the only module that depends on numba's internals; `pyproject.toml` limits its version.
 """
 
 from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
 from numba.core import types
@@ -31,49 +29,39 @@ from numba.core.types.containers import Tuple, UniTuple
 from numba.core.types.misc import unliteral
 from numba.core.typing.context import Context
 
-from bbparse.runtime.lowering import Lower
-
-_TRIED = ((0, 63), (0, 68))
 # Functions for which it makes no difference whether a number is constant: numba would compile them
 # again for each constant.
-_ANY_NUMBER: frozenset[Any] = frozenset(
-    [
-        *(bool, int, float, min, max),
-        *(np.arange, np.empty, np.empty_like, np.full, np.ones, np.zeros),
-    ]
-)
+_ANY_NUMBER: frozenset[Any] = frozenset([
+    bool, int, float, min, max, np.arange, np.empty, np.empty_like, np.full, np.ones, np.zeros,
+])  # fmt: skip
 _PURE = _ANY_NUMBER | {range, len, *filter(callable, vars(operator).values())}
 _NUMBERS = (types.IntegerLiteral, types.BooleanLiteral, Tuple, UniTuple)
 _signatures: dict[Any, Any] = {}
-
-
-def is_tried() -> bool:
-    """Return True if the compilers of this module were tested with this version of numba."""
-    version = tuple(int(part) for part in numba.__version__.split(".")[:2])
-    return _TRIED[0] <= version <= _TRIED[1]
 
 
 class _CachingContext(Context):
     """Typing context that caches return types by function and types of arguments."""
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        resolve = super().resolve_function_type
         if getattr(func, "typing_key", func) not in _PURE:
-            return super().resolve_function_type(func, args, kws)
+            return resolve(func, args, kws)
         if getattr(func, "typing_key", func) in _ANY_NUMBER:
             args = _unknown(args)
         # the global, not the function: its type changes when a library extends it
         key = self._lookup_global(func) or func, args, tuple(sorted(kws.items()))
-        signature = _signatures.get(key)
-        if signature is None:
-            signature = _signatures[key] = super().resolve_function_type(func, args, kws)
-        return signature
+        return _cached(key, lambda: resolve(func, args, kws))
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        resolve = super().resolve_setitem
         key = self._lookup_global(operator.setitem), (target, index, value), None
-        signature = _signatures.get(key)
-        if signature is None:
-            signature = _signatures[key] = super().resolve_setitem(target, index, value)
-        return signature
+        return _cached(key, lambda: resolve(target, index, value))
+
+
+def _cached(key: Any, resolve: Callable[[], Any]) -> Any:
+    if _signatures.get(key) is None:
+        _signatures[key] = resolve()
+    return _signatures[key]
 
 
 def _unknown(args: Any) -> Any:
@@ -89,13 +77,11 @@ def _caching(context: Any) -> Any:
     return caching
 
 
-class _PartLibrary(JITCodeLibrary):
-    """Code library of a part: made ready to run only if it has an entry point for Python."""
-
-    _runs = False
+class _WholeLibrary(JITCodeLibrary):
+    """Code library of a kernel that Python calls."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Make the code smaller by cheap passes; everything is optimised in the whole."""
+        """Make the code smaller by cheap passes; everything is optimised when it is linked."""
         ll_module.data_layout = self._codegen._data_layout
         builder, passes = self._codegen._pass_builder(), create_new_function_pass_manager()
         passes.add_sroa_pass()
@@ -105,6 +91,12 @@ class _PartLibrary(JITCodeLibrary):
         for function in ll_module.functions:
             if not function.is_declaration:
                 passes.run(function, builder)
+
+
+class _PartLibrary(_WholeLibrary):
+    """Code library of a part: made ready to run only if it has an entry point for Python."""
+
+    _runs = False
 
     def finalize(self) -> None:
         """Link what is called; do not optimise, and generate no machine code."""
@@ -127,8 +119,7 @@ class _PartLibrary(JITCodeLibrary):
             self._optimize_final_module()
             self._final_module.verify()
             self._finalize_final_module()
-        address: int = super().get_pointer_to_function(name)
-        return address
+        return int(super().get_pointer_to_function(name))
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
@@ -139,12 +130,6 @@ class _PartLibrary(JITCodeLibrary):
         return self._codegen if self._runs else _NoEnvironments()
 
 
-class _WholeLibrary(JITCodeLibrary):
-    """Code library of a kernel that Python calls."""
-
-    _optimize_functions = _PartLibrary._optimize_functions  # everything is optimised when linked
-
-
 class _NoEnvironments:
     """Stand-in for the code generator of a part, which has no memory for environments."""
 
@@ -152,53 +137,43 @@ class _NoEnvironments:
         """Do nothing: a whole sets the environments of its parts when it is loaded."""
 
 
-class _BeforeCode(FunctionPass):
-    """Base of the passes that run once the types are known.
+class _Declare(FunctionPass):
+    """Choose library and wrappers once the types are known.
 
     All kernels are declared alike, as numba declares its own functions: what they use of numba
     depends on the declaration, and would be compiled again for each.
     """
 
+    library: type[JITCodeLibrary]
+
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
         state.flags = state.flags.copy()
         state.flags.no_cfunc_wrapper = True  # the wrapper for C takes a tenth of the time
+        if self.library is _WholeLibrary:
+            state.flags.no_cpython_wrapper = False
+            state.flags.release_gil = True
         return True
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _AsPart(_BeforeCode):
-    """Send the code to a library of parts."""
-
-    _name = "as_part"
-
-    def run_pass(self, state: Any) -> bool:
-        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
-        return super().run_pass(state)
+class _AsPart(_Declare):
+    _name, library = "as_part", _PartLibrary
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _AsWhole(_BeforeCode):
-    """Add an entry point for Python, which releases Python's lock."""
-
-    _name = "as_whole"
-
-    def run_pass(self, state: Any) -> bool:
-        super().run_pass(state)
-        state.library = _WholeLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
-        state.flags.no_cpython_wrapper = False
-        state.flags.release_gil = True
-        return True
+class _AsWhole(_Declare):
+    _name, library = "as_whole", _WholeLibrary
 
 
-class _Compiler(CompilerBase):
-    """Compiler of numba with cached types, and a pass before the code is generated."""
+class PartCompiler(CompilerBase):
+    """Compiler of kernels for kernels, with cached types."""
 
-    extra: type[FunctionPass]
+    declare: type[FunctionPass] = _AsPart
 
     def __init__(self, typingctx: Any, *args: Any) -> None:
         super().__init__(_caching(typingctx), *args)
@@ -206,8 +181,8 @@ class _Compiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         names = [getattr(step, "__name__", "") for step, _ in manager.passes]
-        manager.passes[names.index("NativeLowering")] = Lower, Lower._name
-        manager.passes.insert(names.index("IRLegalization"), (self.extra, self.extra._name))
+        place = names.index("IRLegalization")
+        manager.passes.insert(place, (self.declare, self.declare._name))
         manager.finalize()
         return [manager]
 
@@ -222,16 +197,10 @@ class _Compiler(CompilerBase):
             codegen._library_class = library_class
 
 
-class WholeCompiler(_Compiler):
+class WholeCompiler(PartCompiler):
     """Compiler of kernels for Python."""
 
-    extra = _AsWhole
-
-
-class PartCompiler(_Compiler):
-    """Compiler of kernels for kernels."""
-
-    extra = _AsPart
+    declare = _AsWhole
 
 
 def kernel_type(part: Any) -> Any:

@@ -10,9 +10,6 @@ import pytest
 
 import bbparse
 from bbparse.core import Problem
-from bbparse.inference.search.packed import TURN
-from bbparse.inference.search.roots import Asked, roots_of
-from bbparse.inference.search.settings import DEFAULT
 from bbparse.inference.solve import solve, solve_batch
 from bbparse.inference.trees import METHODS
 from bbparse.runtime.clock import is_over, now
@@ -105,23 +102,6 @@ def test_an_infeasible_problem_has_labels_too() -> None:
     p = Problem(2, [0, 0], [1, 2], [0.0, 0.0], arc_label=[3, 4])
     for s in (solve(p), solve(p, explain=False), *solve_batch([p, p])):
         assert s.status == "infeasible" and s.labels is not None and s.labels.shape == (0, 2)
-
-
-@pytest.mark.parametrize("dense", [True, False])
-def test_signals_are_handled_between_problems(dense: bool) -> None:
-    """A call returns after a while, and goes on where it was."""
-    rng = np.random.default_rng(74)
-    sizes = [200, 301, 251, 261] * 8 if dense else [120, 130] * 4
-    matrices = [rng.normal(size=(n, n)) for n in sizes]
-    problems = [Problem.from_arc_scores(matrix) for matrix in matrices]
-    k = 1 if dense else 2
-    alone = [all_but_time(solve(p, k_best=k)) for p in problems]
-    unlimited = np.tile([np.inf, np.inf, 0.0], (len(problems), 1))
-    asked = Asked([0] * len(problems), [k] * len(problems), unlimited)
-    limits = None if dense else DEFAULT.limits(DEFAULT.root_calls, np.inf, np.inf, 0.0)
-    roots = list(roots_of(problems, asked, limits))
-    assert sum(root.told.ended - root.told.started for root in roots) > TURN
-    assert [root.heads.tobytes() for root in roots] == [a[0][-1] for a in alone]
 
 
 def test_the_integer_program_in_threads() -> None:

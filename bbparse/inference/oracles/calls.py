@@ -84,7 +84,7 @@ def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
 
     options: dict[str, Any] = {"nopython": True}
     if any(isinstance(implementation, Kernel) for implementation in kernels.values()):
-        # as kernels are compiled for kernels: see `linking`
+        # as kernels are compiled for kernels
         options |= {"pipeline_class": linking.PartCompiler, "no_cpython_wrapper": True}
     overload(call, jit_options=options, strict=False)(choose)
     return call

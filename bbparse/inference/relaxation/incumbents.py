@@ -188,7 +188,7 @@ def tree_scores(node, trees, part_scores, hard):
     return scores
 
 
-@kernel
+@kernel(stage="branch and bound")
 def lower_bound_start(node, incumbents, limits, counters):
     """Insert trees found by maximising π over z (one oracle call) and over p in alternation.
 

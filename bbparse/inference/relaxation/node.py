@@ -185,7 +185,7 @@ def _branching_arc(node, scratch, limits, trees, k, marks):
     return arc
 
 
-@kernel
+@kernel(stage="branch and bound")
 def bound_node(node, incumbents, limits, counters, record):  # noqa: C901, PLR0915 – one loop of calls; its state is all local
     """Bound a `bbparse.inference.relaxation.state.Node` in place; return the fields of a `Verdict`.
 

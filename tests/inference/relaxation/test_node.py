@@ -35,7 +35,7 @@ class Bounded:
 
     def alive(self, node: Subspace) -> np.ndarray:
         """bool[A]: the arcs that are alive in a node."""
-        alive = node.state[1][1] > -math.inf
+        alive = node.state.base > -math.inf
         alive[node.dead] = False
         return alive
 
@@ -88,7 +88,7 @@ def test_every_tree_is_listed_or_bounded_or_too_poor(
             assert case.alive(run.root)[list(tree)].all()
         if stays:
             arc = run.root.arc
-            mod = run.root.state[1][0]
+            mod = run.root.state.arc_mod
             rivals = np.flatnonzero((mod == mod[arc]) & case.alive(run.root))
             assert arc in rivals
             assert len(rivals) > 1, "the branching arc must be free"
@@ -114,8 +114,8 @@ def test_children_divide_the_trees_of_their_parent(counted: bool) -> None:
                 in_first = bool(case.alive(with_arc)[list(tree)].all())
                 in_second = bool(case.alive(without_arc)[list(tree)].all())
                 assert (in_first, in_second) == (arc in tree, arc not in tree)
-        before = without_arc.state[1][1].copy()
+        before = without_arc.state.base.copy()
         run.bound(with_arc)
         assert with_arc.bound <= bound + case.slack, "a child's bound is at most its parent's"
-        assert without_arc.state[1][1].tolist() == before.tolist(), "children share no arrays"
+        assert without_arc.state.base.tolist() == before.tolist(), "children share no arrays"
     assert divided > 10

@@ -6,10 +6,10 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.order import in_order
+from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.search.lagrangian import Lagrangian
-from bbparse.inference.search.root import call_node
+from bbparse.inference.search.root import make_root
 from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
-from bbparse.inference.trees import Options, make_root
 
 #: One pass at every node, so that searches have to branch.
 WEAK = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
@@ -31,10 +31,7 @@ SETTINGS = {
 def search_of(problem: Problem, k: int, settings: SearchSettings) -> Lagrangian:
     """The bounder of a problem; of one where a word has no arc, over no arcs at all."""
     ordered, order = in_order(problem)
-    found = make_root(ordered, Options(k, settings=settings), waits=True)
-    assert found.left is not None
-    root = found.left.node
+    root = make_root(ordered, recurrence_for(ordered, None).mode)
     if order is not None:
         root = root._replace(order=order[root.order].astype(np.int32))
-    left = found.left._replace(node=root)
-    return Lagrangian(left, call_node, settings, problem.projective)
+    return Lagrangian(root, k, settings)
