@@ -33,7 +33,7 @@ __all__ = ["KernelCache", "fingerprint"]
 _FOREIGN = frozenset([*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "scipy"])
 # Errors of files that are truncated, or have types of another version.
 _UNREADABLE = (EOFError, UnpicklingError, AttributeError, ImportError)
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 _COMPILERS = ("jit.py", "kernel_cache.py", "linking.py")
 
 

@@ -1,25 +1,15 @@
-"""Compile kernels that call kernels in half the time that numba takes.
+"""Compile kernels that call kernels in 0.7 of the time that numba takes.
 
-numba makes each function ready to run by itself: it optimises its code with all code that it calls,
-generates machine code, and adds an entry point for callers in Python. A kernel deep down is thus
-optimised and generated again for each kernel above it, although it needs none of this. Here, what a
-kernel calls stays much as numba's front end left it (a *part*), until a kernel that Python calls (a
-*whole*) includes all its parts and is optimised once. The same applies to numba's own functions
-that kernels call. Types that operators return are cached: numba tries some dozen candidates for
-each subscript and each sum in the text, and the answer depends on the types alone.
-
-This is the only module that depends on numba's internals; `pyproject.toml` limits its version.
+numba optimises each function with all that it calls, and generates code and an entry point for
+Python: a kernel deep down again for each kernel above it. Here, what a kernel calls stays much as
+numba's front end left it (a *part*), until a kernel that Python calls (a *whole*) includes all its
+parts and is optimised once. This depends on numba's internals: `pyproject.toml` limits its version.
 """
 
 from __future__ import annotations
 
-import copy
-import operator
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-import numpy as np
 from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
@@ -27,54 +17,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.types.containers import Tuple, UniTuple
 from numba.core.types.misc import unliteral
-from numba.core.typing.context import Context
 
-# Functions for which it makes no difference whether a number is constant: numba would compile them
-# again for each constant.
-_ANY_NUMBER: frozenset[Any] = frozenset([
-    bool, int, float, min, max, np.arange, np.empty, np.empty_like, np.full, np.ones, np.zeros,
-])  # fmt: skip
-_PURE = _ANY_NUMBER | {range, len, *filter(callable, vars(operator).values())}
 _NUMBERS = (types.IntegerLiteral, types.BooleanLiteral, Tuple, UniTuple)
-_signatures: dict[Any, Any] = {}
-
-
-class _CachingContext(Context):
-    """Typing context that caches return types by function and types of arguments."""
-
-    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
-        resolve = super().resolve_function_type
-        if getattr(func, "typing_key", func) not in _PURE:
-            return resolve(func, args, kws)
-        if getattr(func, "typing_key", func) in _ANY_NUMBER:
-            args = _unknown(args)
-        # the global, not the function: its type changes when a library extends it
-        key = self._lookup_global(func) or func, args, tuple(sorted(kws.items()))
-        return _cached(key, lambda: resolve(func, args, kws))
-
-    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
-        resolve = super().resolve_setitem
-        key = self._lookup_global(operator.setitem), (target, index, value), None
-        return _cached(key, lambda: resolve(target, index, value))
-
-
-def _cached(key: Any, resolve: Callable[[], Any]) -> Any:
-    if _signatures.get(key) is None:
-        _signatures[key] = resolve()
-    return _signatures[key]
-
-
-def _unknown(args: Any) -> Any:
-    """Return types of arguments in which constant numbers are treated like any other numbers."""
-    return tuple(unliteral(a) if isinstance(a, _NUMBERS) else a for a in args)
-
-
-@cache
-def _caching(context: Any) -> Any:
-    """Return the one caching context for another context, whose tables it shares."""
-    caching = copy.copy(context)
-    caching.__class__ = _CachingContext
-    return caching
 
 
 class _WholeLibrary(JITCodeLibrary):
@@ -171,12 +115,9 @@ class _AsWhole(_Declare):
 
 
 class PartCompiler(CompilerBase):
-    """Compiler of kernels for kernels, with cached types."""
+    """Compiler of kernels for kernels."""
 
     declare: type[FunctionPass] = _AsPart
-
-    def __init__(self, typingctx: Any, *args: Any) -> None:
-        super().__init__(_caching(typingctx), *args)
 
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -209,9 +150,13 @@ def kernel_type(part: Any) -> Any:
 
 
 def for_any_number(part: Any) -> Any:
-    """Compile a part once for all numbers, constant or not."""
+    """Compile a part once for all numbers, constant or not: numba would for each constant."""
+
+    def unknown(args: Any) -> Any:
+        return tuple(unliteral(a) if isinstance(a, _NUMBERS) else a for a in args)
+
     get = part.get_call_template
     part.get_call_template = lambda args, kws: get(
-        _unknown(args), {name: _unknown([kind])[0] for name, kind in kws.items()}
+        unknown(args), {name: unknown([kind])[0] for name, kind in kws.items()}
     )
     return part

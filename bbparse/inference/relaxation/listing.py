@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.inference.oracles.calls import by_type
 from bbparse.inference.oracles.nonprojective.automata import Automata, parts_of
@@ -21,7 +22,7 @@ from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation.climbing import climb
 from bbparse.inference.relaxation.incumbents import floor_to_beat, insert_tree, tree_score
 from bbparse.inference.relaxation.multipliers import factor_gap
-from bbparse.runtime.arrays import NEG, Float64s
+from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
 from bbparse.runtime.jit import inlined, kernel
 
 #: The first call at which trees are enumerated and factors absorbed; easy nodes close before.
@@ -149,8 +150,170 @@ class TreeBound(NamedTuple):
     slack: float  # its rounding error
 
 
+class Listing(NamedTuple):
+    """The words that are settled so far, and what that costs."""
+
+    first: Longs  # [n + 2], first candidate of each word in the next two tables
+    which: Longs  # [4, A]
+    loss: Float64s  # [4, A]
+    last: Longs  # [n + 1], chains of factors by head, of `_factors_by_head`
+    before: Longs  # [F]
+    above: Longs  # [n + 1], head of each word; -1: not settled
+    up: Longs  # [n + 1], index of each word's pair in ``in_list``
+    waits: Longs  # [n + 1], candidates, and own head, that are not settled
+    lost: Float64s  # [n + 1], loss of each head
+    picked: NDArray[np.int8]  # [B], 1 for pairs of the tree
+    chosen: NDArray[np.int8]  # [A], 1 for arcs of the tree
+    tree: Ints  # [n]
+    changed: Longs  # heads whose losses steps have changed, for `_pop`
+    old: Float64s  # and their losses before
+    start: Longs  # [free + 2], where the changes of each step begin
+    so_far: Float64s  # [free + 1], loss before each step
+
+
+#: ``gone``: the loss of all settled words; ``roots``: words that depend on the root.
+SUMS = np.dtype((np.record, [("gone", np.float64), ("roots", np.int64)]))
+
+
 @kernel
-def _list_trees(o, s, node, bound, most, limits, incumbents, counters):  # noqa: C901, PLR0915 – one depth-first search, with undo
+def _begin(o, s, node, arc_score, total, least):
+    """Return a `Listing` of the candidates of a node, its `SUMS`[1], and the number of free words.
+
+    Words with one candidate are settled. A head waits for its free candidates and its own head. The
+    number is -1 if there is no tree.
+    """
+    factors, n, size = node.factors, o.in_ptr.shape[0] - 2, arc_score.shape[0]
+    first = np.zeros(n + 2, np.int64)
+    which, loss = np.empty((4, size), np.int64), np.empty((4, size))
+    some = _candidates(o, s, arc_score, total, least, first, which, loss)
+    free = 0
+    for m in range(1, n + 1):
+        free += some and first[m + 1] - first[m] > 1
+    arc_pair = np.empty(size, np.int64)
+    for c in range(o.head.shape[0]):
+        for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
+            arc_pair[a] = c
+    last, before = np.empty(n + 1, np.int64), np.empty(factors.size[0], np.int64)
+    _factors_by_head(factors, arc_pair, o.head, last, before)
+    listing = Listing(
+        first, which, loss, last, before, np.full(n + 1, -1, np.int64),
+        np.full(n + 1, -1, np.int64), np.zeros(n + 1, np.int64), np.zeros(n + 1),
+        np.zeros(o.head.shape[0], np.int8), np.zeros(size, np.int8), np.empty(n, np.int32),
+        np.empty(2 * free + n + 1, np.int64), np.empty(2 * free + n + 1),
+        np.zeros(free + 2, np.int64), np.empty(free + 1),
+    )  # fmt: skip
+    sums = np.zeros(1, SUMS)
+    if not some or not _settle_alone(o, listing, sums):
+        return listing, sums, -1
+    for h in range(n + 1):
+        if listing.waits[h] == 0:
+            _lose(o, s, node, listing, h)
+        sums[0].gone += listing.lost[h]
+    return listing, sums, free
+
+
+@kernel
+def _settle_alone(o, listing, sums):
+    """Settle the words with one candidate; return False if they are in no tree."""
+    first, which, loss, waits = listing.first, listing.which, listing.loss, listing.waits
+    lost, above, heads = listing.lost, listing.above, listing.which[_HEAD]
+    for m in range(1, above.shape[0]):
+        lo = first[m]
+        if first[m + 1] - lo > 1:
+            waits[m] += 1
+            for q in range(lo, first[m + 1]):
+                waits[heads[q]] += 1
+            continue
+        h = heads[lo]
+        if _closes_cycle(above, h, m):
+            return False
+        above[m], listing.up[m] = h, which[_PLACE, lo]
+        listing.tree[m - 1] = which[_ARC, lo]
+        listing.picked[which[_PAIR, lo]] = listing.chosen[which[_ARC, lo]] = 1
+        sums[0].gone += loss[_TREE, lo]
+        sums[0].roots += h == 0
+        lost[h] = max(lost[h], loss[_AS_MOD, lo])
+        lost[m] = max(lost[m], loss[_AS_HEAD, lo])
+    return not o.flags[0] or sums[0].roots <= 1
+
+
+@kernel
+def _closes_cycle(above, h, m):
+    """Return True if word m is h or above it."""
+    while h > 0 and h != m:
+        h = above[h]
+    return h == m
+
+
+@kernel
+def _lose(o, s, node, listing, h):
+    """Compute the loss of a head that waits for no word any more."""
+    lost = listing.lost
+    if o.flags[1]:
+        lost[h] = _own_loss(o, s.value[h], h, listing.up[h], listing.picked)
+    if listing.last[h] >= 0:
+        lost[h] += _factor_loss(node.factors, listing.last[h], listing.before, listing.chosen)
+
+
+@kernel
+def _push(o, s, node, listing, sums, depth, m, q):
+    """Settle word m by candidate q, and the heads that waited for it."""
+    which, loss, lost, waits = listing.which, listing.loss, listing.lost, listing.waits
+    changed, old, heads = listing.changed, listing.old, listing.which[_HEAD]
+    h, lo = heads[q], listing.first[m]
+    listing.so_far[depth] = sums[0].gone
+    listing.above[m], listing.up[m], listing.tree[m - 1] = h, which[_PLACE, q], which[_ARC, q]
+    listing.picked[which[_PAIR, q]] = listing.chosen[which[_ARC, q]] = 1
+    sums[0].roots += h == 0
+    end = listing.start[depth]
+    changed[end], old[end] = h, lost[h]
+    changed[end + 1], old[end + 1] = m, lost[m]
+    end += 2
+    gone = sums[0].gone + (loss[_TREE, q] - lost[h] - lost[m])
+    lost[h], lost[m] = max(lost[h], loss[_AS_MOD, q]), max(lost[m], loss[_AS_HEAD, q])
+    gone += lost[h] + lost[m]
+    for p in range(lo - 1, listing.first[m + 1]):
+        head = m if p < lo else heads[p]
+        waits[head] -= 1
+        if waits[head] == 0:
+            changed[end], old[end] = head, lost[head]
+            end += 1
+            gone -= lost[head]
+            _lose(o, s, node, listing, head)
+            gone += lost[head]
+    sums[0].gone = gone
+    listing.start[depth + 1] = end
+
+
+@kernel
+def _pop(listing, sums, depth, m, q):
+    """Undo `_push`."""
+    which, heads = listing.which, listing.which[_HEAD]
+    listing.picked[which[_PAIR, q]] = listing.chosen[which[_ARC, q]] = 0
+    sums[0].roots -= heads[q] == 0
+    listing.above[m] = -1
+    for i in range(listing.start[depth + 1] - 1, listing.start[depth] - 1, -1):
+        listing.lost[listing.changed[i]] = listing.old[i]
+    listing.waits[m] += 1
+    for p in range(listing.first[m], listing.first[m + 1]):
+        listing.waits[heads[p]] += 1
+    sums[0].gone = listing.so_far[depth]
+
+
+@kernel
+def _offer(o, node, listing, limits, incumbents, marks):
+    """Insert the tree of a complete listing into the incumbents."""
+    score = 0.0
+    if o.flags[1]:
+        for h in range(listing.up.shape[0]):
+            score += parts_of(o, h, listing.up[h], listing.picked)
+    score = tree_score(node, listing.tree, score, limits.hard, marks)
+    if score > NEG:
+        insert_tree(incumbents, listing.tree, score, limits.slack)
+
+
+@kernel
+def _list_trees(o, s, node, bound, most, limits, incumbents, counters):
     """Enumerate better trees of a node, after `with_each`; return True if complete.
 
     Trees are inserted into the incumbents. ``bound`` is a `TreeBound`. The kernel gives up, and
@@ -158,138 +321,46 @@ def _list_trees(o, s, node, bound, most, limits, incumbents, counters):  # noqa:
     """
     arc_score, _, shift, slack = bound
     least = floor_to_beat(incumbents, limits.quantum, slack) - shift
-    single, parts, factors = o.flags[0], o.flags[1], node.factors
-    n, size, value = o.in_ptr.shape[0] - 2, arc_score.shape[0], s.value
-    total = value[n + 1]
-    if parts:
+    n = o.in_ptr.shape[0] - 2
+    total = s.value[n + 1]
+    if o.flags[1]:
         for h in range(n + 1):
-            total += value[h]
-    first = np.zeros(n + 2, np.int64)
-    which, loss = np.empty((4, size), np.int64), np.empty((4, size))
-    if not _candidates(o, s, arc_score, total, least, first, which, loss):
+            total += s.value[h]
+    listing, sums, free = _begin(o, s, node, arc_score, total, least)
+    if free < 0:
         return True
-    heads = which[_HEAD]
-    arc_pair = np.empty(size, np.int64)
-    for c in range(o.head.shape[0]):
-        for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
-            arc_pair[a] = c
-    last, before = np.empty(n + 1, np.int64), np.empty(factors.size[0], np.int64)
-    _factors_by_head(factors, arc_pair, o.head, last, before)
-
-    # Words with one candidate are settled. A head waits for its free candidates and its own head.
-    above = np.full(n + 1, -1, np.int64)  # head of each word; ``up``: index of its pair in in_list
-    up = np.full(n + 1, -1, np.int64)
-    waits = np.zeros(n + 1, np.int64)
-    lost = np.zeros(n + 1)
-    picked, chosen = np.zeros(o.head.shape[0], np.int8), np.zeros(size, np.int8)
-    tree, trial = np.empty(n, np.int32), np.empty(size, np.int8)
-    gone = 0.0
-    roots = free = 0
-    for m in range(1, n + 1):
-        lo = first[m]
-        if first[m + 1] - lo > 1:
-            free += 1
-            waits[m] += 1
-            for q in range(lo, first[m + 1]):
-                waits[heads[q]] += 1
-            continue
-        h = heads[lo]
-        above[m], up[m], tree[m - 1] = h, which[_PLACE, lo], which[_ARC, lo]
-        while h > 0:
-            if h == m:
-                return True
-            h = above[h]
-        h = heads[lo]
-        picked[which[_PAIR, lo]] = chosen[tree[m - 1]] = 1
-        gone += loss[_TREE, lo]
-        roots += h == 0
-        lost[h] = max(lost[h], loss[_AS_MOD, lo])
-        lost[m] = max(lost[m], loss[_AS_HEAD, lo])
-    if single and roots > 1:
-        return True
-    for h in range(n + 1):
-        if waits[h] == 0:
-            if parts:
-                lost[h] = _own_loss(o, value[h], h, up[h], picked)
-            lost[h] += _factor_loss(factors, last[h], before, chosen)
-        gone += lost[h]
+    first, heads, above = listing.first, listing.which[_HEAD], listing.above
     order = np.empty(free, np.int64)
-    _in_order(first, heads, waits, order)
-
-    # Depth first; the changes of each step are recorded, so that they can be undone.
-    steps = depth = 0
-    choice, start = np.zeros(free + 1, np.int64), np.zeros(free + 2, np.int64)
-    so_far = np.empty(free + 1)
-    changed, old = np.empty(2 * free + n + 1, np.int64), np.empty(2 * free + n + 1)
+    _in_order(first, heads, listing.waits, order)
+    marks, choice = np.empty(arc_score.shape[0], np.int8), np.zeros(free + 1, np.int64)
     if free > 0:
         choice[0] = first[order[0]]
+    steps = depth = 0
     while depth >= 0:
         if depth == free:
-            if total - gone >= least:
-                score = 0.0
-                if parts:
-                    for h in range(n + 1):
-                        score += parts_of(o, h, up[h], picked)
-                score = tree_score(node, tree, score, limits.hard, trial)
-                if score > NEG:
-                    insert_tree(incumbents, tree, score, limits.slack)
-                    least = floor_to_beat(incumbents, limits.quantum, slack) - shift
+            if total - sums[0].gone >= least:
+                _offer(o, node, listing, limits, incumbents, marks)
+                least = floor_to_beat(incumbents, limits.quantum, slack) - shift
                 counters[2] += 1.0
             depth -= 1
             continue
         m = order[depth]
-        lo, hi = first[m], first[m + 1]
-        if above[m] >= 0:  # undo the last choice
-            q = choice[depth]
-            picked[which[_PAIR, q]] = chosen[which[_ARC, q]] = 0
-            roots -= heads[q] == 0
-            above[m] = -1
-            for i in range(start[depth + 1] - 1, start[depth] - 1, -1):
-                lost[changed[i]] = old[i]
-            waits[m] += 1
-            for q in range(lo, hi):
-                waits[heads[q]] += 1
-            gone = so_far[depth]
+        if above[m] >= 0:
+            _pop(listing, sums, depth, m, choice[depth])
             choice[depth] += 1
         q = choice[depth]
-        if q == hi or total - gone < least:
+        if q == first[m + 1] or total - sums[0].gone < least:
             depth -= 1
             continue
-        h = heads[q]
-        ahead = h
-        while ahead > 0 and ahead != m:
-            ahead = above[ahead]
-        if ahead == m or (single and h == 0 and roots > 0):
+        second_root = o.flags[0] and heads[q] == 0 and sums[0].roots > 0
+        if second_root or _closes_cycle(above, heads[q], m):
             choice[depth] += 1
             continue
         steps += 1
         if steps > most:
             return False
-        so_far[depth] = gone
-        above[m], up[m], tree[m - 1] = h, which[_PLACE, q], which[_ARC, q]
-        picked[which[_PAIR, q]] = chosen[tree[m - 1]] = 1
-        roots += h == 0
-        end = start[depth]
-        changed[end], old[end] = h, lost[h]
-        changed[end + 1], old[end + 1] = m, lost[m]
-        end += 2
-        gone += loss[_TREE, q] - lost[h] - lost[m]
-        lost[h], lost[m] = max(lost[h], loss[_AS_MOD, q]), max(lost[m], loss[_AS_HEAD, q])
-        gone += lost[h] + lost[m]
-        for p in range(lo - 1, hi):
-            done = m if p < lo else heads[p]
-            waits[done] -= 1
-            if waits[done] == 0:
-                changed[end], old[end] = done, lost[done]
-                end += 1
-                gone -= lost[done]
-                if parts:
-                    lost[done] = _own_loss(o, value[done], done, up[done], picked)
-                if last[done] >= 0:
-                    lost[done] += _factor_loss(factors, last[done], before, chosen)
-                gone += lost[done]
-        start[depth + 1] = end
-        if total - gone >= least:
+        _push(o, s, node, listing, sums, depth, m, q)
+        if total - sums[0].gone >= least:
             depth += 1
             if depth < free:
                 choice[depth] = first[order[depth]]
