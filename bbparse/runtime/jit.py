@@ -15,6 +15,7 @@ from functools import cached_property, partial, update_wrapper
 from typing import Any
 
 from numba import config, njit
+from numba.core import types
 
 from bbparse.runtime import linking
 from bbparse.runtime.kernel_cache import KernelCache
@@ -57,7 +58,7 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         """Type of this kernel for numba, inside kernels."""
-        return linking.kernel_type(self._part)
+        return types.Dispatcher(self._part)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function.

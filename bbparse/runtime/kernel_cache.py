@@ -34,7 +34,6 @@ _FOREIGN = frozenset([*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "s
 # Errors of files that are truncated, or have types of another version.
 _UNREADABLE = (EOFError, UnpicklingError, AttributeError, ImportError)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
-_COMPILERS = ("jit.py", "kernel_cache.py", "linking.py")
 
 
 class KernelCache(caching._Cache):
@@ -249,6 +248,5 @@ def _all_overloads(n_known: int) -> dict[Any, list[FunctionType]]:
 
 @cache
 def _compilers() -> str:
-    """Return a digest of the files that decide how kernels are compiled."""
-    files = [Path(__file__).with_name(name) for name in _COMPILERS]
-    return sha256(b"".join(file.read_bytes() for file in files if file.exists())).hexdigest()
+    """Return a digest of the file that decides how kernels are compiled."""
+    return sha256(Path(__file__).with_name("linking.py").read_bytes()).hexdigest()

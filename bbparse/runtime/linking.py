@@ -8,6 +8,7 @@ parts and is optimised once. This depends on numba's internals: `pyproject.toml`
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
@@ -18,12 +19,12 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.types.containers import Tuple, UniTuple
 from numba.core.types.misc import unliteral
 
+#: Stands for the code generator of a part: a whole sets environments when it is loaded.
+_NO_ENVIRONMENTS = SimpleNamespace(set_env=lambda name, env: None)
 _NUMBERS = (types.IntegerLiteral, types.BooleanLiteral, Tuple, UniTuple)
 
 
 class _WholeLibrary(JITCodeLibrary):
-    """Code library of a kernel that Python calls."""
-
     def _optimize_functions(self, ll_module: Any) -> None:
         """Make the code smaller by cheap passes; everything is optimised when it is linked."""
         ll_module.data_layout = self._codegen._data_layout
@@ -71,14 +72,7 @@ class _PartLibrary(_WholeLibrary):
 
     @property
     def codegen(self) -> Any:
-        return self._codegen if self._runs else _NoEnvironments()
-
-
-class _NoEnvironments:
-    """Stand-in for the code generator of a part, which has no memory for environments."""
-
-    def set_env(self, name: str, env: Any) -> None:
-        """Do nothing: a whole sets the environments of its parts when it is loaded."""
+        return self._codegen if self._runs else _NO_ENVIRONMENTS
 
 
 class _Declare(FunctionPass):
@@ -142,11 +136,6 @@ class WholeCompiler(PartCompiler):
     """Compiler of kernels for Python."""
 
     declare = _AsWhole
-
-
-def kernel_type(part: Any) -> Any:
-    """Return the type of a kernel in kernels that call it; ``part`` is its jitted function."""
-    return types.Dispatcher(part)
 
 
 def for_any_number(part: Any) -> Any:
