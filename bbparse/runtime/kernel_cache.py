@@ -207,7 +207,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _flat(values: list[Any], names: list[str]) -> Iterator[Any]:
     """Yield values and their members; of modules, what is named."""
-    waiting, modules = [values], set()
+    modules: set[ModuleType] = set()
+    waiting = [values]
     while waiting:
         value = waiting.pop()
         if isinstance(value, set | frozenset):
