@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
-
-import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.inference.conflict import explain_infeasible
 from bbparse.inference.proof.certify import with_proof
 from bbparse.inference.search.observer import Observer
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
-from bbparse.inference.trees import Options, check_request, find_all, find_trees
+from bbparse.inference.trees import Options, check_request, find_trees
 from bbparse.inference.whole_trees import WholeTrees, find_whole_trees, tree_score_of
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.runtime.errors import BBParseError, ProblemError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.runtime.pool import map_in_threads
 
-#: Most problems, and most arcs of them and of their trees, that are solved in one call.
-_TOGETHER_AT_MOST, _MOST_ARCS = 64, 100_000
-#: Number of calls for each thread, if there are not more problems than that.
-_TASKS = 8
+#: Most problems that a thread takes at a time, and number of times that each thread takes some.
+_MOST_PROBLEMS, _TASKS = 64, 8
 #: Options with which problems are solved together.
 _TOGETHER = {
     "k_best", "time_limit", "node_limit", "work_limit", "gap", "method", "backbone", "settings",
@@ -150,7 +146,7 @@ def solve_together(
     problems: Sequence[Problem], work_limits: Sequence[float | None] | None = None,
     until: Deadline = NO_DEADLINE, **options: Any,
 ) -> list[Solution]:  # fmt: skip
-    """Solve problems in as few jitted calls as possible; those whose roots stay open, one by one.
+    """Solve problems whose options are checked once.
 
     Options, trees and errors are those of `solve`. Instead of the same for all, each problem may
     have a work limit of its own. The deadline `until` is for all problems together.
@@ -167,12 +163,10 @@ def solve_together(
         check_type("problem", problem, Problem, "a Problem", ProblemError)
     if work_limits is None:
         work_limits = [common.work_limit] * len(problems)
-    solutions = find_all(problems, method, common, work_limits)
-    for i, (problem, found) in enumerate(zip(problems, solutions)):
-        own = common
-        if found.status == "infeasible":  # its conflict is found in the rest of its own time
-            own = replace(common, started=clock() - found.stats.get("seconds", 0.0))
-        solutions[i] = _complete(problem, found, own, explain)
+    solutions = []
+    for problem, work in zip(problems, work_limits):
+        own = replace(common, work_limit=work, started=clock())
+        solutions.append(_complete(problem, find_trees(problem, method, own), own, explain))
     return solutions
 
 
@@ -184,9 +178,8 @@ def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any
     problems : iterable of Problem
         The problems to solve.
     threads : int
-        Number of threads. Each takes some problems at a time, and solves them in one jitted call as
-        far as they need no search. The trees, scores and bounds do not depend on it, unless a time
-        limit stops a search.
+        Number of threads. Each takes some problems at a time. The trees, scores and bounds do not
+        depend on it, unless a time limit stops a search.
     options
         Options of :func:`solve`, for each problem.
 
@@ -211,7 +204,8 @@ def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any
         except BBParseError:  # solving one by one shows which problem it is
             return [_numbered(i, given[i], options) for i in range(*chunk.indices(len(given)))]
 
-    chunks = _chunks(given, threads, options.get("k_best", 1))
+    size = max(1, min(_MOST_PROBLEMS, len(given) // (_TASKS * threads)))
+    chunks = [slice(first, first + size) for first in range(0, len(given), size)]
     return [solution for found in map_in_threads(some, chunks, threads) for solution in found]
 
 
@@ -221,21 +215,3 @@ def _numbered(i: int, problem: Problem, options: dict[str, Any]) -> Solution:
         return solve(problem, **options)
     except BBParseError as error:
         raise type(error)(f"problems[{i}]: {error}") from error
-
-
-def _chunks(problems: Sequence[Any], threads: int, k_best: Any) -> Iterator[slice]:
-    """Yield slices of problems that one call solves; threads get several each."""
-    most, trees = _TOGETHER_AT_MOST, k_best if isinstance(k_best, int | np.integer) else 1
-    if threads > 1:
-        most = max(1, min(most, len(problems) // (_TASKS * threads)))
-    first, arcs = 0, 0
-    for i, problem in enumerate(problems):
-        own = 0
-        if isinstance(problem, Problem):
-            own = len(problem.arc_head) + trees * problem.n_words
-        if i > first and (i - first == most or arcs + own > _MOST_ARCS):
-            yield slice(first, i)
-            first, arcs = i, 0
-        arcs += own
-    if first < len(problems):
-        yield slice(first, len(problems))

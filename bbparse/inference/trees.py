@@ -1,14 +1,14 @@
 """From a problem to trees by any method: the module that connects the parts of the solver.
 
 `Options` holds the options of a solver, and `METHODS` the options that each method supports.
-`find_trees` calls the root kernel (order of arcs, possible factors, oracle, bound), searches if the
-root stays open, and ranks the trees. It does not check, explain or prove anything:
+`find_trees` solves a linear problem directly, searches for any other, and ranks the trees. It does
+not check, explain or prove anything:
 `bbparse.inference.solve` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import NoneType
@@ -155,19 +155,6 @@ def most_listed(problem: Problem, k_best: int | None = None) -> int:
             f"k_best is {k_best}, expected at most {limit} for {problem.n_words} words"
         )
     return min(k_best, most)
-
-
-def find_all(
-    problems: Sequence[Problem], method: str, options: Options, work_limits: Sequence[float | None]
-) -> list[Solution]:
-    """Find the k best trees of each problem, as `find_trees`.
-
-    Each has a work limit of its own, and the whole time limit.
-    """
-    return [
-        find_trees(problem, method, replace(options, work_limit=work, started=clock()))
-        for problem, work in zip(problems, work_limits)
-    ]
 
 
 def work_of(solution: Solution) -> float:

@@ -45,14 +45,22 @@ class Kernel:
     numba's functions: ``py_func``, ``signatures``, ``stats`` and so on.
     """
 
+    targetoptions = {"nopython": True, "boundscheck": None, **_ALIKE}  # noqa: RUF012 – as numba's
+
     def __init__(self, function: Callable[..., Any], stage: str) -> None:
-        self._whole = _kept(njit(pipeline_class=linking.WholeCompiler, **_ALIKE)(function), stage)
+        self.py_func, self._stage = function, stage
         update_wrapper(self, function)
+
+    @cached_property
+    def _whole(self) -> Any:
+        """Function that Python calls; most kernels of a run do not need it."""
+        compiled = njit(pipeline_class=linking.WholeCompiler, **_ALIKE)(self.py_func)
+        return _kept(compiled, self._stage)
 
     @cached_property
     def _part(self) -> Any:
         """Function that kernels call; not needed once everything is compiled."""
-        part = njit(pipeline_class=linking.PartCompiler, **_ALIKE)(self._whole.py_func)
+        part = njit(pipeline_class=linking.PartCompiler, **_ALIKE)(self.py_func)
         return linking.for_any_number(part)
 
     @property
@@ -75,7 +83,7 @@ class Kernel:
             raise cause from None
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_whole":  # before __init__ has set it
+        if name in ("py_func", "_stage", "_whole"):  # before __init__ has set them
             raise AttributeError(name)
         return getattr(self._whole, name)
 

@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
     solution: Solution
     slack: float  # maximum error of bounds; 0: no more than the rounding error of a sum
-    sizes: Float64s  # [2, K], the last two rows of `inference.search.rescore.rescore_trees`
+    sizes: Float64s  # [2, K], the last two rows of the scores of `write_trees`
 
 
 def in_doubt(slack: float, size: float, least: float) -> bool:
