@@ -15,7 +15,6 @@ import pytest
 from numba import types
 from numba.extending import intrinsic
 
-from bbparse.runtime import kernel_cache
 from bbparse.runtime.kernel_cache import fingerprint
 
 FILES = {
@@ -194,14 +193,6 @@ def test_without_a_place_for_a_cache_a_run_goes_on_and_says_so_once(tmp_path: Pa
         assert out == ["16.0", "1"]
         assert said.count("NUMBA_CACHE_DIR") == said.count("bbparse: compiling") == 1
         assert len(said.splitlines()) == 2
-
-
-def test_many_kernels_without_a_cache_are_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_cache, "_warned", set())
-    with pytest.warns(RuntimeWarning, match=r"set NUMBA_CACHE_DIR .* \(no place for f\)") as told:
-        for name in "fgh":
-            kernel_cache._no_cache(RuntimeError(f"no place for {name}"))
-    assert len(told) == 1
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk")
