@@ -11,6 +11,8 @@ tree with the arc scores more than L minus the loss of each component that has i
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bbparse.core.parts import ProblemArrays
@@ -52,7 +54,7 @@ def automata_of(
 def make_automata(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Automata:
     """Make the automata of arcs sorted by head and modifier; multipliers are 0."""
     n = problem.n_words
-    arrays = automata_of(n, mode, head, mod, *problem.part_table)
+    arrays: tuple[Any, ...] = automata_of(n, mode, head, mod, *problem.part_table)
     b = len(arrays[1])
     at = np.full(n + 2, -1)
     at[n + 1] = 0
