@@ -6,7 +6,6 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -105,9 +104,8 @@ class Pool:
             return
         self.generation += 1
         self.metrics.reloads.inc()
-        with suppress(asyncio.QueueEmpty):
-            while True:
-                self._put_back(self._idle.get_nowait())
+        for _ in range(self._idle.qsize()):
+            self._put_back(self._idle.get_nowait())
         self.tell(f"loaded {', '.join(self._parsers)} anew")
 
     def _put_back(self, worker: _Worker, is_lost: bool = False) -> None:
