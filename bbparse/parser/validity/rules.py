@@ -200,10 +200,13 @@ def _rule_of(
     rule = Rule(fields["name"], conditions("arc"), kind, conditions(kind), **others)
     rule = replace(rule, unless=next(iter(conditions("unless")), None))
     try:
-        if rule.example:
-            example_of(rule)
+        sentence = example_of(rule) if rule.example else None
     except ValueError as error:
         raise wrong("example", str(error)) from None
+    if sentence is not None:
+        ruled = RuledSentence(RuleTable([rule]), sentence)
+        if not ruled.faults(sentence.heads, sentence.deprels):
+            raise wrong("example", "the example keeps the rule, expected one that breaks it")
     return rule
 
 

@@ -136,6 +136,10 @@ def test_words_without_heads_break_nothing() -> None:
         ("[[rule]]\nname='x'\narc='side=left'\nbelow=''\nbeside=''", "line 5: found below"),
         ("[[rule]]\nname='x'\narc='label=obj'\n[[rule]]\nnme='x'\narc=''", "line 5: unknown key"),
         ("[[rule]]\nname='x'\narc='label=obj'\nexample='a/b'", "line 4: found 'a/b', expected"),
+        (
+            "[[rule]]\nname='x'\narc='label=obj'\nexample='a/X/0/root'",
+            "line 4: the example keeps the rule, expected one that breaks it",
+        ),
         ("[rule]\nname = 'x'", "line 1: found 'rule', expected [[rule]]"),
         ("label = 'x'\n", "line 1: found 'label', expected [[rule]]"),
         ("", "found no rule"),
