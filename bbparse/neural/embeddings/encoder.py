@@ -213,7 +213,7 @@ def fit_encoder(
             bert = bert.with_frequent(words, pieces)
         encoder, facts = bert, bert.note
     note = {
-        **facts, "kind": "encoder", "name": os.fspath(name),
+        **facts, "kind": "encoder", "name": os.fspath(name) if bert is None else Path(name).name,
         "revision": getattr(encoder, "revision", None), "hash": encoder.hash,
         "dimension": encoder.dimension, "license": license,
     }  # fmt: skip
