@@ -75,7 +75,7 @@ def test_completion(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     assert "plain,--debug" in offered("bbparse --")
     for line, only in (
         ("ev", "plain,evaluate"), ("evaluate --aga", "plain,--against"),
-        ("evaluate a b --by dis", "plain,distance"), ("parse --model en", "plain,english"),
+        ("evaluate a b --by dis", "plain,distance"), ("parse --model english-", "plain,english-large"),
         ("train t --config u", "plain,universal"), ("parze --m", ""),
     ):  # fmt: skip
         assert offered(f"bbparse {line}") == [only], line

