@@ -11,8 +11,6 @@ tree with the arc scores more than L minus the loss of each component that has i
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bbparse.core.parts import ProblemArrays
@@ -54,14 +52,14 @@ def automata_of(
 def make_automata(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Automata:
     """Make the automata of arcs sorted by head and modifier; multipliers are 0."""
     n = problem.n_words
-    arrays: tuple[Any, ...] = automata_of(n, mode, head, mod, *problem.part_table)
+    arrays = automata_of(n, mode, head, mod, *problem.part_table)
     b = len(arrays[1])
     at = np.full(n + 2, -1)
     at[n + 1] = 0
-    return Automata(
+    return Automata._make((
         *arrays, np.zeros(b), np.zeros(b), at, np.empty(n + 1, np.int64), np.zeros(b, np.int8),
         np.empty(b, np.int64), np.empty(CAPACITY), np.array([problem.single_root, mode > 0]),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 @kernel
