@@ -103,9 +103,12 @@ def parse_corpus(
         manifest.write(about)
         outcomes = _outcomes(spec, tasks, workers, cluster, word)
         tidy = partial(remove_unfinished, folder, 0.0)  # after killed workers; one run has a folder
-        with undone_by(lambda _: tidy(), lambda: None), closing(manifest), closing(outcomes):
-            summary = _work(outcomes, tasks, sizes, manifest, tell, show_progress)
-        tidy()
+        with undone_by(lambda _: tidy(), lambda: None), closing(manifest):
+            try:
+                with closing(outcomes):
+                    summary = _work(outcomes, tasks, sizes, manifest, tell, show_progress)
+            finally:
+                tidy()
         manifest.write(about)
     return summary
 
