@@ -174,8 +174,8 @@ def test_settings(model: str, tmp_path: Path) -> None:
 def test_the_model_that_comes_with_the_package(
     model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "models").mkdir()
-    shutil.copy(model, tmp_path / "models" / "english.model")
+    (tmp_path / "models" / "shipped").mkdir(parents=True)
+    shutil.copy(model, tmp_path / "models" / "shipped" / "english.model")
     monkeypatch.setattr("bbparse.runtime.shipped._PACKAGE", tmp_path)
     monkeypatch.chdir(tmp_path.parent)
     nlp = spacy.blank("en")
