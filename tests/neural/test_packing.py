@@ -7,12 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.neural.packing import (
-    in_16_bits,
     packed,
     packed_size,
     rounded,
-    split,
-    total_size,
     unpacked,
 )
 
@@ -59,11 +56,3 @@ def test_packed_weights_come_back(seed: int, count: int) -> None:
         found = unpacked(part, SHAPES)
         assert list(found) == list(own)
         assert all(np.array_equal(found[name], own[name]) for name in SHAPES)
-
-
-def test_weights_that_are_not_rounded_have_sixteen_bits() -> None:
-    members = [rounded(weights_of(1)), weights_of(2)]
-    stored = packed(members)
-    assert stored.dtype == np.float16 and len(stored) == 2 * total_size(SHAPES)
-    second = split(stored[total_size(SHAPES) :].astype(np.float32), SHAPES)
-    assert all(np.array_equal(second[k], in_16_bits(v)) for k, v in members[1].items())
