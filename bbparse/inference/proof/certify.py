@@ -27,6 +27,7 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.order import in_order
+from bbparse.core.parts import FIELDS
 from bbparse.core.proof import (
     BOUND,
     EMPTY,
@@ -41,9 +42,11 @@ from bbparse.core.scale import Scaled, scaled
 from bbparse.core.tree import broken_constraint, rivals, tree_score, tree_terms
 from bbparse.inference.proof.crossing import pairs_of
 from bbparse.inference.proof.relaxation import Bound, Multipliers, Relaxation, Space
+from bbparse.inference.proof.verify import verify
 from bbparse.inference.search.search import Bounder, Search, SearchLimits
 from bbparse.runtime.arrays import Float64s, Longs
 from bbparse.runtime.deadline import Deadline
+from bbparse.runtime.errors import VerificationError
 
 #: Number of oracle calls at the root, at other nodes, and from one elimination to the next.
 ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4
@@ -53,6 +56,8 @@ MORE_CALLS = 8
 CLEARLY_NEGATIVE = -1e-3
 #: Rounding errors of sums stay below this fraction of the largest score that a tree could have.
 NOISE = 2e-14
+#: Proofs of problems with a larger score are checked before they are handed out.
+_LARGE = 1e4
 
 
 class _NoProof(Exception):
@@ -69,9 +74,15 @@ def certify(
     tree or its scores are too far apart, and the reason why there is none; empty if there is one.
     """
     try:
-        return Certifier(problem, solution, k_best).run(time_limit)
-    except _NoProof as reason:
-        return None, str(reason)
+        proof, reason = Certifier(problem, solution, k_best).run(time_limit)
+    except _NoProof as reason_of_none:
+        return None, str(reason_of_none)
+    if proof is not None and _is_large(problem):
+        try:  # sums of large scores round, and the checker may not follow
+            verify(problem, replace(solution, proof=proof))
+        except VerificationError:
+            return None, "the scores are too far apart for a proof"
+    return proof, reason
 
 
 def with_proof(
@@ -92,6 +103,13 @@ def with_proof(
     if proof is not None:
         stats["proof_leaves"] = proof.n_leaves
     return replace(solution, proof=proof, stats=stats), reason
+
+
+def _is_large(problem: Problem) -> bool:
+    """Return True if a score is so large that rounding can spoil a proof."""
+    names = [name for name in FIELDS if name.endswith("_score")]
+    scores = np.concatenate([getattr(problem, name) for name in names])
+    return bool(np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > _LARGE)
 
 
 class Certifier(Bounder[Space]):

@@ -27,6 +27,8 @@ from bbparse.runtime.arrays import Float64s, Ints
 
 #: Terms below this fraction of the sum of magnitudes are so small that they need a closer look.
 _MINUTE = 1e-7
+#: Terms of a tree may be larger than the scores of all by this factor, and no more count.
+_CANCELLED = 1e6
 #: Maximum error of a tree found, as a multiple of the slack of its search.
 _SHORT = 4.0
 
@@ -78,6 +80,8 @@ class Proportion:
         arcs = np.array(self.ranked, np.int32)
         scores = np.array([math.fsum(self.terms[tree]) for tree in self.ranked])
         sizes = np.array([math.fsum(map(abs, self.terms[tree])) for tree in self.ranked])
+        # terms that cancel out may be so large that their rounding hides trees without them
+        sizes = np.minimum(sizes, _CANCELLED * np.abs(scores).max(initial=0.0))
         proved = self.error <= TOLERANCE * sizes
         if self.status == "optimal" and not proved.all():
             self.status = "gap"
