@@ -10,7 +10,7 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.inference.oracles.projective.build import Chart
-from bbparse.inference.oracles.projective.calls import chart_copy, chart_k_best, chart_scratch
+from bbparse.inference.oracles.projective.calls import chart_k_best, chart_scratch
 from bbparse.inference.oracles.projective.passes import (
     eliminate,
     group_marginals,
@@ -48,11 +48,11 @@ def run(charted: Charted, chart: Chart) -> Passes:
 
 def eliminated(charted: Charted, floor: float, chart: Chart | None = None) -> Chart:
     """The chart that elimination leaves; the given one stays as it is."""
-    chart = chart_copy(charted.chart if chart is None else chart)
+    chart = (charted.chart if chart is None else chart).trimmed()
     passes = run(charted, chart)
     scratch = np.empty(chart.size[0], np.int32)
     eliminate(chart, passes.group_score, passes.inside, passes.outside, floor, scratch)
-    return chart_copy(chart)
+    return chart.trimmed()
 
 
 def all_trees(charted: Charted, chart: Chart | None = None) -> Trees:
