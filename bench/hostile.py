@@ -1,17 +1,21 @@
 """Sentences that no one wrote to be parsed, through every way in.
 
-    python bench/hostile.py MODEL [--sentences N]
+    python bench/hostile.py MODEL [--sentences N] [--way commands]
 
 Repeated tokens, rulers, tables, mixed scripts, single characters and 2,000 words, through
 `Parser.parse`, text, CoNLL-U and spaCy's pipe, each without a limit of its own. All must have a
 tree and a valid bound. Then requests to a service that nobody would send who means well, each with
-a deadline of a second: none may be answered by 5xx, take much longer, or cost a worker. Writes
-bench/results/hostile.json.
+a deadline of a second: none may be answered by 5xx, take much longer, or cost a worker. Then
+commands that would destroy their input, fill memory or never end, and acts on the annotation page
+that no page sends: each has the status that it should end with. Writes bench/results/hostile.json;
+with a way, it prints that part only.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import random
 import subprocess
 import sys
@@ -161,12 +165,7 @@ def over_http(model: str) -> dict[str, Any]:
             data = json.dumps({"deadline": 1.0, **body}).encode()
             kind = {"Content-Type": "application/json"}
             started = time.perf_counter()
-            try:
-                with urlopen(Request(f"{url}/v1/parse", data, kind)) as answer:
-                    status = answer.status
-                    answer.read()
-            except HTTPError as error:
-                status = error.code
+            status, _ = answered(Request(f"{url}/v1/parse", data, kind))
             rows[name] = {"status": status, "seconds": time.perf_counter() - started}
         with urlopen(f"{url}/metrics") as answer:
             numbers = answer.read().decode()
@@ -174,11 +173,107 @@ def over_http(model: str) -> dict[str, Any]:
     return {"requests": rows, "deaths": deaths}
 
 
+SLIP = "1\tBirds\t_\tNOUN\t_\t_\t0\troot\t_\t_\n2\tsing\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+#: What a command would do → the command line, and the status that it should end with.
+COMMANDS = {
+    "report over the input": ("repair d -o r --report d", 2),
+    "report over a link to the input": ("repair d -o r --report link", 2),
+    "model over the treebank": ("train d --model d", 2),
+    "output over the input, on purpose": ("parse d -o d", 0),
+    "no standard error": ("parse d -o p 2>&-", 0),
+    "one line of 1 GB in a .gz": ("check line.gz", 2),
+    "20,000 words in a sentence": ("parse long -o p --time-limit 2", 2),
+    "a blank FORM": ("check blank", 2),
+    "two roots, which the official scorer refuses": ("evaluate d d", 0),
+    "files with other words": ("combine d other", 2),
+    "an example that keeps its rule": ("rules --valid keeps.toml", 2),
+    "a misspelt key of a configuration": ("train d --config c.toml --model m", 2),
+}
+#: The same for acts on the annotation page.
+ACTS: dict[str, tuple[dict[str, Any], int]] = {
+    "tree -1 accepted": ({"kind": "accept", "tree": -1}, 422),
+    "a tag with NUL": ({"kind": "cell", "column": "upos", "word": 1, "value": "A\0"}, 422),
+    "a tag with blanks": ({"kind": "cell", "column": "upos", "word": 1, "value": "A B"}, 422),
+    "a tag of 300,000 characters": (
+        {"kind": "cell", "column": "upos", "word": 1, "value": "A" * 300_000}, 422,
+    ),
+    "a word that is its own head": ({"kind": "fix", "word": 1, "head": 1}, 422),
+    "a head of 30 digits": ({"kind": "fix", "word": 1, "head": 10**30}, 422),
+}  # fmt: skip
+
+
+def commands() -> dict[str, dict[str, Any]]:
+    """Status, seconds, memory and errors of each command and act."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        files = {
+            "d": SLIP, "other": SLIP.replace("Birds", "Dogs"), "blank": SLIP.replace("sing", " "),
+            "keeps.toml": '[[rule]]\nname = "a"\narc = "label=det"\nexample = "a/X/0/root"\n',
+            "c.toml": "[learning]\nepoks = 1\n",
+            "long": "".join(f"{i}\ta{i % 99}\t_\tX" + "\t_" * 6 + "\n" for i in range(1, 20_001)),
+        }  # fmt: skip
+        for name, text in files.items():
+            (place / name).write_text(text + "\n" * (name == "long"))
+        (place / "link").symlink_to("d")
+        with gzip.open(place / "line.gz", "wb", compresslevel=1) as stream:
+            for _ in range(1000):
+                stream.write(b"a" * 1_000_000)
+        rows = {}
+        for name, (line, expected) in COMMANDS.items():
+            shell = f"exec {sys.executable} -m bbparse {line}"
+            with open(place / "err", "w+") as err:
+                started, before = time.perf_counter(), (place / "d").read_bytes()
+                process = subprocess.Popen(
+                    ["sh", "-c", shell], cwd=place, stdout=subprocess.DEVNULL, stderr=err
+                )
+                _, status, used = os.wait4(process.pid, 0)
+                seconds = time.perf_counter() - started
+                process.returncode = os.waitstatus_to_exitcode(status)
+                err.seek(0)
+                text = err.read()
+            lost = expected == 2 and (place / "d").read_bytes() != before
+            rows[name] = {
+                "status": process.returncode, "expected": expected, "seconds": seconds,
+                "memory_mb": used.ru_maxrss / 1024,
+                "bad": process.returncode != expected or lost or "Traceback" in text,
+            }  # fmt: skip
+        (place / "a").write_text("1\tBirds" + "\t_" * 8 + "\n2\tsing" + "\t_" * 8 + "\n\n")
+        page = subprocess.Popen(
+            [sys.executable, "-m", "bbparse", "annotate", "a", "--port", "0"], cwd=place,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert page.stderr is not None
+        url = next(line for line in page.stderr if " on http" in line).split()[-1]
+        for name, (act, expected) in ACTS.items():
+            started = time.perf_counter()
+            data = json.dumps({"revision": 0, **act}).encode()
+            kind = {"Content-Type": "application/json"}
+            code, _ = answered(Request(f"{url}api/sentences/0", data, kind))
+            seconds = time.perf_counter() - started
+            rows[name] = {
+                "status": code, "expected": expected, "seconds": seconds, "bad": code != expected
+            }
+        page.terminate()
+        page.wait()
+    return rows
+
+
+def answered(request: Request) -> tuple[int, bytes]:
+    """Status and body of an answer."""
+    try:
+        with urlopen(request) as answer:
+            return answer.status, answer.read()
+    except HTTPError as error:
+        return error.code, error.read()
+
+
 def main() -> None:
     """Measure and write the result."""
-    given = arguments(__doc__, "model", sentences=1000, way=(None, *WAYS))
+    given = arguments(__doc__, "model", sentences=1000, way=(None, *WAYS, "commands"))
     if given.way:
-        print(json.dumps(through(given.way, given.model, given.sentences)))
+        is_acts = given.way == "commands"
+        found = commands() if is_acts else through(given.way, given.model, given.sentences)
+        print(json.dumps(found))
         return
     rows = {}
     for way in WAYS:
@@ -195,7 +290,11 @@ def main() -> None:
     requests = service["requests"].items()
     text += "\n" + markdown("request", requests, "status {status} | s {seconds:.2f}")
     text += f"\nWorkers that died: {service['deaths']:.0f}.\n"
-    write_result("hostile", {"rows": rows, "service": service}, text)
+    acts = commands()
+    form = "status {status} | s {seconds:.2f} | memory, MB {memory_mb:.0f}"
+    text += "\n" + markdown("command or act", acts.items(), form)
+    text += f"\nNot as they should: {sum(row['bad'] for row in acts.values())}.\n"
+    write_result("hostile", {"rows": rows, "service": service, "commands": acts}, text)
 
 
 if __name__ == "__main__":

@@ -353,8 +353,8 @@ def _check_labels(labels: NDArray[np.float64], used: NDArray[np.bool_]) -> None:
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
         raise ProblemError(
-            f"labels{list(place)} is {labels[place]}, expected a number or -inf in shape"
-            f" {labels.shape}: {_LABELS}"
+            f"labels{list(place)} is {labels[place]}, expected a number of magnitude"
+            f" <= {MAX_SCORE:g} or -inf in shape {labels.shape}: {_LABELS}"
         )
     bare = np.argwhere(used & ~(labels > -np.inf).any(axis=-1)).tolist()
     if bare:

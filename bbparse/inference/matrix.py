@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem
-from bbparse.core.check import MAX_WORDS, as_count, as_flag, check_exact, is_score, unmasked
+from bbparse.core.check import (
+    MAX_SCORE,
+    MAX_WORDS,
+    as_count,
+    as_flag,
+    check_exact,
+    is_score,
+    unmasked,
+)
 from bbparse.inference.matrix_kernels import best_heads
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import ProblemError, one_line
@@ -162,8 +170,8 @@ def check_arcs(name: str, arcs: NDArray[Any]) -> None:
     if not is_fine.all():
         d, h = np.argwhere(~is_fine)[0]
         raise ProblemError(
-            f"{name}[{d}, {h}] is {arcs[d, h]}, expected a number or -inf in shape {arcs.shape}:"
-            f" {_AXES}"
+            f"{name}[{d}, {h}] is {arcs[d, h]}, expected a number of magnitude <="
+            f" {MAX_SCORE:g} or -inf in shape {arcs.shape}: {_AXES}"
         )
     if (arcs[1:, 0] == -np.inf).all() and np.isfinite(arcs[0, 1:]).any():
         raise ProblemError(

@@ -74,20 +74,22 @@ class Configuration:
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{name} is {value!r:.60}, expected a table [{name}]")
         parts = {name: dict(table.get(name, {})) for name in _RECORDS}
-        records: dict[str, Any] = {}
-        for name, where, lines in (
-            ("templates", "templates", table.get("templates")),
-            ("pruner_templates", "pruner.templates", parts["pruner"].pop("templates", None)),
-            ("label_templates", "labels.templates", parts["labels"].pop("templates", None)),
-        ):
+        lines_of = {
+            "templates": ("templates", table.get("templates")),
+            "pruner_templates": ("pruner.templates", parts["pruner"].pop("templates", None)),
+            "label_templates": ("labels.templates", parts["labels"].pop("templates", None)),
+        }
+        # First the keys: a misspelt one may be why templates seem to lack.
+        records: dict[str, Any] = {
+            name: read_record(_RECORDS[name], part, name) for name, part in parts.items()
+        }
+        for name, (where, lines) in lines_of.items():
             if lines is not None:
                 records[name] = TemplateSet.from_table(lines, where)
             elif name != "label_templates" and not parts["network"].get("epochs"):
                 raise ConfigError(f"there is no table [{where}]")
         if "label_templates" in records:
             check_label_templates(records["label_templates"])
-        for name, part in parts.items():
-            records[name] = read_record(_RECORDS[name], part, name)
         return cls(**records)
 
     @classmethod

@@ -73,21 +73,19 @@ class Model:
         return self.tokenizer
 
     def tagged(self, sentence: Sentence) -> Sentence:
-        """Return a sentence with tags: itself if it has some, else a copy with predicted tags.
+        """Return a sentence with tags: itself, or a copy with predicted tags of words without.
 
         Raises `ModelError` if it has none and the model was trained with tags and has no tagger.
         """
-        if sentence.has_tags:
+        if self.tagger is not None:
+            return next(self.tagger.tag([sentence], keep_tags=True))
+        if sentence.has_tags or self.takes_words:
             return sentence
-        if self.tagger is None:
-            if self.takes_words:
-                return sentence
-            raise ModelError(
-                f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the"
-                " model has no tagger: tag them with 'bbparse tag', or put a tagger into the model"
-                " with 'bbparse bundle'"
-            )
-        return self.tagger(sentence)
+        raise ModelError(
+            f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the model"
+            " has no tagger: tag them with 'bbparse tag', or put a tagger into the model with"
+            " 'bbparse bundle'"
+        )
 
     def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """Yield sentences as `tagged` returns them; a batch at a time, which is faster."""

@@ -150,7 +150,7 @@ class Pipeline:
         """Return the input of a call as a stream of sentences or texts."""
         if isinstance(text, str):
             return [text]
-        if not isinstance(text, Iterable):
+        if isinstance(text, bytes | bytearray) or not isinstance(text, Iterable):
             raise TreebankError(
                 f"found {text!r:.60}, expected text, a Sentence, a list of words or of sentences"
             )
@@ -221,7 +221,7 @@ def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
         If a word is neither, or there are no words.
     """
     rows: list[tuple[str, ...]] = []
-    if isinstance(words, str) or not isinstance(words, Iterable):
+    if isinstance(words, str | bytes | bytearray) or not isinstance(words, Iterable):
         raise TreebankError(f"sentence {number} is {words!r:.60}, expected a list of words")
     for i, word in enumerate(words, start=1):
         row = tuple(word) if isinstance(word, tuple | list) else (word,)

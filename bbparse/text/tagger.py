@@ -65,12 +65,26 @@ class TagColumns:
     #: Other tags that are likely, too.
     likely: LikelyTags | None = field(default=None, repr=False, compare=False)
 
-    def of(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with these columns, also in its lines."""
-        tagged = with_columns(
-            sentence, lemmas=self.lemmas, upos=self.upos, xpos=self.xpos, feats=self.feats
-        )
-        tagged.likely_tags = self.likely
+    def of(self, sentence: Sentence, *, keep_tags: bool = False) -> Sentence:
+        """Return a copy of a sentence with these columns, also in its lines.
+
+        With ``keep_tags``, a sentence with tags only gets them for words without UPOS and XPOS.
+        """
+        names = ("lemmas", "upos", "xpos", "feats")
+        columns = {name: getattr(self, name) for name in names}
+        is_partial = keep_tags and sentence.has_tags
+        if is_partial:
+            columns = {
+                name: [
+                    new if old == u == x == "_" else old
+                    for new, old, u, x in zip(
+                        column, getattr(sentence, name), sentence.upos, sentence.xpos
+                    )
+                ]
+                for name, column in columns.items()
+            }
+        tagged = with_columns(sentence, **columns)
+        tagged.likely_tags = None if is_partial else self.likely
         return tagged
 
 
@@ -170,14 +184,17 @@ class Tagger:
     ) -> Iterator[Sentence]:
         """Yield copies of sentences with tags, a batch at a time, which is faster.
 
-        With ``keep_tags``, sentences that have tags are yielded as they are.
+        With ``keep_tags``, words that have UPOS or XPOS stay as they are.
         """
         for batch in batches(sentences):
-            kept = [keep_tags and sentence.has_tags for sentence in batch]
+            kept = [
+                keep_tags and all(u != "_" or x != "_" for u, x in zip(s.upos, s.xpos))
+                for s in batch
+            ]
             forms = [sentence.forms for sentence, keep in zip(batch, kept) if not keep]
             columns = iter(self.columns_of(forms))
             for sentence, keep in zip(batch, kept):
-                yield sentence if keep else next(columns).of(sentence)
+                yield sentence if keep else next(columns).of(sentence, keep_tags=keep_tags)
 
     def _columns(
         self, forms: Sequence[str], tag_scores: Float32s, feats_scores: Float32s,

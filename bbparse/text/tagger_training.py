@@ -72,10 +72,9 @@ def train_tagger(
         raise TreebankError("there are no training sentences")
     for sentence in sentences:
         if "_" in sentence.upos:
-            word = sentence.upos.index("_") + 1
+            word = sentence.upos.index("_")
             raise TreebankError(
-                f"{sentence.source or 'input'}, {sentence.name}: word {word} has no UPOS,"
-                " expected one to learn from"
+                f"{sentence.place(word)}: word {word + 1} has no UPOS, expected one to learn from"
             )
     tags = _numbers(tag for sentence in sentences for tag in _tags(sentence))
     upos = _numbers(tag for sentence in sentences for tag in sentence.upos)

@@ -107,6 +107,8 @@ def test_templates_or_a_network_score() -> None:
         some = {name: table for name, table in PLAIN.items() if name != missing}
         with pytest.raises(ConfigError, match=rf"there is no table \[{missing}"):
             Configuration.from_table(some)
+    with pytest.raises(ConfigError, match="unknown key 'epoks'"):  # not that templates lack
+        Configuration.from_table({"network": {"epoks": 3}})
 
 
 def texts(kind: str, *lines: str) -> list[str]:

@@ -60,6 +60,10 @@ def test_what_is_no_sentence(nlp: Pipeline) -> None:
         nlp(["a\tb"])
     with pytest.raises(TreebankError, match="sentence 2 is 'b', expected a list of words"):
         nlp([["a"], "b"])
+    with pytest.raises(TreebankError, match="found b'abc', expected text"):
+        nlp(b"abc")  # type: ignore[arg-type]
+    with pytest.raises(TreebankError, match="sentence 1 is b'abc', expected a list"):
+        list(nlp.pipe([b"abc"]))  # type: ignore[list-item]
     with pytest.raises(ModelError, match="no tagger"):
         nlp("She slept.")
 

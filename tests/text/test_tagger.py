@@ -212,6 +212,11 @@ def test_a_batch_is_tagged_as_its_sentences_are() -> None:
     kept = list(toy.tagger().tag(some, keep_tags=True))
     assert kept[1] is own[1] and kept[2].upos == toy.tagger()(own[2]).upos
     assert list(toy.tagger().tag(own, keep_tags=True)) == own and toy.tagger().columns_of([]) == []
+    (mixed,) = toy.tagger().tag(
+        [Sentence.from_words(own[0].forms, upos=["X"] + ["_"] * (own[0].n_words - 1))],
+        keep_tags=True,
+    )
+    assert mixed.upos == ["X", *toy.tagger()(own[0]).upos[1:]] and mixed.lemmas[0] == "_"
     batch = [sentence.forms for sentence in own]
     assert toy.tagger().columns_of([*batch, []])[:-1] == [toy.tagger().columns(s) for s in batch]
 

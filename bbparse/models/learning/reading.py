@@ -45,8 +45,14 @@ def learn_to_read(
         tokenizer = train_tokenizer(sentences, seed + _TOKENIZER_SEED)
         say(f"tokenizer trained: it remembers {len(tokenizer.multiwords)} multiword tokens")
         arrays = tokenizer.to_arrays()
-        if any("_" in sentence.upos for sentence in sentences):
-            say("no tagger trained: some words have no UPOS, so parsing will need tagged input")
+        bare = [(s, i) for s in sentences for i, tag in enumerate(s.upos) if tag == "_"]
+        if bare:
+            sentence, i = bare[0]
+            more = f" (and {len(bare) - 1:,} more)" if len(bare) > 1 else ""
+            say(
+                f"no tagger trained: {sentence.place(i)}: word {i + 1} has no UPOS{more}, so"
+                " parsing will need tagged input"
+            )
             return arrays
         settings = replace(TaggerSettings(), seed=seed)
         tagger = train_tagger(
