@@ -10,17 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.models.model import card, card_note, scripts
+from bbparse.models.model import card, card_note
 from bbparse.models.model_file import pack, packed_rules, unpack
 from bbparse.runtime.errors import ModelError
 from tests import toy
-
-
-def test_scripts_are_named_by_their_letters() -> None:
-    assert scripts(["das", "Größe", "3", "!"]) == ["Latin"]
-    assert scripts(["我们", "喜欢", "DNA", "。"]) == ["CJK", "Latin"]
-    assert scripts(["и" * 200, "a"]) == ["Cyrillic"]
-    assert scripts([]) == []
 
 
 def test_a_card_takes_what_it_can_from_file_names() -> None:
@@ -55,15 +48,6 @@ def test_what_is_packed_comes_back(values: list[int], factor: int) -> None:
     fields = pack("w", weights)
     assert set(fields) == set(packed_rules("w"))
     assert unpack("here", "w", fields, len(weights)).tolist() == weights.tolist()
-
-
-def test_common_factors_and_small_gaps_take_few_bytes() -> None:
-    weights = np.zeros(100_000, np.int32)
-    weights[::100] = 4096 * np.arange(-500, 500, dtype=np.int32) + 4096
-    fields = pack("w", weights)
-    assert fields["w_gap"].dtype == np.uint8
-    assert fields["w_value"].dtype == np.int16
-    assert fields["w_step"] == 4096
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,7 @@ from bbparse.models.configuration import Configuration
 from bbparse.models.templates import (
     DEFAULT_BITS,
     KINDS,
-    Template,
     TemplateSet,
-    WordAtom,
     expand,
     parse,
 )
@@ -93,13 +91,6 @@ def test_mistakes_in_files(tmp_path: Path, old: str, new: str, message: str) -> 
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("atom", ["@odds", "@label", "@slabel", "@glabel"])
-def test_atoms_of_a_guide_are_no_more(atom: str) -> None:
-    wrong = {**TEMPLATES, "grandsibling": [f"g.upos h.upos s.upos m.upos {atom}"]}
-    with pytest.raises(ConfigError, match=f"unknown atom {atom}"):
-        Configuration.from_table({**PLAIN, "templates": wrong})
-
-
 def test_templates_or_a_network_score() -> None:
     assert Configuration.from_table(PLAIN).network.epochs == 0
     assert not Configuration.from_table({"network": {"epochs": 3}}).templates.lines
@@ -146,16 +137,6 @@ def test_expand(line: str, expected: list[str]) -> None:
 def test_expand_refuses(line: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         expand(line)
-
-
-def test_parse_sorts_and_merges_atoms() -> None:
-    template = parse("m.upos @dist h+1.lemma h-1.upos @dir m.upos", "arc")
-    assert template == Template(
-        (WordAtom("h", -1, "upos"), WordAtom("h", 1, "lemma"), WordAtom("m", 0, "upos")),
-        ("dir", "dist"),
-    )
-    assert template.text == "h-1.upos h+1.lemma m.upos @dir @dist"
-    assert str(template) == template.text
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -213,30 +194,9 @@ def test_tables_with_mistakes(table: dict[str, Any], message: str) -> None:
         TemplateSet.from_table(table)
 
 
-def test_messages_name_the_table() -> None:
-    with pytest.raises(ConfigError, match=r"pruner\.templates\.arc, line 1"):
-        TemplateSet.from_table({"arc": ["?"]}, "pruner.templates")
-
-
 def test_tables_survive_a_round_trip() -> None:
     table = {"bits": 9, "arc": ["h.{upos,xpos} m.upos +@dirdist"], "sibling": ["s.upos m.upos"]}
     templates = TemplateSet.from_table(table)
     assert templates.to_table() == table
     assert TemplateSet.from_table(templates.to_table()) == templates
     assert TemplateSet.from_table({}).bits == DEFAULT_BITS
-
-
-@pytest.mark.parametrize("name", ["paper", "price-and-cut"])
-def test_shipped_configurations_have_good_templates(name: str) -> None:
-    config = Configuration.load(name)
-    main, pruner = config.templates, config.pruner_templates
-    assert sum(map(len, main.templates.values())) >= 50
-    assert len(pruner.templates["arc"]) >= 10
-
-
-@pytest.mark.parametrize("name", ["chinese", "english", "universal"])
-def test_the_others_have_a_network_in_their_place(name: str) -> None:
-    config = Configuration.load(name)
-    assert config.network.epochs
-    assert not config.templates.lines and not config.pruner_templates.lines
-    assert Configuration.from_table(config.to_table()) == config

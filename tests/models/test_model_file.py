@@ -206,24 +206,6 @@ def test_a_model_with_a_network_finds_the_same_trees(network_model: Path, tmp_pa
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda a: a.pop("arcs_weights"), " arcs_weights is missing$"),
-        (lambda a: a.update(arcs_vectors=a["arcs_vectors"][1:]), "arcs_vectors has .* as in|shape"),
-        (lambda a: a.update(arcs_root=np.array([1, 2])), "arcs_root"),
-        (lambda a: a.update(arcs_root=np.array(99)), "arcs_root is 99, expected the number"),
-        (lambda a: a.update(arcs_layers=np.array(["r"])), "arcs_layers"),
-    ],
-)
-def test_damaged_networks_are_named(
-    network_model: Path, change: Callable[[Arrays], None], message: str
-) -> None:
-    with pytest.raises(ModelError, match=message) as caught:
-        Parser.load(rewritten(network_model, change))
-    assert "changed.model" in str(caught.value) and "\n" not in str(caught.value)
-
-
 def test_families_that_are_not_installed_must_be_given(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

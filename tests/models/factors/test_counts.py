@@ -12,7 +12,6 @@ import pytest
 from bbparse.core import Problem
 from bbparse.core.quantum import QUANTUM
 from bbparse.factors import (
-    FactorBatch,
     FactorCounter,
     FactorFamily,
     FactorView,
@@ -136,17 +135,3 @@ def test_what_breaks_the_contract() -> None:
 
     with pytest.raises(FactorError, match=r"'modifiers', .*a sequence of features for each number"):
         Flat().propose_counts(view_of(view.sentence, [(1, 2)]))
-
-
-def test_empty_batches() -> None:
-    view, _, _ = case(2)
-    none = FactorBatch.from_lists([], [])
-    assert len(none) == len(none.cells(none.fired(np.zeros(0, np.bool_)))) == 0
-    assert alive_counts([], view, FactorCounter().table(1)) is None
-    batch = FactorBatch.from_lists([[4, 5], [6]], [[[1], [2]], [[3]]])
-    factors, scored = batch.scored(np.array([0.0, 0.0, 2.0]))
-    assert len(factors.score) == 0
-    assert scored.ptr.tolist() == [0, 1]
-    assert scored.arcs.tolist() == [6]
-    assert scored.score.tolist() == [0.0, 2.0]
-    assert scored.score_ptr.tolist() == [0, 2]

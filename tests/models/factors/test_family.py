@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import doctest
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -71,22 +69,6 @@ def test_the_documented_example_works() -> None:
     result = doctest.testmod(bbparse.factors)
     assert result.attempted >= 5
     assert result.failed == 0
-
-
-def test_factors_become_arrays(sentence: Sentence) -> None:
-    view = FactorView.of_tree(sentence, [-1, *sentence.heads])
-    batch = SameTag().propose(view)
-    assert len(batch) == 1
-    assert batch.ptr.tolist() == [0, 2]
-    assert batch.arcs.tolist() == [view.arc_index(2, 1), view.arc_index(2, 3)]
-    assert batch.feat_ptr.tolist() == [0, 2]
-    assert batch.feat_keys.tolist() == [
-        feature_key("same-tag", "same"),
-        feature_key("same-tag", ("tag", "NOUN", 1)),
-    ]
-    assert [array.dtype for array in (batch.ptr, batch.arcs, batch.feat_ptr, batch.feat_keys)] == [
-        np.int64, np.int32, np.int64, np.uint64
-    ]  # fmt: skip
 
 
 def test_what_is_passed_over(sentence: Sentence) -> None:
@@ -222,22 +204,3 @@ def test_the_checker_finds_families_that_look_at_other_candidates(sentence: Sent
     ):
         with pytest.raises(FactorError, match=message):
             check_family(family, sentence)
-
-
-def test_places_of_features_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbparse.models.factors.table.MOST_PLACES", 3)
-    keys = sorted(feature_key("x", i) for i in range(8))
-    places = FactorTable(keys).places("x")
-    for i in (0, 1, 2, 3, 0, 9, 7, 1):
-        key = feature_key("x", i)
-        assert places[i] == (keys.index(key) if key in keys else -1)
-        assert len(places) <= 3
-
-
-def test_the_package_does_not_know_the_plug_in() -> None:
-    program = (
-        "import sys, bbparse.factors\n"
-        "bbparse.factors.available()\n"
-        "sys.exit(any(m == 'features' or m.startswith('features.') for m in sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from bbparse.apps.cli.factors import factors as factors_command
 from bbparse.factors import FactorFamily, available, load_families, specification
-from bbparse.models.factors import registry
 from bbparse.runtime.errors import FactorError
 
 OURS = {
@@ -66,14 +65,6 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
     for name in set(sys.modules) - known:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
-
-
-def test_our_families_are_found_by_entry_points() -> None:
-    found = available()
-    assert list(found) == sorted(found)
-    for name, target in OURS.items():
-        assert found[name].targets == (target,)
-        assert found[name].package == "bbparse"
 
 
 def test_every_family_of_ours_has_its_name_and_a_summary() -> None:
@@ -193,19 +184,3 @@ def test_the_command_lists_names_summaries_and_packages(plugins: Plugins) -> Non
     (line,) = (line for line in lines if line.startswith("a-broken-one"))
     assert "cannot be loaded: " in line
     assert line.endswith("broken-add-on")
-
-
-def test_the_command_says_if_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbparse.apps.cli.factors.available", dict)
-    result = CliRunner().invoke(factors_command)
-    assert result.exit_code == 0
-    assert result.output == "no factor families are installed\n"
-
-
-def test_packages_are_asked_once_for_all_families(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or else a model waits for as many looks at all packages as it has families."""
-    asked = []
-    known = available()
-    monkeypatch.setattr(registry, "available", lambda: asked.append(1) or known)
-    load_families(list(OURS)[:3])
-    assert len(asked) == 1

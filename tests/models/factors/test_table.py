@@ -98,13 +98,6 @@ def test_pruning_drops_what_weighs_nothing() -> None:
     assert pruned.weights.tolist() == [1.5, -1.0]
 
 
-def test_a_table_does_not_share_its_arrays() -> None:
-    weights = np.array([1.0])
-    table = FactorTable(np.array([1], np.uint64), weights=weights)
-    table.weights += 1
-    assert weights.tolist() == [1.0]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -57,13 +57,6 @@ def test_the_view_of_a_tree_has_its_arcs_sorted(sentence: Sentence) -> None:
     assert FactorView.of_tree(sentence, [-1, 2, -1, 0]).arc_mod.tolist() == [3, 1]
 
 
-def test_read_only_arrays_are_welcome(sentence: Sentence) -> None:
-    head, mod = np.array([0], dtype=np.int32), np.array([3], dtype=np.int32)
-    head.setflags(write=False)
-    mod.setflags(write=False)
-    assert FactorView(sentence, head, mod).arc_index(0, 3) == 0
-
-
 @pytest.mark.parametrize(
     ("heads", "mods", "index"),
     [

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+import pytest
+
+from bbparse.parser.parser import Parser
 
 
 class PowerCut(Exception):
     """Ends a run from the outside."""
 
 
-def counted(call: Callable[..., Any], last: int, seen: list[str] | None = None) -> Any:
-    """The same function, which works so many times and then ends the run."""
-    seen = [] if seen is None else seen
+def cut_at(text: str) -> Callable[[str], None]:
+    """A `report` of training that ends the run at the first line with this text."""
 
-    def one(*given: Any) -> Any:
-        if len(seen) == last:
+    def report(line: str) -> None:
+        if text in line:
             raise PowerCut
-        seen.append(call.__name__)
-        return call(*given)
 
-    return one
+    return report
+
+
+def interrupt(text: str, *given: object, **options: object) -> None:
+    """Train until a line with this text is reported, and no further."""
+    with pytest.raises(PowerCut):
+        Parser.train(*given, report=cut_at(text), **options)

@@ -47,14 +47,6 @@ def test_a_learner_averages_what_it_learned(examples: list[dict[int, int]], meth
         check_average(learner, vectors)
 
 
-def test_perceptron_steps_are_one() -> None:
-    learner = learner_of(4, "perceptron", 0.3)
-    learner.step(np.array([0, 2]), np.array([1, -2]), 5.0)
-    learner.tick()
-    learner.step(np.array([2, 3]), np.array([1, 1]), 0.0)
-    assert learner.weights.tolist() == [ONE, 0, -ONE, ONE]
-
-
 @pytest.mark.parametrize(
     ("rate", "loss", "length"),
     [(1.0, 2.0, 0.4), (0.1, 2.0, 0.1), (1.0, 0.0, 0.0), (10.0, 15.0, 3.0)],

@@ -11,7 +11,6 @@ from bbparse.models.learning.data import closest_projective, prepare
 from bbparse.models.learning.linear import prune_all
 from bbparse.models.records import ModelConfig
 from bbparse.treebank import Sentence
-from bbparse.treebank import is_projective as packages_own
 from tests import toy
 from tests.oracles.enumerate import is_projective, is_tree
 from tests.strategies import random_tree
@@ -63,16 +62,6 @@ def test_the_closest_projective_tree_is_the_closest_of_all(single_root: bool) ->
         else:
             changed += 1
     assert changed > 10
-
-
-def test_longer_trees_stay_trees() -> None:
-    rng = np.random.default_rng(132)
-    for _ in range(20):
-        n = int(rng.integers(6, 40))
-        found = closest_projective(np.array(random_tree(rng, n, projective=False), np.int32))
-        assert is_tree(found.tolist())
-        assert packages_own(found[1:].tolist())
-        assert (found[1:] == 0).sum() == 1
 
 
 def test_prepare_counts_the_trees_it_changes() -> None:

@@ -13,7 +13,6 @@ from bbparse.models.configuration import Configuration
 from bbparse.models.learning.data import prepare
 from bbparse.models.learning.linear import LogLinear, train_labeller
 from bbparse.models.scoring.labeller import LABEL_QUANTUM, Labeller
-from bbparse.models.templates import default_label_templates
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.encode import encode
@@ -128,27 +127,6 @@ def test_labels_are_learned(training: list[Sentence], dev: list[Sentence]) -> No
     assert np.abs(labeller.weights).max() * LABEL_QUANTUM < 8
 
 
-def test_the_same_seed_gives_the_same_weights(training: list[Sentence]) -> None:
-    first, same, other = (trained(training, seed=seed) for seed in (3, 3, 4))
-    assert np.array_equal(first.weights, same.weights)
-    assert not np.array_equal(first.weights, other.weights)
-
-
-def test_training_changes_none_of_its_arguments(training: list[Sentence]) -> None:
-    config = configuration(templates=SMALL)
-    data = prepare(training[:10], config.model)
-    before = [array.copy() for array in data.heads + data.values]
-    train_labeller(config, data)
-    assert all(np.array_equal(a, b) for a, b in zip(data.heads + data.values, before))
-
-
-def test_labels_that_training_has_not_seen(training: list[Sentence], dev: list[Sentence]) -> None:
-    labeller = trained([s for s in training if "cop" not in s.deprels])
-    assert "cop" not in labeller.labels
-    assert any("cop" in s.deprels for s in dev)
-    assert 0.5 < accuracy(labeller, dev) < 1.0
-
-
 def test_words_without_a_label_teach_nothing() -> None:
     full = [tiny(["nsubj", "root", "obj"])] * 20
     holes = [tiny(["nsubj", "root", "_"])] * 20
@@ -156,21 +134,6 @@ def test_words_without_a_label_teach_nothing() -> None:
     labeller = trained(holes)
     assert labeller.labels == ("nsubj", "root")
     assert labels_by(labeller, encode(holes[0]), gold_heads(holes)[0]) == ["nsubj", "root", "nsubj"]
-
-
-def test_nothing_to_learn_gives_no_labeller() -> None:
-    assert train([tiny(["_", "_", "_"])]) is None
-    assert train([tiny(["nsubj", "root", "obj"])], epochs=0) is None
-
-
-def test_sentences_of_one_word() -> None:
-    yes = Sentence.from_words(["Yes"], upos=["INTJ"], heads=[0], deprels=["root"])
-    labeller = trained([yes] * 3)
-    assert labeller.labels == ("root",) and labeller.root == -1
-    heads = np.array([-1, 0], np.int32)
-    assert labels_by(labeller, encode(yes), heads) == ["root"]
-    labeller = trained([yes] * 3 + [tiny(["nsubj", "root", "obj"])] * 3)
-    assert labels_by(labeller, encode(yes), heads) == ["root"]
 
 
 @pytest.mark.parametrize(
@@ -192,29 +155,7 @@ def test_the_root_has_a_label_of_its_own_where_the_data_say_so(
     assert (labeller.labels[labeller.root] if labeller.root >= 0 else None) == root
 
 
-def test_a_label_of_the_root_that_others_have_too_is_learned() -> None:
-    sentences = [
-        tiny(["nsubj", "pred", "obj"]),
-        tiny(["nsubj", "pred", "obj", "pred"], (2, 0, 2, 2)),
-    ]
-    labeller = trained(sentences * 20)
-    for sentence in sentences:
-        assert labels_by(labeller, encode(sentence), gold_heads([sentence])[0]) == sentence.deprels
-
-
 def test_too_many_labels_are_refused() -> None:
     sentences = [tiny([f"a{k}", "root", f"b{k}"]) for k in range(256)]
     with pytest.raises(TreebankError, match="513 different labels, expected at most 512"):
         train(sentences)
-
-
-def test_configuration() -> None:
-    default = Configuration.from_table(PLAIN)
-    assert default.label_templates == default_label_templates()
-    assert Configuration.from_table(default.to_table()) == default
-    chosen = configuration(epochs=2, rate=1, templates=SMALL)
-    assert (chosen.labels.epochs, chosen.labels.rate) == (2, 1.0)
-    assert chosen.label_templates.to_table() == SMALL
-    assert Configuration.from_table(chosen.to_table()) == chosen
-
-

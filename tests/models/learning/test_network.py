@@ -11,7 +11,6 @@ import pytest
 from bbparse.core.quantum import QUANTUM
 from bbparse.factors import load_families
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning import network as network_module
 from bbparse.models.learning.arc_network import train_arcs
 from bbparse.models.learning.data import folds_of, prepare
 from bbparse.models.learning.network import held_out_problems
@@ -21,7 +20,7 @@ from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
 from tests import toy
-from tests.models.learning.interrupted import PowerCut, counted
+from tests.models.learning.interrupted import interrupt
 
 
 def configuration(epochs: int = 3, **factors: Any) -> Configuration:
@@ -90,28 +89,6 @@ def test_factors_lower_the_errors_on_what_they_learn_from() -> None:
     assert np.count_nonzero(found.weights) > 50
 
 
-def test_the_average_may_begin_late() -> None:
-    config = configuration(epochs=3, average_from=3, rate=1.0, cost=1.0)
-    run = Run(config, prepare(SENTENCES, config.model), None)
-    problems = held_out_problems(run)
-    families = load_families(config.factors.families)
-    stage = Trainer(config, run.data, None, families, below=ProblemMaker(config), problems=problems)
-    for number in (1, 2):
-        stage.epoch(number)
-    weights = [stage.learner.weights.astype(np.int64)]
-    learn = stage._learn_from
-
-    def recorded(*given: Any) -> None:
-        learn(*given)
-        weights.append(stage.learner.weights.astype(np.int64))
-
-    stage._learn_from = recorded  # type: ignore[method-assign]
-    stage.epoch(3)
-    found = stage.model(stage.learner.average()).maker.table.weights / QUANTUM
-    assert np.abs(found - np.mean(weights, axis=0)).max() <= 0.5
-    assert (found != 0).any()
-
-
 def test_the_network_is_that_of_a_run_without_factors(whole: Parser) -> None:
     lines: list[str] = []
     plain = Parser.train(SENTENCES, DEV, configuration(), factors=[], report=lines.append)
@@ -136,80 +113,37 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
     assert bytes_of(Parser.train(SENTENCES, DEV, other), tmp_path / "other") != first
 
 
-@pytest.mark.parametrize("networks", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize(
+    ("cut", "kept"),
+    [
+        ("network trained", [".network"]),
+        ("gold heads among them", [".fold-1", ".fold-2", ".fold-3", ".network"]),
+        ("families, epoch 2", [".families", ".fold-1", ".fold-2", ".fold-3", ".network"]),
+    ],
+)
 def test_an_interrupted_run_ends_the_same(
-    whole: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, networks: int
+    whole: Parser, tmp_path: Path, cut: str, kept: list[str]
 ) -> None:
-    path, seen = tmp_path / "run.checkpoint", list[str]()
-    with monkeypatch.context() as patch:
-        if networks < 4:
-            patch.setattr(network_module, "train_arcs", counted(train_arcs, networks, seen))
-        else:  # within the second epoch of the factors
-            learn = Trainer._learn_from
-            patch.setattr(Trainer, "_learn_from", counted(learn, 55, []))
-        with pytest.raises(PowerCut):
-            Parser.train(SENTENCES, DEV, configuration(), checkpoint=path)
-        assert len(seen) == networks % 4
-        kept = sorted(p.name.removeprefix("run.checkpoint") for p in tmp_path.iterdir())
-        assert kept == sorted(
-            [".network", ".fold-1", ".fold-2", ".fold-3", ".families"][: networks + networks // 4]
-        )
-        patch.undo()
-        patch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
-        lines: list[str] = []
-        again = Parser.train(SENTENCES, DEV, configuration(), checkpoint=path, report=lines.append)
-    assert len(seen) == (4 if networks < 4 else 0)
-    assert lines[0].endswith("resuming an earlier run") == (networks > 0)
+    path, given = tmp_path / "run", (SENTENCES, DEV, configuration())
+    interrupt(cut, *given, checkpoint=path)
+    assert sorted(p.name.removeprefix("run") for p in tmp_path.iterdir()) == kept
+    again = Parser.train(*given, checkpoint=path)
     assert bytes_of(again, tmp_path / "again") == bytes_of(whole, tmp_path / "whole")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "whole"]
 
 
-def test_members_learn_from_different_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def train(members: int, checkpoint: Path | None = None) -> Parser:
-        config = configuration(2).with_("network", members=members)
-        return Parser.train(SENTENCES, DEV, config, factors=[], checkpoint=checkpoint)
+def test_members_learn_from_different_starts(tmp_path: Path) -> None:
+    def given(members: int) -> tuple[Any, ...]:
+        return SENTENCES, DEV, configuration(2).with_("network", members=members)
 
-    alone, both = train(1).maker.network, train(2)
+    alone, both = (Parser.train(*given(count), factors=[]) for count in (1, 2))
     first, second = both.maker.network.members
-    assert np.array_equal(alone.vectors, first.vectors)
+    assert np.array_equal(alone.maker.network.vectors, first.vectors)
     assert not np.array_equal(first.vectors, second.vectors)
-    path, seen = tmp_path / "run.checkpoint", list[str]()
-    with monkeypatch.context() as patch:
-        patch.setattr(network_module, "train_arcs", counted(train_arcs, 1, seen))
-        with pytest.raises(PowerCut):
-            train(2, path)
-        assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint.network"]
-        patch.setattr(network_module, "train_arcs", counted(train_arcs, 2, seen))
-        again = train(2, path)
-    assert len(seen) == 2
-    assert bytes_of(again, tmp_path / "again") == bytes_of(both, tmp_path / "both")
+    both.save(tmp_path / "both")
     loaded = Parser.load(tmp_path / "both")
     parsed = [[parser.parse(one) for one in SENTENCES] for parser in (both, loaded)]
     assert parsed[0] == parsed[1]
-
-
-@pytest.mark.parametrize("what", ["seed", "sentences", "layers", "fold_epochs"])
-def test_networks_of_another_run_are_not_used(
-    whole: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
-    path, seen, config, some = tmp_path / "run", list[str](), configuration(), SENTENCES
-    with monkeypatch.context() as patch:
-        patch.setattr(network_module, "train_arcs", counted(train_arcs, 2, []))
-        with pytest.raises(PowerCut):
-            Parser.train(SENTENCES, (), config, checkpoint=path)
-        if what == "seed":
-            config = config.with_("learning", seed=6)
-        elif what == "sentences":
-            some = SENTENCES[1:]
-        elif what == "layers":
-            config = config.with_("network", layers="r")
-        else:
-            config = config.with_("factors", fold_epochs=1)
-        patch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
-        Parser.train(some, (), config, checkpoint=path)
-    assert len(seen) == 4
 
 
 def test_a_treebank_without_labels(tmp_path: Path) -> None:
@@ -233,21 +167,3 @@ def test_labels_and_the_rule_about_the_root(whole: Parser) -> None:
     for sentence in DEV:
         (tree,) = whole.parse(sentence)
         assert [label == "root" for label in tree.labels] == [h == 0 for h in tree.heads]
-    mixed = [*SENTENCES[:20], Sentence.from_words(["a", "b"], heads=[0, 1],
-                                                  deprels=["obj", "root"])]  # fmt: skip
-    other = Parser.train(mixed, (), configuration(2), factors=[]).maker.network
-    assert other is not None and other.root == -1 and "root" in other.labels
-
-
-def test_words_without_a_label_teach_none() -> None:
-    holes = [
-        Sentence.from_words(
-            s.forms, upos=s.upos, heads=s.heads,
-            deprels=[label if label in ("root", "det") else "_" for label in s.deprels],
-        )
-        for s in SENTENCES[:20]
-    ]  # fmt: skip
-    network = Parser.train(holes, (), configuration(2), factors=[]).maker.network
-    assert network is not None and network.labels == ("det", "root")
-
-

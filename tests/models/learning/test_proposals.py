@@ -16,7 +16,6 @@ from bbparse.factors import (
     load_families,
 )
 from bbparse.models.learning.trainer import features_apart, proposals_of, telling, with_proposals
-from tests import toy
 from tests.models.factors.helpers import alive_factors, random_sentence, random_tree, tree_keys
 
 NAMES = ("siblings", "grandchildren", "combs", "rather-than")
@@ -62,13 +61,6 @@ def test_scores_and_differences_are_those_of_the_families(seed: int) -> None:
         place: count for place, count in expected.items() if count
     }
     assert features_apart(proposals, flags[0], flags[0])[0].size == 0
-
-
-def test_no_families_and_nothing_known() -> None:
-    sentence = toy.sentences()[0]
-    view = FactorView.of_tree(sentence, [-1, *sentence.heads])
-    table = FactorTable(np.zeros(0, np.uint64))
-    assert len(proposals_of(load_families(["siblings"]), view, table)) == 0
 
 
 @pytest.mark.parametrize("seed", range(10))

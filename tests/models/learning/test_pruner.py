@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.models.learning.data import prepare
 from bbparse.models.learning.linear import train_pruner
 from bbparse.models.scoring.linear import LinearScorer
-from bbparse.models.scoring.problem_maker import Pruner, with_arcs_of
+from bbparse.models.scoring.problem_maker import Pruner
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests import toy
@@ -55,24 +54,6 @@ def test_candidates_hold_a_tree_and_the_pruners_best_one(
             assert 1 <= sum(1 for _, word in arcs if word == m) <= k + 1
 
 
-def test_looser_pruning_keeps_more() -> None:
-    rng = np.random.default_rng(142)
-    for sentence in toy.sentences()[:30]:
-        pruner = random_pruner(rng, 3, 2.0, True)
-        values = encode(sentence)
-
-        def arcs(
-            pruner: Pruner = pruner, values: np.ndarray = values, **options: Any
-        ) -> set[tuple[int, int]]:
-            return set(zip(*(a.tolist() for a in pruner.candidates(values, **options))))
-
-        n = sentence.n_words
-        assert arcs() == arcs(k=3, margin=2.0)
-        assert arcs(k=1) <= arcs(k=2) <= arcs() <= arcs(margin=math.inf) <= arcs(k=0)
-        assert arcs(k=5, margin=math.inf) <= arcs(k=0)
-        assert len(arcs(k=0)) == n * n
-
-
 def test_training_makes_the_right_heads_survive() -> None:
     config = toy.configuration()
     sentences = toy.sentences()
@@ -97,10 +78,3 @@ def test_training_makes_the_right_heads_survive() -> None:
     again, other = trained(1), trained(2)
     assert again.scorer.weights.tolist() == pruner.scorer.weights.tolist()
     assert other.scorer.weights.tolist() != pruner.scorer.weights.tolist()
-
-
-def test_arcs_of_a_tree_are_added_once() -> None:
-    head, mod = np.array([0, 1, 2], np.int32), np.array([2, 2, 1], np.int32)
-    both = with_arcs_of(head, mod, np.array([-1, 0, 1], np.int32))
-    assert [a.tolist() for a in both] == [[0, 0, 1, 2], [1, 2, 2, 1]]
-    assert all(a.dtype == np.int32 for a in both)

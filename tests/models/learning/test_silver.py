@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from bbparse.models.learning.arc_network import ArcLearner
-from bbparse.models.learning.data import labels_of, prepare
 from bbparse.models.learning.silver import Silver
 from bbparse.models.learning.train import train
 from bbparse.runtime.errors import ConfigError
@@ -39,27 +36,6 @@ def test_sentences_of_little_confidence_are_left_out(tmp_path: Path) -> None:
     words = sum(sentence.n_words for sentence in some)
     left_out = some[1].n_words + some[3].n_words
     assert silver.counts() == (words - left_out, left_out)
-
-
-def test_examples_are_small_and_labels_those_of_the_treebank() -> None:
-    config = toy.network_configuration(cutoff=1)
-    gold, silver = toy.sentences()[:40], list(toy.sentences()[40:])
-    strange = ["never-seen", *silver[0].deprels[1:]]
-    silver[0] = replace(silver[0], deprels=strange)
-    data = prepare(gold, config.model)
-    data.silver = silver
-    labels = tuple(label for label in labels_of(gold) if label != "_")
-    learner = ArcLearner(config, data, np.arange(len(gold)), labels)
-    assert len(learner.examples) == len(gold) + len(silver) and learner.n_gold == len(gold)
-    first = learner.examples[len(gold)]
-    assert first.labels[1] == -1
-    assert first.rows.dtype == np.int32
-    size = sum(
-        getattr(example, name).nbytes
-        for example in learner.examples
-        for name in ("rows", "heads", "before", "labels")
-    )
-    assert size / sum(len(example.heads) for example in learner.examples) < 100
 
 
 def test_a_tagger_and_a_network_learn_from_silver_sentences() -> None:

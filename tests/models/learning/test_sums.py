@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbparse.core import Problem
@@ -14,6 +14,7 @@ from bbparse.models.learning.matrix_tree import matrix_tree
 from tests.oracles.enumerate import enumerate_trees
 
 
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6), st.integers(1, 5),
     st.sampled_from([RECURRENCES[name] for name in ("first", "sibling", "grandsib")]),

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.core.quantum import QUANTUM
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.run import unlabelled_accuracy
 from bbparse.parser.parser import Parser
@@ -55,15 +54,6 @@ def test_the_best_epoch_on_dev_is_kept() -> None:
     assert parser.notes["dev_uas"] == pytest.approx(max(figures) / 100, abs=1e-4)
 
 
-@BOTH
-def test_scores_stay_whole_quanta(config: Configuration) -> None:
-    config = config.with_("learning", method="adagrad", cost=0.3)
-    parser = Parser.train(toy.sentences()[:40], [], config)
-    for sentence in toy.dev_sentences():
-        for tree in parser.parse(sentence, k_best=3):
-            assert (tree.score / QUANTUM).is_integer()
-
-
 def test_what_cannot_be_trained_on() -> None:
     config = toy.configuration()
     good = list(toy.sentences()[:5])
@@ -102,14 +92,6 @@ def test_small_treebanks(config: Configuration) -> None:
         assert parser.parse(pair)[0].heads == (2, 0)
 
 
-def test_without_factors_there_are_none() -> None:
-    parser = Parser.train(toy.sentences()[:20], [], toy.configuration(), factors=[])
-    assert parser.maker.families == []
-    assert parser.config.factors.families == ()
-    problem = parser.problem(toy.dev_sentences()[5])
-    assert len(problem.factor_score) == 0
-
-
 def test_an_empty_label_is_refused_before_anything_is_learned() -> None:
     good = list(toy.sentences()[:5])
     bad = Sentence.from_words(["a", "b"], heads=[2, 0], name="bad")
@@ -118,13 +100,6 @@ def test_an_empty_label_is_refused_before_anything_is_learned() -> None:
     with pytest.raises(TreebankError, match="bad: word 1 has the label '', expected text"):
         Parser.train([*good, bad], [], toy.configuration(), report=lines.append)
     assert lines == []
-
-
-def test_without_a_dev_set_there_is_no_figure_of_it() -> None:
-    lines: list[str] = []
-    Parser.train(toy.sentences()[:10], [], toy.configuration(), report=lines.append)
-    assert any(line.startswith("epoch 1:") for line in lines)
-    assert not any("nan" in line or "dev" in line for line in lines)
 
 
 CROSSING = Sentence.from_words(
@@ -158,11 +133,3 @@ def test_whether_arcs_may_cross_can_be_left_to_the_trees() -> None:
         assert lines[0].startswith(f"model.projective = {str(projective).lower()}: arcs cross in")
     with pytest.raises(ConfigError, match=r"model\.projective is 'maybe', expected true, false or"):
         config.with_("model", projective="maybe")
-
-
-def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
-    paths, config = [tmp_path / name for name in "abc"], toy.configuration()
-    for path, seed in zip(paths, (1, 1, 2)):
-        Parser.train(toy.sentences()[:10], [], config.with_("learning", seed=seed)).save(path)
-    one, two, other = (path.read_bytes() for path in paths)
-    assert one == two != other

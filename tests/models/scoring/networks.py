@@ -165,10 +165,3 @@ class Plain:
         size = self.sizes["naming"]
         first, second = self.ends[h, begin:][:size], self.ends[m, begin + size :][:size]
         return plain.linear(self.p, "label", np.maximum(first + second, 0.0))[: self.n_labels]
-
-
-def counts_by_definition(sentence: Sentence) -> np.ndarray:
-    """Words of each kind before each word, the root first."""
-    tags = ["", *sentence.upos]
-    return np.array([[sum(tag in kind for tag in tags[:i]) for kind in KINDS]
-                     for i in range(len(tags))])  # fmt: skip

@@ -15,10 +15,6 @@ from bbparse.models.templates import Template, TemplateSet
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
 MASK = (1 << 64) - 1
-ATOM_NUMBER = (
-    "dir", "dist", "dirdist", "sdist", "sdirdist", "gdir", "gdist", "nverb", "npunct", "nconj",
-    "betweenset",
-)  # fmt: skip
 
 
 def text_hash(text: str) -> int:

@@ -51,14 +51,6 @@ def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) ->
     assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
 
 
-def test_files_have_8_bits_of_each_weight() -> None:
-    network, _ = network_of()
-    assert len(network.weights.matrices) == 5
-    assert network.to_arrays()["arcs_weights"].dtype == np.int8
-    with pytest.raises(ValueError, match="is not rounded"):
-        network_of(trained=False)[0].to_arrays()
-
-
 @pytest.mark.parametrize("count", [2, 16])
 def test_files_hold_all_members(count: int) -> None:
     rng = np.random.default_rng(count)

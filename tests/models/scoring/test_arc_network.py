@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from bbparse.core.parts import PART_NAMES
 from bbparse.core.quantum import QUANTUM
 from bbparse.embeddings import Embeddings
-from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.models.scoring.arc_network import ArcNetwork
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.models.scoring.labeller import best_labels
@@ -178,30 +177,6 @@ def test_scores_are_means_of_those_of_all_members(count: int, n: int, width: int
                               together.tree_label_scores(heads).argmax(axis=1))  # fmt: skip
 
 
-def test_networks_of_other_kinds_have_no_mean() -> None:
-    rng = np.random.default_rng(3)
-    sentences = [random_sentence(rng, 9)]
-    network = random_network(rng, sentences)
-    for other in (
-        random_network(rng, sentences, kinds="c"), random_network(rng, sentences, embeddings=12),
-        random_network(rng, sentences, labels=()), random_network(rng, [random_sentence(rng, 3)]),
-    ):  # fmt: skip
-        with pytest.raises(ModelError, match="networks of other labels, layers, sizes or keys"):
-            network.with_others([other])
-
-
-def test_embeddings_of_zeros_change_nothing() -> None:
-    rng = np.random.default_rng(6)
-    sentences = [random_sentence(rng, 7)]
-    with_some = random_network(rng, sentences, embeddings=12)
-    p = {k: a for k, a in with_some.weights.values.items() if k != "embeddings_w"}
-    sizes = {**with_some.sizes, "embeddings": 0}
-    without = ArcNetwork(LABELS, "rc", sizes, with_some.keys, with_some.vectors, p)
-    (one,) = scores_of(with_some, sentences, [np.zeros((7, 12), np.float32)])
-    (other,) = scores_of(without, sentences)
-    assert same(everything(one), everything(other))
-
-
 class Numbers:
     """Vectors of words by their length."""
 
@@ -248,29 +223,7 @@ def test_words_of_which_nothing_is_known(width: int) -> None:
         assert close(one.scores, Plain(network, sentence, own, [word]).arcs())
 
 
-@settings(max_examples=30)
-@given(st.integers(0, 10**6), st.integers(1, 14), st.integers(0, 5), st.booleans())
-def test_candidates_are_likely_or_of_the_best_tree(
-    seed: int, n: int, k: int, single_root: bool
-) -> None:
-    rng = np.random.default_rng(seed)
-    sentences = [random_sentence(rng, n)]
-    (scores,) = scores_of(random_network(rng, sentences), sentences)
-    margin = float(rng.choice([0.5, 3.0, 100.0]))
-    head, mod = scores.candidates(k, margin, single_root)
-    found = set(zip(head.tolist(), mod.tolist()))
-    assert sorted(found) == list(zip(head.tolist(), mod.tolist()))
-    tree, _ = eisner(scores.scores.astype(np.float64), single_root)
-    expected = {(int(tree[m]), m) for m in range(1, n + 1)}
-    for m in range(1, n + 1):
-        own = scores.scores[:, m].astype(float)
-        order = [h for h in np.argsort(-own, kind="stable").tolist() if h != m]
-        least = own[order[0]] - margin if k else -np.inf
-        expected |= {(h, m) for h in order[: k or n] if own[h] >= least}
-    assert found == expected
-
-
-@pytest.mark.parametrize("n", [LONG, LONG + 1, 2 * LONG + 7])
+@pytest.mark.parametrize("n", [LONG, LONG + 1])
 def test_long_sentences_have_fewer_candidates_and_a_tree(n: int) -> None:
     rng = np.random.default_rng(n)
     sentences = [random_sentence(rng, n)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -13,35 +12,9 @@ from hypothesis import strategies as st
 from bbparse.core import Problem
 from bbparse.models.scoring.candidates import all_arcs, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
-from bbparse.models.scoring.linear import difference, parts_of
-from bbparse.models.templates import KINDS
-from tests.models.scoring.reference import tree_parts
 from tests.oracles.enumerate import enumerate_trees
 from tests.oracles.spans import arcs_in_projective_trees
 from tests.strategies import random_tree
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 10), st.booleans())
-def test_parts_of_trees(seed: int, n: int, projective: bool) -> None:
-    heads = random_tree(np.random.default_rng(seed), n, projective)
-    expected = tree_parts(heads)
-    heads[0] = 0
-    for number, (kind, roles) in enumerate(KINDS.items()):
-        columns = dict(zip("ghsm", parts_of(np.array(heads, np.int32), number)))
-        assert {role for role, column in columns.items() if len(column)} <= set(roles)
-        found = zip(*(columns[role].tolist() for role in roles))
-        assert [dict(zip(roles, words)) for words in found] == [
-            {role: part[role] for role in roles} for part in expected[kind]
-        ]
-
-
-@given(st.lists(st.integers(0, 20)), st.lists(st.integers(0, 20)))
-def test_difference_is_that_of_multisets(added: list[int], removed: list[int]) -> None:
-    indices, counts = difference(np.array(added, np.int64), np.array(removed, np.int64))
-    expected = Counter(added)
-    expected.subtract(removed)
-    assert indices.tolist() == sorted(index for index, count in expected.items() if count)
-    assert counts.tolist() == [expected[index] for index in indices.tolist()]
 
 
 @pytest.mark.parametrize("reach", [1, 3, 8, 20])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.models.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
-from bbparse.models.templates import TemplateSet, check_label_templates, default_label_templates
-from bbparse.runtime.errors import ConfigError, ModelError
-from bbparse.treebank import Sentence
+from bbparse.models.templates import TemplateSet
+from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import encode
 from tests.models.scoring.networks import random_sentence
 from tests.models.scoring.reference import labels_by, part_indices
@@ -97,30 +95,6 @@ def test_features_are_those_of_the_parts(case: tuple[int, int]) -> None:
     assert Counter(zip(*(column.tolist() for column in found))) == expected
 
 
-def test_siblings_before_and_after_are_different_features() -> None:
-    # Three modifiers of word 1; the middle one has a sibling on either side.
-    sentence = Sentence.from_words(["v", "x", "y", "x"])
-    heads = np.array([0, 0, 1, 1, 1], np.int32)
-    labeller = Labeller(templates(sibling=["s.form m.form"]), LABELS)
-    owner, found = labeller.features(encode(sentence), heads)
-    first, second = found[owner == 3]
-    assert first ^ second == 1 << 9
-    assert len(found[owner == 2]) == len(found[owner == 4]) == 2
-
-
-def test_many_features_do_not_outgrow_their_arrays() -> None:
-    many = [f"h{i:+d}.{a} m{j:+d}.{a}" for i in (-2, -1, 1, 2) for j in (-2, -1, 1, 2)
-            for a in ("form", "upos", "xpos", "lemma", "feats", "shape")]  # fmt: skip
-    labeller = Labeller(templates(arc=many, sibling=many, grandsibling=many), LABELS)
-    n = 9
-    heads = np.array([0, 0] + [1] * (n - 1), np.int32)
-    values = encode(random_sentence(np.random.default_rng(1), n))
-    owner, found = labeller.features(values, heads)
-    pairs = sum(slow_parts(heads.tolist(), "sibling").values())
-    assert len(owner) == len(found) == len(many) * (2 * n + pairs)
-    assert found.min() >= 0 and found.max() < 1 << 10
-
-
 @given(CASES, st.integers(-1, 3), st.sampled_from([1, 100]))
 def test_scores_are_sums_of_rows(case: tuple[int, int], root: int, most: int) -> None:
     rng, values, heads = random_case(*case)
@@ -136,35 +110,6 @@ def test_scores_are_sums_of_rows(case: tuple[int, int], root: int, most: int) ->
                     expected[i, label] = -np.inf
     best = expected.argmax(axis=1)  # of equal ones the first, too
     assert labels_by(labeller, values, heads) == [LABELS[i] for i in best]
-
-
-def test_extreme_weights_do_not_overflow() -> None:
-    labeller = Labeller(SMALL, ("a", "b"))
-    labeller.weights[:] = np.iinfo(np.int16).min, np.iinfo(np.int16).max
-    n = 300
-    heads = np.array([0, 0] + [1] * (n - 1), np.int32)
-    values = encode(random_sentence(np.random.default_rng(1), n))
-    assert set(labels_by(labeller, values, heads)) == {"b"}
-
-
-def test_threads_get_the_same_labels() -> None:
-    rng = np.random.default_rng(5)
-    labeller = random_labeller(rng, root=3)
-    cases = [random_case(seed, 9)[1:] for seed in range(60)]
-    alone = [labels_by(labeller, *case) for case in cases]
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda case: labels_by(labeller, *case), cases)) == alone
-
-
-def test_heads_may_be_read_only_and_of_any_integer_type() -> None:
-    rng, values, heads = random_case(7, 8)
-    labeller = random_labeller(rng)
-    expected = labels_by(labeller, values, heads)
-    frozen = heads.astype(np.int64)
-    frozen[0] = -1
-    frozen.flags.writeable = False
-    assert labels_by(labeller, values, frozen) == expected
-    assert frozen[0] == -1
 
 
 @pytest.mark.parametrize(
@@ -184,13 +129,3 @@ def test_impossible_labels_are_refused(labels: tuple[str, ...], root: int, messa
     with pytest.raises(ModelError) as error:
         Labeller(SMALL, labels, root)
     assert message in str(error.value)
-
-
-def test_a_labeller_without_templates_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no template"):
-        check_label_templates(templates())
-
-
-def test_default_templates_use_all_that_labels_depend_on() -> None:
-    chosen = check_label_templates(default_label_templates())
-    assert all(chosen.templates[kind] for kind in ("arc", "sibling", "grandchild", "grandsibling"))

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,18 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbparse.core import Problem
-from bbparse.core.parts import PART_NAMES
 from bbparse.models.scoring.candidates import LONG, REACH, best_tree, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
 from bbparse.models.scoring.linear import LinearScorer, difference
-from bbparse.models.templates import ARC_ATOMS, KINDS, TemplateSet
+from bbparse.models.templates import KINDS, TemplateSet
 from bbparse.runtime.errors import ModelError, ProblemError
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import ATTRIBUTES, PAD, encode
+from bbparse.treebank.encode import PAD, encode
 from tests.models.scoring.reference import (
-    ATOM_NUMBER,
     candidate_parts,
-    distance_bucket,
     part_indices,
     tree_features,
     tree_indices,
@@ -95,12 +88,6 @@ def random_arcs(rng: np.random.Generator, n: int) -> set[tuple[int, int]]:
     return {arc for arc in sorted(arcs) if rng.random() < 0.7}
 
 
-def same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> bool:
-    return found.keys() == expected.keys() and all(
-        np.array_equal(array, expected[name]) for name, array in found.items()
-    )
-
-
 def as_arrays(arcs: set[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     ordered = np.array(sorted(arcs), np.int32).reshape(-1, 2)
     return ordered[:, 0].copy(), ordered[:, 1].copy()
@@ -118,11 +105,6 @@ def parts_of(scores: Problem, kind: str, arcs: set[tuple[int, int]]) -> list[dic
         return [{"h": h, "m": m} for h, m in sorted(arcs)]
     rows = zip(*(getattr(scores, field).tolist() for field in columns.values()))
     return [dict(zip(columns, row)) for row in rows]
-
-
-def test_the_oracle_numbers_atoms_as_the_table_does() -> None:
-    assert tuple(ARC_ATOMS) == ATOM_NUMBER
-    assert [distance_bucket(d) for d in (1, 2, 5, 6, 10, 11, 99)] == [0, 1, 4, 5, 5, 6, 6]
 
 
 @settings(max_examples=60)
@@ -184,75 +166,6 @@ def test_all_arcs() -> None:
     assert np.array_equal(square, expected)
 
 
-def test_every_value_between_counts_once() -> None:
-    scorer = LinearScorer(TemplateSet.from_table({"bits": 28, "arc": ["h.upos b.form"]}))
-    values = encode(Sentence.from_words([f"w{i % 70}" for i in range(100)]))
-    heads = np.array([-1, *[100] * 99, 0])
-    expected = [min(70, 99 - m) for m in range(1, 100)]
-    assert len(tree_features(scorer, values, heads)) == sum(expected) + 70
-
-
-@pytest.mark.parametrize("n", [1, 2, 30, 130])
-def test_sentences_of_all_lengths(n: int) -> None:
-    rng = np.random.default_rng(n)
-    values = encode(random_sentence(rng, n))
-    heads = np.array(random_tree(rng, n), np.int32)
-    arcs = {(int(heads[m]), m) for m in range(1, n + 1)}
-    scores = scored(SCORER, values, *as_arrays(arcs))
-    total = sum(getattr(scores, field).sum() for field in ("arc_score", "gc_score"))
-    arcs_alone = LinearScorer(
-        TemplateSet.from_table({k: TABLE[k] for k in ("bits", "arc", "grandchild")}), SCORER.weights
-    )
-    assert total == arcs_alone.weights[tree_features(arcs_alone, values, heads)].sum()
-
-
-def test_order_and_company_of_templates_do_not_matter() -> None:
-    values = encode(random_sentence(np.random.default_rng(1), 6))
-    heads = np.array(random_tree(np.random.default_rng(2), 6), np.int32)
-    lines = TABLE["arc"]
-    whole = scorer_of(TemplateSet.from_table({"bits": 12, "arc": lines}))
-    turned = scorer_of(TemplateSet.from_table({"bits": 12, "arc": lines[::-1]}))
-    single = [
-        tree_features(scorer_of(TemplateSet.from_table({"bits": 12, "arc": [line]})), values, heads)
-        for line in lines
-    ]
-    expected = np.sort(tree_features(whole, values, heads))
-    assert np.array_equal(np.sort(tree_features(turned, values, heads)), expected)
-    assert np.array_equal(np.sort(np.concatenate(single)), expected)
-
-
-def test_no_templates_at_all() -> None:
-    scorer = LinearScorer(TemplateSet.from_table({"bits": 4}))
-    values = encode(Sentence.from_words(["a", "b"]))
-    scores = scored(scorer, values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
-    assert scores.arc_score.tolist() == [0.0, 0.0]
-    assert all(len(getattr(scores, f"{kind}_score")) == 0 for kind in PART_NAMES)
-    assert len(tree_features(scorer, values, np.array([-1, 0, 1]))) == 0
-
-
-def test_outermost_grandchildren_without_grandchildren() -> None:
-    lines = TABLE["outermost_grandchild"]
-    scorer = scorer_of(TemplateSet.from_table({"bits": 9, "outermost_grandchild": lines}))
-    values = encode(Sentence.from_words(["a", "b"]))
-    scores = scored(scorer, values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
-    assert (scores.ogc_grand.tolist(), scores.ogc_head.tolist()) == ([0], [1])
-    assert len(scores.ogc_score) == 1
-    assert len(scores.gc_score) == len(scores.gc_mod) == 0
-
-
-def test_threads_get_the_same_scores() -> None:
-    rng = np.random.default_rng(3)
-    cases = []
-    for n in range(2, 22):
-        arcs = random_arcs(rng, n)
-        cases.append((encode(random_sentence(rng, n)), *as_arrays(arcs)))
-    alone = [SCORER.score(*case) for case in cases]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda case: SCORER.score(*case), cases * 3))
-    for found, expected in zip(together, alone * 3):
-        assert same(found, expected)
-
-
 def test_weights_are_used_in_place_and_checked() -> None:
     weights = np.zeros(1 << TEMPLATES.bits, np.int32)
     scorer = LinearScorer(TEMPLATES, weights, quantum=0.25)
@@ -279,46 +192,13 @@ def test_trees_are_checked() -> None:
     assert len(tree_features(SCORER, values, frozen))
 
 
-FEATURES = """
-import numpy as np
-from bbparse.treebank.encode import encode
-from bbparse.models.scoring.linear import LinearScorer
-from bbparse.models.templates import TemplateSet
-from bbparse.treebank import Sentence
-table = {"bits": 20, "arc": ["h.upos m.lower @dist +@dir", "h.upos b.upos"],
-         "grandsibling": ["g.upos h.upos s.upos m.upos"]}
-values = encode(Sentence.from_words(["a", "b", "c"], upos=["DET", "NOUN", "VERB"]))
-scorer = LinearScorer(TemplateSet.from_table(table))
-print(*scorer.features.of_tree(values, np.array([-1, 2, 3, 0])))
-"""
-#: Models saved by earlier versions find their weights at these places.
-INDICES = "59442 157709 173314 206951 268819 325239 595174 770689 824518 942400 960893"
 
 
-def test_indices_are_those_of_every_process_and_version() -> None:
-    for seed in ("0", "1"):
-        done = subprocess.run(
-            [sys.executable, "-c", FEATURES],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert sorted(map(int, done.stdout.split())) == sorted(map(int, INDICES.split()))
-
-
-def test_the_table_has_columns_of_all_attributes() -> None:
-    lines = [f"h.{name} m.{name}" for name in ATTRIBUTES]
-    scorer = LinearScorer(TemplateSet.from_table({"bits": 20, "arc": lines}))
-    values = encode(Sentence.from_words(["a", "b"]))
-    features = tree_features(scorer, values, np.array([-1, 0, 1]))
-    assert len(set(features.tolist())) == 2 * len(ATTRIBUTES)
-
-
-@pytest.mark.parametrize("single_root", [False, True])
-@pytest.mark.parametrize("n", [LONG, LONG + 1, 2 * LONG + 7])
+@pytest.mark.parametrize(("n", "single_root"), [(LONG, False), (LONG + 1, True)])
 def test_long_sentences_keep_likely_arcs_nearby_and_a_tree(n: int, single_root: bool) -> None:
     values = encode(random_sentence(np.random.default_rng(n), n))
-    square = SCORER.score_all_arcs(values)
-    likely = SCORER.score_likely_arcs(values)
+    scorer = scorer_of(TemplateSet.from_table({"bits": 12, "arc": TABLE["arc"][:2]}))
+    square, likely = scorer.score_all_arcs(values), scorer.score_likely_arcs(values)
     head, mod = prune_arcs(likely, 4, np.inf, best_tree(likely, single_root))
     kept = np.zeros_like(square, bool)
     kept[head, mod] = True

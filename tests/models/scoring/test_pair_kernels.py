@@ -11,17 +11,14 @@ from bbparse.models.scoring.pair_kernels import (
     head_losses,
     log_sums,
     pair_scores,
-    pair_scores_back,
     row_sums,
 )
-from bbparse.models.scoring.part_kernels import PART_VALUES, part_row, part_scores, part_scores_back
+from bbparse.models.scoring.part_kernels import PART_VALUES, part_scores, part_scores_back
 from bbparse.neural.ragged import Ragged
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests.models.scoring.networks import (
-    TAGS,
     arc_score,
-    counts_by_definition,
     part_score,
     random_sentence,
 )
@@ -83,61 +80,6 @@ def test_scores_of_arcs_are_as_defined(words: list[int]) -> None:
     assert len(found) == (batch.size**2).sum() and (found == -np.inf).all()
 
 
-def test_every_row_of_the_table_is_for_something() -> None:
-    """Distances and counts that are told apart, one by one, in both directions."""
-    n = 60
-    rng = np.random.default_rng(2)
-    sentence = Sentence.from_words(["w"] * n, upos=[TAGS[k] for k in rng.integers(0, 8, n)])
-    batch, before = Ragged.of([n + 1]), counts_before(encode(sentence))
-    assert before.tolist() == counts_by_definition(sentence).tolist()
-    before = batch.rows_of([before], 0)
-    both = np.zeros((batch.n_rows, 2 * (PAIRS + SHARED)), np.float32)
-    out = np.zeros(SHARED, np.float32)
-    out[0] = 1.0
-    distances: dict[int, set[int]] = {}
-    for row in range(ARC_VALUES):
-        table = np.zeros((ARC_VALUES, SHARED), np.float32)
-        table[row, 0] = 1.0
-        layout = batch.first, batch.size
-        square = pair_scores(both, (PAIRS, SHARED), layout, before, row_sums(table), out)
-        head, mod = np.nonzero(square.reshape(n + 1, n + 1) == 1.0)
-        assert len(head) and ((head > mod) == row % 2).all()
-        distances[row] = set(np.abs(head - mod).tolist())
-    starts = [1, 2, 3, 4, 5, 6, 8, 11, 16, 31, 61]
-    for step in range(10):
-        own = set(range(starts[step], starts[step + 1]))
-        assert distances[2 * step] == own
-        assert distances[2 * step + 1] == own - {60}  # the root has no head
-
-
-@pytest.mark.parametrize("words", WORDS)
-def test_gradients_of_arcs_are_slopes(words: list[int]) -> None:
-    rng = np.random.default_rng(10 + len(words))
-    batch, sentences, before, arrays = pair_case(rng, words)
-    arcs = [arc for arc in arcs_of(batch) if rng.random() < (0.02 if max(words) > 9 else 0.8)]
-    arcs = arcs or arcs_of(batch)
-    d_out = np.zeros(int((batch.size**2).sum()), np.float32)
-    for *_, place in arcs:
-        d_out[place] = rng.normal()
-    gradients = {name: np.ones_like(array) for name, array in arrays.items()}
-    layout = batch.first, batch.size
-    pair_scores_back(
-        arrays["both"], (PAIRS, SHARED), layout, before, (arrays["table"], arrays["out"]), d_out,
-        gradients["both"], (gradients["table"], gradients["out"]),
-    )  # fmt: skip
-    p = in_double(arrays)
-
-    def loss() -> float:
-        own = (
-            score_by_definition(batch, sentences, p, s, h, m) * float(d_out[place])
-            for s, h, m, place in arcs
-        )
-        return sum(own)
-
-    found = {name: gradient - 1.0 for name, gradient in gradients.items()}
-    assert_slopes(loss, p, found, rng)
-
-
 @pytest.mark.parametrize("at", [0, 16])
 def test_scores_of_triples_and_their_gradients(at: int) -> None:
     rng = np.random.default_rng(4)
@@ -174,17 +116,6 @@ def test_scores_of_triples_and_their_gradients(at: int) -> None:
         return sum(s * score(*t) for t, s in some)
 
     assert_slopes(loss, p, {k: gradient - 1.0 for k, gradient in gradients.items()}, rng)
-
-
-def test_rows_of_triples_tell_all_that_they_are_to_tell() -> None:
-    n = 30
-    rows = {
-        (m > h, -1 if x < 0 else (x > min(h, m)) + (x > max(h, m)),
-         0 if x < 0 else min(abs(x - m), 6) + (abs(x - m) > 10)): part_row(h, x, m)
-        for h in range(n) for m in range(1, n) for x in range(-1, n) if len({h, m, x}) == 3
-    }  # fmt: skip
-    assert len(set(rows.values())) == len(rows)
-    assert min(rows.values()) >= 0 and max(rows.values()) < PART_VALUES
 
 
 def test_losses_of_heads_and_log_odds_are_those_of_all_arcs_of_a_word() -> None:

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbparse.models.scoring.soft_tags import likely_tags_of, vectors_of_tags
-from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import attribute_hash, encode
+from bbparse.treebank.encode import encode
 from bbparse.treebank.likely import Likely, LikelyTags, TagNames
 from tests.models.scoring.networks import TAGS, Plain, random_network, random_sentence
 
@@ -54,25 +52,6 @@ def test_scores_are_those_of_mean_vectors(seed: int, kinds: str) -> None:
     assert hard.scores.tobytes() == found[1].scores.tobytes()
 
 
-def test_likely_tags_are_of_their_own_type() -> None:
-    sentence = Sentence.from_words(["a"])
-    assert likely_tags_of(sentence) is None
-    sentence.likely_tags = 5  # type: ignore[assignment]
-    with pytest.raises(TreebankError, match="likely_tags is of type int, expected LikelyTags or"):
-        likely_tags_of(sentence)
-
-
-def test_unknown_words_stay_unknown() -> None:
-    rng = np.random.default_rng(3)
-    sentence = with_likely(rng, 6)
-    network = random_network(rng, [sentence])
-    found = list(network.without_words(encode(sentence), None, sentence.likely_tags))
-    for word, scores in enumerate(found, start=1):
-        finite = np.isfinite(scores.scores)
-        expected = Plain(network, sentence, None, [word]).arcs()
-        assert np.allclose(scores.scores[finite], expected[finite], atol=1e-3, rtol=1e-4)
-
-
 def test_ensembles_use_the_vectors_of_each_member() -> None:
     rng = np.random.default_rng(4)
     sentence = with_likely(rng, 7)
@@ -102,17 +81,3 @@ def test_damaged_tags_reach_no_memory_beyond_theirs() -> None:
     nothing = Likely(np.zeros(5, np.int64), numbers[:0], np.zeros(0, np.float32))
     (none,) = network([encode(sentence)], None, [LikelyTags(NAMES, nothing, nothing)]).sentences()
     assert scores.scores.tobytes() == none.scores.tobytes()
-
-
-def test_tags_without_vectors_add_nothing() -> None:
-    names: TagNames = (("NOUN\tNN", "VERB\t_", "X\tY"), ("Case=Acc", "_"))
-    known = [("upos", "NOUN"), ("xpos", "NN"), ("xpos", "VERB"), ("feats", "_")]
-    hashes = [attribute_hash(*pair) for pair in known]
-    order = np.argsort(np.array(hashes, np.uint64))
-    keys = np.array(hashes, np.uint64)[order]
-    vectors = np.eye(4, dtype=np.float32)[order]
-    tags, feats = vectors_of_tags(keys, vectors, names)
-    assert tags.tolist() == [[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
-    assert feats.tolist() == [[0, 0, 0, 0], [0, 0, 0, 1]]
-    tags, feats = vectors_of_tags(keys[:0], vectors[:0], names)
-    assert not tags.any() and not feats.any()
