@@ -13,6 +13,7 @@ All pairs of words are candidates, so that the result is the best of all valid t
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -33,7 +34,7 @@ from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
-from bbparse.treebank.sentence import ScoredTree
+from bbparse.treebank.sentence import ScoredTree, miscs
 from bbparse.treebank.writing import with_columns
 
 #: Columns that are decided by votes of their own.
@@ -258,3 +259,21 @@ def with_disputes(result: Combination) -> Sentence:
             items.append("Differs=" + ",".join(texts))
         lines[line] = before + tab + ("|".join(items) or "_") + end
     return replace(sentence, lines=lines)
+
+
+def alternatives(sentence: Sentence) -> list[tuple[str, list[int], list[str]]]:
+    """Return the other trees that `with_disputes` wrote: their parses, heads and labels.
+
+    Parses with the same tree are named together: "2, 3". Entries of another form are passed over.
+    """
+    trees: dict[str, tuple[list[int], list[str]]] = {}
+    for m, misc in enumerate(miscs(sentence)):
+        texts = [item for item in misc.split("|") if item.startswith("Differs=")]
+        for parse, head, label in re.findall(r"(\d+):(\d+|_):([^,]+)", "".join(texts)):
+            heads, labels = trees.setdefault(parse, ([*sentence.heads], [*sentence.deprels]))
+            heads[m], labels[m] = NO_HEAD if head == "_" else int(head), label
+    distinct: dict[str, tuple[list[str], list[int], list[str]]] = {}
+    for parse, (heads, labels) in sorted(trees.items(), key=lambda item: int(item[0])):
+        if NO_HEAD not in heads and max(heads) <= len(heads):
+            distinct.setdefault(str((heads, labels)), ([], heads, labels))[0].append(parse)
+    return [(", ".join(parses), heads, labels) for parses, heads, labels in distinct.values()]

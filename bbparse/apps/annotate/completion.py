@@ -38,6 +38,7 @@ class Tree:
     score: float = math.nan
     proved: bool = True
     complaint: str = ""  #: Why there is no tree, if so: open words then have no head.
+    source: str = ""  #: What it is the tree of, if not of the parser.
 
 
 class BrokenRule(NamedTuple):

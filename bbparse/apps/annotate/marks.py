@@ -50,6 +50,14 @@ class Marks:
         fixed = (self.fixed.get(m, (NO_HEAD, "")) for m in range(1, n + 1))
         return [(head, label or "_") for head, label in fixed]
 
+    def allow(self, heads: Sequence[int], labels: Sequence[str]) -> bool:
+        """Return True if a tree has all fixed arcs and no forbidden one."""
+        keeps = all(
+            heads[m - 1] == head and label in ("", labels[m - 1])
+            for m, (head, label) in self.fixed.items()
+        )
+        return keeps and self.forbidden.isdisjoint((head, m) for m, head in enumerate(heads, 1))
+
     def with_fixed(self, arcs: Mapping[int, tuple[int, str]]) -> Marks:
         """Fix the arcs of some words, even if they were forbidden."""
         allowed = {(head, m) for m, (head, _) in arcs.items()}

@@ -12,6 +12,7 @@ from typing import Literal
 from bbparse.apps.annotate.completion import BrokenRule, Completer, Tree
 from bbparse.apps.annotate.journal import History, Journal, Step, digest
 from bbparse.apps.annotate.marks import COLUMNS, Marks, checked_entry, checked_number, written
+from bbparse.parser.combine import alternatives
 from bbparse.runtime.errors import BBParseError, OutputError, one_line
 from bbparse.runtime.output import check_output, open_output
 from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
@@ -183,7 +184,8 @@ class Treebank:
     def trees(self, index: int, k: int) -> list[Tree]:
         """Return the current tree of a sentence and the best alternatives, up to k trees.
 
-        If all arcs are fixed, or the tree is the original one, alternatives ignore fixed arcs.
+        Trees that ``bbparse combine`` noted in MISC come first. If all arcs are fixed, or the tree
+        is the original one, alternatives ignore fixed arcs.
         """
         with self.lock:
             entry = self.entries[index]
@@ -192,9 +194,22 @@ class Treebank:
                 return [current]
             is_free = entry.is_fixed or (not entry.at and entry.base.has_heads)
             around = replace(entry.step.marks, fixed={}) if is_free else entry.step.marks
-            trees = self.completer.best(self.tagged(entry), around, k)
-            now = current.heads, current.labels
-            return [current, *(tree for tree in trees if (tree.heads, tree.labels) != now)][:k]
+            trees = [current, *self._combined(entry, around)]
+            trees += self.completer.best(self.tagged(entry), around, k)
+            distinct: dict[object, Tree] = {}
+            for tree in trees:
+                distinct.setdefault((tree.heads, tree.labels), tree)
+            return [*distinct.values()][:k]
+
+    def _combined(self, entry: Entry, marks: Marks) -> list[Tree]:
+        """Return the trees of other files that ``bbparse combine`` noted, if marks allow them."""
+        trees = []
+        for parses, heads, labels in alternatives(entry.base):
+            if marks.allow(heads, labels):
+                given = replace(self.tagged(entry), heads=heads, deprels=labels)
+                tree = self.completer.draft(given, marks)
+                trees += [] if tree.complaint else [replace(tree, source=f"of file {parses}")]
+        return trees
 
     def _current_tree(self, entry: Entry, tree: Tree | None = None) -> Tree:
         """Return the tree of the current step; `tree` sets it if it is known."""

@@ -91,7 +91,7 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
         return {
             **row(treebank, index), "svg": _drawing(sentence, cells, broken, against),
             "proved": tree.proved, "complaint": tree.complaint, "cells": cells, "tree": number,
-            "sure": round(tree.sure_of_all, 4),
+            "sure": round(tree.sure_of_all, 4), "source": tree.source,
             "rtl": runs_to_the_left(sentence.forms), "written": sentence.written,
             "forbidden": sorted(map(list, marks.forbidden)),
             "faults": [rule._asdict() for rule in broken],

@@ -13,8 +13,10 @@ from bbparse.apps.annotate.completion import Completer
 from bbparse.apps.annotate.marks import Marks
 from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
 from bbparse.apps.annotate.view import options_view, row, rows, search, sentence_view
+from bbparse.parser.combine import combine, with_disputes
+from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, OutputError
-from bbparse.treebank import check_tree, read_conllu
+from bbparse.treebank import Sentence, check_tree, format_sentence, read_conllu
 from tests import toy
 from tests.apps.annotate.conftest import TEXT, Opened, completer, does
 from tests.oracles.enumerate import enumerate_trees
@@ -97,6 +99,28 @@ def test_other_trees(opened: Opened) -> None:
     assert treebank.entries[2].step.heads == others[0].heads
     # all arcs are fixed: the alternatives are those of an open choice
     assert treebank.trees(2, 2)[1].heads == best.heads
+
+
+def test_trees_of_several_files_come_first(opened: Opened) -> None:
+    forms, upos = ["A", "dog", "sees", "it"], ["DET", "NOUN", "VERB", "PRON"]
+    trees = [([2, 3, 0, 3], ["det", "nsubj", "root", "obj"]),
+             ([2, 3, 0, 3], ["det", "obj", "root", "nsubj"]),
+             ([3, 3, 0, 3], ["dep", "nsubj", "root", "obj"]),
+             ([3, 3, 0, 3], ["dep", "nsubj", "root", "obj"]),
+             ([2, -1, 0, 3], ["det", "_", "root", "obj"])]  # fmt: skip
+    given = [Sentence.from_words(forms, upos=upos, heads=h, deprels=x) for h, x in trees]
+    found = combine([given[0], *given], Rules.load("ud"))
+    best = found.trees[0]
+    opened.path.write_text(format_sentence(with_disputes(found), best.heads, best.labels))
+    treebank = opened()
+    shown = treebank.trees(0, 4)
+    assert [(list(t.heads), list(t.labels)) for t in shown[:3]] == trees[:3]
+    assert [t.source for t in shown] == ["", "of file 3", "of file 4, 5", ""]
+    assert sentence_view(treebank, 0, 2)["source"] == "of file 4, 5"
+    does(treebank, 0, "fix", 1, head=2)
+    assert [t.source for t in treebank.trees(0, 3)][1:] == ["of file 3", ""]
+    does(treebank, 0, "accept", tree=1)
+    assert list(treebank.entries[0].step.labels) == trees[1][1]
 
 
 def test_arcs_that_cross_and_trees_that_cannot_be(opened: Opened) -> None:

@@ -117,7 +117,7 @@ function show(found) {
   $("written").textContent = view.written;
   $("lines").textContent = [...view.comments, ...view.tokens.map(([a, b, form]) => `${a}-${b}  ${form}`),
     ...view.empty.map(([after, form]) => `${after}.x  ${form}`)].join("\n") || "none";
-  $("which").textContent = view.tree ? `tree ${view.tree + 1}: differences marked` : "the tree";
+  $("which").textContent = view.tree ? `tree ${view.tree + 1}${view.source && ` (${view.source})`}: differences marked` : "the tree";
   $("undo").disabled = !view.undo; $("redo").disabled = !view.redo;
   $("faults").replaceChildren(...(view.complaint ? [element("li", view.complaint)] : []), ...view.faults.map((fault) => {
     const item = element("li", fault.says ? `${fault.says} ` : "", { onclick: () => pick(fault.arcs[0]) });
