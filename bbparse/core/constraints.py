@@ -154,7 +154,9 @@ def _words(problem: ProblemArrays, head: int | Iterable[int]) -> list[int]:
     return [as_count(f"head[{i}]", h, 0, problem.n_words) for i, h in enumerate(head)]
 
 
-def with_subtree(problem: P, words: Iterable[int], *, complete: bool = True) -> P:
+def with_subtree(
+    problem: P, words: Iterable[int], *, complete: bool = True, weight: float | None = None
+) -> P:  # fmt: skip
     """Return this problem with some words forming a connected subtree.
 
     Words are connected exactly if only one of them has its head outside.
@@ -166,17 +168,29 @@ def with_subtree(problem: P, words: Iterable[int], *, complete: bool = True) -> 
     complete : bool
         No other words hang from them, as in a constituent: arcs from them to other words are
         forbidden.
+    weight : float, optional
+        Of a soft constraint, at least 0: what each arc costs that enters the words beyond the
+        first, and with ``complete`` each arc that leaves them. By default no tree has such arcs.
 
     Raises
     ------
     ProblemError
-        If there are no words, or an arc to be forbidden is required.
+        If there are no words, the weight is impossible, or an arc to be forbidden is required.
     """
     p = problem
     inside = _word_mask(p, "words", words)
     if not inside.any():
         raise ProblemError("words is empty, expected at least one word")
     from_inside, into = inside[p.arc_head], inside[p.arc_mod]
+    if weight is not None:
+        cost = as_weight("weight", weight)
+        if not 0.0 <= cost:
+            raise ProblemError(f"weight is {weight}, expected at least 0")
+        # One arc enters in every tree, and one leads to the first of the words.
+        change = cost * (1.0 * (p.arc_mod == np.flatnonzero(inside)[0]) - (~from_inside & into))
+        change -= cost * (from_inside & ~into & complete)
+        quantum = common_quantum(p.quantum, np.array([cost]))
+        return p.changed(arc_score=p.arc_score + change, quantum=quantum)
     state = p.arc_state.copy()
     if complete:
         for a in np.flatnonzero(from_inside & ~into):

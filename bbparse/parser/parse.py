@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from bbparse.core import Solution
 from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.parser.confidence import Confidences
+from bbparse.parser.spans import Spans
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import ProblemError
@@ -44,6 +45,9 @@ class ParseOptions:
         Add the probability that each arc and each tree is right; needs a calibrated model.
     keep_heads : bool
         Find the best trees around the heads and labels that a sentence has, one at a time.
+    spans : str, optional
+        ``KEY`` or ``KEY:WEIGHT``: words between brackets in this MISC item form one subtree, firmly
+        or softly (`bbparse.parser.spans`).
 
     Raises
     ------
@@ -58,6 +62,7 @@ class ParseOptions:
     valid: str | Rules | None = None
     confidence: bool = False
     keep_heads: bool = False
+    spans: str | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -65,6 +70,9 @@ class ParseOptions:
         check_options({name: getattr(self, name) for name in numbers}, ProblemError)
         for name in ("confidence", "keep_heads"):
             check_type(name, getattr(self, name), bool, "True or False", ProblemError)
+        if self.spans is not None:
+            check_type("spans", self.spans, str, "KEY or KEY:WEIGHT", ProblemError)
+            Spans.parsed(self.spans)
 
 
 def with_options(function: F) -> F:

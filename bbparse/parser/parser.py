@@ -31,7 +31,7 @@ from bbparse.runtime.pool import map_in_threads
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
-from bbparse.treebank.sentence import ScoredTree
+from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 
 
 class Parser:
@@ -210,8 +210,12 @@ class Parser:
         """
         check_options({"threads": threads}, ProblemError)
         steps = self.steps(options, **more)
-        if steps.options.keep_heads:
-            yield from (steps.begun().parse_around(sentence) for sentence in sentences)
+        if steps.options.keep_heads or steps.has_firm_spans:
+            for sentence in sentences:
+                n, given = sentence.n_words, sentence
+                if not steps.options.keep_heads:
+                    given = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
+                yield steps.begun().parse_around(given)._replace(sentence=sentence)
             return
         groups = batches(sentences, together=steps.options.prune != 0)
         for parses, error in map_in_threads(partial(_tried, steps), groups, threads):

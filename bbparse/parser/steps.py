@@ -9,6 +9,7 @@ probabilities.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +30,7 @@ from bbparse.models.scoring.linear import ARC, GRANDCHILD
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.confidence import Calibration, evidence_of
 from bbparse.parser.parse import AnyTreeFamily, Parse, ParseOptions
+from bbparse.parser.spans import Spans
 from bbparse.parser.valid import (
     Restriction,
     check_crossing,
@@ -38,11 +40,12 @@ from bbparse.parser.valid import (
     scored_around,
     unsuspected,
 )
+from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.rules import Rules
 from bbparse.parser.whole_trees import check_found, tree_families, tree_score_options
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
-from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import NO_HEAD
@@ -118,6 +121,7 @@ class Steps:
     rules: Rules | None = None
     calibration: Calibration | None = None
     families: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
+    spans: Spans | None = None
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
 
@@ -133,7 +137,8 @@ class Steps:
         calibration = Calibration.of(model) if options.confidence else None
         families = tree_families(model, tree_score)
         rules = rules_for(options.valid, model.labeller)
-        return cls(model, options, rules, calibration, families, until)
+        spans = None if options.spans is None else Spans.parsed(options.spans)
+        return cls(model, options, rules, calibration, families, spans, until)
 
     # ---- whole ways ----------------------------------------------------------------------------
 
@@ -141,7 +146,7 @@ class Steps:
         """Parse a batch: all sentences together as far as one tree of each is all they need."""
         if self.takes_all_arcs:
             return [self.begun().parse(sentence) for sentence in batch]
-        scored = self.model.maker(batch, self.options.prune)
+        scored = [*map(self.with_spans, self.model.maker(batch, self.options.prune))]
         if self.families or "method" in self.model.config.method:
             return [self.begun().parse(one.sentence, one) for one in scored]
         solutions = self._solve_batch([one.problem for one in scored])
@@ -183,25 +188,72 @@ class Steps:
     def parse_around(
         self, sentence: Sentence, restrict: Restriction | None = None, reasons: bool = True
     ) -> Parse:
-        """Parse one sentence around its heads and labels; see `Parser.parse_around`."""
+        """Parse one sentence around its heads and labels; see `Parser.parse_around`.
+
+        Where firm spans leave no tree that keeps all rules, those that are in the way are named.
+        """
+        spans, error = self.spans, None
+        faults: Sequence[Sequence[Fault]] = ()
+        try:
+            parse = self._parse_around(sentence, restrict, reasons)
+            faults = parse.faults[:1]
+        except TreebankError as found:
+            error = found
+        if spans is None or not (error or any(faults)):
+            if error is not None:
+                raise error
+            return parse
+
+        def count(others: Spans) -> float:
+            try:
+                other = replace(self, spans=others)._parse_around(sentence, restrict, False)
+            except TreebankError:
+                return math.inf
+            return sum(map(len, other.faults[:1]))
+
+        against = spans.blame(sentence, count, math.inf if error else sum(map(len, faults)))
+        if error is not None:
+            raise TreebankError(f"{error}{against}")
+        named = [[fault._replace(name=fault.name + against) for fault in row] for row in faults]
+        return parse._replace(faults=[*named, *parse.faults[1:]])
+
+    def _parse_around(
+        self, sentence: Sentence, restrict: Restriction | None, reasons: bool
+    ) -> Parse:  # fmt: skip
         rows = list(enumerate(zip(sentence.heads, sentence.deprels), start=1))
         given = {m: label for m, (head, label) in rows if head != NO_HEAD and label != "_"}
-        if restrict is None and all(head == NO_HEAD for head in sentence.heads):
+        is_free = restrict is None and all(head == NO_HEAD for head in sentence.heads)
+        if is_free and not self.has_firm_spans:
             score: Score = partial(self.score, sentence)
             solved = self.solve(sentence, score)
         else:
             check_crossing(sentence, self.model.config.projective)
-            score = partial(scored_around, self.model.maker, sentence, restrict)
+            around = partial(scored_around, self.model.maker, sentence, restrict)
+
+            def score(prune: int | None, margin: float | None) -> Scored:
+                return self.with_spans(around(prune, margin))
+
             solved = self.solve(sentence, score, around=True, reasons=reasons)
             if solved.solution.status == "infeasible":
-                raise no_tree(*solved, restrict is not None)
+                raise no_tree(*solved, restrict is not None or self.spans is not None)
         return self.judge(*self.valid_trees(score, solved, given=given))
 
     # ---- score ---------------------------------------------------------------------------------
 
     def score(self, sentence: Sentence, prune: int | None, margin: float | None) -> Scored:
         """Return a scored sentence over the arcs that pruning keeps."""
-        return self.model.maker([sentence], prune, margin)[0]
+        return self.with_spans(self.model.maker([sentence], prune, margin)[0])
+
+    @property
+    def has_firm_spans(self) -> bool:
+        """True if trees must have spans, which may leave none."""
+        return self.spans is not None and self.spans.weight is None
+
+    def with_spans(self, scored: Scored) -> Scored:
+        """Return a scored sentence under its spans."""
+        if self.spans is None:
+            return scored
+        return replace(scored, problem=self.spans.onto(scored.problem, scored.sentence))
 
     @property
     def takes_all_arcs(self) -> bool:

@@ -120,6 +120,19 @@ def test_subtree(words: list[int], complete: bool, flags: dict[str, bool]) -> No
         check(p, meaning, **flags)
 
 
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_soft_subtree(complete: bool) -> None:
+    words = [2, 3]
+    p = blank(4, projective=False).with_subtree(words, complete=complete, weight=1.5)
+
+    def meaning(heads: list[int]) -> float:
+        entering = sum(heads[m] not in words for m in words)
+        leaving = sum(heads[m] in words for m in (1, 4))
+        return -1.5 * (entering - 1 + leaving * complete)
+
+    check(p, meaning, projective=False)
+
+
 def test_or() -> None:
     named = [(2, 1), (1, 3), (3, 4)]
     for weight in (1.5, -2.0):
@@ -230,6 +243,7 @@ def test_the_quantum_is_kept_where_it_holds() -> None:
         (lambda p: p.with_valency(1, side="up"), "side is 'up', expected 'left' or 'right'"),
         (lambda p: p.with_valency(1, label=0), "label is 0, but the arcs have no labels"),
         (lambda p: p.with_subtree([]), "words is empty, expected at least one word"),
+        (lambda p: p.with_subtree([1, 2], weight=-1.0), "weight is -1.0, expected at least 0"),
         (lambda p: p.with_subtree(3), "words is of type int, expected words"),
         (lambda p: p.with_subtree([1, 0]), "words[1] is 0, expected 1..3"),
         (lambda p: p.with_subtree([1, 2]), "words forbids the arc 2 -> 3, which is required"),

@@ -54,9 +54,11 @@ class BrokenRule(NamedTuple):
 class Completer:
     """A parser that finds trees with given marks; `ModelError` if it is not calibrated."""
 
-    def __init__(self, parser: Parser, valid: str | None = None) -> None:
+    def __init__(
+        self, parser: Parser, valid: str | None = None, spans: str | None = None
+    ) -> None:  # fmt: skip
         self.calibration = Calibration.of(parser.model)
-        self.parser = parser
+        self.parser, self.spans = parser, spans
         rules = rules_for(valid, parser.labeller)
         self.rules = Rules(()) if rules is None else rules
         self.labels = () if parser.labeller is None else parser.labeller.labels
@@ -93,7 +95,7 @@ class Completer:
 
         (parse,) = parser.parse_around(
             [around], restrict=restrict if marks.forbidden else None, k_best=k, valid=self.rules,
-            confidence=True, reasons=parser is self._crossing,
+            confidence=True, reasons=parser is self._crossing, spans=self.spans,
         )
         return [
             self._with_marks(

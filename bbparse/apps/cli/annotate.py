@@ -20,6 +20,7 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.model
 @options.factors
 @options.valid
+@options.spans
 @option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile())
 @flag(
     "--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.",
@@ -28,8 +29,8 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.host
 @options.port(8081)
 def annotate(
-    treebank: str, model: str, valid: str | None, output: str | None, suggest_only: bool,
-    mark_fixed: bool, host: str, port: int,
+    treebank: str, model: str, valid: str | None, spans: str | None, output: str | None,
+    host: str, port: int, **how: bool,
 ) -> None:
     """Annotate TREEBANK on a page in the browser, until Ctrl-C.
 
@@ -59,12 +60,12 @@ def annotate(
         address = listener.getsockname()[0].partition("%")[0]
         token = "" if ipaddress.ip_address(address).is_loopback else secrets.token_urlsafe(16)
         parser = Parser.load(MODELS.path(model), options.given_factors())
-        completer = Completer(parser, valid)
+        completer = Completer(parser, valid, spans)
         with suppress(BBParseError):  # errors are reported for sentences of the treebank
             completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile now
         sentences = Treebank(
             Path(treebank), completer, Path(output) if output else None,
-            suggest_only=suggest_only, mark_fixed=mark_fixed,
+            **how,
         )
         for line in sentences.messages:
             tell(line)

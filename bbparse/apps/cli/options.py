@@ -85,6 +85,13 @@ rules = option(
 )  # fmt: skip
 
 
+spans = option(
+    "--spans", "Words between brackets in this MISC item, such as Entity=(1-person and Entity=1),"
+    " form one subtree; with a weight, each of their heads too many costs so much.",
+    metavar="KEY[:WEIGHT]",
+)  # fmt: skip
+
+
 def _treebank(given: dict[str, Any]) -> object:
     """Return the input if the output is the same treebank with other columns."""
     sources = given.get("sources") or (given.get("source"),)

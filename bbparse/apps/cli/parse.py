@@ -22,6 +22,7 @@ from bbparse.apps.cli.sources import (
 from bbparse.apps.cli.workers import answers, input_waits
 from bbparse.parser.parse import USUAL_FILES, FileOptions
 from bbparse.parser.parser import Parser
+from bbparse.parser.spans import Spans, check_found
 from bbparse.parser.valid import rules_for
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_binary_output
@@ -54,6 +55,7 @@ from bbparse.treebank.sections import Section, attempts
     " trained.", ["yes", "no"],
 )  # fmt: skip
 @options.valid
+@options.spans
 @flag(
     "--confidence", "Write the probability that an arc is right into MISC, that of the tree into a"
     " comment.",
@@ -157,6 +159,8 @@ def parse_files(
     sections = read_sections(sources, parser, asked.split)
     results = answers(whole_text, sections, threads, input_waits)
     count, left_out, name, last = 0, 0, "", b""
+    spans = None if asked.spans is None else Spans.parsed(asked.spans)
+    has_spans = False
     size = total_size(sources, asked.split)
     with (
         open_binary_output(output) as stream,
@@ -165,6 +169,7 @@ def parse_files(
     ):
         for section, answer in results:
             count += section.n_sentences
+            has_spans |= spans is not None and f"{spans.key}=".encode() in section.raw
             step = 1 if size is None else len(section.raw) / max(1, section.n_sentences)
             bar.set_description_str(f"{count:,} sentences" if size else None, refresh=False)
             if name != section.name:
@@ -185,6 +190,8 @@ def parse_files(
                 bar.update(step * section.n_sentences)
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section
+        if spans is not None:
+            check_found(has_spans, ", ".join(sources), spans)
         if left_out and left_out == count:
             raise TreebankError(f"no sentence is left to parse: {count} are invalid")
     if left_out:

@@ -15,6 +15,7 @@ from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
 from bbparse.apps.cli.sources import load_parser
 from bbparse.models import MODELS
 from bbparse.parser.arc_scores import ModelScores
+from bbparse.parser.spans import Spans, check_found
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.repair import Repair, RepairOptions
 from bbparse.parser.validity.repair import repair as find_repair
@@ -44,6 +45,7 @@ from bbparse.treebank.writing import with_tree
     "--report report_file", "File for the changes and their reasons.  [default: the standard"
     " error]", OutputFile(),
 )  # fmt: skip
+@options.spans
 @flag("--json as_json", "Report one JSON object a sentence.")
 @options.number(
     "time_limit", "For the search of one sentence. Without it, a search may do what takes some ten"
@@ -72,7 +74,9 @@ def repair(
     wanted = RepairOptions(
         only_punct=settings["only"] is not None, projective=settings["projective"] == "yes",
         scores=scores, time_limit=settings["time_limit"],
+        spans=None if settings["spans"] is None else Spans.parsed(settings["spans"]),
     )  # fmt: skip
+    spans = wanted.spans
     counts: Counter[str] = Counter()
 
     def repaired(stream: IO[str] | None) -> Iterator[Sentence]:
@@ -81,11 +85,14 @@ def repair(
             counts.update(
                 sentences=1, changed=bool(result.changes), words=len(result.changes),
                 faulty=bool(result.after), unproved=not result.proved,
+                spanned=spans is not None and f"{spans.key}=" in "".join(miscs(sentence)),
             )  # fmt: skip
-            if result.before:
+            if result.before or result.changes:
                 for line in [_record(result)] if as_json else _lines(source, result):
                     click.echo(line, file=stream, err=True)
             yield with_tree(sentence, result.heads, result.labels) if result.changes else sentence
+        if spans is not None:
+            check_found(counts["spanned"] > 0, source, spans)
 
     with ExitStack() as stack:
         stream = None if report_file is None else stack.enter_context(open_output(report_file))

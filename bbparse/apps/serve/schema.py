@@ -35,6 +35,11 @@ class Options(BaseModel):
         description="Validity rules of the trees: none, ud, or ud and those of a plug-in. Default:"
         " ud for models of Universal Dependencies.",
     )
+    spans: str | None = Field(
+        None,
+        description="KEY or KEY:WEIGHT: words between brackets in this MISC item of the CoNLL-U"
+        " form one subtree; each head too many costs WEIGHT.",
+    )
     confidence: bool = Field(False, description="Add probabilities of arcs (calibrated models).")
     prune: int | None = Field(
         None, ge=0, le=MAX_INT,
@@ -93,6 +98,10 @@ class Subtree(BaseModel):
 
     words: list[Position] = Field(min_length=1)
     complete: bool = Field(True, description="No other words hang from them.")
+    weight: float | None = Field(
+        None, ge=0, allow_inf_nan=False,
+        description="What each arc costs that should not be; null: no tree has one.",
+    )
 
 
 class Constraint(BaseModel):

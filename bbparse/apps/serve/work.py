@@ -207,7 +207,9 @@ def _constrained(
         ]
         problem = problem.without_arcs(constraint.forbid).with_factors(weights)
         for subtree in constraint.subtrees:
-            problem = problem.with_subtree(subtree.words, complete=subtree.complete)
+            problem = problem.with_subtree(
+                subtree.words, complete=subtree.complete, weight=subtree.weight
+            )
         return problem
 
     has_more = constraint.forbid or constraint.factors or constraint.subtrees

@@ -26,6 +26,7 @@ import numpy as np
 from bbparse.core import Problem, Solution
 from bbparse.inference.solve import solve
 from bbparse.inference.trees import work_of
+from bbparse.parser.spans import Spans
 from bbparse.parser.validity.check import NO_ENTRY, Fault, RuledSentence
 from bbparse.parser.validity.lazily import ValidTrees, solve_valid
 from bbparse.parser.validity.rules import Rules
@@ -68,6 +69,9 @@ class RepairOptions:
         The tree must have no crossing arcs.
     scores : ArcScores, optional
         Chooses among trees that keep as much and change as few words.
+    spans : Spans, optional
+        Words that form one subtree. If they are soft, their weight is in the unit of the weights of
+        words, and a tree with a broken one is no fault, but it is repaired if that keeps more.
     time_limit : float, optional
         Seconds for one sentence; by default the limit is some ten seconds' work, the same on every
         machine.
@@ -76,6 +80,7 @@ class RepairOptions:
     only_punct: bool = False
     projective: bool = False
     scores: ArcScores | None = None
+    spans: Spans | None = None
     time_limit: float | None = None
 
 
@@ -134,30 +139,45 @@ def repair(
         If weights do not fit the sentence.
     """
     rules = rules.binding
-    steps = _steps(sentence, weights)
-    before = _faults(sentence, rules, options.projective)
+    spans = options.spans
+    is_soft = spans is not None and spans.weight is not None
+    steps, span_cost = _steps(sentence, weights, spans)
+    asked = _faults(sentence, rules, options, True)
+    before = _faults(sentence, rules, options)
     unchanged = Repair(sentence, sentence.heads, sentence.deprels, [], before, before, not before)
-    if not before:
+    if not asked:
         return unchanged
     if sentence.n_words > MAX_WORDS:
         return unchanged._replace(obstacle=f"it has more than {MAX_WORDS} words")
     if options.only_punct:
         names = sorted({*sentence.deprels})
-        table = _only_punct(sentence, names, _table(sentence, names, steps, options.scores))
     else:
         names = label_names(rules, sentence, options.scores.labels if options.scores else ())
-        table = _table(sentence, names, steps, options.scores)
+    table, kept = _table(sentence, names, steps, options.scores)
+    if options.only_punct:
+        table = _only_punct(sentence, names, table)
+    for span in spans.of(sentence) if spans is not None and is_soft else ():
+        outside = [h for h in range(len(table)) if h not in span.words]
+        table[np.ix_(outside, span.words)] -= kept * span_cost
     trees = best_valid(sentence, rules, names, table, options)
     status = trees.solution.status
     if status == "infeasible":
-        return unchanged._replace(obstacle="no tree has all the heads that must stay")
+        kind = "spans, and " if spans is not None and not is_soft else ""
+        return unchanged._replace(obstacle=f"no tree has all {kind}the heads that must stay")
     if status != "optimal" and not _is_valid(trees):
         trees = best_valid(sentence, rules, names, table, replace(options, projective=True))
         if not _is_valid(trees):
             return unchanged._replace(obstacle="no valid tree was found within the limit")
     heads, labels = trees.solution.heads[0, 1:].tolist(), trees.labels[0]
-    after = _faults(replace(sentence, heads=heads, deprels=labels), rules, options.projective)
-    changes = _changes(sentence, heads, labels, rules, options.projective)
+    after = _faults(replace(sentence, heads=heads, deprels=labels), rules, options)
+    if after and spans is not None:
+
+        def count(others: Spans) -> float:
+            return len(repair(sentence, rules, weights, replace(options, spans=others)).after)
+
+        against = spans.blame(sentence, count, len(after))
+        after = [fault._replace(name=fault.name + against) for fault in after]
+    changes = _changes(sentence, heads, labels, rules, options)
     return Repair(sentence, heads, labels, changes, before, after, status == "optimal")
 
 
@@ -181,22 +201,33 @@ def label_names(rules: Rules, sentence: Sentence, known_labels: Iterable[str] = 
     return list(dict.fromkeys([*dep, *sorted(relations), *subtypes]))
 
 
-def _faults(sentence: Sentence, rules: Rules, projective: bool) -> list[Fault]:
-    """Return the faults of a tree; arcs that cross are one if it must be projective."""
+def _faults(
+    sentence: Sentence, rules: Rules, options: RepairOptions, soft: bool = False
+) -> list[Fault]:  # fmt: skip
+    """Return the faults of a tree; arcs that cross are one if it must be projective.
+
+    So are broken spans, if they are firm or ``soft`` ones count, too.
+    """
     faults = rules.faults(sentence)
     missing = tuple(m for m, head in enumerate(sentence.heads, start=1) if head == NO_HEAD)
-    crossing = tuple(sorted(crossing_words(sentence.heads))) if projective else ()
+    crossing = tuple(sorted(crossing_words(sentence.heads))) if options.projective else ()
     for name, words in (("no-head", missing), ("crossing-arcs", crossing)):
         if words:
             faults.append(Fault(name, words[0], words, NO_ENTRY))
+    if options.spans is not None and (soft or options.spans.weight is None):
+        for span in options.spans.of(sentence):
+            entries = tuple(span.entries(sentence.heads))
+            if len(entries) > 1:
+                faults.append(Fault(span.name, entries[0], entries, NO_ENTRY))
     return faults
 
 
-def _steps(sentence: Sentence, weights: Sequence[float] | None) -> Longs:
-    """Return the weights of the words 1 to n as integers without a common divisor."""
+def _steps(
+    sentence: Sentence, weights: Sequence[float] | None, spans: Spans | None
+) -> tuple[Longs, int]:  # fmt: skip
+    """Return the weights of the words 1 to n and of a span as integers without common divisor."""
     n = sentence.n_words
-    if weights is None:
-        return np.ones(n, np.int64)
+    weights = [1.0] * n if weights is None else weights
     if len(weights) != n:
         raise TreebankError(f"{sentence.place()}: found {len(weights)} weights, expected {n}")
     for i, weight in enumerate(weights):
@@ -205,14 +236,21 @@ def _steps(sentence: Sentence, weights: Sequence[float] | None) -> Longs:
                 f"{sentence.place(i)}: the weight of word {i + 1} is {weight}, expected 0 to"
                 f" {MAX_WEIGHT:g}"
             )
-    steps = np.rint(np.asarray(weights, np.float64) * WEIGHT_STEPS).astype(np.int64)
-    return steps // max(1, gcd(*steps.tolist()))
+    of_span = 0.0 if spans is None or spans.weight is None else spans.weight
+    if of_span > MAX_WEIGHT:
+        raise TreebankError(f"the weight of spans is {of_span:g}, expected 0 to {MAX_WEIGHT:g}")
+    steps = np.rint(np.array([*weights, of_span]) * WEIGHT_STEPS).astype(np.int64)
+    steps //= max(1, gcd(*steps.tolist()))
+    return steps[:-1], int(steps[-1])
 
 
 def _table(
     sentence: Sentence, names: Sequence[str], steps: Longs, scores: ArcScores | None
-) -> Float64s:  # fmt: skip
-    """Score all labelled arcs by head, modifier and label, float64[n + 1, n + 1, L]."""
+) -> tuple[Float64s, float]:  # fmt: skip
+    """Score all labelled arcs by head, modifier and label, float64[n + 1, n + 1, L].
+
+    Also returns the score of one step of weight.
+    """
     n = sentence.n_words
     words = np.arange(n + 1)
     keeps_head = (words[:, None] == [NO_HEAD, *sentence.heads])[:, :, None]
@@ -232,7 +270,7 @@ def _table(
     table: Float64s = kept * np.append(0, steps)[:, None] * counts
     table += ties - change * ~(keeps_head & keeps_label)
     table[:, 0] = table[words, words] = -np.inf
-    return table
+    return table, kept
 
 
 def _only_punct(sentence: Sentence, names: Sequence[str], table: Float64s) -> Float64s:
@@ -255,6 +293,8 @@ def best_valid(
         sentence.n_words, head, mod, best[head, mod], projective=options.projective,
         single_root="root" in rules.relations, quantum=1.0,
     )  # fmt: skip
+    if options.spans is not None and options.spans.weight is None:
+        problem = options.spans.onto(problem, sentence)
     deadline = Deadline.after(options.time_limit)
     left = WORK_LIMIT
 
@@ -274,18 +314,18 @@ def best_valid(
 
 
 def _changes(
-    sentence: Sentence, heads: list[int], labels: list[str], rules: Rules, projective: bool
+    sentence: Sentence, heads: list[int], labels: list[str], rules: Rules, options: RepairOptions
 ) -> list[Change]:
     """Return the words that differ, each with the faults that its old arc brings back."""
     repaired = replace(sentence, heads=heads, deprels=labels)
-    left = _faults(repaired, rules, projective)
+    left = _faults(repaired, rules, options, True)
     old_arcs = zip(sentence.heads, sentence.deprels)
     changes = []
     for i, (old, new) in enumerate(zip(old_arcs, zip(heads, labels))):
         if old != new:
             kept = replace(repaired, heads=heads.copy(), deprels=labels.copy())
             kept.heads[i], kept.deprels[i] = old
-            faults = [fault for fault in _faults(kept, rules, projective) if fault not in left]
+            faults = [fault for fault in _faults(kept, rules, options, True) if fault not in left]
             reasons = tuple([fault.text(kept, kept.heads, kept.deprels) for fault in faults])
             changes.append(Change(i + 1, old, new, reasons))
     return changes

@@ -146,6 +146,9 @@ def test_repair(run: Run, tmp_path: Path) -> None:
     again = run("repair", out)
     assert again.out == changed and again.err.startswith("0 words changed in 0 of 2 sentences; 0 ")
     assert run("check", out).code == 0
+    for command in ("repair", "parse"):
+        none = run(command, out, "--spans", "Entity:2")
+        assert none.code == 2 and f"{out}: no word has Entity= in MISC" in none.err
 
 
 def test_only_punctuation(run: Run, tmp_path: Path) -> None:

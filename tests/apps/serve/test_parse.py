@@ -94,6 +94,11 @@ def test_words_that_form_a_subtree(service: Running) -> None:
         heads = found["trees"][0]["heads"]
         assert sum(heads[m - 1] not in words for m in words) == 1
         assert all(m in words for m, head in enumerate(heads, start=1) if head in words)
+    firm = [{"subtrees": [{"words": [2, 3, 4], "weight": 1e9}]}]
+    (soft,) = service.ask("/v1/parse", {**asked, "constraints": firm}).lines
+    assert soft["trees"][0]["heads"] == heads
+    refused = service.ask("/v1/parse", {**asked, "spans": "E:x"})
+    assert refused.status == 400 and "expected KEY or KEY:WEIGHT" in refused.json["error"]
     wrong = [{"subtrees": [{"words": [9]}]}]
     assert service.ask("/v1/parse", {**asked, "constraints": wrong}).status == 400
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
 import pytest
 
+from bbparse.parser.spans import Spans
 from bbparse.parser.validity.repair import (
     LEAST,
     MAX_WORDS,
@@ -70,9 +72,20 @@ def check_one(seed: int) -> str:
         table = rng.integers(-3000, 1, (n + 1, n + 1, 4)) / SCORE_STEPS
         table[rng.random(table.shape) < 0.1] = -np.inf
         opinion = Opinion(table)
-    options = RepairOptions(only_punct=only_punct, projective=projective, scores=opinion)
+    low, high = sorted(rng.choice(np.arange(1, n + 1), 2))
+    sentence.lines[low - 1] = f"{sentence.lines[low - 1][:-1]}S=(x"
+    sentence.lines[high - 1] = re.sub("\t_?(S=.*)?$", r"\tS=)", sentence.lines[high - 1], count=1)
+    spans = Spans("S", [None, 0.25, 2.0][rng.integers(3)]) if 0 < high - low < n - 1 else None
+    options = RepairOptions(
+        only_punct=only_punct, projective=projective, scores=opinion, spans=spans
+    )
     got = repair(sentence, rules, weights, options)
-    if not got.before:
+
+    def excess(tree: Sequence[int]) -> int:
+        entering = [h for h in tree[low - 1 : high] if h >= 0 and not low <= h <= high]
+        return max(0, len(entering) - 1) if spans else 0
+
+    if not got.before and not excess(heads):
         assert (got.heads, got.labels, got.changes) == (heads, labels, []) and got.proved
         return "valid"
     names = sorted({*labels}) if only_punct else label_names(
@@ -93,7 +106,8 @@ def check_one(seed: int) -> str:
         kept = [(a == b) + (c == d) for a, b, c, d in zip(tree, heads, row, labels)]
         return (
             len(broken(rules, sentence, [*tree], [*row])),
-            -sum(k * w for k, w in zip(kept, weights or [1.0] * n)),
+            excess(tree) * ((spans and spans.weight) or 0.0)
+            - sum(k * w for k, w in zip(kept, weights or [1.0] * n)),
             sum(k < 2 for k in kept),
             sum(tie(m, *arc) for m, arc in enumerate(zip(tree, row), start=1)),
         )
@@ -103,15 +117,17 @@ def check_one(seed: int) -> str:
         key(tree, row)
         for tree in all_trees(n, "root" in relations, projective)
         if all(new == old or is_free for new, old, is_free in zip(tree, heads, free))
+        if not (spans and spans.weight is None and excess(tree))
         for row in product(*[choices(m) for m in range(n)])
     ]
     if not keys:
-        assert got.obstacle == "no tree has all the heads that must stay" and got.heads == heads
+        assert got.obstacle.startswith("no tree has all ") and got.heads == heads
         return "impossible"
     assert got.proved and tuple(got.heads) in all_trees(n, "root" in relations, projective)
     assert key(got.heads, got.labels) == min(keys)
     found = broken(rules, sentence, got.heads, got.labels)
-    check_changes(got, rules, projective)
+    if spans is None:
+        check_changes(got, rules, projective)
     return "faults left" if found else "repaired"
 
 
