@@ -14,7 +14,7 @@ from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.inference.search.proportion import in_doubt
 from bbparse.runtime.jit import inlined, kernel
 
-# This fraction of the numbers added bounds the rounding of an arborescence's sums from above.
+# This fraction of the numbers added bounds the rounding of the sums of a tree from above.
 _ROUNDING = 2.0**-46
 #: The same in kernels.
 _in_doubt = inlined(in_doubt)
@@ -54,7 +54,7 @@ def _is_tree_in_proportion(square, single_root, heads, largest):
         size += magnitude
         if 0.0 < magnitude < least:
             least = magnitude
-    slack = _ROUNDING * n * largest
+    slack = _ROUNDING * n * max(largest, size)
     if _in_doubt(slack, size, least):
         return False
     return tops == 1 or not single_root

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bbparse.apps.explain import explain
+from bbparse.inference.solve import solve
 from bbparse.parser.parse import trees_of
 from bbparse.parser.parser import Parser, ScoredTree
 from bbparse.parser.steps import WORK_LIMIT
@@ -53,12 +54,30 @@ def test_k_best_trees_are_in_order_and_none_is_there_twice(k: int) -> None:
         check_trees(sentence, trees)
         assert all(tree.proved and tree.score == tree.upper_bound for tree in trees)
         assert len(trees) == k or sentence.n_words <= 4
-        best = parser.parse(sentence)
-        assert best[0].score <= trees[0].score  # k trees may take more candidate arcs
+        (best,), (plain,) = parser.parse(sentence), parser.parse(sentence, valid="none")
         problem = parser.problem(sentence)
-        if best[0].score == trees[0].score and len(trees[0].heads) > 4:
-            (plain,) = parser.parse(sentence, valid="none")
-            assert problem.score([-1, *plain.heads]) == plain.score >= trees[0].score
+        assert problem.score([-1, *plain.heads]) == plain.score
+        candidates = {*zip(problem.arc_head.tolist(), problem.arc_mod.tolist())}
+        first, own = (
+            candidates >= {*zip(tree.heads, range(1, sentence.n_words + 1))}
+            for tree in (trees[0], best)
+        )
+        # the candidates may hold too few trees, or too few valid ones: more may hold a better one
+        assert best.score <= trees[0].score if not first else best.score == trees[0].score
+        assert plain.score >= best.score or not own
+
+
+@pytest.mark.parametrize("k", [2, 10])
+def test_k_best_trees_are_those_of_the_first_problem_that_has_so_many(k: int) -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences():
+        for pruning in ((None, None), (None, np.inf), (10, np.inf), (0, None)):
+            (scored,) = parser.model.maker([sentence], *pruning)
+            expected = solve(scored.problem, k_best=k).scores.tolist()
+            if len(expected) == k:
+                break
+        trees = parser.parse(sentence, k_best=k, valid="none")
+        assert [tree.score for tree in trees] == expected
 
 
 def test_scores_are_the_models_own() -> None:

@@ -27,7 +27,6 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.order import in_order
-from bbparse.core.parts import FIELDS
 from bbparse.core.proof import (
     BOUND,
     EMPTY,
@@ -42,11 +41,9 @@ from bbparse.core.scale import Scaled, scaled
 from bbparse.core.tree import broken_constraint, rivals, tree_score, tree_terms
 from bbparse.inference.proof.crossing import pairs_of
 from bbparse.inference.proof.relaxation import Bound, Multipliers, Relaxation, Space
-from bbparse.inference.proof.verify import verify
 from bbparse.inference.search.search import Bounder, Search, SearchLimits
 from bbparse.runtime.arrays import Float64s, Longs
 from bbparse.runtime.deadline import Deadline
-from bbparse.runtime.errors import VerificationError
 
 #: Number of oracle calls at the root, at other nodes, and from one elimination to the next.
 ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4
@@ -56,8 +53,6 @@ MORE_CALLS = 8
 CLEARLY_NEGATIVE = -1e-3
 #: Rounding errors of sums stay below this fraction of the largest score that a tree could have.
 NOISE = 2e-14
-#: Proofs of problems with a larger score are checked before they are handed out.
-_LARGE = 1e4
 
 
 class _NoProof(Exception):
@@ -74,15 +69,9 @@ def certify(
     tree or its scores are too far apart, and the reason why there is none; empty if there is one.
     """
     try:
-        proof, reason = Certifier(problem, solution, k_best).run(time_limit)
-    except _NoProof as reason_of_none:
-        return None, str(reason_of_none)
-    if proof is not None and _is_large(problem):
-        try:  # sums of large scores round, and the checker may not follow
-            verify(problem, replace(solution, proof=proof))
-        except VerificationError:
-            return None, "the scores are too far apart for a proof"
-    return proof, reason
+        return Certifier(problem, solution, k_best).run(time_limit)
+    except _NoProof as reason:
+        return None, str(reason)
 
 
 def with_proof(
@@ -105,13 +94,6 @@ def with_proof(
     return replace(solution, proof=proof, stats=stats), reason
 
 
-def _is_large(problem: Problem) -> bool:
-    """Return True if a score is so large that rounding can spoil a proof."""
-    names = [name for name in FIELDS if name.endswith("_score")]
-    scores = np.concatenate([getattr(problem, name) for name in names])
-    return bool(np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > _LARGE)
-
-
 class Certifier(Bounder[Space]):
     """Bounder that writes the proof of one solution."""
 
@@ -131,10 +113,10 @@ class Certifier(Bounder[Space]):
             self.relaxation = Relaxation(self.problem, False, 8.0)
         else:
             self._aim(solution)
-        dead = np.flatnonzero(self.relaxation.base[self.problem.factor_arcs] == -math.inf)
-        #: The place of one arc of each factor: a dead one if there is one.
-        self.spare = self.problem.factor_ptr[:-1].copy()
-        self.spare[np.searchsorted(self.problem.factor_ptr, dead, side="right") - 1] = dead
+        sizes = np.diff(self.problem.factor_ptr)
+        #: The factor of each multiplier, and True for one of an arc that no tree has.
+        self.owner = np.repeat(np.arange(len(sizes)), sizes)
+        self.dead = self.relaxation.base[self.problem.factor_arcs] == -math.inf
         self.nodes = Nodes()
         self._left: list[Space] = []
 
@@ -237,14 +219,17 @@ class Certifier(Bounder[Space]):
         if scale is None:
             return factors, counts, pairs
         factors, counts, pairs = (lam * scale.unit for lam in (factors, counts, pairs))
-        # a weight that is cut off goes to an arc that no tree has, or else to the first one; the
-        # gain by a word's parts to each arc to the word, if automata score them
-        kept = np.maximum(scale.problem.factor_score * scale.unit, 0.0)
-        factors[self.spare] += np.maximum(p.factor_score, 0.0) - kept
+        # what cutting off and rounding take from a weight goes to an arc that no tree has, or else
+        # to the largest multiplier; the gain by a word's parts goes to each arc to the word, if
+        # automata score them
+        last = np.lexsort((factors, self.dead, self.owner))[p.factor_ptr[1:] - 1]
+        factors[self.dead[last][self.owner]] = 0.0  # rounded sums with a large weight count
+        kept = np.bincount(self.owner, factors, len(last))
+        factors[last] += np.where(p.factor_score > 0.0, p.factor_score - kept, 0.0)
         if pairs.size:
             pairs[0] += scale.part_gain.sum(axis=0)[[m for _, m in pairs_of(p)]]
         most = np.where(p.factor_score < 0.0, -p.factor_score, np.inf)  # but for rounding
-        return np.minimum(factors, np.repeat(most, np.diff(p.factor_ptr))), counts, pairs
+        return np.minimum(factors, most[self.owner]), counts, pairs
 
     # ---- branching -----------------------------------------------------------------------------
 

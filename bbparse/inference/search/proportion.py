@@ -21,16 +21,14 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.proof import TOLERANCE
-from bbparse.core.scale import grain_of, scaled
+from bbparse.core.scale import Scaled, grain_of, scaled
 from bbparse.core.tree import heads_of, tree_terms
 from bbparse.runtime.arrays import Float64s, Ints
 
-#: Terms below this fraction of the sum of magnitudes are so small that they need a closer look.
-_MINUTE = 1e-7
-#: Terms of a tree may be larger than the scores of all by this factor, and no more count.
-_CANCELLED = 1e6
 #: Maximum error of a tree found, as a multiple of the slack of its search.
 _SHORT = 4.0
+#: Maximum number of trees, beyond those asked for, that are compared exactly.
+_MORE = 256
 
 
 class Answer(NamedTuple):
@@ -42,11 +40,11 @@ class Answer(NamedTuple):
 
 
 def in_doubt(slack: float, size: float, least: float) -> bool:
-    """Return True if ``slack`` could hide terms of a tree.
+    """Return True if an error of a search could hide a term of a tree, or a billionth of all.
 
     ``size`` is the sum of the magnitudes of its terms, ``least`` the smallest magnitude.
     """
-    return slack > TOLERANCE * size or least < max(slack / TOLERANCE * 1e-6, _MINUTE * size)
+    return _SHORT * slack > min(TOLERANCE * size, least)
 
 
 class Proportion:
@@ -59,7 +57,7 @@ class Proportion:
         self, problem: Problem, answer: Answer, run: Callable[[Problem, Any], Answer], options: Any
     ) -> None:
         self.problem, self._run = problem, run
-        self._options = replace(options, gap=0.0, observer=None)
+        self._options, self._gap = replace(options, gap=0.0, observer=None), options.gap
         found = answer.solution
         self.k, self.status, self.stats = len(found), found.status, dict(found.stats)
         self.terms: dict[tuple[int, ...], list[float]] = {}
@@ -75,20 +73,18 @@ class Proportion:
         if self.status in ("optimal", "gap"):
             self.status = "optimal"
             for k in range(self.k, 0, -1):
-                if self.status == "optimal" and self._is_doubtful(k - 1):
+                if self.status == "optimal" and not self._is_settled(k - 1):
                     self._settle(k)
         arcs = np.array(self.ranked, np.int32)
         scores = np.array([math.fsum(self.terms[tree]) for tree in self.ranked])
-        sizes = np.array([math.fsum(map(abs, self.terms[tree])) for tree in self.ranked])
-        # terms that cancel out may be so large that their rounding hides trees without them
-        sizes = np.minimum(sizes, _CANCELLED * np.abs(scores).max(initial=0.0))
-        proved = self.error <= TOLERANCE * sizes
-        if self.status == "optimal" and not proved.all():
-            self.status = "gap"
+        # terms may cancel out, and a fraction of their size would hide trees without them
+        proved = self.error <= TOLERANCE * np.abs(scores)
         bounds = np.where(proved, scores, scores + self.error)
         bounds = np.maximum.accumulate(bounds[::-1])[::-1]
         # no tree scores more than a proved tree before it
         bounds = np.minimum(bounds, np.minimum.accumulate(np.where(proved, scores, np.inf)))
+        if self.status == "optimal" and not proved.all():
+            self.status = "gap"
         self.stats |= {"upper_bound": float(bounds[0]), "searches": self.searches}
         return Solution.trusted(
             heads_of(self.problem, arcs), arcs, scores, bounds, proved, self.status, self.stats
@@ -102,36 +98,47 @@ class Proportion:
         self.ranked = self.ranked[: self.k]
         self.terms = {tree: self.terms[tree] for tree in self.ranked}
 
-    def _is_doubtful(self, i: int) -> bool:
-        error, terms = float(self.error[i]), [abs(x) for x in self.terms[self.ranked[i]] if x]
-        return error > 0.0 and in_doubt(error / _SHORT, math.fsum(terms), min(terms, default=0.0))
+    def _is_settled(self, i: int) -> bool:
+        """Return True if tree i is proved and no term of it hidden, or if it is within the gap."""
+        terms, error = self.terms[self.ranked[i]], float(self.error[i])
+        score, least = abs(math.fsum(terms)), min((abs(x) for x in terms if x), default=0.0)
+        return error <= max(min(TOLERANCE * score, least), self._gap * score)
 
     def _settle(self, k: int) -> None:
-        """Search at the scale of the k-th tree, while that gets smaller; set the errors."""
-        problem, before = self.problem, math.inf
+        """Search at the scale of the k-th tree, while that gets smaller; set the errors.
+
+        If these are too large even so, list further trees, which are compared exactly: no other one
+        scores more than the last of them.
+        """
+        problem, before, count = self.problem, math.inf, k
         while True:
             scale = scaled(problem, self.terms[self.ranked[k - 1]])
-            if scale.loss == 0.0:
-                error = 0.0
-                break
             if scale.loss > before / 4.0:
-                break
-            before = scale.loss
-            solution, slack, _ = self._run(scale.problem, replace(self._options, k_best=k))
-            self.searches += 1
-            if solution.status not in ("optimal", "infeasible"):
-                self.status = solution.status
+                if count >= k + _MORE or self._is_settled(k - 1):
+                    return
+                count = min(4 * count, k + _MORE)
+            before = min(before, scale.loss)
+            error = self._excess(scale, k, count) if scale.loss else 0.0
+            if self.status != "optimal":
                 return
-            self._offer(solution.arcs)
-            if len(solution) < k:  # there are no others
+            if error < grain_of(self.problem):  # scores differ by multiples of that
                 error = 0.0
-                break
-            # no other tree scores more than this at the scale of this search
-            last = math.fsum(tree_terms(scale.problem, solution.arcs[-1])) + _SHORT * slack
-            worst = self.terms[self.ranked[k - 1]]
-            error = max(0.0, math.fsum([last * scale.unit, *scale.constants, *(-x for x in worst)]))
+            self.error[:k] = np.minimum(self.error[:k], error)
+            if not error:
+                return
             state = np.where(scale.poor, -1, problem.arc_state).astype(np.int8)
             problem = problem.changed(arc_state=state)
-        if error < grain_of(self.problem):
-            error = 0.0
-        self.error[:k] = np.minimum(self.error[:k], error)
+
+    def _excess(self, scale: Scaled[Problem], k: int, count: int) -> float:
+        """List trees at a scale; return by how much others may exceed the k-th; set the status."""
+        solution, slack, _ = self._run(scale.problem, replace(self._options, k_best=count))
+        self.searches += 1
+        if solution.status not in ("optimal", "infeasible"):
+            self.status = solution.status
+            return math.inf
+        self._offer(solution.arcs)
+        if len(solution) < count:  # there are no others
+            return 0.0
+        last = math.fsum(tree_terms(scale.problem, solution.arcs[-1])) + _SHORT * slack
+        worst = self.terms[self.ranked[k - 1]]
+        return max(0.0, math.fsum([last * scale.unit, *scale.constants, *(-x for x in worst)]))
