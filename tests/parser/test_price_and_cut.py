@@ -7,6 +7,8 @@ import pytest
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.parser.parser import Parser
+from bbparse.parser.valid import rules_for
+from bbparse.parser.validity.check import RuledSentence
 from tests import toy
 
 pytest.importorskip("highspy")
@@ -25,6 +27,7 @@ def parser() -> Parser:
 
 def test_trees_are_the_best_ones_of_all_arcs(parser: Parser) -> None:
     looked_at = total = 0
+    rules = rules_for(None, parser.model.labeller)
     for sentence in [s for s in toy.dev_sentences() if s.n_words <= 12][:12]:
         problem = parser.problem(sentence, prune=0)
         n = sentence.n_words
@@ -34,7 +37,12 @@ def test_trees_are_the_best_ones_of_all_arcs(parser: Parser) -> None:
         assert solution.scores[0] == pytest.approx(solve(problem).scores[0])
         (tree,) = parser.parse(sentence, valid="none")
         assert tree.score == solution.scores[0] and tree.proved and len(tree.labels) == n
-        assert parser.parse(sentence, prune=1, valid="none")[0].score <= tree.score
+        assert parser.parse(sentence, prune=1)[0].score <= tree.score
+        (valid,) = parser.parse(sentence)
+        if rules is not None and RuledSentence(rules, sentence).faults(tree.heads, tree.labels):
+            assert valid.score <= tree.score and valid.proved
+        else:
+            assert (valid.heads, valid.score) == (tree.heads, tree.score)
         looked_at += solution.stats["scored"]
         total += solution.stats["triples"]
     assert 0 < looked_at < 0.6 * total
