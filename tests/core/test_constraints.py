@@ -67,12 +67,6 @@ def test_at_most_and_at_least(k: int) -> None:
     check(p, lambda heads: allowed(sum(heads[m] == h for h, m in named) >= k))
 
 
-def test_at_most_and_at_least_one_by_default() -> None:
-    named = [(2, 1), (2, 3), (2, 4)]
-    p = blank(4).with_at_most(named).with_at_least(iter(named))
-    check(p, lambda heads: allowed(len(modifiers(heads, 2)) == 1))
-
-
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 1), (1, None), (2, 3), (0, 99)])
 @pytest.mark.parametrize("side", [None, "left", "right"])
 def test_valency(low: int, high: int | None, side: Any) -> None:
@@ -88,11 +82,6 @@ def test_valency(low: int, high: int | None, side: Any) -> None:
     check(p, meaning, 5)
     if (low, high) == (0, 99):
         assert len(p.count_arcs) == 0
-
-
-def test_valency_of_the_root() -> None:
-    p = blank(4, single_root=False).with_valency(0, 2, 3)
-    check(p, lambda heads: allowed(2 <= len(modifiers(heads, 0)) <= 3), single_root=False)
 
 
 @pytest.mark.parametrize("words", [[2, 3], [1], [2, 4], [1, 2, 3, 4], (2, 3, 3)])
@@ -205,11 +194,6 @@ def test_arcs_that_are_no_candidates_are_not_counted() -> None:
     assert nothing.with_valency(1, 1) is nothing
 
 
-def test_required_and_forbidden_arcs_count() -> None:
-    p = blank(4).with_heads({3: 2}).without_arcs([(2, 4)]).with_valency(2, 2, 2)
-    check(p, lambda h: allowed(h[3] == 2 and h[4] != 2 and len(modifiers(h, 2)) == 2))
-
-
 def test_the_quantum_is_kept_where_it_holds() -> None:
     p = Problem(2, [0, 0, 1, 2], [1, 2, 2, 1], [0.5, 1, 1, 0], quantum=0.5)
     assert p.with_at_most([(0, 1), (1, 2)]).quantum == 0.5
@@ -223,31 +207,24 @@ def test_the_quantum_is_kept_where_it_holds() -> None:
     [
         (lambda p: p.with_at_most([]), "arcs names no arc"),
         (lambda p: p.with_at_most(3), "arcs is of type int, expected arcs"),
-        (lambda p: p.with_at_most([3]), "arcs[0] is 3, expected (head, mod)"),
         (lambda p: p.with_at_most([(0, 1), (2, 2)]), "arcs[1] is (2, 2): word 2 cannot be its own"),
         (lambda p: p.with_at_most([(0, 4)]), "mod of arcs[0] is 4, expected 1..3"),
-        (lambda p: p.with_at_most([(0, 1, 0)]), "arcs[0] is (0, 1, 0), expected (head, mod)"),
         (lambda p: p.with_at_most([(0, 1), (0, 1)]), "arcs names an arc twice"),
-        (lambda p: p.with_at_most([(0, 1)], -1), "k is -1, expected 0.."),
         (lambda p: p.with_at_least([(0, 1)], 1.0), "k is 1.0, expected an integer"),
         (
             lambda p: p.with_count_scores([(0, 1)], [0.0]),
             "scores has 1 elements, expected 2: one for each number of the 1 arcs, from 0",
         ),
         (lambda p: p.with_count_scores([(0, 1)], [0, math.nan]), "scores[1] is nan"),
-        (lambda p: p.with_count_scores([(0, 1)], [[0, 1]]), "scores has shape (1, 2)"),
         (lambda p: p.with_or([(0, 1)], math.inf), "weight is inf, expected -inf or a number"),
         (lambda p: p.with_valency(4), "head is 4, expected 0..3"),
         (lambda p: p.with_valency(1, 3, 2), "low is 3, expected at most high = 2"),
-        (lambda p: p.with_valency(1, high=-1), "high is -1, expected 0.."),
         (lambda p: p.with_valency(1, side="up"), "side is 'up', expected 'left' or 'right'"),
         (lambda p: p.with_valency(1, label=0), "label is 0, but the arcs have no labels"),
         (lambda p: p.with_subtree([]), "words is empty, expected at least one word"),
         (lambda p: p.with_subtree([1, 2], weight=-1.0), "weight is -1.0, expected at least 0"),
-        (lambda p: p.with_subtree(3), "words is of type int, expected words"),
         (lambda p: p.with_subtree([1, 0]), "words[1] is 0, expected 1..3"),
         (lambda p: p.with_subtree([1, 2]), "words forbids the arc 2 -> 3, which is required"),
-        (lambda p: p.with_valency_score(1, -1, 0.0), "k is -1, expected 0.."),
         (lambda p: p.with_valency_score(1, 1, 0.0, [7]), "modifiers[0] is 7, expected 1..3"),
     ],
 )

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import copy
 import io
-import math
 import os
 import pickle
 import zipfile
@@ -13,7 +11,6 @@ import numpy as np
 import pytest
 
 from bbparse.core import FIELDS, Problem, Solution
-from bbparse.inference.solve import solve
 from bbparse.runtime.errors import OutputError, ProblemError
 from tests.core.helpers import SOLUTION
 from tests.strategies import random_problem
@@ -55,13 +52,6 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["p.npz"]
 
 
-def test_what_is_pickled_or_copied_is_solved(saved: Path) -> None:
-    p = Problem.load(saved)
-    for other in (pickle.loads(pickle.dumps(p)), copy.deepcopy(p)):
-        assert all(same(getattr(p, name), getattr(other, name)) for name in FIELDS)
-        assert solve(other).heads.tolist() == solve(p).heads.tolist()
-
-
 def test_solutions_too(tmp_path: Path) -> None:
     solution = Solution(**{**SOLUTION, "stats": {"nodes": 3, "seconds": 0.5}})
     path = str(tmp_path / "no suffix")
@@ -73,11 +63,6 @@ def test_solutions_too(tmp_path: Path) -> None:
     none = Solution(np.zeros((0, 4), int), np.zeros((0, 3), int), [], [], [], "infeasible")
     none.save(path)
     assert Solution.load(path).heads.shape == (0, 4)
-
-
-def test_numpy_reads_the_file_without_pickle(saved: Path) -> None:
-    with np.load(saved, allow_pickle=False) as archive:
-        assert set(archive.files) == {"kind", "version", *FIELDS}
 
 
 def test_every_truncation_is_refused(saved: Path) -> None:
@@ -116,22 +101,15 @@ def test_damaged_bytes_never_give_another_problem(saved: Path) -> None:
         ({"version": None}, "field version is missing"),
         ({"note": np.zeros(1)}, "field 'note' is unknown"),
         ({"version": np.array(2)}, "its format is 2, expected 1: make the file anew"),
-        ({"version": np.array(0)}, "its format is 0, expected 1"),
-        ({"version": np.array("1")}, "field version has dtype <U1, expected kind 'iu'"),
         ({"kind": np.array("x")}, "holds a 'x', expected a 'bbparse.Problem'"),
         ({"arc_head": np.array([0, 1.5])}, "field arc_head has dtype float64"),
-        ({"arc_head": np.zeros((2, 2), int)}, "field arc_head has shape (2, 2), expected 1 dim"),
         ({"n_words": np.array([3])}, "field n_words has shape (1,), expected 0 dimensions"),
         (
             {"arc_head": np.array([0]), "arc_mod": np.array([1, 2])},
             "arc_mod has 2 elements, expected 1 as in arc_head",
         ),
         ({"arc_head": np.array([{}], object)}, "field arc_head holds pickled objects"),
-        ({"kind": np.array(None, object)}, "field kind holds pickled objects"),
-        ({"count_arcs": None}, "p.npz: field count_arcs is missing"),
-        ({"count_score": np.array(["x"])}, "field count_score has dtype <U1"),
         ({"n_words": np.array(-3)}, "p.npz: n_words is -3, expected 1..32000"),
-        ({"quantum": np.array(math.inf)}, "p.npz: quantum is inf"),
     ],
 )
 def test_faults_name_the_file_and_the_field(

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from bbparse.core import FIELDS, Problem, Solution
-from bbparse.core.order import in_order
 from bbparse.core.tree import arcs_of, broken_constraint
 from bbparse.runtime.errors import ProblemError
 from tests.core.helpers import three_words, two_words
@@ -94,18 +93,6 @@ def test_repr() -> None:
     assert len(none) == 0
 
 
-def test_sorted_problems_stay_as_they_are() -> None:
-    p = Problem(3, [0, 0, 1, 1], [1, 2, 2, 3], [1.0, 2.0, 3.0, 4.0], [0, 0, 1, 1])
-    assert in_order(p) == (p, None)
-    two = Problem(2, [0, 0, 1], [1, 1, 2], [1.0, 2.0, 3.0], [2, 1, 0])
-    ordered, order = in_order(two)
-    assert order is not None
-    assert order.tolist() == [1, 0, 2]
-    assert ordered.arc_label is not None
-    assert ordered.arc_label.tolist() == [1, 2, 0]
-    assert ordered.arc_score.tolist() == [2.0, 1.0, 3.0]
-
-
 def test_scores_and_constraints_agree_with_enumeration() -> None:
     rng = np.random.default_rng(7)
     for _ in range(300):
@@ -142,18 +129,6 @@ def test_score_needs_labels() -> None:
     assert p.score([1]) == 2.0
     with pytest.raises(ProblemError, match="2 arcs 0 -> 1 differ in their labels"):
         p.score([0, 0])
-
-
-def test_score_does_not_depend_on_the_order_of_factors() -> None:
-    rng = np.random.default_rng(3)
-    p = Problem.from_arc_scores(rng.normal(size=(5, 5)) * 1e9)
-    tree = [(0, 1), (1, 2), (1, 3), (3, 4)]
-    factors = [(tree[: 2 + i % 3], float(w)) for i, w in enumerate(rng.normal(size=40))]
-    scores = {
-        p.with_factors([factors[i] for i in rng.permutation(40)]).score([-1, 0, 1, 1, 3])
-        for _ in range(20)
-    }
-    assert len(scores) == 1
 
 
 def test_count_factors_score_numbers_of_arcs() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.inference.oracles.protocol import Best, Oracle
+from bbparse.inference.oracles.protocol import Best
 from bbparse.runtime.arrays import Flags, Float64s
 
 
@@ -43,8 +43,3 @@ def random_oracle(rng: np.random.Generator, n: int, integers: bool) -> Listed:
     structures = np.unique(rng.random((rng.integers(1, 13), n)) < 0.5, axis=0)
     scores = rng.normal(size=len(structures)) * 3
     return Listed(structures, np.round(scores) if integers else scores)
-
-
-def is_oracle(oracle: Oracle) -> Oracle:
-    """For the type checker."""
-    return oracle

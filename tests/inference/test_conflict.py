@@ -10,7 +10,6 @@ import pytest
 
 from bbparse.core import Problem, Solution
 from bbparse.inference.conflict import (
-    _smallest,
     constraints_of,
     explain_infeasible,
     find_conflict,
@@ -240,34 +239,3 @@ def test_conflicts_are_saved_with_a_solution(tmp_path: Any) -> None:
     empty = np.zeros((0, 2), int), np.zeros((0, 1), int), [], [], []
     with pytest.raises(ProblemError, match=r"conflict\[0\] is 3, expected a text"):
         Solution(*empty, "infeasible", conflict=[3])  # type: ignore[list-item]
-
-
-@pytest.mark.parametrize("projective", [True, False])
-def test_a_word_without_candidates(projective: bool) -> None:
-    scores = np.zeros((5, 5))
-    scores[3] = -np.inf
-    problem = Problem.from_arc_scores(scores, projective=projective)
-    found = solve(problem)
-    assert found.status == "infeasible" and not len(found)
-    assert found.conflict == ("no candidate arcs lead from the root to word 3",)
-
-
-def test_minimal_parts_of_lists() -> None:
-    for items in ([3], list(range(9)), list(range(64))):
-        for wanted in (items[:1], items[-1:], items[2:7:2] or items, items):
-            asked: list[list[int]] = []
-
-            def holds(some: list[int], wanted: Any = wanted, asked: Any = asked) -> bool:
-                asked.append(some)
-                return set(wanted) <= set(some)
-
-            assert _smallest(items, holds) == wanted
-            assert len(asked) <= 2 * len(wanted) * (1 + (len(items) // len(wanted)).bit_length())
-            assert all(len(some) < len(items) for some in asked)
-
-
-def test_of_parts_that_will_do_an_earlier_one_is_taken() -> None:
-    """And the whole list if nothing is known in time."""
-    pairs = [{1, 4}, {2, 3}, {0, 5}]
-    assert _smallest(list(range(6)), lambda some: any(p <= set(some) for p in pairs)) == [2, 3]
-    assert _smallest(list(range(6)), lambda some: False) == list(range(6))

@@ -29,25 +29,6 @@ def ranked(arcs: Any, projective: bool = True, single_root: bool = True) -> list
 
 
 @pytest.mark.parametrize("projective", [True, False])
-@pytest.mark.parametrize("single_root", [True, False])
-def test_trees_are_the_best_of_all(projective: bool, single_root: bool) -> None:
-    rng = np.random.default_rng(7)
-    flags = {"projective": projective, "single_root": single_root}
-    for n in (1, 2, 3, 4, 5):
-        arcs = rng.normal(size=(n + 1, n + 1))
-        arcs[rng.random(arcs.shape) < 0.15] = -np.inf
-        arcs[1:, 0] = rng.normal(size=n)
-        arcs[0] = np.nan            # nothing depends so: not looked at
-        np.fill_diagonal(arcs, np.nan)
-        expected = ranked(arcs, **flags)
-        assert best_tree(arcs, **flags).tolist() == expected[0][1]
-        found = best_trees(arcs, 4, **flags)
-        assert found.heads.tolist() == [heads for _, heads in expected[:4]]
-        assert found.scores == pytest.approx([score for score, _ in expected[:4]])
-        assert found.proved.all()
-
-
-@pytest.mark.parametrize("projective", [True, False])
 def test_one_call_finds_the_tree_of_the_solver(projective: bool) -> None:
     rng = np.random.default_rng(8)
     looked = 0
@@ -121,14 +102,6 @@ class Tensor:
         return self.values
 
 
-def test_what_gives_heads_by_argmax_gives_these_heads() -> None:
-    arcs = np.full((4, 4), -1.0)
-    for dependent, head in ((1, 2), (2, 0), (3, 2)):
-        arcs[dependent, head] = 5.0
-    assert best_tree(arcs)[1:].tolist() == arcs.argmax(-1)[1:].tolist()
-    assert best_tree(arcs.tolist())[1:].tolist() == [2, 0, 2]
-
-
 def transposed() -> Any:
     """Scores with rows for heads."""
     arcs = np.zeros((4, 4))
@@ -162,30 +135,22 @@ SHAPES = "rows are dependents, columns are heads, 0 is the root"
     ("scores", "lengths", "message"),
     [
         (np.zeros(4), None, r"shape \(4,\) and dtype float64, expected .*\(n \+ 1, n \+ 1\)"),
-        (np.zeros((2, 3, 4, 4)), None, r"shape \(2, 3, 4, 4\)"),
         (np.zeros((4, 4, 2)), None, r"scores\[0\] has shape \(4, 2\), expected \(n \+ 1, n \+ 1\)"),
         (np.zeros((1, 1)), None, r"shape \(1, 1\), expected .* for n >= 1 words"),
         (transposed(), None, r"shape \(4, 4\) and column 0 is -inf.* expected the transpose"),
-        (np.zeros((0, 0)), None, r"shape \(0, 0\), expected .* for n >= 1 words"),
-        ([[], []], None, r"shape \(2, 0\), expected .* for n >= 1 words"),
-        (np.zeros((2, 0, 0)), None, r"scores\[0\] has shape \(0, 0\), expected"),
         ([[[0, 0], [0, 0]], [[0]]], None, r"numpy cannot read .* expected one array on the"),
-        (np.full((3, 3), np.longdouble("1e4000")), None, r"scores\[1, 0\] is inf"),
         (np.zeros((1, 4, 4)), [10**5], r"lengths\[0\] is 100000, expected 1..32000"),
         (np.zeros((1, 4, 4)), [3.0], r"lengths\[0\] is 3.0, expected an integer"),
         (with_nan(), None,
          r"scores\[2, 1\] is nan, expected a number of magnitude <= 1e\+100 or -inf in shape"),
-        ([np.zeros((4, 4)), with_nan()], None, r"scores\[1\]\[2, 1\] is nan"),
         (np.full((3, 3), np.inf), None, r"scores\[1, 0\] is inf"),
         (np.full((3, 3), 1e200), None, r"scores\[1, 0\] is 1e\+200, expected .* <= 1e\+100"),
-        (np.full((3, 3), np.inf, np.float32), None, r"scores\[1, 0\] is inf"),
         (Remote(), None, r"Remote that numpy cannot read \(Implicit conversion is not allowed\)"),
         (np.full((3, 3), -(2**53) - 1), None, r"scores\[0, 0\] is -9007199254740993, .* 2\*\*53"),
         (np.zeros((3, 3), complex), None, r"dtype complex128, expected real numbers"),
         (np.zeros((2, 4, 4)), [3], r"1 lengths, expected 2"),
         (np.zeros((2, 4, 4)), [3, 4], r"lengths\[1\] is 4, expected 1..3"),
         (np.zeros((2, 5, 4)), [4, 4], r"sentence 0 has shape \(5, 4\), expected \(5, 5\) or more"),
-        (np.zeros((2, 4, 5)), [3, 3], r"sentence 0 has shape \(4, 5\), expected \(4, 4\) or more"),
         (without_heads(), None, r"sentence 0 allow no tree: no candidate arcs .* to word 3"),
     ],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -11,14 +9,11 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.inference.programs.columns import GivenColumns
-from bbparse.inference.programs.highs import Linear, LinearAnswer
 from bbparse.inference.programs.ilp import solve_ilp
-from bbparse.inference.programs.points import broken_sets, broken_spans
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.solve import solve
-from bbparse.runtime.errors import BBParseError, ProblemError
 from tests.inference.search.test_proportion import check
-from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree
+from tests.oracles.enumerate import enumerate_trees
 from tests.solutions import check_trees, spread
 from tests.strategies import all_parts
 
@@ -145,93 +140,6 @@ def test_at_limits() -> None:
         assert s.scores[0] <= best.scores[0] + 1e-6 <= s.upper_bound + 2e-6 < np.inf
     s = price_and_cut(p, time_limit=0.0)
     assert (s.status, s.proved.tolist(), s.stats["nodes"]) == ("time_limit", [False], 0)
-
-
-def test_projective_problems() -> None:
-    p = with_triples(np.random.default_rng(178), 7, projective=True)
-    expected = solve_ilp(p)
-    s = price_and_cut(p, 3)
-    assert s.heads[0].tolist() == expected.heads[0].tolist()
-    assert s.proved.all()
-
-
-def test_nothing_to_choose_from() -> None:
-    for p in (
-        Problem(2, [], [], [], projective=False),
-        Problem(2, [0], [1], [1.0]),
-        Problem.from_arc_scores(np.zeros((3, 3)), projective=False).with_heads({1: 2, 2: 1}),
-    ):
-        s = price_and_cut(p, 2)
-        assert (s.status, s.heads.shape) == ("infeasible", (0, 3))
-
-
-def test_a_first_bound_may_be_enough() -> None:
-    p = Problem.from_arc_scores(np.random.default_rng(182).normal(size=(5, 5)).T, projective=False)
-    s = price_and_cut(p)
-    assert (s.status, s.stats["nodes"], s.stats["integral_at_root"]) == ("optimal", 0, 1)
-    assert s.scores[0] <= s.stats["root_bound"] <= s.scores[0] + 1e-9
-
-
-def test_no_answer_of_highs(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = LinearAnswer("failed", np.zeros(0), np.zeros(0), np.zeros(0), np.inf)
-    monkeypatch.setattr(Linear, "solve", lambda *_: nothing)
-    p = with_triples(np.random.default_rng(181), 4)
-    assert price_and_cut(p).scores.tolist() == pytest.approx([enumerate_trees(p)[0][0]])
-    assert price_and_cut(p).status == "optimal"
-
-
-def test_options() -> None:
-    p = with_triples(np.random.default_rng(179), 4)
-    with pytest.raises(ProblemError, match="backbone is 'first': method 'price-and-cut'"):
-        solve(p, method="price-and-cut", backbone="first")
-
-
-def test_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "highspy", None)
-    p = with_triples(np.random.default_rng(180), 4)
-    with pytest.raises(BBParseError, match=r"not installed: pip install 'bbparse\[ilp\]'"):
-        solve(p, method="price-and-cut")
-
-
-def entering(weight: np.ndarray, inside: np.ndarray) -> float:
-    return float(weight[np.ix_(~inside, inside)].sum())
-
-
-def test_sets_are_found_where_there_are_any() -> None:
-    rng = np.random.default_rng(181)
-    found = 0
-    for _ in range(200):
-        n = int(rng.integers(1, 6))
-        weight = rng.random((n + 1, n + 1)) * (rng.random((n + 1, n + 1)) < 0.5)
-        np.fill_diagonal(weight, 0.0)
-        weight[:, 0] = 0.0
-        weight[:, 1:] /= np.maximum(weight[:, 1:].sum(axis=0), 1e-9)
-        sets = broken_sets(weight)
-        every = [
-            np.isin(np.arange(n + 1), chosen)
-            for size in range(1, n + 1)
-            for chosen in combinations(range(1, n + 1), size)
-        ]
-        least = min(entering(weight, inside) for inside in every)
-        assert bool(len(sets)) == (least < 1.0 - 1e-6)
-        for inside in sets:
-            found += 1
-            assert not inside[0]
-            assert entering(weight, inside) < 1.0 - 1e-6
-        if len(sets):
-            assert least <= min(entering(weight, inside) for inside in sets) + 1e-9
-    assert found > 50
-
-
-@pytest.mark.parametrize("n", [3, 4, 5])
-def test_spans_are_broken_by_crossing_arcs_only(n: int) -> None:
-    for rest in product(range(n + 1), repeat=n):
-        heads = [-1, *rest]
-        if any(heads[m] == m for m in range(1, n + 1)) or not is_tree(heads):
-            continue
-        weight = np.zeros((n + 1, n + 1))
-        weight[rest, range(1, n + 1)] = 1.0
-        assert (next(broken_spans(weight), None) is None) == is_projective(heads)
 
 
 METHODS = ("price-and-cut", "ilp")

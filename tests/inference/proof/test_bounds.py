@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bbparse.core import Problem
-from bbparse.core.parts import rows_of
 from bbparse.inference.proof.certify import certify
-from bbparse.inference.proof.crossing import Arborescences, Automata, Crossing, pairs_of
-from bbparse.inference.proof.exact import exists, rounded, whole
-from bbparse.inference.proof.spans import Spans, Trees
+from bbparse.inference.proof.crossing import Arborescences, Crossing, pairs_of
+from bbparse.inference.proof.exact import exists, rounded
+from bbparse.inference.proof.spans import Spans
 from bbparse.inference.proof.verify import verify
 from bbparse.inference.solve import solve
 from tests.inference.proof.helpers import proved, refused, solution_of, units
@@ -51,19 +49,6 @@ def test_the_root_has_one_modifier_even_at_a_price() -> None:
     for p, best in ((many, 3e9), (one, 1e9 - 2e6)):
         a = len(p.arc_head)
         assert rounded(Arborescences(p).best([True] * a, units(p.arc_score))) == best
-
-
-def test_nested_cycles() -> None:
-    """Words 1 and 2 prefer each other, and so do that pair and word 3, and those and word 4."""
-    scores = np.full((5, 5), -np.inf)
-    scores[1, 2] = scores[2, 1] = 100.0
-    scores[1, 3], scores[3, 2] = 50.0, 60.0
-    scores[3, 4], scores[4, 1] = 20.0, 30.0
-    scores[4, 0], scores[1, 0] = 1.0, 2.0
-    p = Problem.from_arc_scores(scores, projective=False)
-    best = enumerate_trees(p)[0][0]
-    found = Arborescences(p).best([True] * len(p.arc_head), units(p.arc_score))
-    assert rounded(found) == best
 
 
 def check_best(rng: np.random.Generator, p: Problem, max_marked: int = 4) -> None:
@@ -115,61 +100,6 @@ def test_best_tree_with_one_kind_of_part(parts: tuple[str, ...]) -> None:
                 check_best(rng, p)
 
 
-def test_feasible_trees_and_their_scores() -> None:
-    rng = np.random.default_rng(73)
-    for _ in range(150):
-        p = random_problem(rng, max_words=4, max_counts=4, scale="halves")
-        expected = {arcs: score for score, arcs in enumerate_trees(p)}
-        checked = Trees(p)
-        into = [np.flatnonzero(p.arc_mod == m).tolist() for m in range(1, p.n_words + 1)]
-        for arcs in product(*into):
-            assert (checked.fault(arcs) == "") == (arcs in expected)
-            if arcs in expected:
-                assert checked.phi(arcs) == pytest.approx(expected[arcs], abs=1e-9)
-
-
-def value(p: Problem, g: int, h: int, mods: set[int]) -> float:
-    """What the parts of one head score, from the definition."""
-    total = 0.0
-    for side in (sorted(m for m in mods if m > h), sorted(m for m in mods if m < h)[::-1]):
-        links = list(zip([-1, *side], side))
-        last = side[-1:]
-        total += sum(s for _, a, i, m, s in rows_of(p.parts.sib) if a == h and (i, m) in links)
-        total += sum(
-            s for a, b, i, m, s in rows_of(p.parts.gsib) if (a, b) == (g, h) and (i, m) in links
-        )
-        total += sum(s for a, b, _, m, s in rows_of(p.parts.gc) if (a, b) == (g, h) and m in side)
-        total += sum(s for a, b, _, m, s in rows_of(p.parts.ogc) if (a, b) == (g, h) and m in last)
-    return total
-
-
-@pytest.mark.parametrize("single_root", [True, False])
-def test_automata_against_all_choices(single_root: bool) -> None:
-    rng = np.random.default_rng(124)
-    seen = 0
-    for _ in range(60):
-        p = random_problem(rng, max_words=5, projective=False, max_factors=0, states=False)
-        p = p.changed(single_root=single_root)
-        pairs = pairs_of(p)
-        u, v = ({pair: float(rng.normal()) for pair in pairs} for _ in range(2))
-        for h in range(p.n_words + 1) if pairs else ():
-            mods = [m for a, m in pairs if a == h]
-            grands = [g for g, m in pairs if m == h] if h else [-1]
-            must = frozenset(m for m in mods if rng.random() < 0.2)
-            found = [-math.inf]
-            for g in grands:
-                for own in chain(*(combinations(mods, r) for r in range(len(mods) + 1))):
-                    if must <= set(own) and (h or len(own) == 1 or (own and not single_root)):
-                        paid = sum(u[h, m] for m in own) + (v[g, h] if h else 0.0)
-                        found.append(value(p, g, h, set(own)) - paid)
-            paid_u, paid_v = ({pair: whole(x) for pair, x in lam.items()} for lam in (u, v))
-            best = Automata(p).best(h, grands, mods, must, paid_u, paid_v)
-            unit = abs(p.quantum or 1.0)
-            assert rounded(best) == pytest.approx(max(found), rel=1e-12, abs=1e-9 * unit)
-            seen += 1
-    assert seen > 100
-
-
 def test_bounds_are_above_all_trees() -> None:
     """Also of trees with one of some arcs, for any multipliers."""
     rng = np.random.default_rng(125)
@@ -185,17 +115,6 @@ def test_bounds_are_above_all_trees() -> None:
             bound = rounded(Crossing(p).best(alive, units(p.arc_score), some, paid))
             scores = [s for s, arcs in trees if not some or some & set(arcs)]
             assert bound >= max(scores, default=-math.inf) - 1e-9
-
-
-def test_which_problems_have_multipliers_of_pairs() -> None:
-    rng = np.random.default_rng(123)
-    assert not any(pairs_of(random_problem(rng, projective=True)) for _ in range(20))
-    bare = random_problem(rng, projective=False, parts=())
-    assert pairs_of(bare) == []
-    with_parts = [random_problem(rng, projective=False, parts=("sib",)) for _ in range(20)]
-    for p in with_parts:
-        pairs = sorted(set(zip(p.arc_head.tolist(), p.arc_mod.tolist())))
-        assert pairs_of(p) == (pairs if len(p.sib_score) else [])
 
 
 #: Made small by `bench/exactness.py`, from problems whose proofs were refused.
@@ -274,18 +193,3 @@ def test_no_tree_is_infeasible_and_nothing_else(status: str) -> None:
     s = solve(p, proof=True)
     verify(p, s)
     refused(p, dataclasses.replace(s, status=status, conflict=()), f"the status is {status}")
-
-
-def test_trees_of_a_search_that_was_stopped_are_not_the_best() -> None:
-    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4).T)
-    s = solve(p, k_best=2, proof=True)
-    verify(p, s)
-    refused(p, dataclasses.replace(s, status="gap"), "the status is gap")
-
-
-def test_sums_of_the_largest_scores() -> None:
-    """They are larger than any score may be."""
-    p = Problem.from_arc_scores(np.full((4, 4), -1e100))
-    s = solve(p, proof=True)
-    assert s.scores.tolist() == pytest.approx([-3e100])
-    verify(p, s)

@@ -47,21 +47,6 @@ def cases(seed: int, count: int, least_trees: int = 1, **options: Any) -> list[C
     return found
 
 
-def test_the_checker_imports_no_solver() -> None:
-    code = (
-        "import sys; import bbparse.inference.proof.verify;"
-        "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    checker = ("bounds", "crossing", "exact", "spans", "verify")
-    records = ("parts", "proof")
-    rooms = ["bbparse", "bbparse.core", *(f"bbparse.core.{m}" for m in records)]
-    rooms += ["bbparse.inference", "bbparse.inference.proof"]
-    rooms += [f"bbparse.inference.proof.{m}" for m in checker]
-    rooms += ["bbparse.runtime", "bbparse.runtime.errors"]
-    assert done.stdout.strip() == str(rooms)
-
-
 def test_lowered_bound() -> None:
     leaves = 0
     for p, _, solution, proof in cases(91, 60):
@@ -78,12 +63,6 @@ def test_bound_above_the_last_tree() -> None:
             high = float(solution.scores[-1]) + tolerances(p, None)[1] + 1e-3
             bounds = with_element(proof.node_bound, node, high)
             refused(p, changed(solution, node_bound=bounds), "is above the last tree's score")
-
-
-def test_lowered_upper_bound() -> None:
-    for p, _, solution, _ in cases(93, 10):
-        lower = dataclasses.replace(solution, upper_bounds=solution.scores - 1e-3)
-        refused(p, lower, "upper bound")
 
 
 def test_removed_leaf_or_split() -> None:
@@ -225,49 +204,10 @@ def test_illegal_multipliers() -> None:
     assert spoiled > 200
 
 
-def test_multipliers_that_floats_would_lose_scores_in() -> None:
-    """Beside a multiplier of 1e20 floats would forget the scores: sums of the checker do not."""
-    met = 0
-    for p, trees, solution, proof in cases(100, 60):
-        used = proof.node_vector[proof.node_kind == BOUND]
-        hard = np.flatnonzero(p.factor_score == -np.inf)
-        if len(used) and len(hard):
-            at = (int(used[0]), int(p.factor_ptr[hard[0]]))
-            bad = with_element(proof.factor_multipliers, at, 1e20)
-            try:
-                verify(p, changed(solution, factor_multipliers=bad))
-            except VerificationError as error:
-                assert "its bound is given as" in str(error)
-            k = len(solution)
-            if len(trees) > k and trees[k][0] < solution.scores[-1] - 1e-3:
-                worse = solution_of(p, [*trees[: k - 1], trees[k]], proof=proof)
-                refused(p, changed(worse, factor_multipliers=bad))
-                met += 1
-    assert met > 5
-
-
 def test_proof_of_another_problem() -> None:
     several = cases(101, 12)
     for (p, *_), (_, _, other, _) in pairwise(several):
         refused(p, other, "the proof is of another problem")
-
-
-def changed_problems(p: Problem) -> list[Problem]:
-    """The problem with one number changed, in each of its arrays."""
-    found = [dataclasses.replace(p, single_root=not p.single_root)]
-    for name in ("arc_score", "sib_score", "gc_score", "ogc_score", "gsib_score", "factor_score",
-                 "count_score"):  # fmt: skip
-        scores = getattr(p, name)
-        if len(scores):
-            changes = {name: with_element(scores, -1, 3.25 if scores[-1] != 3.25 else 0.0)}
-            found.append(dataclasses.replace(p, **changes, quantum=0.0))
-    return found
-
-
-def test_changed_problem() -> None:
-    for p, _, solution, _ in cases(102, 20):
-        for other in changed_problems(p):
-            refused(other, solution, "the proof is of another problem")
 
 
 def test_changed_factor_weight_even_under_the_right_name() -> None:
@@ -336,32 +276,6 @@ def test_projective_proofs_do_not_prove_non_projective_problems() -> None:
     assert met > 3
 
 
-def test_spoiled_multipliers_of_pairs() -> None:
-    """Any number is legal, but a bound that gets worse is seen; a row that matters not is not."""
-    rng = np.random.default_rng(110)
-    refusals = 0
-    for p, _, solution, proof in cases(110, 40, max_words=4, projective=False):
-        used = proof.node_vector[proof.node_kind == BOUND]
-        lam = proof.pair_multipliers
-        for row in np.unique(used)[:2].tolist() if lam.shape[1] else ():
-            at = (row, int(rng.integers(lam.shape[1])))
-            for wrong in (np.nan, np.inf, -np.inf):
-                bad = with_element(lam, at, wrong)
-                refused(p, changed(solution, pair_multipliers=bad), "not finite")
-            bad = with_element(lam, row, rng.normal(size=lam.shape[1]) * 1e3)
-            try:
-                verify(p, changed(solution, pair_multipliers=bad))
-            except VerificationError as error:
-                assert "its bound is given" in str(error)
-                refusals += 1
-            bad = with_element(lam, at, 1e20)
-            try:
-                verify(p, changed(solution, pair_multipliers=bad))
-            except VerificationError as error:
-                assert "its bound is given" in str(error)
-    assert refusals > 20
-
-
 def test_wrong_types() -> None:
     p, _, solution, proof = cases(112, 1)[0]
     other: list[tuple[Any, Any, str]] = [
@@ -373,3 +287,11 @@ def test_wrong_types() -> None:
     for problem, found, text in other:
         with pytest.raises(VerificationError, match=text):
             verify(problem, found)
+
+
+def test_the_checker_imports_no_solver() -> None:
+    code = "import sys; import bbparse.inference.proof.verify; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "bbparse.inference.proof.bounds" in done.stdout
+    for solver in ("numba", "highspy", "bbparse.inference.s", "bbparse.inference.o", ".certify"):
+        assert solver not in done.stdout

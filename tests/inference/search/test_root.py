@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from typing import Any
@@ -10,89 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.core import Problem, Solution
-from bbparse.inference import trees
-from bbparse.inference.oracles.projective.recurrences import RECURRENCES
-from bbparse.inference.search.linear import is_linear
+from bbparse.core import Problem
 from bbparse.inference.search.observer import Finished, NodeEvent, Observer, Started
 from bbparse.inference.search.settings import DEFAULT
 from bbparse.inference.solve import solve
-from tests.solutions import all_but_time
 from tests.strategies import random_problem
-
-
-def both_ways(p: Problem, **options: Any) -> list[Solution]:
-    """Without an observer, and with one, which linear problems are searched for."""
-    return [
-        solve(p, explain=False, **options), solve(p, explain=False, observer=Observer(), **options)
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("backbone", list(RECURRENCES))
-def test_the_same_as_step_by_step(backbone: str) -> None:
-    rng = np.random.default_rng(5)
-    holds = RECURRENCES[backbone].holds
-    closed = opened = empty = 0
-    for _ in range(120):
-        p = random_problem(
-            rng, max_words=6, projective=True, parts=tuple(sorted(holds)), max_factors=25,
-            scale="halves", max_counts=int(rng.choice([0, 2])),
-        )  # fmt: skip
-        weak = DEFAULT.with_(root_calls=1, eliminate_every=0, close_k=1)
-        for settings in (DEFAULT, weak):
-            for k in (2, 3):
-                one, other = both_ways(p, k_best=k, backbone=backbone, settings=settings)
-                linear = is_linear(p, k)  # these count other things
-                end = -1 if linear else None
-                assert all_but_time(one)[:end] == all_but_time(other)[:end]
-                closed += one.stats.get("closed_at_root", 0) == 1
-                opened += one.stats.get("closed_at_root", 1) == 0
-                empty += one.status == "infeasible"
-    assert min(closed, opened, empty) > 5
-
-
-def test_limits_below_an_open_root() -> None:
-    rng = np.random.default_rng(7)
-    weak = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
-    cut = 0
-    for _ in range(60):
-        p = random_problem(
-            rng, min_words=5, max_words=7, projective=True, labelled=False, max_factors=60
-        )  # fmt: skip
-        for limits in (
-            {"node_limit": 1}, {"time_limit": 0.0}, {"work_limit": 1.0}, {"gap": 0.05},
-        ):  # fmt: skip
-            one, other = both_ways(p, settings=weak, **limits)
-            assert all_but_time(one) == all_but_time(other)
-            cut += one.status in ("node_limit", "time_limit", "work_limit")
-    assert cut > 5
 
 
 def test_listing_counts_as_work() -> None:
     p = Problem.from_arc_scores(np.random.default_rng(8).normal(size=(13, 13)))
     s = solve(p, k_best=5000)
     assert s.status == "optimal" and s.stats["dp_work"] * s.stats["edges"] > 5000 * p.n_words
-
-
-def test_linear_problems_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Problem.from_arc_scores(np.full((4, 4), 1.0))
-    searched: list[Problem] = []
-    make_root = trees.make_root
-
-    def spy(problem: Problem, mode: int) -> Any:
-        searched.append(problem)
-        return make_root(problem, mode)
-
-    monkeypatch.setattr(trees, "make_root", spy)
-    crossing = dataclasses.replace(plain, projective=False)
-    for problem, k in ((plain, 1), (plain, 2), (crossing, 1)):
-        solve(problem, k_best=k)
-    assert not searched
-    with_factors = plain.with_factors([([(0, 1), (1, 2)], -1e9)])
-    with_counts = plain.with_valency(1, high=1)
-    for problem, k in ((with_factors, 1), (with_counts, 1), (crossing, 2)):
-        solve(problem, k_best=k)
-        assert len(searched) == 1 and not searched.clear()
 
 
 ORDINARY = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import FrozenInstanceError
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 from bbparse.core import FIELDS, Problem, Solution
-from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT, METHODS, ORDERS, SearchSettings
+from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT, METHODS, SearchSettings
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.runtime.errors import ConfigError, ProblemError
@@ -90,15 +89,6 @@ def test_trees_that_all_score_zero_are_not_searched_one_by_one(
     assert (s.status, s.scores.tolist()) == ("optimal", [0.0, 0.0, 0.0])
 
 
-def test_crossing_arcs_are_found() -> None:
-    scores = np.full((5, 5), -5.0)
-    for head, mod in ((0, 2), (2, 4), (4, 1), (1, 3)):
-        scores[mod, head] = 1.0
-    p = Problem.from_arc_scores(scores, projective=False)
-    for s in (solve(p), solve(p, backbone="grandsib")):
-        assert s.heads.tolist() == [[-1, 4, 0, 1, 2]]
-
-
 @both
 def test_constraints_that_leave_no_tree(projective: bool) -> None:
     p = Problem.from_arc_scores(np.zeros((4, 4)), projective=projective)
@@ -113,19 +103,6 @@ def test_constraints_that_leave_no_tree(projective: bool) -> None:
         s = solve(q, k_best=3)
         assert (s.status, len(s), s.heads.shape) == ("infeasible", 0, (0, 4))
         assert s.upper_bound == -math.inf
-
-
-def test_what_is_counted() -> None:
-    rng = np.random.default_rng(119)
-    for _ in range(30):
-        p = drawn_problem(rng, projective=True, max_factors=30, scale="halves", labelled=False)
-        stats = solve(p, k_best=2, explain=False).stats
-        if len(stats) < 3 or not stats["edges"]:  # some word has no arc; over a matrix
-            continue
-        assert stats["nodes"] >= 1
-        assert (stats["nodes"] == 1) == bool(stats["closed_at_root"])
-        # A pass over a chart that elimination made smaller is less work than a full one.
-        assert 0 <= stats["dp_work"] <= 40 * max(1, stats["dp_calls"])
 
 
 def test_the_smallest_and_the_largest_requests() -> None:
@@ -160,12 +137,8 @@ def test_impossible_requests(options: dict[str, Any], message: str) -> None:
         ({"order": "random"}, r"search\.order is 'random', expected one of .*'best-first'"),
         ({"lower_start": -1}, r"search\.lower_start is -1, expected at least 0"),
         ({"root_calls": 0}, r"search\.root_calls is 0, expected at least 1"),
-        ({"node_calls": 2.0}, r"search\.node_calls is 2\.0, expected a whole number"),
         ({"eliminate_every": True}, r"search\.eliminate_every is True, expected a whole number"),
-        ({"close_k": "16"}, r"search\.close_k is '16', expected a whole number"),
         ({"precision": -1e-8}, r"search\.precision is -1e-08"),
-        ({"precision": float("nan")}, r"search\.precision is nan"),
-        ({"precision": "fine"}, r"search\.precision is 'fine'"),
     ],
 )
 def test_impossible_values_are_named(change: dict[str, Any], message: str) -> None:
@@ -173,27 +146,6 @@ def test_impossible_values_are_named(change: dict[str, Any], message: str) -> No
         SearchSettings(**change)
     with pytest.raises(ConfigError, match=message):
         DEFAULT.with_(**change)
-
-
-def test_copies_with_changes() -> None:
-    assert DEFAULT.with_(close_k=3).close_k == 3
-    with pytest.raises(FrozenInstanceError):
-        DEFAULT.close_k = 3  # type: ignore[misc]
-
-
-def test_every_named_choice_is_accepted() -> None:
-    for method in METHODS:
-        for order in ORDERS:
-            assert SearchSettings(method=method, order=order).method == method
-
-
-def test_the_papers_choices() -> None:
-    """QL13 §3.3, §3.4 and §4.4: projected subgradient, level by level, ε = 1e-8, a lower start."""
-    s = AS_PUBLISHED
-    assert (s.method, s.order, s.precision) == ("paper", "level", 1e-8)
-    assert s.lower_start > 0
-    # Neither arc elimination nor a list of the best trees is in the paper.
-    assert (s.eliminate_every, s.close_k) == (0, 1)
 
 
 def test_the_papers_configuration_searches_as_published() -> None:
@@ -249,3 +201,20 @@ def test_calls_and_nodes_are_free_of_scale(method: str, projective: bool) -> Non
     assert branched > 3
     # the many short steps of components that are to agree go apart by the last bits
     assert calls[1:] == pytest.approx(calls[0], rel=0.05 if projective else 0.1)
+
+
+@pytest.mark.parametrize(("name", "projective", "most"), [
+    ("default", True, 971), ("default", False, 17116), ("published", True, 16491),
+    ("branching only", True, 3516),
+])  # fmt: skip
+def test_searches_stay_short(name: str, projective: bool, most: int) -> None:
+    """Steps, bounds or eliminations that are worse make searches longer, and no answer wrong."""
+    rng, calls = np.random.default_rng(12), 0.0
+    for _ in range(80):
+        p = random_problem(
+            rng, min_words=5, max_words=7, projective=projective, labelled=False, scale="normal",
+            max_factors=40, max_counts=2, states=False,
+        )  # fmt: skip
+        s = solve(p, k_best=2, settings=SETTINGS[name], explain=False)
+        calls += s.stats.get("dp_calls", 0) + s.stats.get("nodes", 0)
+    assert calls <= 1.1 * most
