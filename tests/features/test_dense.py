@@ -178,34 +178,6 @@ def test_what_fires_in_a_tree_is_what_is_proposed_for_its_arcs(name: str) -> Non
     assert fired > 0 or name in ("rather-than", "combs")
 
 
-@dense
-def test_templates_may_be_reordered_and_added(cls: type[TemplateFamily]) -> None:
-    """Keys do not depend on a template's place, so that models survive an edit of the table."""
-
-    class Edited(cls):  # type: ignore[misc, valid-type]
-        templates = (*cls.templates[:1], *reversed(cls.templates[1:]), f"{cls().words[0]}+1.form")
-
-    rng = np.random.default_rng(10)
-    view = view_of(random_sentence(rng, 7), all_arcs(7))
-    before, after = cls().propose(view), Edited().propose(view)
-    size = len(cls.templates)
-    old = before.feat_keys.reshape(-1, size)
-    new = after.feat_keys.reshape(-1, size + 1)
-    assert (new[:, 0] == old[:, 0]).all()
-    assert (new[:, 1:-1] == old[:, :0:-1]).all()
-    assert not np.isin(new[:, -1], old).any()
-
-
-def test_a_derived_family_has_keys_of_its_own() -> None:
-    class Mine(AllSiblings):
-        name = "my-siblings"
-
-    view = view_of(random_sentence(np.random.default_rng(11), 6), all_arcs(6))
-    ours, mine = AllSiblings().propose(view), Mine().propose(view)
-    assert mine.arcs.tolist() == ours.arcs.tolist()
-    assert not np.isin(mine.feat_keys, ours.feat_keys).any()
-
-
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [

@@ -25,7 +25,6 @@ from bbparse_families.english.punctuation import (
     PairedCommas,
     Segments,
 )
-from bbparse_families.english.words import feature
 from bbparse_families.parallel import ParallelLabels
 from tests import toy
 from tests.models.factors.helpers import (
@@ -33,7 +32,6 @@ from tests.models.factors.helpers import (
     random_arcs,
     random_sentence,
     random_tree,
-    view_of,
 )
 
 FAMILIES: tuple[type[FactorFamily], ...] = (
@@ -111,24 +109,6 @@ def test_the_contract_in_real_sentences_and_odd_trees(cls: type[FactorFamily]) -
         check_family(family, s, odd, gold)
 
 
-@pytest.mark.parametrize("cls", FAMILIES)
-def test_nothing_is_proposed_where_there_is_nothing(cls: type[FactorFamily]) -> None:
-    family = cls()
-    for s in (sentence("Hello/INTJ/0"), sentence("he/PRON/2 sings/VERB/0")):
-        view = view_of(s, all_arcs(s.n_words))
-        assert len(family.propose(view)) == len(family.propose_counts(view)) == 0
-    bare = Sentence.from_words(["and", ",", "as", "said", "(", ")"], heads=[0, 1, 1, 1, 1, 1])
-    family.propose(FactorView.of_tree(bare, [-1, *bare.heads]))
-
-
-def test_features_of_words() -> None:
-    feats = "Number=Sing|Person=3|VerbForm=Fin"
-    assert feature(feats, "Person") == "3"
-    assert feature(feats, "Number") == "Sing"
-    assert feature(feats, "Form") == ""
-    assert feature("_", "Case") == ""
-
-
 NAMES = ("conj", "nsubj", "obj", "parataxis")
 Factor = tuple[tuple[int, int], ...]
 
@@ -179,14 +159,6 @@ def test_it_proposes_what_the_definition_says(share: float) -> None:
         assert set(found) == defined(view)
         some += len(found)
     assert some > 3
-
-
-def test_nothing_is_joined_where_labels_are_not_known() -> None:
-    rng = np.random.default_rng(2)
-    assert factors_of(labelled_view(rng, 7, names=())) == []
-    assert factors_of(labelled_view(rng, 7, names=("nsubj", "obj", "aux", "cop"))) == []
-    plain = FactorView.of_tree(Sentence.from_words(["a", "b", "c"]), [-1, 2, 0, 2])
-    assert factors_of(plain) == []
 
 
 def test_he_came_and_he_saw() -> None:

@@ -9,20 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.grammar.chart import FREE, WHOLE, Chart, Retained, build_chart
+from bbparse.grammar.chart import FREE, WHOLE, Retained, build_chart
 from bbparse.grammar.grammar import HeadChild, Modifier, head_weight, modifier_weight, next_state
 from bbparse.grammar.oracles import ChartOracle
 from bbparse.grammar.parser import _derived, _Sentence, _structures
-from bbparse.grammar.prune import AFTER, BARE, LEFT, RIGHT, cell, possible_rules, prune
+from bbparse.grammar.prune import possible_rules
 from bbparse.grammar.training import train_phrases
 from bbparse.grammar.trees import JOIN, SPLIT, clean, from_phrase, read_trees_text
-from bbparse.runtime.deadline import Deadline
 from tests.grammar import toy
 
 SENTENCES = [
     "Ada saw the fly .", "it walks .", "the saw sees it in a park .", "Kim saw Ada with it .",
 ]
-EVERYTHING = 1e9
 
 
 def _chart(words: list[str], arcs: Any = None) -> tuple[Any, Any, Any]:
@@ -145,30 +143,6 @@ def test_the_chart_holds_all_trees_of_the_grammar(text: str) -> None:
             assert with_each[q] == pytest.approx(wanted, abs=1e-4)
 
 
-def test_sweeps_are_those_of_all_derivations() -> None:
-    words = "Kim saw a fly .".split()
-    chart, leaves, _ = _chart(words)
-    oracle = ChartOracle(chart, leaves.word)
-    every = sorted(_derivations(chart, len(chart.symbol) - 1), key=lambda d: -d[0])
-    sets: dict[frozenset[int], float] = {}
-    for value, on in every:
-        sets.setdefault(on, value)
-    listed = oracle.k_best(np.zeros(oracle.n_coordinates), len(sets) + 1)
-    assert [one.value for one in listed] == pytest.approx(list(sets.values()))
-    assert {frozenset(np.flatnonzero(one.on).tolist()) for one in listed} == sets.keys()
-    q = max(every[0][1])
-    flags = np.arange(oracle.n_coordinates) == q
-    without = [v for v, on in every if q not in on]
-    barred = oracle.restrict(np.zeros_like(flags), flags).best(np.zeros(len(flags)))
-    assert barred.value == pytest.approx(max(without, default=-np.inf))
-    for other in range(oracle.n_coordinates):
-        flags = np.arange(oracle.n_coordinates) == other
-        best = oracle.restrict(flags, np.zeros_like(flags)).best(np.zeros(len(flags)))
-        having = [v for v, on in every if other in on]
-        assert best.value == pytest.approx(max(having, default=-np.inf))
-        assert not having or best.on[other]
-
-
 def _brackets(grammar: Any, chart: Any, words: list[str]) -> dict[str, float]:
     """All trees of a chart as they are written, each with the score of its best derivation."""
     goal = len(chart.kind) - 1
@@ -252,104 +226,6 @@ def test_the_best_trees_are_different_and_all_that_are_better(
         best = sorted(expected.values(), reverse=True)[:k]
         assert [value for value, _ in found] == pytest.approx(best)
     assert (len(expected), _n_derivations(made)) == (n_trees, n_derivations)
-
-
-def test_structures_are_listed_in_time_however_many_derivations_they_have() -> None:
-    n = 200  # items, each made of the one before by any of three steps, of which two are one
-    left = np.repeat(np.arange(n + 1), 3).astype(np.int32)
-    chart = Chart(
-        np.append(0, np.arange(n + 2) * 3).astype(np.int32), left, np.zeros_like(left),
-        np.tile([0.0, -0.5, -1.0], n + 1), np.full_like(left, FREE), left, left,
-        np.zeros(n + 2, np.int8),
-    )
-    oracle = ChartOracle(chart, np.empty(0, np.int32))
-    found = oracle.k_steps(np.empty(0), 50, lambda step, one, _: ((step % 3) // 2, one))
-    assert [value for value, _ in found] == [0.0] + [-1.0] * 49
-    assert len({tuple(steps) for _, steps in found}) == 50
-    alike = oracle.k_steps(np.empty(0), 50, lambda step, one, _: one)
-    assert [value for value, _ in alike] == [0.0]
-    late = oracle.k_steps(np.empty(0), 500, lambda step, one, _: (step, one), Deadline(0.0))
-    assert [value for value, _ in late] == [0.0]
-
-
-def _leaf(words: list[str]) -> Any:
-    """Scores of the tags of words, as pruning takes them."""
-    p = toy.parser()
-    leaves = p.tagger.leaves(words)
-    leaf = np.full((len(words), p.grammar.n_tags), -np.inf, np.float32)
-    leaf[leaves.word, leaves.tag] = leaves.score
-    return leaf
-
-
-def _best_kept(pairs: Any, leaf: Any, kept: Any, kept_pair: Any) -> float:
-    """The best tree of a grammar without words in what was kept, by its recurrence."""
-    n, parents, heads = len(leaf), pairs.parent.tolist(), pairs.head.tolist()
-    rule_of = np.repeat(np.arange(len(pairs.root)), np.diff(pairs.rule_ptr)).tolist()
-    rules = list(zip(rule_of, pairs.rule_pair.tolist(), pairs.rule_side.tolist()))
-
-    @cache
-    def pair(i: int, j: int, x: int, step: int) -> float:
-        """The best way to a step of a pair over a span."""
-        if not kept_pair[cell(n, i, j), x] & (1 << step):
-            return -np.inf
-        if step == BARE:
-            return phrase(i, j)[heads[x]] + pairs.score[x]
-        if step == AFTER:
-            near, far = pairs.stop[1, :, x]
-            return max(pair(i, j, x, BARE) + near, pair(i, j, x, RIGHT) + far)
-        side, first = (1, BARE) if step == RIGHT else (0, AFTER)
-        found = [-np.inf]
-        for k in range(i + 1, j):
-            own, other = ((i, k), (k, j)) if side else ((k, j), (i, k))
-            for (m, y, where), scores in zip(rules, pairs.rule_score):
-                if (y, where) == (x, side):
-                    begun = pair(*own, x, first) + scores[0], pair(*own, x, step) + scores[1]
-                    found.append(phrase(*other)[m] + max(begun))
-        return max(found)
-
-    @cache
-    def phrase(i: int, j: int) -> Any:
-        """The best score of each symbol over a span."""
-        c, best = cell(n, i, j), np.full(len(pairs.root), -np.inf)
-        if j == i + 1:
-            best[: leaf.shape[1]] = np.where(kept[c, : leaf.shape[1]], leaf[i], -np.inf)
-        for x, (parent, head) in enumerate(zip(parents, heads)):
-            ends = [pair(i, j, x, LEFT) + pairs.stop[0, 1, x]]
-            ends.append(pair(i, j, x, RIGHT) + pairs.stop[1, 1, x] + pairs.stop[0, 0, x])
-            if j == i + 1 and head < leaf.shape[1]:
-                ends.append(best[head] + pairs.score[x] + pairs.stop[:, 0, x].sum())
-            if kept[c, parent]:
-                best[parent] = max(best[parent], *ends)
-        return best
-
-    return float((phrase(0, n) + pairs.root).max())
-
-
-def test_pruning_keeps_the_best_tree_of_each_grammar() -> None:
-    p = toy.parser()
-    for text in SENTENCES:
-        leaf = _leaf(text.split())
-        n_cells = len(leaf) * (len(leaf) + 1) // 2
-        for margin in (0.0, 3.0, EVERYTHING):
-            best, kept, kept_pair = prune(leaf, p.grammars[0].pairs, margin)
-            for number, grammar in enumerate(p.grammars):
-                if number:
-                    division = p.divisions[number - 1]
-                    every = np.ones_like(kept), np.full_like(kept_pair, 15)
-                    whole, _, _ = prune(leaf, grammar.pairs, margin, (division, *every))
-                    coarser = best
-                    best, kept, kept_pair = prune(
-                        leaf, grammar.pairs, margin, (division, kept, kept_pair)
-                    )
-                    if margin == EVERYTHING:
-                        assert best == pytest.approx(whole, abs=1e-4)
-                        assert best <= whole and coarser > -np.inf
-                if best == -np.inf:
-                    assert margin < EVERYTHING
-                    break
-                assert kept.shape == (n_cells, len(grammar.symbols))
-                value = _best_kept(grammar.pairs, leaf, kept, kept_pair)
-                assert value == pytest.approx(float(best), abs=1e-3)
 
 
 @pytest.mark.parametrize("text", SENTENCES[:2])

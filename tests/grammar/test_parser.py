@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from pathlib import Path
@@ -13,20 +12,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import bbparse
-from bbparse import Agreement, Problem
 from bbparse.apps.cli.main import cli
 from bbparse.grammar.model import KIND, load_phrases, save_phrases
-from bbparse.grammar.parser import MAX_WORDS, PhraseParser, PhraseSettings
+from bbparse.grammar.parser import PhraseParser, PhraseSettings
 from bbparse.grammar.tagger import PhraseTagger
 from bbparse.grammar.training import train_phrases
 from bbparse.grammar.trees import clean, read_trees, read_trees_text
 from bbparse.parser.parser import Parser
 from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import BBParseError, ConfigError, ModelError
-from bbparse.treebank import Sentence, write_conllu
 from tests.grammar import toy
-from tests.toy import TAGGER
 
 
 @pytest.fixture(scope="module")
@@ -86,26 +81,6 @@ def test_sentences_without_a_tree_are_parsed_in_parts() -> None:
         toy.parser().parse(["Ada"], use="arcs")
 
 
-def test_parts_have_the_limits_of_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Dependencies:
-        def problem(self, sentence: Sentence) -> Problem:
-            return Problem.from_arc_scores(np.zeros((sentence.n_words + 1,) * 2))
-
-    limits = []
-
-    def agree(*arguments: Any, **options: Any) -> Agreement:
-        limits.append((options["time_limit"], options["node_limit"]))
-        return bbparse.agree(*arguments, **options)
-
-    monkeypatch.setattr("bbparse.grammar.parser.agree", agree)
-    parser = copy.copy(toy.parser())
-    parser.dependencies = Dependencies()  # type: ignore[assignment]
-    words = "Ada saw the fly .".split() * (MAX_WORDS // 5 + 1)
-    found = parser.parse(words, use="arcs", time_limit=0, node_limit=3)
-    assert found.fallback and found.trees[0].words == words
-    assert limits and set(limits) == {(0.0, 3)}
-
-
 def test_heads_that_are_given_are_kept() -> None:
     words = "Kim saw Ada with it .".split()
     alone = toy.parser().parse(words, use="none")
@@ -122,31 +97,6 @@ def test_heads_that_are_given_are_kept() -> None:
     for wrong in ([0], [2.5, 0, 2, 2, 4, 2], ["2", 0, 2, 2, 4, 2]):
         with pytest.raises(ConfigError, match="heads"):
             toy.parser().parse(words, use="none", heads=wrong)  # type: ignore[arg-type]
-
-
-def test_no_word_is_lost_whatever_its_tag_is_called() -> None:
-    text = """
-    (ROOT (S (NP (X ki) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN fly)))))
-    (ROOT (S (NP (DT the) (NN dog)) (VP (VBZ walks))))
-    """
-    trees = [clean(tree) for _, tree in read_trees_text(3 * text)]
-    parser = train_phrases(
-        [tree for tree in trees if tree is not None], config=None, tagger_settings=TAGGER
-    )
-    for words, tags in ((["the", "the", "ki"], ["DT", "DT", "X"]), (["ki", "ki"], ["X", "X"])):
-        found = parser.parse(words, tags, use="none")
-        assert found.fallback and found.trees[0].words == words and len(found.heads) == len(words)
-
-
-def test_the_k_best_trees_of_a_parse_are_different() -> None:
-    for tree in toy.trees(6, seed=3):
-        for use in ("none", "tags"):
-            found = toy.parser().parse(tree.words, use=use, k=8)
-            assert found.complete
-            assert len({str(one) for one in found.trees}) == len(found.trees)
-            assert found.scores == sorted(found.scores, reverse=True)
-            alone = toy.parser().parse(tree.words, use=use)
-            assert found.trees[0] == alone.trees[0] and found.heads == alone.heads
 
 
 @pytest.mark.parametrize(
@@ -188,17 +138,6 @@ def test_one_tree_is_enough_to_learn_from(text: str, tmp_path: Path) -> None:
 def test_wrong_arguments_are_named(words: Any, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         toy.parser().parse(words, **{"use": "none", **given})
-
-
-def test_a_word_with_a_blank_is_written_so_that_it_can_be_read(
-    model: Path, tmp_path: Path
-) -> None:
-    source, out = tmp_path / "a.conllu", tmp_path / "out.ptb"
-    forms = ["New York", "sees", "10\u00a0000", "(:", "-LRB-"]
-    write_conllu(source, [Sentence.from_words(forms)])
-    done = _run("phrases", str(source), "--model", str(model), "--with", "tags", "-o", str(out))
-    assert done.exit_code == 0
-    assert [tree.words for _, tree in read_trees(out)] == [forms]
 
 
 def test_commands(model: Path, tmp_path: Path) -> None:
@@ -258,10 +197,6 @@ def with_scores(change: Any, tags: tuple[str, ...] = ()) -> PhraseParser:
     return PhraseParser(own.vocabulary, own.grammars, tagger)
 
 
-def of_one_tag(tags: Any, joins: Any, rules: Any) -> Any:
-    return np.where(tags == tags.max(axis=1, keepdims=True), 0, -np.inf), joins, rules
-
-
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_scores_that_are_no_numbers_get_a_line(number: float) -> None:
     words = "Kim saw Ada .".split()
@@ -271,15 +206,6 @@ def test_scores_that_are_no_numbers_get_a_line(number: float) -> None:
     ):
         with pytest.raises(ModelError, match="the tagger's scores are not finite"):
             parser.parse(words, use="tags")
-
-
-def test_certain_tags_are_those_that_are_given() -> None:
-    for words in ("Kim saw Ada .".split(), "the dog saw the saw with it .".split()):
-        certain = with_scores(of_one_tag).parse(words, use="tags", k=3)
-        given = toy.parser().parse(words, use="none", k=3)
-        assert certain.complete and not certain.fallback
-        assert [*map(str, certain.trees)] == [*map(str, given.trees)]
-        assert certain.scores == pytest.approx(given.scores)
 
 
 def test_words_have_the_best_tags_that_the_grammar_knows() -> None:

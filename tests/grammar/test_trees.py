@@ -59,13 +59,6 @@ def test_words_are_read_as_they_were_before_they_were_written(word: str) -> None
     assert again == tree
 
 
-def test_escapes_of_others_are_words() -> None:
-    ((_, tree),) = read_trees_text("(ROOT (NN -U+0041-) (NN -U+110000-) (NN 10\u00a0000))")
-    assert tree.words == ["-U+0041-", "-U+110000-", "10\u00a0000"]
-    ((_, again),) = read_trees_text(str(tree))
-    assert again == tree
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -116,11 +109,6 @@ def test_words_beside_trees_have_to_be_theirs(tmp_path: Path) -> None:
         read_treebank(str(tmp_path / "a.ptb"), str(beside))
 
 
-def test_traces_and_functions_go() -> None:
-    tree = _tree("( (S (NP-SBJ-1 (-NONE- *T*)) (VP=2 (VB Go) (NP (-NONE- *))) (-RRB- -RRB-)) )")
-    assert str(tree) == "(ROOT (S (VP (VB Go)) (-RRB- -RRB-)))"
-
-
 def test_heads_are_those_of_the_rules() -> None:
     tree = _tree(
         "(ROOT (S (NP (NP (DT the) (NN dog)) (PP (IN in) (NP (NNP Rome)))) (VP (MD may)"
@@ -161,3 +149,8 @@ def test_brackets_are_counted_as_evalb_does() -> None:
     assert (scores.tags, scores.words) == (3, 4)
     with pytest.raises(TreebankError, match="sentence 1: word 2 is 'cat', expected 'dog'"):
         compare_trees([(gold, _tree("(ROOT (S (DT the) (NN cat)))"))])
+
+
+def test_traces_and_functions_go() -> None:
+    tree = _tree("( (S (NP-SBJ-1 (-NONE- *T*)) (VP=2 (VB Go) (NP (-NONE- *))) (-RRB- -RRB-)) )")
+    assert str(tree) == "(ROOT (S (VP (VB Go)) (-RRB- -RRB-)))"

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from bbparse.embeddings import Embeddings, WordVectors
-from bbparse.neural.eight_bits import ZERO, ByteMatrix
 from bbparse.neural.labelling import LabelLearner, LabelSettings, train_labels
-from bbparse.neural.sequence import byte_matrices, known_rows
+from bbparse.neural.sequence import known_rows
 from bbparse.runtime.errors import ModelError
 from bbparse.text.columns import FormEncoder
 from bbparse.text.tagger import TagNetwork
@@ -112,42 +111,6 @@ def test_gradients_are_those_of_the_loss() -> None:
     assert_gradients(learner.learner, loss, 2e-3, rel=0.03, abs=2e-3)
 
 
-def back_in_floats(
-    matrix: ByteMatrix, x: np.ndarray, d_out: np.ndarray, gradient: np.ndarray
-) -> np.ndarray:
-    """`ByteMatrix.back` without rounding of gradients."""
-    inputs, columns = gradient.shape
-    zeros = np.zeros(columns, np.float32)
-    weights = matrix.product(matrix.input(np.eye(inputs, dtype=np.float32)), zeros)
-    gradient += ((x.astype(np.float32) - ZERO) / matrix.steps).T @ d_out
-    return d_out @ weights.T
-
-
-@pytest.mark.parametrize("embeddings", [None, letters()])
-def test_gradients_by_bytes_are_nearly_those_of_floats(
-    embeddings: Embeddings | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keys = np.unique(np.concatenate([v[PAD:-PAD].reshape(-1) for v in values_of(20)]))
-    labels = learner_of(keys[keys != 0], 20, embeddings)
-    learner = labels.learner
-    learner.vectors.weights[:] *= 50.0  # as after some steps
-    learner.weights.matrices.update(byte_matrices(learner.weights.values, ByteMatrix.nearest))
-    vectors = None if embeddings is None else embeddings(toy.sentences()[:20])
-    found = []
-    for _ in range(2):
-        _, loss = labels.loss(range(20), vectors, dropout=False)
-        parts = [*learner.weights.gradients.items(), ("vectors", learner.vectors.gradient)]
-        found.append((loss, {name: array.copy() for name, array in parts}))
-        for _, array in parts:
-            array[...] = 0.0
-        monkeypatch.setattr(ByteMatrix, "back", back_in_floats)
-    (loss, near), (same_loss, exact) = found
-    assert loss == same_loss
-    for name, gradient in exact.items():
-        size = np.linalg.norm(gradient)
-        assert size > 0.0 and np.linalg.norm(near[name] - gradient) < 0.04 * size, name
-
-
 def test_it_learns_its_training_sentences() -> None:
     network = trained(20, replace(toy.NETWORK, epochs=60))
     assert network.labels_of(2) == ("a", "b", "c")
@@ -171,15 +134,6 @@ def test_the_same_seed_learns_the_same() -> None:
     one, two, other = trained(12).to_arrays(), trained(12).to_arrays(), trained(12, seed=2)
     assert all(np.array_equal(one[name], two[name]) for name in one)
     assert not np.array_equal(one["tags_vectors"], other.to_arrays()["tags_vectors"])
-
-
-def test_passes_end_with_the_elements_to_learn_from() -> None:
-    words = sum(s.n_words for s in toy.sentences()[:20])
-    one, same = (
-        trained(20, replace(toy.NETWORK, epochs=e, elements=n * words))
-        for e, n in ((2, 99), (9, 2))
-    )
-    assert np.array_equal(one.vectors, same.vectors)
 
 
 def test_an_ensemble_scores_the_means_of_its_members() -> None:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bbparse.neural import layers
-from bbparse.neural.dense import dense
-from bbparse.neural.lanes import lane_sum
 from bbparse.neural.layers import Weights
 from bbparse.neural.learner import Learned, NetworkLearner, adam
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import QUANTUM, SequenceNetwork, in_sentence
-from bbparse.runtime.jit import kernel
 from tests.neural import plain
 
 SIZES = ([1], [3, 1, 6], [2, 2, 2, 2], [0, 70, 5])
@@ -143,19 +137,6 @@ def test_layers_after_each_other(kinds: str) -> None:
         plain.assert_slopes(loss, {"words": part}, {"words": d_part}, rng, 10)
 
 
-def test_gates_are_about_those_of_the_exponential_function() -> None:
-    x = np.linspace(-60.0, 60.0, 9601, dtype=np.float32)
-    found = np.zeros((len(x), 4), np.float32)
-    found[:] = x[:, np.newaxis]
-    layers._gates(found)
-    x = x.astype(float)
-    for column, expected in ((0, plain.sigmoid(x)), (1, 2.0 * plain.sigmoid(2.0 * x) - 1.0)):
-        assert np.allclose(found[:, column], expected, atol=1e-5)
-        assert (np.diff(found[:, column]) >= 0.0).all()  # no step back anywhere
-    assert np.abs(found[:, 0] - 1.0 / (1.0 + np.exp(-x))).max() < 0.005
-    assert np.abs(found[:, 1] - np.tanh(x)).max() < 0.01
-
-
 def test_rows_of_vectors_are_summed_and_get_their_gradients() -> None:
     rng = np.random.default_rng(5)
     rows = rng.integers(-1, 6, (8, 4))
@@ -167,42 +148,6 @@ def test_rows_of_vectors_are_summed_and_get_their_gradients() -> None:
     gradient, found = rng.normal(size=(8, 16)).astype(np.float32), np.ones((6, 16), np.float32)
     layers.add_to_rows(rows, gradient, found)
     assert np.allclose(found, 1.0 + counts.T @ gradient, atol=1e-5)
-
-
-def fused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
-    """``a * b + c``, rounded once: the nearest 32-bit float, of two equally near the even one."""
-    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
-    near = np.float32(float(exact))
-    around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
-    return min(around, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(np.int32)) & 1))
-
-
-@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(0, 9), st.integers(1, 70))
-def test_products_to_the_last_bit(seed: int, blocks: int, inputs: int, columns: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows, stride, begin = 4 * blocks, int(rng.integers(1, 12)), int(rng.integers(0, 3))
-    scale = 10.0 ** rng.integers(-3, 4)
-    x = (scale * rng.normal(size=begin + rows * stride + inputs)).astype(np.float32)
-    weights = rng.normal(size=(inputs, columns)).astype(np.float32)
-    bias = rng.normal(size=columns).astype(np.float32)
-    out = np.full((rows, columns), np.nan, np.float32)
-    dense(x, begin, stride, inputs, weights, bias, out)
-    some = rng.integers(0, columns, 4)
-    for r in rng.integers(0, rows, 4):
-        for column in some:
-            total = bias[column]
-            for i in range(inputs):
-                total = fused(x[begin + r * stride + i], weights[i, column], total)
-            assert out[r, column] == total
-
-
-def test_nothing_is_written_beside_the_rows() -> None:
-    room = np.full(6 * 40, np.float32(7.0))
-    out = room[40:200].reshape(4, 40)
-    weights = np.ones((3, 40), np.float32)
-    dense(np.ones(12, np.float32), 0, 3, 3, weights, np.zeros(40, np.float32), out)
-    assert (out == 3.0).all()
-    assert (room[:40] == 7.0).all() and (room[200:] == 7.0).all()
 
 
 def test_steps_are_those_of_adam() -> None:
@@ -262,20 +207,3 @@ def test_every_example_is_there_once_in_each_pass(batch: int) -> None:
     assert (np.rint(vectors / QUANTUM) * QUANTUM == vectors).all()
     assert parameters.keys() == SequenceNetwork.shapes("r", shape, 0).keys()
     assert all(np.isfinite(array).all() for array in parameters.values())
-
-
-@pytest.mark.parametrize("length", [16, 32, 160])
-def test_a_row_is_summed_in_lanes(length: int) -> None:
-    x = np.random.default_rng(length).standard_normal((3, length)).astype(np.float32)
-    lanes = np.zeros(16, np.float32)
-    for part in x[1].reshape(-1, 16):
-        lanes += part
-    total = np.float32(0.0)
-    for lane in lanes:
-        total += lane
-    assert _lane_sum(x, length, length) == total
-
-
-@kernel
-def _lane_sum(x, at, length):  # type: ignore[no-untyped-def]
-    return lane_sum(x, at, length)

@@ -7,9 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bbparse.neural import mixture
-from bbparse.neural.mixture import MEAN_GOLD, mixed_batches, passes, vocabulary
-from bbparse.treebank.encode import PAD
+from bbparse.neural.mixture import MEAN_GOLD, mixed_batches
 
 
 def test_batches_have_their_fraction_of_gold_words() -> None:
@@ -34,31 +32,3 @@ def test_every_example_is_taken_as_often_as_others_of_its_kind() -> None:
     for kind in (range(n_gold), range(n_gold, len(sizes))):
         counts = [times[i] for i in kind]
         assert max(counts) - min(counts) <= 1 and min(counts) > 20
-
-
-def test_passes_over_gold_examples() -> None:
-    assert passes(1000, 0, 10_000) == 10
-    assert passes(1000, 50_000, 10_000) == 4  # 40 % of the words are gold
-    assert passes(1000, 0, 1) == 1
-
-
-def test_frequent_values_of_silver_examples_have_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng, columns = np.random.default_rng(4), np.array([0, 2])
-
-    def values(count: int, highest: int) -> list[np.ndarray]:
-        return [rng.integers(0, highest, (n + 2 * PAD, 3)).astype(np.uint64)
-                for n in rng.integers(1, 9, count)]  # fmt: skip
-
-    gold, silver = values(30, 60), values(200, 300)
-    counts = [
-        Counter(v for rows in part for v in rows[PAD:-PAD, columns].ravel().tolist())
-        for part in (gold, silver)
-    ]
-    expected = {v for v, n in counts[0].items() if n >= 3} | {
-        v for v, n in counts[1].items() if n >= 8
-    }
-    for block in (1 << 21, 7):
-        monkeypatch.setattr(mixture, "_BLOCK", block)
-        assert vocabulary(gold, columns, 3, silver).tolist() == sorted(expected)
-    only = {v for v, n in counts[0].items() if n >= 3}
-    assert vocabulary(gold, columns, 3).tolist() == sorted(only) != sorted(expected)

@@ -30,13 +30,6 @@ def test_probabilities_are_flatter_than_the_scores(seed: int, n: int, size: int)
         assert found.shares[mine].sum() == pytest.approx(1.0, abs=1e-5)
 
 
-def test_scores_that_are_no_numbers_make_nothing_likely() -> None:
-    scores = np.array([[np.nan, 1.0], [np.inf, np.inf], [-np.inf, -np.inf], [0.0, -np.inf]])
-    found = likely(scores.astype(np.float32))
-    assert found.begin[[3, 4]].tolist()[-1] - found.begin[3] == 1
-    assert np.isfinite(found.shares).all()
-
-
 def test_the_tags_of_a_tagger_have_them_and_others_do_not() -> None:
     parser = load("english").parser
     sentence = Sentence.from_words(["Time", "flies", "like", "an", "arrow"])

@@ -60,11 +60,6 @@ def test_words(text: str, words: str) -> None:
     assert forms(text) == words.split()
 
 
-def test_a_split_that_there_is_not() -> None:
-    with pytest.raises(TreebankError, match="split is 'word', expected one of text, lines, words"):
-        cut("a b", "word")  # type: ignore[arg-type]
-
-
 def test_sentences_and_paragraphs() -> None:
     text = "Mr. Kim left at 5 p.m. on Monday. She\nstayed!\n\nA title\n \n'Yes,' he said. No."
     sentences = cut(text)
@@ -153,22 +148,6 @@ def test_files(tmp_path: Path) -> None:
             list(read_text(path, toy.tokenizer()))
     with pytest.raises(TreebankError, match="cannot be read"):
         list(read_text(tmp_path / "none.txt", toy.tokenizer()))
-
-
-def test_text_without_line_breaks_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbparse.text.segmentation._MAX_PARAGRAPH", 100)
-    lines = ["This is a sentence.\n"] * 100
-    assert len(list(read_text(io.StringIO("".join(lines)), toy.tokenizer()))) == 100
-
-
-def test_an_endless_line_is_cut_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbparse.text.tokenizer.MAX_TOKENS", 7)
-    monkeypatch.setattr("bbparse.text.segmentation._MAX_LINE", 50)
-    for text in ("the dog and the cat " * 20, "x" * 120, "a " + "y" * 60):
-        found = [one for sentence in cut(text) for one in ranges(sentence)]
-        assert max(sentence.n_words for sentence in cut(text)) <= 7
-        assert "".join(form for form, _, _ in found) == "".join(text.split())
-        assert all(text[a:b] == form for form, a, b in found)
 
 
 @pytest.mark.parametrize("pack", [gzip, lzma])

@@ -6,7 +6,7 @@ import pytest
 
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.text import Tokenizer, train_tokenizer
-from bbparse.text.raw import is_spaced, with_guessed_blanks
+from bbparse.text.raw import is_spaced
 from bbparse.text.tokenizer_training import texts_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import pieces
@@ -72,14 +72,6 @@ def test_what_text_says() -> None:
     assert [i for i, end in enumerate(text.ends) if end][:2] == [2, 8]
 
 
-def test_words_that_are_not_in_the_text_of_the_comments() -> None:
-    changed = french()
-    for s in changed:
-        s.lines = ["# text = something else", *s.lines]
-        s.word_lines = [line + 1 for line in s.word_lines]
-    assert [text.text for text in texts_of(changed)] == [text.text for text in texts_of(french())]
-
-
 def test_a_treebank_without_its_text() -> None:
     bare = [Sentence.from_words(s.forms) for s in toy.sentences()]
     assert not is_spaced([pieces(s) for s in bare])
@@ -89,17 +81,6 @@ def test_a_treebank_without_its_text() -> None:
     assert apart == [["She", "slept", "."], ["He", "saw", "the", "stars", "."]]
     unspaced = tokenized(tokenizer, text.replace(" .", "."))
     assert [[words for (words,) in s] for s in unspaced] == apart
-
-
-def test_blanks_as_they_are_usual() -> None:
-    def guessed(*forms: str) -> str:
-        made = with_guessed_blanks(pieces(Sentence.from_words(forms)))
-        return "".join(piece.form + " " * piece.blank for piece in made)
-
-    assert guessed("He", "said", ",", '"', "No", '"', "(", "twice", ")", ".") == (
-        'He said, "No" (twice). '
-    )
-    assert guessed("我", "喜欢", "书", "。") == "我喜欢书。"
 
 
 def test_a_script_without_blanks() -> None:

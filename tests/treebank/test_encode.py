@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,36 +39,6 @@ print(hashlib.sha256(values.astype("<u8").tobytes()).hexdigest())
 
 def column(values: np.ndarray, attribute: str) -> list[int]:
     return values[:, ATTRIBUTES.index(attribute)].tolist()
-
-
-def test_rows_are_the_words_between_padding_of_their_own() -> None:
-    values = encode(SENTENCE)
-    assert values.shape == (len(WORDS) + 1 + 2 * PAD, len(ATTRIBUTES))
-    assert values.dtype == np.uint64
-    assert values.flags.c_contiguous and values.flags.writeable
-    forms = column(values, "form")
-    assert forms[PAD + 1 : -PAD] == [attribute_hash("form", word) for word in WORDS]
-    assert len(set(forms)) == len(forms)
-    nothing: Any = SimpleNamespace(words=[])
-    empty = encode(nothing)
-    assert np.array_equal(empty, np.concatenate([values[: PAD + 1], values[-PAD:]]))
-
-
-def test_a_result_belongs_to_the_caller() -> None:
-    first = encode(SENTENCE)
-    expected = first.copy()
-    first[:] = 0
-    assert np.array_equal(encode(SENTENCE), expected)
-
-
-def test_every_attribute_is_described_in_order() -> None:
-    assert tuple(attribute_values("a", "b", "X", "Y", "_")) == ATTRIBUTES
-
-
-def test_equal_values_of_two_attributes_differ() -> None:
-    word = encode(Sentence.from_words(["x"], lemmas=["x"], upos=["x"], xpos=["x"], feats=["x"]))
-    hashes = word[PAD + 1].tolist()
-    assert len(set(hashes)) == len(ATTRIBUTES)
 
 
 def test_missing_columns_fall_back() -> None:
@@ -123,15 +90,6 @@ def test_shape_and_norm(form: str, shape: str, norm: str) -> None:
     assert (values["shape"], values["norm"]) == (shape, norm)
 
 
-def test_word_ends_and_length() -> None:
-    values = attribute_values("圖書館員工會議", "_", "NOUN", "_", "_")
-    assert [values[f"prefix{k}"] for k in (1, 2, 3)] == ["圖", "圖書", "圖書館"]
-    assert [values[f"suffix{k}"] for k in (1, 2, 3)] == ["議", "會議", "工會議"]
-    assert values["length"] == "5"
-    assert attribute_values("的", "_", "PART", "_", "_")["length"] == "1"
-    assert attribute_values("的", "_", "PART", "_", "_")["suffix3"] == "的"
-
-
 def test_hashes_are_those_of_every_process() -> None:
     assert attribute_hash("upos", "NOUN") == 0x6CA988AE3FB47569
     found = set()
@@ -145,10 +103,6 @@ def test_hashes_are_those_of_every_process() -> None:
     assert len(found) == 1
 
 
-def test_unpaired_surrogates_have_a_hash() -> None:
-    assert attribute_hash("form", "\ud800") != attribute_hash("form", "\ud801")
-
-
 @given(
     st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6), max_size=12),
     st.integers(1, 9),
@@ -160,26 +114,3 @@ def test_forgetting_changes_nothing(sentences: list[list[str]], most: int) -> No
         sentence = Sentence.from_words(forms)
         assert np.array_equal(forgetful(sentence), encode(sentence))
         assert len(forgetful.memory) <= max(most, longest)
-
-
-def test_memory_grows_past_its_first_size() -> None:
-    encoder = WordEncoder()
-    sentence = Sentence.from_words([f"word{i}" for i in range(1000)])
-    values = encoder(sentence)
-    assert column(values, "form")[PAD + 1 : -PAD] == [
-        attribute_hash("form", f"word{i}") for i in range(1000)
-    ]
-    assert np.array_equal(encoder(sentence), values)
-
-
-def test_threads_share_an_encoder() -> None:
-    rng = np.random.default_rng(0)
-    sentences = [
-        Sentence.from_words([f"w{k}" for k in rng.integers(0, 3000, 30)]) for _ in range(300)
-    ]
-    shared = WordEncoder(max_words=500)
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(shared, sentences * 2))
-    alone = WordEncoder()
-    for sentence, values in zip(sentences * 2, together):
-        assert np.array_equal(values, alone(sentence))

@@ -6,7 +6,6 @@ import io
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, read_conllu, sections
-from bbparse.treebank.sections import arriving_lines, cut_conllu, cut_sentences
+from bbparse.treebank.sections import cut_conllu, cut_sentences
 from tests.treebank.test_conllu import DATA, SMALL, row
 
 #: Blocks of a file: good ones, and every kind of bad one.
@@ -108,34 +107,6 @@ def test_sections_are_full_but_not_too_full(monkeypatch: pytest.MonkeyPatch) -> 
         if following is not None:
             assert rows + count_rows(sentences[start]) > 50
     assert start == len(sentences)
-
-
-def test_what_has_come_of_the_standard_input_is_not_held_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pieces = iter([
-        SMALL[:30], SMALL[30:] + "\n", "\n", "\n" + SMALL, "\n\n\n" + SMALL + "\n\n# a", "\n", "",
-    ])  # fmt: skip
-    stdin = SimpleNamespace(read1=lambda size: next(pieces).encode())
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin))
-    events = [
-        None if one is None else (one.n_sentences, one.number, one.blocks[0].line_number)
-        for one in cut_conllu("-")
-    ]
-    lines = SMALL.count("\n") + 2  # of a sentence and the blank line after it
-    second = (2, 2, lines + 2)
-    third = (1, 4, 1 + lines + 1 + lines + 1 + lines)
-    assert events == [None, None, (1, 1, 1), None, None, second, None, None, third]
-
-
-def test_lines_are_whole_however_they_come() -> None:
-    raw = b"one\r\ntwo\n\nthree\x85\nfour"
-    for stream in (io.BytesIO(raw), Trickle(raw), io.StringIO(raw.decode("latin-1"), newline="")):
-        lines = [line for line in arriving_lines(stream, "input") if line is not None]
-        expected = list(io.BytesIO(raw))
-        if isinstance(stream, io.StringIO):
-            expected = [line.decode("latin-1").encode() for line in expected]
-        assert lines == expected
 
 
 def test_sentences_in_sections(monkeypatch: pytest.MonkeyPatch) -> None:
