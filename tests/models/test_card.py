@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.models.model import card, card_note
+from bbparse.models.model import card, card_note, scripts
 from bbparse.models.model_file import pack, packed_rules, unpack
 from bbparse.runtime.errors import ModelError
 from tests import toy
@@ -67,3 +67,10 @@ def test_damage_is_refused(field: str, value: np.ndarray, message: str) -> None:
     with pytest.raises(ModelError, match=message) as caught:
         unpack("here", "w", fields, 10)
     assert str(caught.value).startswith("here: ")
+
+
+def test_scripts_are_named_by_their_letters() -> None:
+    assert scripts(["das", "Größe", "3", "!"]) == ["Latin"]
+    assert scripts(["我们", "喜欢", "DNA", "。"]) == ["CJK", "Latin"]
+    assert scripts(["и" * 200, "a"]) == ["Cyrillic"]
+    assert scripts([]) == []

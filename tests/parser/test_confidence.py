@@ -14,12 +14,11 @@ from bbparse.apps.explain.explanation import arc_losses
 from bbparse.core.order import in_order
 from bbparse.inference.solve import solve
 from bbparse.parser.arc_scores import ModelScores
-from bbparse.parser.confidence import NOTE, Calibration, chances, fit, least_losses
+from bbparse.parser.confidence import NOTE, Calibration, least_losses
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
 from bbparse.parser.validity.repair import RepairOptions, repair
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.errors import ModelError
 from bbparse.treebank import NO_HEAD
 from tests import toy
 from tests.strategies import random_problem
@@ -49,13 +48,6 @@ def test_no_loss_is_less_than_its_bound() -> None:
     assert checked > 100 and tight > checked / 3
 
 
-def test_regression_finds_the_chances() -> None:
-    rng = np.random.default_rng(5)
-    evidence = np.column_stack([np.ones(20_000), rng.normal(size=20_000)])
-    right = rng.random(20_000) < chances(evidence, np.array([1.0, 2.0]))
-    assert np.abs(fit(evidence, right) - [1.0, 2.0]).max() < 0.1
-
-
 def test_confidence_of_arcs_and_trees() -> None:
     parser, rows = sure_parser()
     right = np.concatenate([one.right for one in rows])
@@ -74,15 +66,6 @@ def test_confidence_of_arcs_and_trees() -> None:
     assert f"Confidence={sure[0]:.2f}" in doc[0].to_conllu()
     assert "# confidence = 0." in doc[0].to_conllu()
     assert doc[0].to_dict()["trees"][0]["confidences"][0] == sure[0]
-
-
-def test_confidence_only_where_asked_for_and_calibrated() -> None:
-    nlp = Pipeline(toy.parser())
-    word = nlp(toy.dev_sentences()[0])[0][0]
-    assert math.isnan(word.confidence)
-    assert "onfidence" not in nlp(toy.dev_sentences()[0]).to_conllu()
-    with pytest.raises(ModelError, match="bbparse calibrate"):
-        nlp(toy.dev_sentences()[0], confidence=True)
 
 
 def test_training_with_dev_trees_calibrates(tmp_path: Path) -> None:
@@ -118,9 +101,3 @@ def test_missing_arcs_are_the_probable_ones(parser: Callable[[], Parser]) -> Non
             new = got.heads[gap], got.labels[gap]
             right[with_model] += new == (sentence.heads[gap], sentence.deprels[gap])
     assert right[True] > 0.5 * total > 0.25 * total > right[False]
-
-
-def test_models_without_labels() -> None:
-    parser = Parser(replace(toy.parser().model, labeller=None))
-    with pytest.raises(ModelError, match="the model has no labels"):
-        ModelScores(parser)

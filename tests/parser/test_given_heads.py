@@ -11,7 +11,6 @@ import pytest
 from bbparse.core import Problem, Solution
 from bbparse.inference.solve import solve
 from bbparse.parser.parser import Parser
-from bbparse.parser.pipeline import Pipeline
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence
@@ -56,16 +55,6 @@ def test_given_heads_stay_and_the_rest_is_the_best() -> None:
     assert moved > 10
 
 
-def test_all_heads_given_is_the_tree_itself() -> None:
-    nlp = Pipeline(toy.parser())
-    for sentence in toy.dev_sentences()[:10]:
-        labels = {m: f"own:{m}" for m in range(1, sentence.n_words + 1)}
-        given = with_heads(sentence, dict(enumerate(sentence.heads, start=1)), labels)
-        doc = nlp(given, keep_heads=True, k_best=3)
-        assert [tree.heads for tree in doc[0].trees] == [tuple(sentence.heads)]
-        assert doc[0].labels == tuple(labels.values())
-
-
 def test_labels_of_given_heads_only() -> None:
     parser, sentence = toy.parser(), toy.dev_sentences()[0]
     free = parser.parse(sentence)
@@ -73,12 +62,6 @@ def test_labels_of_given_heads_only() -> None:
     (found,) = parser.parse_all([given], keep_heads=True, valid="none")
     (tree,) = found.trees
     assert tree.labels == ("mine", *free[0].labels[1:])
-
-
-def test_heads_that_no_tree_has() -> None:
-    sentence = with_heads(toy.dev_sentences()[1], {1: 2, 2: 1}, {})
-    with pytest.raises(TreebankError, match=r"small-dev-002: no projective tree .*word 1"):
-        fill_in(toy.parser(), sentence)
 
 
 @pytest.mark.parametrize(
@@ -111,16 +94,6 @@ def test_given_heads_that_cross_are_kept_by_a_model_that_may() -> None:
     with pytest.raises(TreebankError, match=f"^{re.escape(message)}$"):
         fill_in(toy.parser(), sentence)
     assert fill_in(toy.crossing_parser(), sentence).heads[0, 1:3].tolist() == [3, 5]
-
-
-def test_contradictory_heads_of_a_model_that_may_cross() -> None:
-    sentence = with_heads(toy.dev_sentences()[1], {1: 2, 2: 1}, {})
-    with pytest.raises(TreebankError) as caught:
-        fill_in(toy.crossing_parser(), sentence)
-    assert str(caught.value).endswith(
-        "small-dev-002: no tree with one root has all heads that are given:"
-        " word 1 must have the head 2; word 2 must have the head 1"
-    )
 
 
 def test_no_tree_among_likely_arcs_is_no_proof() -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pytest
 
-from bbparse.apps.explain import explain
 from bbparse.inference.solve import solve
-from bbparse.parser.parse import trees_of
 from bbparse.parser.parser import Parser, ScoredTree
 from bbparse.parser.steps import WORK_LIMIT
 from bbparse.runtime.deadline import Deadline
@@ -90,17 +87,6 @@ def test_scores_are_the_models_own() -> None:
         assert [t.score for t in trees] == [score for score, _ in expected[:8]]
 
 
-def test_without_pruning_scores_are_never_worse() -> None:
-    parser = toy.parser()
-    for sentence in toy.dev_sentences():
-        pruned, one, full = (parser.parse(sentence, prune=k)[0] for k in (None, 1, 0))
-        check_trees(sentence, [full])
-        assert full.score >= pruned.score >= one.score
-        arcs = len(parser.problem(sentence, prune=0).arc_head)
-        assert arcs == sentence.n_words**2
-        assert len(parser.problem(sentence).arc_head) <= arcs
-
-
 def test_where_fewer_trees_exist_all_are_given() -> None:
     """Even if the candidates of the model hold fewer."""
     parser = toy.parser()
@@ -127,24 +113,6 @@ def test_500_words() -> None:
         toy.parser().parse(sentence, prune=0)
 
 
-def test_few_candidates_of_a_long_sentence_hold_few_trees() -> None:
-    """Pruning is loosened to find more, but not beyond what fits into memory."""
-    sentence = long_sentence(200)
-    trees = toy.parser().parse(sentence, k_best=3, prune=1, time_limit=5.0)
-    check_trees(sentence, trees)
-    assert len(trees) >= 1
-
-
-def test_words_that_are_all_the_same_stop_at_the_limit() -> None:
-    """Their many equal trees are the hardest case of all."""
-    sentence = Sentence.from_words(["dog"] * 120, upos=["NOUN"] * 120, lemmas=["dog"] * 120)
-    started = time.monotonic()
-    (tree,) = toy.parser().parse(sentence, time_limit=0.5)
-    assert time.monotonic() - started < 20
-    check_trees(sentence, [tree])
-    assert tree.proved == (tree.upper_bound == tree.score)
-
-
 @pytest.mark.parametrize("valid", ["none", None])
 def test_trees_that_there_is_no_time_for_are_left_out(valid: str | None) -> None:
     """Listing them is part of the time, and so are their labels, and looking for broken rules."""
@@ -163,22 +131,6 @@ def test_a_deadline_of_all_sentences_leaves_the_limit_on_work() -> None:
     (expected,) = parser.parse_all([sentence], k_best=5)
     (found,) = parser.parse_all([sentence], k_best=5, until=Deadline.after(600.0))
     assert found.trees == expected.trees
-
-
-def test_a_search_that_was_cut_short_says_so() -> None:
-    sentence = Sentence.from_words(["dog"] * 40, upos=["NOUN"] * 40, lemmas=["dog"] * 40)
-    parser = toy.parser()
-    full = parser.solve(sentence, time_limit=60.0)
-    for limit in (1, 3, 10):
-        solution = parser.solve(sentence, node_limit=limit)
-        if solution.status == "optimal":
-            assert solution.scores[0] == full.scores[0]
-            continue
-        assert solution.status == "node_limit"
-        assert solution.stats["nodes"] <= limit + 1
-        (tree,) = trees_of(solution)
-        assert not tree.proved
-        assert tree.score <= full.scores[0] <= full.upper_bounds[0] <= tree.upper_bound
 
 
 @pytest.mark.parametrize("form", ["dog", "=", "!"])
@@ -240,34 +192,6 @@ def test_sentences_whose_lists_do_not_fit_are_refused(column: str) -> None:
         toy.parser().parse(sentence)
 
 
-def test_options_are_of_their_own_type() -> None:
-    wrong: Any = {"k_best": 2}
-    with pytest.raises(ProblemError, match="options is of type dict, expected ParseOptions"):
-        next(toy.parser().parse_all(toy.dev_sentences()[:1], wrong))
-    with pytest.raises(ProblemError, match="until is of type int, expected a Deadline"):
-        toy.parser().parse(toy.dev_sentences()[0], until=wrong["k_best"])
-    with pytest.raises(ProblemError, match="deadline is of type int, expected a Deadline"):
-        explain(toy.parser(), toy.dev_sentences()[0], deadline=wrong["k_best"])
-
-
-def test_columns_that_grow_without_lines_are_refused() -> None:
-    sentence = long_sentence(3)
-    for column in (sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats):
-        column.append("more")
-    with pytest.raises(TreebankError, match="its word_lines have 3 values, expected 4"):
-        toy.parser().parse(sentence)
-
-
-def test_labels_are_the_same_together_and_alone() -> None:
-    parser = toy.parser()
-    for valid in ("none", None):
-        for together in parser.parse_all(toy.dev_sentences(), k_best=2, valid=valid):
-            assert together.trees == parser.parse(together.sentence, k_best=2, valid=valid)
-            if valid == "none":
-                alone = parser.solve(together.sentence, k_best=2)
-                assert together.labels == parser.labelled(together.sentence, alone).labels
-
-
 def test_a_stream_is_read_a_little_ahead_only() -> None:
     read = 0
 
@@ -284,14 +208,6 @@ def test_a_stream_is_read_a_little_ahead_only() -> None:
             next(results)
         results.close()  # type: ignore[attr-defined]
         assert 10 <= read <= 1500
-
-
-def test_two_parsers_share_nothing() -> None:
-    """Training one leaves another as it was."""
-    parser = toy.parser()
-    before = [parser.parse(s) for s in toy.dev_sentences()]
-    Parser.train(toy.sentences()[:10], config=toy.configuration())
-    assert [parser.parse(s) for s in toy.dev_sentences()] == before
 
 
 def test_fewer_networks_of_a_model() -> None:
@@ -326,9 +242,3 @@ def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
         assert crossing.parse(sentence)[0].score >= plain.parse(sentence)[0].score
     with pytest.raises(ModelError, match="trained to draw projective trees, and cannot draw cross"):
         plain.with_projective(False)
-
-
-def test_sentences_have_a_limit() -> None:
-    sentence = Sentence.from_words(["w"] * 2001, name="long")
-    with pytest.raises(TreebankError, match=r"long: 2,001 words, expected at most 2,000: cut"):
-        toy.parser().parse(sentence)

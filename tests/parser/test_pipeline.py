@@ -17,8 +17,6 @@ import pytest
 import bbparse
 from bbparse import BBParseError, Document, ModelError, Pipeline, Sentence, TreebankError
 from bbparse.models.model_file import model_bytes
-from bbparse.parser.document import ParsedSentence
-from bbparse.parser.parser import ScoredTree
 from bbparse.treebank import read_conllu
 from tests import toy
 from tests.treebank.drawing.test_drawing import heads_in
@@ -132,46 +130,10 @@ def test_notebooks(nlp: Pipeline) -> None:
     assert long._repr_svg_() is None
 
 
-def test_without_a_tree_or_a_proof() -> None:
-    sentence = Sentence.from_words(["a", "b"])
-    none = ParsedSentence(sentence, [], "infeasible")
-    assert repr(none) == "<ParsedSentence 'a b': no tree, infeasible>"
-    assert none._repr_svg_() is None and "infeasible" in none._repr_html_()
-    assert len(none) == 0 and none.to_conllu() == ""
-    with pytest.raises(ValueError, match="has no tree: infeasible"):
-        _ = none.best
-    cut = ParsedSentence(sentence, [ScoredTree((2, 0), 1.0, 1.5, False)], "node_limit")
-    assert not cut.proved and "not all proved" in repr(cut)
-    assert "not proved, at most 1.5" in cut._repr_html_()
-    assert cut.to_dict()["trees"][0]["labels"] is None
-    assert cut[0].label == ""
-
-
-def test_a_stream_is_read_as_it_comes(nlp: Pipeline, tmp_path: Path) -> None:
-    results = nlp.pipe(read_conllu(toy.DEV), threads=2)
-    assert next(results)[0].sentence.name == "small-dev-001"
-    assert sum(1 for _ in results) == len(toy.dev_sentences()) - 1
-
-
 @pytest.fixture(scope="module")
 def reader() -> Pipeline:
     """The toy parser with a tagger, so that it reads text."""
     return Pipeline(toy.reader())
-
-
-def test_texts_in_a_stream(reader: Pipeline) -> None:
-    found = list(reader.pipe(["", "I saw. She slept.", " ", "You ran.", ["We", "won"], "", " "]))
-    forms = [[one.sentence.forms for one in document] for document in found]
-    first = [["I", "saw", "."], ["She", "slept", "."]]
-    assert forms == [[], first, [], [["You", "ran", "."]], [["We", "won"]], [], []]
-    assert found[3][0].heads == reader("You ran.")[0].heads
-    assert list(reader.pipe([])) == []
-
-
-def test_a_list_of_texts_is_no_sentence(reader: Pipeline) -> None:
-    with pytest.raises(TreebankError, match=r"word 1 is 'I saw\.', .* a list of texts is for pipe"):
-        reader(["I saw.", "You ran."])
-    assert reader([("New York",), "sleeps"])[0].sentence.forms == ["New York", "sleeps"]
 
 
 @pytest.mark.parametrize("nothing", [None, 7, [None], [3, "words"]])

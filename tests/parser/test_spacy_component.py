@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import shutil
-import tomllib
 import warnings
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import spacy
 from spacy.tokens import Doc
 
 import bbparse
-from bbparse.parser.spacy_component import BBParseTokenizer, SpacyParser, noun_chunks
+from bbparse.parser.spacy_component import BBParseTokenizer, SpacyParser
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 from tests import toy
@@ -70,22 +68,6 @@ def test_heads_and_labels_are_the_parsers(nlp: spacy.Language) -> None:
     assert [t.pos_ for t in doc] == [tag for s in sentences for tag in s.upos]
 
 
-def test_noun_chunks(nlp: spacy.Language) -> None:
-    words = "The old man gave his two sons Mary 's boat of very red sails and New York .".split()
-    doc = Doc(
-        nlp.vocab, words=words,
-        pos=["DET", "ADJ", "NOUN", "VERB", "PRON", "NUM", "NOUN", "PROPN", "PART", "NOUN", "ADP",
-             "ADV", "ADJ", "NOUN", "CCONJ", "PROPN", "PROPN", "PUNCT"],
-        heads=[2, 2, 3, 3, 6, 6, 3, 9, 7, 3, 13, 12, 13, 9, 15, 13, 15, 3],
-        deps=["det", "amod", "nsubj", "ROOT", "nmod:poss", "nummod", "iobj", "nmod:poss", "case",
-              "obj", "case", "advmod", "amod", "nmod", "cc", "conj", "flat", "punct"],
-    )  # fmt: skip
-    chunks = ["The old man", "his two sons", "Mary 's boat", "very red sails", "New York"]
-    assert [doc[start:end].text for start, end, _ in noun_chunks(doc)] == chunks
-    parsed = nlp(doc_of(nlp, list(toy.dev_sentences())[2:3]))
-    assert "The small cat" in [chunk.text for chunk in parsed.noun_chunks]
-
-
 def test_raw_text(nlp: spacy.Language) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -112,49 +94,6 @@ def test_boundaries_that_are_set_stay(
     assert [sentence.start for sentence in nlp(doc).sents] == starts
 
 
-def test_documents_without_words(nlp: spacy.Language) -> None:
-    assert len(nlp("")) == 0
-    doc = nlp(" \n ")
-    assert all(t.head == t for t in doc) and doc._.bbparse == []
-
-
-def test_a_stream_and_bytes(nlp: spacy.Language) -> None:
-    docs = [doc_of(nlp, [sentence]) for sentence in toy.dev_sentences()[:5]]
-    for doc in nlp.pipe(docs):
-        again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
-        assert [t.head.i for t in again] == [t.head.i for t in doc]
-        assert [t.dep_ for t in again] == [t.dep_ for t in doc]
-
-
-def test_missing_tags_are_told_once(model: str) -> None:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("bbparse", config={"model": model})
-    with pytest.warns(UserWarning, match="no tags"):
-        nlp("She slept.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        nlp("She slept.")
-
-
-def test_the_tagger_of_the_model_gives_tags_where_there_are_none(tmp_path: Path) -> None:
-    parser = toy.changed(toy.parser(), tagger=toy.tagger())
-    path = tmp_path / "tagged.model"
-    parser.save(path)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("bbparse", config={"model": str(path)})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        doc = nlp("She slept.")
-    expected = parser.parse(parser.tagged(Sentence.from_words(["She", "slept", "."])))[0]
-    assert doc._.bbparse[0]["score"] == expected.score
-
-
-def test_words_with_white_space_in_them(nlp: spacy.Language) -> None:
-    doc = Doc(nlp.vocab, words=["New\nYork", "sleeps"], pos=["PROPN", "VERB"])
-    assert [t.text for t in nlp(doc)] == ["New\nYork", "sleeps"]
-    assert sum(t.head == t for t in doc) == 1
-
-
 def test_settings(model: str, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     lost = SpacyParser(str(tmp_path / "nothing.model"))
@@ -169,27 +108,6 @@ def test_settings(model: str, tmp_path: Path) -> None:
     sentence = toy.dev_sentences()[2]
     doc = nlp(doc_of(nlp, [sentence]))
     assert doc._.bbparse[0]["score"] == toy.parser().parse(sentence, prune=2)[0].score
-
-
-def test_the_model_that_comes_with_the_package(
-    model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "models" / "shipped").mkdir(parents=True)
-    shutil.copy(model, tmp_path / "models" / "shipped" / "english.model")
-    monkeypatch.setattr("bbparse.runtime.shipped._PACKAGE", tmp_path)
-    monkeypatch.chdir(tmp_path.parent)
-    nlp = spacy.blank("en")
-    component = nlp.add_pipe("bbparse")
-    assert isinstance(component, SpacyParser)
-    assert repr(component.pipeline) == repr(bbparse.load())
-
-
-def test_spacy_can_find_it() -> None:
-    with open(ROOT / "pyproject.toml", "rb") as stream:
-        declared = tomllib.load(stream)["project"]["entry-points"]["spacy_factories"]
-    module, _, name = declared["bbparse"].partition(":")
-    assert callable(getattr(importlib.import_module(module), name))
-    assert spacy.Language.has_factory("bbparse")
 
 
 @pytest.fixture(scope="module")
@@ -237,14 +155,6 @@ def test_the_tokenizer_agrees_with_the_pipeline(reading: str) -> None:
             assert heads == list(sentence.heads)
 
 
-def test_a_config_names_the_tokenizer(reading: str) -> None:
-    config = {"nlp": {"tokenizer": {"@tokenizers": "bbparse.Tokenizer.v1", "model": reading}}}
-    nlp = spacy.blank("en", config=config)
-    assert [t.text for t in nlp("It isn't.")] == ["It", "is", "n't", "."]
-    again = spacy.blank("en", config=config).from_bytes(nlp.to_bytes())
-    assert [t.text for t in again("It isn't.")] == ["It", "is", "n't", "."]
-
-
 def test_the_model_goes_where_the_pipeline_goes(reading: str, tmp_path: Path) -> None:
     copy = tmp_path / "copy.model"
     shutil.copy(reading, copy)
@@ -259,3 +169,15 @@ def test_the_model_goes_where_the_pipeline_goes(reading: str, tmp_path: Path) ->
     blank = spacy.blank("en")
     blank.add_pipe("bbparse", config={"model": str(copy)})
     assert [t.head.i for t in blank.from_bytes(data)("The cat slept.")] == expected
+
+
+def test_documents_without_words(nlp: spacy.Language) -> None:
+    assert len(nlp("")) == 0
+    doc = nlp(" \n ")
+    assert all(t.head == t for t in doc) and doc._.bbparse == []
+
+
+def test_words_with_white_space_in_them(nlp: spacy.Language) -> None:
+    doc = Doc(nlp.vocab, words=["New\nYork", "sleeps"], pos=["PROPN", "VERB"])
+    assert [t.text for t in nlp(doc)] == ["New\nYork", "sleeps"]
+    assert sum(t.head == t for t in doc) == 1

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from bbparse.models.model import Model
-from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
 from bbparse.parser.valid import label_scores_around, rules_for
 from bbparse.parser.validity.check import RuledSentence
-from bbparse.parser.validity.lazily import ValidTrees, solve_valid
 from bbparse.parser.validity.rules import Rule, Rules
 from bbparse.parser.validity.table import ArcCondition
-from bbparse.runtime.errors import ConfigError, ModelError
+from bbparse.runtime.errors import ConfigError
 from tests import toy
 from tests.parser.test_given_heads import with_heads
 
@@ -70,34 +65,6 @@ def test_scores_are_the_models_own_less_what_labels_lose() -> None:
         assert tree.score == pytest.approx(own - lost, abs=2e-5 * len(tree.heads))
 
 
-def test_trees_that_break_rules_are_not_proved_if_none_was_found_in_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def at_a_limit(*arguments: Any, **options: Any) -> ValidTrees:
-        kept = solve_valid(*arguments, **options)
-        solution = replace(kept.solution.first(0), status="work_limit")
-        return ValidTrees(solution, [], [], kept.rounds)
-
-    monkeypatch.setattr("bbparse.parser.valid.solve_valid", at_a_limit)
-    sentence, rules = toy.dev_sentences()[0], Rules([Rule("no-arcs", (ArcCondition(()),))])
-    parse = next(toy.parser().parse_all([sentence], k_best=2, valid=rules))
-    assert parse.solution.status == "work_limit" and not parse.solution.proved.any()
-    assert all(tree.broken and not tree.proved for tree in parse.trees)
-
-
-def test_one_of_k_is_the_best() -> None:
-    parser = toy.parser()
-    for sentence in toy.dev_sentences()[:10]:
-        (one,) = parser.parse(sentence, valid=RULES)
-        assert abs(one.score - parser.parse(sentence, valid=RULES, k_best=3)[0].score) < 1e-9
-
-
-def test_many_sentences_are_parsed_like_one() -> None:
-    parser, sentences = toy.parser(), toy.dev_sentences()[:10]
-    found = [one.trees[0] for one in parser.parse_all(sentences, valid=RULES)]
-    assert found == [parser.parse(sentence, valid=RULES)[0] for sentence in sentences]
-
-
 def test_conflicts_are_told() -> None:
     nothing = Rules([Rule("no-arcs-to-the-left", (lambda s, h, m, label: m < h,))])
     all_of = Rules([Rule("nothing", (lambda s, h, m, label: True,)), *nothing.rules])
@@ -133,15 +100,6 @@ def test_which_rules(tmp_path: Path) -> None:
     assert both is not None and len(both) == len(ud) + 1
     with pytest.raises(ConfigError, match="no rules 'uds'"):
         rules_for("uds", labeller)
-
-
-def test_models_without_labels() -> None:
-    old = toy.parser().model
-    parser = Parser(Model(old.maker, None, old.tagger, old.notes))
-    sentence = toy.dev_sentences()[0]
-    assert parser.parse(sentence)[0].labels == ()
-    with pytest.raises(ModelError, match="the model has no labels"):
-        parser.parse(sentence, valid="ud")
 
 
 def test_pruning_is_loosened_before_a_rule_is_given_up() -> None:

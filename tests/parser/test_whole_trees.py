@@ -16,12 +16,8 @@ from bbparse.models.factors.view import ROOT
 from bbparse.models.learning.train import train
 from bbparse.models.model_file import model_bytes, model_of_bytes
 from bbparse.parser.parser import Parser
-from bbparse.parser.validity.rules import Rule, Rules
-from bbparse.parser.validity.table import ArcCondition
 from bbparse.runtime.errors import BBParseError, FactorError
 from tests import toy
-from tests.parser.test_given_heads import with_heads
-from tests.parser.test_valid import RULES
 
 
 class Depth(TreeFamily):
@@ -75,32 +71,6 @@ def test_the_best_trees_by_their_totals() -> None:
     assert changed > 2
 
 
-def test_validity_rules_hold_too() -> None:
-    parser = toy.parser()
-    for sentence in [s for s in toy.dev_sentences() if s.n_words < 9][:12]:
-        trees = parser.parse(sentence, valid=RULES, tree_score=Depth, k_best=2, time_limit=60.0)
-        assert trees and all(tree.proved and not tree.broken for tree in trees)
-        assert trees[0].score <= parser.parse(sentence, valid=RULES)[0].score + Depth.at_most
-
-
-def test_trees_are_not_proved_to_have_the_fewest_faults() -> None:
-    rules = Rules([Rule("no-arcs", (ArcCondition(()),))])
-    sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
-    (parse,) = toy.parser().parse_all([sentence], tree_score=Depth, valid=rules, time_limit=60.0)
-    (tree,) = parse.trees
-    assert parse.solution.status == "gap" and tree.broken
-    assert not tree.proved and tree.upper_bound == math.inf
-
-
-def test_given_heads_are_kept() -> None:
-    sentence = toy.dev_sentences()[0]
-    heads = toy.parser().parse(sentence)[0].heads
-    given = with_heads(sentence, {1: heads[0]}, {})
-    (parse,) = toy.parser().parse_all([given], keep_heads=True, tree_score=Depth)
-    assert parse.trees[0].heads[0] == heads[0]
-    assert parse.solution.stats["trees_scored"] > 0
-
-
 def test_a_model_has_tree_families() -> None:
     for config in (toy.configuration(), toy.network_configuration()):
         model = train(toy.sentences()[:20], (), config, factors=["siblings", Depth])
@@ -134,13 +104,3 @@ def test_what_a_family_must_not_do(
     with pytest.raises(FactorError, match=words) as caught:
         toy.parser().parse(toy.dev_sentences()[0], tree_score=Never)
     assert "\n" not in str(caught.value)
-
-
-def test_what_is_no_tree_family() -> None:
-    for wrong, words in (
-        ("siblings", "the family 'siblings', expected a TreeFamily"),
-        ("nothing", "no factor family 'nothing'"),
-        (3, "expected a class derived from FactorFamily"),
-    ):
-        with pytest.raises(FactorError, match=words):
-            toy.parser().parse(toy.dev_sentences()[0], tree_score=wrong)

@@ -8,14 +8,8 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from types import FunctionType
-from typing import Any
 
 import pytest
-from numba import types
-from numba.extending import intrinsic
-
-from bbparse.runtime.kernel_cache import fingerprint
 
 FILES = {
     "start.py": """
@@ -176,13 +170,6 @@ def test_code_with_bounds_checked_is_kept_beside_other_code(tmp_path: Path) -> N
             assert run(tmp_path, NUMBA_BOUNDSCHECK=checked)[0] == [said, misses]
 
 
-def test_optimized_code_is_kept_beside_other_code(tmp_path: Path) -> None:
-    plug_in(tmp_path)
-    for misses in "10":
-        for level in ("", "1", "2"):
-            assert run(tmp_path, PYTHONOPTIMIZE=level)[0] == ["16.0", misses], level
-
-
 def test_without_a_place_for_a_cache_a_run_goes_on_and_says_so_once(tmp_path: Path) -> None:
     plug_in(tmp_path)
     (tmp_path / "file").write_text("")
@@ -240,21 +227,3 @@ def test_what_was_cut_off_is_compiled_anew(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:20])
     assert run(tmp_path)[0] == ["16.0", "1"]
     assert run(tmp_path)[0] == ["16.0", "0"]
-
-
-def test_an_intrinsic_is_part_of_the_code_that_names_it() -> None:
-    def emitting(value: int) -> Any:
-        @intrinsic
-        def number(typing_context: Any) -> Any:
-            return types.intp(), lambda context, *_: context.get_constant(types.intp, value)
-
-        return number
-
-    def calling(named: Any) -> FunctionType:
-        def call() -> Any:
-            return number()  # type: ignore[name-defined]  # noqa: F821
-
-        return FunctionType(call.__code__, {"number": named})
-
-    one, same, other = (fingerprint(calling(emitting(value))) for value in (1, 1, 2))
-    assert one == same != other

@@ -9,10 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from bbparse.runtime import jit
 
 TWO_FILES = {
     "below.py": """
@@ -102,16 +99,6 @@ def test_a_kernel_is_the_function_itself_where_numba_is_off() -> None:
         check=True,
     )
     assert ran.stdout.startswith("<function slack_of")
-
-
-def test_what_operators_return_is_asked_again_for_other_types() -> None:
-    @jit.kernel
-    def first_and_sum(numbers):  # type: ignore[no-untyped-def]
-        return numbers[0], numbers[0] + numbers[1]
-
-    for dtype in (np.int32, np.float64, np.uint64, np.float32):
-        first, total = first_and_sum(np.array([1, 2], dtype=dtype))
-        assert (first, total) == (1, 3)
 
 
 INTERRUPTED = """

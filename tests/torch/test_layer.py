@@ -208,22 +208,6 @@ def test_sparse_map_is_optimal(seed: int, projective: bool) -> None:
             assert value == pytest.approx(most, abs=1e-8)
 
 
-def test_ragged_and_single_precision_scores_are_the_same() -> None:
-    batch = draw(7, True)
-    gold = feasible(batch)
-    ragged = [x[: n + 1, : n + 1].float() for x, n in zip(batch.arcs, LENGTHS)]
-    loss = batch.layer(ragged).likelihood_loss(gold)
-    assert loss.dtype == torch.float64
-    assert loss.tolist() == pytest.approx(batch.trees().likelihood_loss(gold).tolist(), rel=1e-5)
-    marginals = batch.layer(ragged).marginals()
-    assert marginals.arcs.dtype == torch.float32
-    loss.sum().backward()
-    expected = marginals.arcs.detach() - torch.nn.functional.one_hot(
-        gold.clamp(min=0), 5
-    ) * (gold >= 0)[..., None]
-    assert batch.arcs.grad.numpy() == pytest.approx(expected.numpy(), abs=1e-6)
-
-
 def test_torch_struct_has_the_same_values() -> None:
     struct = pytest.importorskip("torch_struct")
     scores = torch.randn((4, 7, 7), dtype=torch.float64, generator=torch.Generator().manual_seed(8))

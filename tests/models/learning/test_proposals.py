@@ -15,7 +15,7 @@ from bbparse.factors import (
     FactorView,
     load_families,
 )
-from bbparse.models.learning.trainer import features_apart, proposals_of, telling, with_proposals
+from bbparse.models.learning.trainer import features_apart, proposals_of, with_proposals
 from tests.models.factors.helpers import alive_factors, random_sentence, random_tree, tree_keys
 
 NAMES = ("siblings", "grandchildren", "combs", "rather-than")
@@ -61,27 +61,3 @@ def test_scores_and_differences_are_those_of_the_families(seed: int) -> None:
         place: count for place, count in expected.items() if count
     }
     assert features_apart(proposals, flags[0], flags[0])[0].size == 0
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_factors_that_tell_trees_apart(seed: int) -> None:
-    view, _, gold, heads = case(seed)
-    (family,) = load_families(["siblings"])
-    batch = family.propose(view)
-    flags = np.array([tree[view.arc_mod] == view.arc_head for tree in (gold, heads)])
-    chosen = telling(batch, flags[0], flags[1:])
-    fires = [
-        len(family.propose(FactorView.of_tree(view.sentence, tree, view.values)))
-        for tree in (gold, heads)
-    ]
-    here = [
-        [all(flag[batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]]) for flag in flags]
-        for f in range(len(batch))
-    ]
-    assert sum(in_gold for in_gold, _ in here) == fires[0]
-    apart = [f for f, (in_gold, in_other) in enumerate(here) if in_gold != in_other]
-    assert len(chosen) == len(apart)
-    keys = [batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]].tolist() for f in apart]
-    assert chosen.feat_keys.tolist() == [key for group in keys for key in group]
-    assert np.diff(chosen.feat_ptr).tolist() == [len(group) for group in keys]
-    assert len(telling(batch, flags[0], flags[:1])) == 0

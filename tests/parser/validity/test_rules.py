@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bbparse.parser.validity.check import RuledSentence
-from bbparse.parser.validity.rules import Rule, Rules, example_of, speaks_of_ud
+from bbparse.parser.validity.rules import Rule, Rules, example_of
 from bbparse.parser.validity.table import RuleTable
 from bbparse.runtime.errors import ConfigError
 from bbparse.treebank import Sentence, read_conllu
@@ -115,11 +115,6 @@ def test_rules_in_python() -> None:
     assert fault.text(s, s.heads, s.deprels) == "no-shouting: word 1: no -discourse-> OH"
 
 
-def test_words_without_heads_break_nothing() -> None:
-    s = Sentence.from_words(["a", "b"], heads=[-1, 1], deprels=["_", "nsubj"])
-    assert UD.faults(s) == []
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -162,14 +157,3 @@ def test_own_relations_and_tags(tmp_path: Path) -> None:
     )
     s = Sentence.from_words(["a"], upos=["N"], heads=[0], deprels=["SBJ"])
     assert [fault.name for fault in Rules.load(str(path)).faults(s)] == ["x"]
-
-
-def test_unknown_names() -> None:
-    with pytest.raises(ConfigError, match="no rules 'uD': there is no such file, and names are ud"):
-        Rules.load("uD")
-
-
-def test_labels_of_ud() -> None:
-    assert speaks_of_ud(["root", "nsubj", "punct", "nsubj:pass"])
-    assert not speaks_of_ud(["root", "SBJ", "punct", "nsubj"])
-    assert not speaks_of_ud([])
