@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from bbparse.apps.annotate.completion import Completer
-from bbparse.apps.annotate.treebank import Treebank
-from bbparse.models import DEFAULT_MODEL, MODELS
-from bbparse.parser.parser import Parser
 from tests.apps.annotate.conftest import Opened, Served, does
 from tests.apps.serve.browser import BROWSER, Browser
 
@@ -22,8 +16,6 @@ LOADED = (
     "typeof view !== 'undefined' && view && options.labels.length"
     " && rows.every((row) => row.sure !== null)"
 )
-#: Where to save the picture of the documentation, if it is to be made anew.
-PICTURE = os.environ.get("BBPARSE_PICTURE", "")
 
 
 @pytest.fixture(scope="module")
@@ -149,20 +141,6 @@ def test_by_keyboard_alone(page: Browser) -> None:
     page.wait("view.index === 2")
 
 
-def test_next_and_previous_trees(page: Browser) -> None:
-    page.key("]")
-    page.wait("view.tree === 1")
-    assert page.run("document.querySelectorAll('.bbp-arc.mine').length") > 0
-    assert page.run("document.querySelectorAll('.bbp-arc.theirs').length") > 0
-    second = heads(page)
-    page.key("[")
-    page.wait("view.tree === 0")
-    assert heads(page) != second
-    page.key("]")
-    page.wait("view.tree === 1")
-    assert press(page, "a") == second and page.run("view.state") == "done"
-
-
 def test_broken_rules_are_told_at_the_arc(page: Browser) -> None:
     service: Served = page.service  # type: ignore[attr-defined]
     does(service.treebank, 2, "fix", 1, head=3, label="det")
@@ -175,39 +153,6 @@ def test_broken_rules_are_told_at_the_arc(page: Browser) -> None:
     )
     page.run("$('only').value = 'invalid'; $('only').dispatchEvent(new Event('change'))")
     assert page.run("shown.map((row) => row.index)") == [2]
-
-
-def test_waiting_is_shown_and_errors_go(page: Browser) -> None:
-    service: Served = page.service  # type: ignore[attr-defined]
-    with service.treebank.lock:
-        page.run("void fix(6, 2)")
-        page.wait("$('saved').textContent.startsWith('working')")
-    page.wait("$('saved').textContent === 'saved' && view.cells[5].head === 2")
-    page.run("fix(6, 6)")
-    page.wait("$('status').textContent === 'a word cannot be its own head'")
-    page.key("ArrowLeft")
-    assert page.run("$('status').textContent") == ""
-
-
-def test_the_second_window_is_told(page: Browser) -> None:
-    service: Served = page.service  # type: ignore[attr-defined]
-    page.run("poll = async () => {}")  # before it hears of the change
-    does(service.treebank, 2, "fix", 6, head=4)
-    page.run("fix(6, 2)")
-    page.wait("$('status').textContent.startsWith('Changed in another window')")
-    assert heads(page)[5] == 4 and service.treebank.entries[2].revision == 1
-
-
-def test_right_to_left(page: Browser) -> None:
-    page.run("open(1)")
-    page.wait("view.index === 1")
-    assert page.run("view.rtl && centres[0] > centres[2]")
-    page.run("pick(1)")
-    press(page, "ArrowLeft")
-    assert page.run("word") == 2
-    page.run("pick(3)")
-    press(page, "Enter", "ArrowRight")
-    assert page.run("target") == 2
 
 
 def test_markup_in_a_file_is_text(page: Browser, served: Serve, opened: Opened) -> None:
@@ -233,36 +178,3 @@ It was the baker who had seen the thief run away .
 Old maps and letters filled the drawers of the desk .
 What the committee decided surprised everyone in the room .
 """
-
-
-def test_the_picture(browser: Browser, tmp_path: Path) -> None:
-    """As in the documentation, by the English model."""
-    parser = Parser.load(MODELS.path(DEFAULT_MODEL))
-    blocks = []
-    for number, line in enumerate(SENTENCES.splitlines(), start=1):
-        rows = [f"{m}\t{form}" + "\t_" * 8 for m, form in enumerate(line.split(), start=1)]
-        blocks.append("\n".join([f"# sent_id = {number}", *rows]))
-    path = tmp_path / "letters.conllu"
-    path.write_text("\n\n".join(blocks) + "\n\n")
-    service = Served(Treebank(path, Completer(parser)))
-    try:
-        for index in (0, 8):
-            does(service.treebank, index, "accept")
-        does(service.treebank, 3, "fix", 10, head=2, label="obl")
-        load(browser, service.url, 3)
-        browser.screen(1300, 780)
-        browser.run("$('order').value = 'least'; $('order').dispatchEvent(new Event('change'))")
-        browser.run("open(3)")
-        browser.wait("view.index === 3 && options.heads.length")
-        browser.wait("$('saved').textContent === 'saved'")
-        assert browser.run("$('box').scrollWidth <= $('box').clientWidth")
-        browser.picture(tmp_path / "annotate.png")
-        data = (tmp_path / "annotate.png").read_bytes()
-        assert 20_000 < len(data) <= 200_000
-        if PICTURE:
-            Path(PICTURE).write_bytes(data)
-        browser.screen(1240, 760, dark=True)
-        assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 20, 23)"
-    finally:
-        browser.call("Page.navigate", url="about:blank")
-        service.close()

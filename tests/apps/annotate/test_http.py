@@ -48,15 +48,6 @@ def test_a_session(served: Serve, opened: Opened) -> None:
     )
 
 
-def test_rows_that_changed(served: Serve) -> None:
-    service = served()
-    while (found := service.ask("/api/sentences").json)["changes"] < 3:
-        pass
-    service.ask("/api/sentences/2", ACT)
-    changed = service.ask(f"/api/sentences?since={found['changes']}").json
-    assert [row["index"] for row in changed["rows"]] == [2]
-
-
 def test_the_page_takes_nothing_from_elsewhere(served: Serve) -> None:
     service = served()
     for path in ("", "page.js", "drawing.js", "page.css"):
@@ -88,13 +79,6 @@ def test_other_pages_are_refused(served: Serve, headers: dict[str, str]) -> None
     assert service.ask("/api/sentences/2", ACT, **headers).status == 403
     own = {"Origin": f"http://{service.place}", "Sec_Fetch_Site": "same-origin"}
     assert service.ask("/api/sentences/2", ACT, **own).status == 200
-
-
-def test_forms_are_refused(served: Serve) -> None:
-    service = served()
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; b=1"):
-        body = b'{"kind":"accept","revision":0}'
-        assert service.ask("/api/sentences/2", body, Content_Type=kind).status == 415
 
 
 def test_another_address_has_a_token(served: Serve) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from bbparse.apps.annotate.treebank import Treebank
 from bbparse.apps.annotate.view import sentence_view
-from bbparse.runtime.errors import OutputError, TreebankError
+from bbparse.runtime.errors import TreebankError
 from tests.apps.annotate.conftest import TEXT, Opened, completer, does
 
 
@@ -150,13 +150,6 @@ def test_other_programs_add_and_remove_sentences(opened: Opened, saves: bool) ->
     ]
 
 
-def test_sentences_with_one_text_keep_their_steps(opened: Opened) -> None:
-    opened.path.write_text(ADDED.replace("New", "Other") + ADDED * 3, "utf-8")
-    does(opened(), 1, "accept")
-    opened.path.write_text(ADDED.replace("New", "More") + opened.text, "utf-8")
-    assert [entry.at for entry in opened().entries] == [0, 0, 1, 0, 0]
-
-
 def test_what_is_no_journal(opened: Opened) -> None:
     journal(opened).write_text("hello\n")
     with pytest.raises(TreebankError, match=r"journal, line 1: not written by bbparse annotate"):
@@ -189,27 +182,3 @@ def test_what_is_no_journal(opened: Opened) -> None:
     journal(opened).write_text("".join([*lines[:2], "[" * 100_000 + "\n"]))
     with pytest.raises(TreebankError, match="line 3: not written by bbparse annotate"):
         opened()
-
-
-def test_a_journal_that_cannot_be_written(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    treebank = opened()
-    work(treebank)
-    before, size = state(treebank), journal(opened).stat().st_size
-    file = treebank._journal._file
-
-    class Full:
-        """A file on a disk that is full after some bytes."""
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(file, name)
-
-        def write(self, data: bytes) -> int:
-            return file.write(data[:20])
-
-    monkeypatch.setattr(treebank._journal, "_file", Full())
-    for kind in ("accept", "undo"):
-        with pytest.raises(OutputError, match=r"journal: cannot be written: the disk is full"):
-            does(treebank, 2, kind)
-    assert state(treebank) == before and journal(opened).stat().st_size == size

@@ -12,7 +12,7 @@ import pytest
 from bbparse.apps.annotate.completion import Completer
 from bbparse.apps.annotate.marks import Marks
 from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
-from bbparse.apps.annotate.view import options_view, row, rows, search, sentence_view
+from bbparse.apps.annotate.view import options_view, row, sentence_view
 from bbparse.parser.combine import combine, with_disputes
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, OutputError
@@ -169,12 +169,6 @@ def test_acts_with_impossible_values(opened: Opened, act: dict[str, Any], messag
     assert not treebank.entries[2].at
 
 
-def test_lemmas_may_have_blanks(opened: Opened) -> None:
-    treebank = opened()
-    does(treebank, 2, "cell", 2, column="lemmas", value="big cat")
-    assert treebank.tagged(treebank.entries[2]).lemmas[1] == "big cat"
-
-
 def test_probabilities_agree(opened: Opened) -> None:
     treebank = opened()
     for act in (None, (6, 2), (1, 6)):
@@ -221,20 +215,6 @@ def test_heads_of_a_file(opened: Opened) -> None:
     assert all(cell["named"] for cell in sentence_view(treebank, 1)["cells"])
     does(treebank, 1, "accept")
     assert sentence_view(treebank, 1)["state"] == "done"
-
-
-def test_suggestions_are_not_saved(opened: Opened) -> None:
-    treebank = opened(suggest_only=True)
-    does(treebank, 0, "fix", 1, head=2)
-    does(treebank, 2, "fix", 6, head=3, label="obl")
-    treebank.save()
-    saved = list(read_conllu(opened.path))
-    assert saved[0].heads == [2, -1, 0, -1] and saved[0].deprels == ["_", "_", "root", "_"]
-    assert saved[2].heads == [-1, -1, -1, -1, -1, 3, -1]
-    does(treebank, 0, "accept")
-    treebank.save()
-    saved = list(read_conllu(opened.path))
-    assert -1 not in saved[0].heads and saved[1].heads == [2, 0, 2]
 
 
 def test_only_what_changes_is_rewritten(opened: Opened) -> None:
@@ -320,32 +300,6 @@ def test_trees_of_a_file_that_are_none(opened: Opened) -> None:
     assert options_view(treebank, 1, 1, 0) == {"heads": [], "labels": []}
     does(treebank, 1, "release", 2)
     assert not sentence_view(treebank, 1)["complaint"]
-
-
-def test_options_are_ordered_by_probability(opened: Opened) -> None:
-    treebank = opened()
-    found = options_view(treebank, 2, 2, 0)
-    for options in found.values():
-        shares = [share for _, share in options]
-        assert shares == sorted(shares, reverse=True) and 0 < sum(shares) < 1.001
-    assert len(found["labels"]) == len(completer().labels)
-
-
-def test_lists(opened: Opened) -> None:
-    treebank = opened()
-    assert rows(treebank, -1)[0]["sure"] is None
-    for index in range(3):
-        treebank.trees(index, 1)
-    known = rows(treebank, -1)
-    assert all(0 <= each["least"] <= 1 and each["broken"] is not None for each in known)
-    assert [each["index"] for each in rows(treebank, 2)] == [2]
-    assert search(treebank, "form", "CAT") == [2]
-    assert search(treebank, "relation", "det") == [0, 2]
-
-
-def test_marks_as_records() -> None:
-    marks = Marks({2: (0, "root")}, frozenset({(1, 2), (0, 1)}), {("upos", 1): "X"})
-    assert Marks.from_record(marks.record(), 5) == marks
 
 
 def test_models_that_cannot_annotate(opened: Opened) -> None:

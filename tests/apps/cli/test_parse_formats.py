@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, read_conllu, write_conllu
-from bbparse.treebank.progress import Bar
 from bbparse.treebank.sentence import miscs, pieces
 from tests import toy
 from tests.apps.cli.conftest import Run
@@ -113,33 +109,6 @@ def test_a_search_that_was_cut_short_is_marked(
         found = dict(line[2:].split(" = ") for line in sentence.lines if line.startswith("# "))
         assert found["proved"] == "no"
         assert float(found["upper_bound"]) > float(found["score"])
-
-
-@pytest.mark.parametrize("sized", [True, False])
-def test_progress_says_how_far_it_is_where_that_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sized: bool
-) -> None:
-    parse_module = importlib.import_module("bbparse.apps.cli.parse")
-    bars: list[Any] = []
-
-    class Watched(Bar):
-        def __init__(self, **shown: Any) -> None:
-            super().__init__(**{**shown, "disable": False, "delay": 0, "file": io.StringIO()})
-            bars.append(self)
-
-    monkeypatch.setattr(parse_module, "Bar", Watched)
-    source = str(toy.DEV)
-    if not sized:
-        source = str(tmp_path / "dev.conllu.gz")
-        Path(source).write_bytes(gzip.compress(toy.DEV.read_bytes()))
-    parse_module.parse_files(toy.parser(), [source], str(tmp_path / "out.conllu"))
-    (bar,) = bars
-    n = len(toy.dev_sentences())
-    if sized:
-        assert bar.n == pytest.approx(bar.total) and bar.total == toy.DEV.stat().st_size
-        assert "100%|" in bar.fp.getvalue() and f"| {n} sentences, " in bar.fp.getvalue()
-    else:
-        assert bar.n == n and bar.total is None and f"{n} sentences [" in bar.fp.getvalue()
 
 
 def test_shards(run: Run, model: Path, tmp_path: Path) -> None:

@@ -9,10 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bbparse.models.model_file import load_tagger, save_tagger
-from bbparse.parser.parser import Parser
+from bbparse.models.model_file import save_tagger
 from bbparse.treebank import read_conllu, sections, write_conllu
-from bbparse.treebank.writing import with_columns
 from tests import toy
 from tests.apps.cli.conftest import Run, succeed
 
@@ -114,22 +112,6 @@ def test_errors_in_text(
         f"{path}, line 41: byte 5 of the line is 0xe4, expected text in UTF-8"
     )
     assert done.out.count("# text = Yes!") == 20
-
-
-def test_a_model_keeps_its_tagger(both: Path, tmp_path: Path) -> None:
-    parser = Parser.load(both)
-    parser.save(tmp_path / "again.model")
-    again, _ = load_tagger(tmp_path / "again.model")
-    assert parser.tagger is not None
-    for sentence in toy.dev_sentences():
-        assert again.columns(sentence.forms) == parser.tagger.columns(sentence.forms)
-
-
-def test_models_of_treebanks_without_tags_take_words_as_they_are() -> None:
-    sentence = with_columns(toy.sentences()[0], upos=["_"], xpos=["_"])
-    parser = toy.parser()
-    other = toy.changed(parser, {**parser.notes, "tagged": False})
-    assert other.tagged(sentence) is sentence
 
 
 def test_several_inputs(run: Run, both: Path, bare: Path, tmp_path: Path) -> None:

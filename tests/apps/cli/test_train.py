@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning.arc_network import ArcLearner
-from bbparse.models.learning.trainer import Trainer
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
 from bbparse.text.raw import plain_text
@@ -57,15 +53,6 @@ def leftovers(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name != "train.conllu")
 
 
-def weights(path: Path) -> dict[str, Any]:
-    """A model's fields; of the header what does not depend on the clock."""
-    with np.load(path, allow_pickle=False) as archive:
-        fields = {name: archive[name].tolist() for name in archive.files}
-    header = json.loads(fields.pop("header"))
-    header["notes"] = {k: str(v) for k, v in header["notes"].items() if k != "seconds"}
-    return {**fields, "header": header}
-
-
 def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
     model, predicted = tmp_path / "toy.model", tmp_path / "dev.conllu"
     done = run(
@@ -92,34 +79,6 @@ def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
     assert {*loaded.notes["confidence"]} == {"arc", "either", "tree"}
 
 
-def test_an_interrupted_run_goes_on(
-    run: Run, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, whole = tmp_path / "toy.model", tmp_path / "whole.model"
-    options = ("--config", config, "--epochs", "2", "--dev", toy.DEV)
-    assert run("train", toy.DEV, *options, "--model", whole).code == 0
-    learn = Trainer._learn_from
-    seen: list[int] = []
-
-    def until(*given: Any) -> None:
-        if len(seen) == 40:
-            raise KeyboardInterrupt
-        seen.append(len(seen))
-        learn(*given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_learn_from", until)
-        done = run("train", toy.DEV, *options, "--model", model)
-    assert done.code == 130
-    assert done.err.endswith("bbparse: interrupted\n")
-    assert not model.exists()
-    done = run("train", toy.DEV, *options, "--model", model)
-    assert done.code == 0
-    assert "resuming after epoch 1 of an earlier run" in done.err.splitlines()
-    assert weights(model) == weights(whole)
-    assert leftovers(tmp_path) == ["toy.model", "whole.model"]
-
-
 def test_a_bad_sentence_is_named_or_skipped(run: Run, config: Path, tmp_path: Path) -> None:
     bad, model = sentence(0, 1, 0), tmp_path / "toy.model"
     path = treebank(tmp_path, GOOD, bad, GOOD, bad)
@@ -135,15 +94,6 @@ def test_a_bad_sentence_is_named_or_skipped(run: Run, config: Path, tmp_path: Pa
     done = run("train", treebank(tmp_path, bad), "--model", model, "--skip-invalid")
     assert "no sentence is left to use" in done.complaint(alone=False)
     assert leftovers(tmp_path) == []
-
-
-def test_trees_that_are_not_projective_are_counted(run: Run, config: Path, tmp_path: Path) -> None:
-    crossing = sentence(3, 4, 0, 3, name="crossing")
-    path, model = treebank(tmp_path, GOOD, crossing, crossing), tmp_path / "toy.model"
-    done = run("train", path, "--config", config, "--model", model)
-    told = "2 of 3 training trees are not projective; training uses the closest projective trees"
-    assert done.code == 0 and told in done.err.splitlines()
-    assert Parser.load(model).notes["projectivised"] == 2
 
 
 def test_what_is_refused_before_anything_is_learned(
@@ -244,9 +194,7 @@ def test_a_treebank_without_tags_is_enough(run: Run, config: Path, tmp_path: Pat
     assert run("parse", text, "--model", model).out.count("TokenRange") == 3
 
 
-def test_raw_text_teaches_and_interruptions_do_not_show(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_raw_text_teaches(run: Run, tmp_path: Path) -> None:
     config, text = tmp_path / "net.toml", tmp_path / "raw.txt"
     config.write_text(NETWORK_TOML, encoding="utf-8")
     text.write_text(plain_text(toy.sentences()[60:]), encoding="utf-8")
@@ -257,25 +205,6 @@ def test_raw_text_teaches_and_interruptions_do_not_show(
     done = run(*start, "--model", tmp_path / "whole.model")
     assert done.code == 0 and "words, without" in done.err
     assert done.err.count("network trained") == 2  # the teacher's, and the model's own
-    whole = (tmp_path / "whole.model").read_bytes()
-    model = tmp_path / "some.model"
-    step = ArcLearner.step
-    for until in (10, 40):  # in the teacher's network, and in the model's
-        steps = iter(range(until))
-
-        def stop(self: ArcLearner, chosen: list[int], done: float, steps: Any = steps) -> Any:
-            if next(steps, None) is None:
-                raise KeyboardInterrupt
-            return step(self, chosen, done)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(ArcLearner, "step", stop)
-            assert run(*start, "--model", model).code == 130
-    kinds = {name.partition(".model.")[2].partition("-")[0] for name in leftovers(tmp_path)}
-    assert {"teacher", "silver"} <= kinds
-    assert run(*start, "--model", model).code == 0
-    assert model.read_bytes() == whole
-    assert leftovers(tmp_path) == ["net.toml", "raw.txt", "some.model", "whole.model"]
 
 
 def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> None:

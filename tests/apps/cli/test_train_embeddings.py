@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.models.model_file import load_model
 from bbparse.treebank import write_conllu
 from tests import toy
 from tests.apps.cli.conftest import Done, Run
@@ -80,16 +79,6 @@ def test_vectors_of_a_tagger(run: Run, small: Path, tmp_path: Path) -> None:
     done = train(run, small, model, "--vectors", some, text=f"--text-from {tagger}")
     assert wrong in done.complaint(alone=False)
     assert wrong in run("bundle", both, tagger, "--output", model).complaint()
-
-
-def test_one_source_for_tagger_and_parser(run: Run, small: Path, tmp_path: Path) -> None:
-    model, again = tmp_path / "a.model", tmp_path / "b.model"
-    for path in (model, again):
-        assert train(run, small, path, "--vectors", small / "some.vec", text="").code == 0
-    assert model.read_bytes() == again.read_bytes()
-    found = load_model(model)
-    assert found.tagger is not None and found.tagger.embeddings is found.maker.embeddings
-    assert found.embeddings is not None and found.embeddings.note["name"] == "some.vec"
 
 
 @pytest.mark.parametrize(

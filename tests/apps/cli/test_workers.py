@@ -71,17 +71,6 @@ def test_answers_of_any_size(kind: bool) -> None:
     assert answered(answers(lambda section: "", numbered(3), 2)) == ["-", "", ""]
 
 
-def test_workers_are_other_processes_where_they_can_be() -> None:
-    found = answered(answers(lambda section: str(os.getpid()), numbered(30), 2))
-    here = str(os.getpid())
-    assert len(set(found[1:])) <= 2
-    assert (here in found) != CAN_FORK
-    early = answers(shout, numbered(30), 2)
-    assert [next(early)[0].number for _ in range(9)] == list(range(1, 10))
-    early.close()  # type: ignore[attr-defined]
-    assert_no_children()
-
-
 def test_what_fails_is_left_to_the_caller(kind: bool) -> None:
     def picky(section: Section) -> str:
         if section.number in (3, 7):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import json
 import lzma
@@ -27,7 +26,7 @@ from bbparse.apps.corpus.work import (
     parse_task,
 )
 from bbparse.parser.parser import Parser
-from bbparse.runtime.errors import BBParseError, ModelError, OutputError, TreebankError
+from bbparse.runtime.errors import ModelError, OutputError, TreebankError
 from bbparse.runtime.output import open_binary_output
 from bbparse.runtime.pool import CAN_FORK
 from bbparse.treebank import read_conllu
@@ -230,18 +229,6 @@ def test_what_else_lies_there_is_left_alone(
     assert (out / where if where != "." else out).read_text() == what
 
 
-def test_a_line_that_was_cut_off_does_not_count(
-    shards: Path, tmp_path: Path, spec: ParseSpec, contents: Contents
-) -> None:
-    out = tmp_path / "out"
-    parse(shards, out, spec)
-    first = contents(out)
-    (out / "manifest.jsonl").write_bytes(first["manifest.jsonl"][:-20])
-    done = parse(shards, out, spec)
-    assert (done.parsed, done.kept) == (1, 7)
-    assert contents(out) == first
-
-
 def test_what_is_no_fault_of_a_shard_ends_the_run(
     shards: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,21 +240,6 @@ def test_what_is_no_fault_of_a_shard_ends_the_run(
         parse(shards, tmp_path / "out", ParseSpec.of(damaged))
     with pytest.raises(ModelError, match="calibrate"):
         parse(shards, tmp_path / "out", ParseSpec.of(model, Settings(confidence=True)))
-
-
-@needs_forks
-def test_a_full_disk(
-    shards: Path, tmp_path: Path, spec: ParseSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "out"
-    monkeypatch.setattr(ParseSpec, "text", lambda self, found: _raise(errno.ENOSPC))
-    with pytest.raises(BBParseError, match="cannot be written: No space left on device"):
-        parse(shards, out, spec, workers=2)
-    assert [path.name for path in out.iterdir() if path.name != LOCK] == ["manifest.jsonl"]
-
-
-def _raise(number: int) -> None:
-    raise OSError(number, os.strerror(number))
 
 
 def test_text(tmp_path: Path) -> None:

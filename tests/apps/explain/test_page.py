@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import html
-import math
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -13,7 +11,6 @@ import pytest
 
 from bbparse.apps.explain import Explanation, explain, page
 from bbparse.apps.explain.charts import (
-    count,
     number,
     ordinal,
     signed,
@@ -22,7 +19,6 @@ from bbparse.apps.explain.charts import (
 from bbparse.apps.explain.explanation import Explanation as Record
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
-from bbparse.runtime.errors import ProblemError
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.text import draw_text
 from tests import toy
@@ -107,16 +103,6 @@ def test_what_the_page_says(explanation: Explanation) -> None:
     assert page(explanation, model="toy.model") == text, "the same page each time"
 
 
-def test_arcs_without_an_alternative_are_folded(explanation: Explanation) -> None:
-    first, second, *others = explanation.losses
-    forced = [replace(loss, loss=math.inf, least=math.inf, heads=()) for loss in (first, second)]
-    text = page(replace(explanation, losses=[*forced, *others]))
-    head, _, folded = text.partition('<details class="fold">')
-    assert "2 arcs without an alternative" in folded
-    assert "no tree without it" not in head and folded.count("no tree without it") == 2
-    assert "Scores are" in read(text).words and "never:" not in read(text).words
-
-
 def test_nothing_comes_from_elsewhere(explanation: Explanation) -> None:
     text = page(explanation)
     tags = read(text).tags
@@ -172,18 +158,6 @@ def test_arcs_that_differ_are_marked(explanation: Explanation) -> None:
     assert cells == len(explanation.problem.arc_head)
 
 
-def test_the_balance_is_the_difference(
-    explanation: Explanation, by_network: Explanation
-) -> None:
-    for found in (explanation, by_network):
-        for k in (1, 2):
-            nets = found.feature_balance(k)
-            difference = found.best.score - found.trees[k].score
-            assert sum(net for _, net in nets) == pytest.approx(difference)
-            assert all(net for _, net in nets)
-    assert not explanation.by_network and not explanation.word_balance(1)
-
-
 def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> None:
     assert by_network.by_network
     words = read(page(by_network)).words
@@ -202,16 +176,6 @@ def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> Non
         shown = by_network.word_balance(k)
         chips = " ".join(f"{word.text} {signed(word.weight)}" for word in shown[:8])
         assert f"Words the network relied on: {chips}" in words
-
-
-def test_one_word() -> None:
-    found = explain(toy.parser(), Sentence.from_words(["Thanks"], upos=["NOUN"]), k_best=3)
-    words = read(page(found)).words
-    assert "the only tree that these arcs allow" in words
-    assert "no tree without it" in words
-    assert "The runners-up" not in words
-    assert "The first bound settled it" in words
-    assert "All arcs were candidates" in words
 
 
 def test_a_search_tree_and_a_search_cut_short() -> None:
@@ -250,34 +214,3 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
         backbone="first",
         families=[],
     )
-
-
-def test_there_is_nothing_to_explain_without_a_tree() -> None:
-    parser = toy.parser()
-    sentence = Sentence.from_words(["a", "b"])
-    with pytest.raises(ProblemError, match="prune is -1"):
-        explain(parser, sentence, prune=-1)
-
-
-def test_numbers() -> None:
-    assert number(-1234.5) == "−1,234.50"
-    assert number(0.0) == "0.00" and (number(0.001), number(-2e-7)) == ("0.001", "−2.0e−07")
-    assert number(float("inf")) == "∞" and number(-float("inf")) == "−∞"
-    assert signed(2.0) == "+2.00" and signed(-2.0) == "−2.00"
-    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
-        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",
-    ]
-    assert count(1, "arc") == "1 arc" and count(2000, "arc") == "2,000 arcs"
-    assert spelled(1, "arc") == "one arc" and spelled(12, "arc") == "12 arcs"
-
-
-def test_words_from_right_to_left() -> None:
-    sentence = Sentence.from_words(
-        ["הילדה", "קראה", "את", "את", "."], upos=["NOUN", "VERB", "ADP", "NOUN", "PUNCT"]
-    )
-    text = page(explain(toy.parser(), sentence))
-    assert '<h1 dir="auto">' in text
-    assert text.count(' dir="rtl"') == len(re.findall('<svg[^>]*class="bbp"', text))
-    assert "קראה\u200e (2)" in text and "את\u200e (3)" in text
-    assert not re.search("[א-ת] (→|←|\\()", text)
-    assert ' dir="rtl"' not in page(explain(toy.parser(), toy.dev_sentences()[1]))

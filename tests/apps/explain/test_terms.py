@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from bbparse.apps.explain import explain
 from bbparse.apps.explain.terms import (
     PARTS,
-    family_terms,
     names_of,
     part_terms,
     terms_of,
@@ -26,7 +25,6 @@ from bbparse.factors import FactorFamily, FactorView, load_families
 from bbparse.inference.solve import solve
 from bbparse.models.scoring.arc_network import ArcNetwork
 from bbparse.parser.parser import Parser
-from bbparse.runtime.deadline import Deadline
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests import strategies, toy
@@ -196,21 +194,6 @@ def test_what_scores_lose_without_a_word() -> None:
         assert any(balance.values())
 
 
-def test_terms_stay_as_they_are_where_there_is_no_time() -> None:
-    parser, sentence = toy.network_parser(), toy.dev_sentences()[1]
-    problem = parser.problem(sentence)
-    solution = parser.solve_problem(problem)
-    terms = terms_of(problem, solution.arcs[0], parser, sentence)
-    trees = [(solution.heads[0], terms)]
-    assert with_features(parser, sentence, trees, Deadline.after(0.0)) == [terms]
-    assert with_features(parser, sentence, trees) != [terms]
-
-
-def test_words_that_are_there_twice_have_numbers() -> None:
-    sentence = Sentence.from_words(["the", "dog", "saw", "the", "The"])
-    assert names_of(sentence) == ["the (1)", "dog", "saw", "the (4)", "The"]
-
-
 def test_features_say_what_they_look_at() -> None:
     parser = toy.parser()
     sentence = toy.dev_sentences()[2]  # The small cat slept behind the stove.
@@ -261,32 +244,3 @@ def test_every_family_names_its_features(place: str) -> None:
         assert all(text.strip() for text in names.values())
         seen += len(keys)
     assert seen
-
-
-def test_names_of_features_of_ones_own() -> None:
-    class Brackets(FactorFamily):
-        name = "brackets"
-        summary = "a pair of brackets with one head"
-
-        def factors(self, view):  # type: ignore[no-untyped-def]
-            yield [(3, 1), (3, 2)], ["pair", ("head", (view.upos[3], 7))]
-            yield [(1, 2), (3, 2)], ["never: two heads for one word"]
-
-    sentence = Sentence.from_words(["(", ")", "x"], upos=["P", "P", "N"], heads=[3, 3, 0])
-    view = FactorView.of_tree(sentence, [-1, *sentence.heads])
-    assert sorted(Brackets().name_features(view).values()) == ["head N 7", "pair"]
-    names = Brackets().name_features(view)
-    assert set(Brackets().propose(view).feat_keys.tolist()) == set(names)
-
-
-def test_families_without_names_are_shown_all_the_same() -> None:
-    class Silent(FactorFamily):
-        name = "silent"
-
-    view = FactorView.of_tree(Sentence.from_words(["a"], heads=[0]), [-1, 0])
-    assert Silent().name_features(view) == {}
-    parser = toy.parser()
-    sentence = toy.dev_sentences()[5]
-    heads = parser.solve(sentence).heads[0]
-    plain = family_terms(parser, FactorView.of_tree(sentence, heads))
-    assert plain and all(term.features for term in plain)

@@ -10,7 +10,6 @@ import pytest
 
 from bbparse.apps.explain import Explanation, explain, page
 from bbparse.factors import FactorView, TreeFamily
-from bbparse.models.factors.view import ROOT
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import FactorError
 from bbparse.treebank import Sentence
@@ -82,23 +81,6 @@ def test_terms_add_up(parser: Parser) -> None:
         assert abs(math.fsum(net for _, net in e.feature_balance(k)) - lead) < 1e-9
 
 
-def test_losses_and_the_tree_without(parser: Parser) -> None:
-    e = told(parser)
-    assert e.whole is not None and e.whole.families == ("near",) and e.families[-1] == "near"
-    many = parser.parse(e.sentence, valid="none", prune=0, k_best=20_000, time_limit=60.0)
-    assert e.whole.plain.heads == many[0].heads != e.best.heads
-    view = parser.maker.view_of(parser.maker([e.sentence], 0)[0])
-    totals = {
-        tree.heads: tree.score + Near().tree_score(view, [-1, *tree.heads], [ROOT, *tree.labels])
-        for tree in many
-    }
-    assert abs(max(totals.values()) - e.best.score) < 1e-9
-    assert abs(e.whole.score - (totals[many[0].heads] - many[0].score)) < 1e-9
-    for loss in e.losses:
-        rest = [total for heads, total in totals.items() if heads[loss.mod - 1] != loss.head]
-        assert loss.exact and abs(e.best.score - loss.loss - max(rest)) < 1e-9
-
-
 def test_the_page(parser: Parser) -> None:
     for family, words in ((Near, ("near", "<-")), (Plain, ("plain", Plain.summary))):
         e = told(parser, family)
@@ -108,11 +90,6 @@ def test_the_page(parser: Parser) -> None:
         assert "scored as a whole" in text and "another tree would be the best" in text
         assert all(word in text for word in words)
     assert page(told(parser)) == page(told(parser))
-
-
-def test_without_tree_families_nothing_is_told(parser: Parser) -> None:
-    e = explain(parser, toy.dev_sentences()[2])
-    assert e.whole is None and "as a whole" not in read(page(e)).words
 
 
 def test_terms_that_do_not_add_up(parser: Parser, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,15 +173,6 @@ def test_confidence() -> None:
     assert len(scores) == 8 and all(0.0 < score < 1.0 for score in scores)
 
 
-def test_training_is_not_pretended(service: Running) -> None:
-    request = {"metadata": LAYER, "documents": [{"xmi": xmi()}], "typeSystem": type_system()}
-    answer = service.ask("/inception/train", request)
-    assert answer.status == 200
-    message = "nothing is stored or learned: toy-small-1 stays as it is"
-    assert answer.json == {"trained": False, "message": message}
-    assert service.ask("/inception/train", {"metadata": LAYER}).status == 400
-
-
 def rename(old: str, new: str) -> Callable[[dict[str, Any]], None]:
     def change(request: dict[str, Any]) -> None:
         assert old in request["document"]["xmi"]
@@ -220,9 +211,3 @@ def test_mistakes(
     assert answer.status == 400
     assert answer.json["error"].startswith(complaint)
     assert "\n" not in answer.json["error"]
-
-
-def test_unknown_models_and_large_documents(service: Running) -> None:
-    assert service.ask("/inception/nobody/predict", body(xmi())).status == 400
-    large = body(xmi() + " " * 100_000)
-    assert service.ask("/inception/predict", large).status == 413

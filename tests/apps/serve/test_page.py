@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -47,11 +46,6 @@ def place(page: Browser, what: str) -> tuple[float, float]:
         " return [b.x + b.width / 2, b.y + b.height / 2]; })()"
     )
     return box[0], box[1]
-
-
-def test_nothing_from_elsewhere(page: Browser, service: Running) -> None:
-    assert page.requested and not page.errors
-    assert all(url.startswith((service.url, "data:")) for url in page.requested)
 
 
 def test_pointing_tells_what_an_arc_is_worth(page: Browser, service: Running) -> None:
@@ -108,26 +102,6 @@ def test_by_keyboard(page: Browser) -> None:
     page.wait("$('status').classList.contains('bad')")
     assert "all heads that are given" in page.run("$('status').textContent")
     assert heads(page)[4] == 2 and page.run("now().fixed.size") == 1
-
-
-def test_on_a_phone_in_the_dark(page: Browser, tmp_path: Path) -> None:
-    page.screen(390, 844, mobile=True, dark=True)
-    assert page.run("document.documentElement.scrollWidth") <= 390
-    assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 20, 23)"
-    page.run("arcOf(1).scrollIntoView()")
-    x, y = place(page, '[data-mod="1"] .bbp-tip')
-    page.touch("Start", (x, y))
-    page.touch("End")
-    page.wait("!$('chosen').hidden && $('tip').textContent.includes('worth')")
-    page.run("$('forbid').click()")
-    assert heads(page) and page.run("now().forbidden.size") == 1
-    page.picture(tmp_path / "phone.png")
-    page.run("$('text').value = 'הילדה הקטנה קראה את הספר ( הישן ) בגן אתמול .'; parse()")
-    page.wait("$('drawing').textContent.includes('הישן')")
-    assert place(page, ".bbp-form")[0] > 195, "the first word is to be seen, on the right"
-    page.run("arcOf(1).focus()")
-    page.wait("$('arc').textContent.startsWith('הילדה\\u200e ← ')")
-    assert (tmp_path / "phone.png").stat().st_size > 10_000
 
 
 def test_several_sentences_and_copies(page: Browser) -> None:

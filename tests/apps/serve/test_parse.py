@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from dataclasses import replace
 from typing import Any
@@ -41,17 +40,6 @@ def test_conllu_comes_back_as_it_was(service: Running) -> None:
     body = "".join(format_sentence(s, last=False) for s in sentences)
     found = service.ask("/v1/parse?format=conllu", body.encode(), "text/x-conllu").text
     assert found == Pipeline(toy.reader())(sentences).to_conllu().rstrip("\n") + "\n\n"
-
-
-def test_what_stands_in_conllu_stands_in_the_json(service: Running) -> None:
-    body = (
-        "# text = She didn't\n1 She _ PRON _ _ _ _ _ Note=a\n2-3 didn't _ _ _ _ _ _ _ B\n"
-        "2 did _ VERB _ _ _ _ _ _\n3 not _ PART _ _ _ _ _ _\n\n"
-    ).replace(" ", "\t").replace("#\ttext\t=\tShe\t", "# text = She ")
-    (record,) = service.ask("/v1/parse", body.encode(), "text/x-conllu").lines
-    assert record["misc"] == ["Note=a", "_", "_"]
-    assert record["offsets"] == [[0, 3], [4, 10], [4, 10]]
-    assert record["multiword"] == [{"words": [2, 3], "form": "didn't", "misc": "B"}]
 
 
 def test_json(service: Running) -> None:
@@ -140,23 +128,6 @@ def test_numbers_that_are_too_large(service: Running, name: str) -> None:
         assert found.status == 400 and name in found.json["error"]
         found = service.ask(path, {"text": "It slept.", name: 10**30})
         assert found.status == 400 and name in found.json["error"]
-
-
-def test_more_than_the_service_does_for_a_sentence(service: Running) -> None:
-    found = service.text("slept " * 500, "split=lines&k_best=500")
-    assert found.status == 413 and "expected at most 400" in found.json["error"]
-    found = service.text("slept " * 200, "split=lines&prune=0")
-    assert found.status == 400 and "too many parts" in found.json["error"]
-
-
-def test_connections_are_kept(service: Running) -> None:
-    connection = http.client.HTTPConnection(service.place, timeout=60)
-    for path in ("/health", "/", "/models", "/process?data=It+slept.&tokenizer=", "/health"):
-        connection.request("GET", path)
-        response = connection.getresponse()
-        assert response.status == 200 and response.getheader("connection") != "close"
-        response.read()
-    connection.close()
 
 
 def test_heads_of_conllu_are_kept(service: Running) -> None:
@@ -259,3 +230,10 @@ def test_what_the_service_says_of_itself(service: Running) -> None:
     assert {name.partition('"')[0] for name in names} <= set(api["components"]["schemas"])
     assert service.ask("/nothing").status == 404
     assert service.ask("/v1/parse").status == 405
+
+
+def test_more_than_the_service_does_for_a_sentence(service: Running) -> None:
+    found = service.text("slept " * 500, "split=lines&k_best=500")
+    assert found.status == 413 and "expected at most 400" in found.json["error"]
+    found = service.text("slept " * 200, "split=lines&prune=0")
+    assert found.status == 400 and "too many parts" in found.json["error"]

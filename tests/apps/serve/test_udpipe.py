@@ -81,20 +81,6 @@ def test_ways_to_ask(service: Running) -> None:
     assert service.text(fields["data"]).lines[0]["words"] == ["Žofie", "slept", "."]
 
 
-def test_what_is_asked_for_is_done(service: Running) -> None:
-    text = "The cat slept."
-    only = process(service, data=text, tokenizer="").json["result"]
-    assert columns(only, 3, 7) == [["_", "_"]] * 4
-    tagged = process(service, data=text, tokenizer="", tagger="").json["result"]
-    assert columns(tagged, 6) == [["_"]] * 4 and columns(tagged, 3)[0] == ["DET"]
-    tagged = tagged.partition("\n# newpar")[2].replace("\tNOUN\t", "\tVERB\t")
-    parsed = process(service, data="# newpar" + tagged, parser="").json["result"]
-    assert columns(parsed, 3)[1] == ["VERB"]
-    assert all("_" not in row for row in columns(parsed, 6, 7))
-    again = process(service, data="# newpar" + tagged, tagger="", parser="").json["result"]
-    assert columns(again, 3)[1] == ["NOUN"]
-
-
 def test_formats(service: Running) -> None:
     words = {"data": "The cat slept .\nIt did\n", "input": "horizontal"}
     found = process(service, **words, tagger="", parser="").json["result"]

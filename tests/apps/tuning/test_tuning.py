@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 
 from bbparse.apps.tuning import Setting, measure_settings, suggest
-from bbparse.apps.tuning import measure as measure_module
 from bbparse.apps.tuning.plots import PALETTE, check_plot, plot_settings
-from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import (
     BBParseError,
     ConfigError,
     OutputError,
-    ProblemError,
     TreebankError,
 )
 from bbparse.treebank import Sentence, Tally
@@ -85,28 +82,6 @@ def test_suggestions() -> None:
     assert suggest([Setting(0, failure="too large")], 1.0) is None
 
 
-def test_what_does_not_fit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Parser.solve
-
-    def solve(self: Parser, sentence: Sentence, **options: object) -> object:
-        if options["prune"] == 0 and sentence.n_words > 5:
-            raise ProblemError("too many parts for memory; prune more")
-        return whole(self, sentence, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Parser, "solve", solve)
-    few, none = measure_settings(toy.parser(), toy.dev_sentences(), [3, 0], passes=1)
-    assert few.failure == "" and len(few.passes) == 1
-    assert none.failure == "too many parts for memory; prune more"
-    assert none.as_dict() == {"prune": "none", "failure": none.failure}
-    assert none.passes == [] and none.words_per_second == 0.0
-
-
-def test_long_passes_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure_module, "LONG_PASS", 0.0)
-    (one,) = measure_settings(toy.parser(), toy.dev_sentences(), [2], passes=3)
-    assert len(one.passes) == 1  # the first pass, which gave the accuracy, too
-
-
 def test_refusals() -> None:
     parser = toy.parser()
     with pytest.raises(TreebankError, match="no sentences to tune on"):
@@ -140,27 +115,6 @@ def test_svg(settings: list[Setting], tmp_path: Path) -> None:
         assert part in words
     assert "no pruning" not in words  # it has no figures
     assert PALETTE[0].lower() in text.lower()
-
-
-def test_png_and_nothing_to_draw(settings: list[Setting], tmp_path: Path) -> None:
-    plot_settings(settings, tmp_path / "a.png", measure="uas")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    plot_settings(settings[-1:], tmp_path / "b.png")
-    assert (tmp_path / "b.png").stat().st_size > 1000
-
-
-def test_many_calls_are_drawn_on_a_logarithmic_axis(tmp_path: Path) -> None:
-    def setting(prune: int, calls: int) -> Setting:
-        return Setting(
-            prune, passes=[1.0], lengths=np.full(10, 9, np.int32),
-            sentence_calls=np.full(10, calls), sentence_seconds=np.full(10, 0.1),
-        )  # fmt: skip
-
-    for calls, ticks in ((12, {"0", "4", "8", "12"}), (400, {"5", "10", "200"})):
-        path = tmp_path / f"{calls}.svg"
-        plot_settings([setting(3, 4), setting(0, calls)], path, measure="uas")
-        drawn = {text.strip() for text in ElementTree.parse(path).getroot().itertext()}
-        assert ticks <= drawn
 
 
 def test_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
