@@ -41,7 +41,7 @@ FIRST = (
     "apps/serve/", "parser/", "models/learning/", "grammar/", "text/", "apps/explain/",
 )  # fmt: skip
 #: Files whose tests may be run by different processes.
-DIVIDED = ("test_docs.py",)
+DIVIDED = ("test_docs.py", "test_fuzz.py", "test_enumeration.py")
 
 
 def _place(item: pytest.Item) -> int:

@@ -37,10 +37,10 @@ def problems_of_many_kinds() -> list[Problem]:
     """Sorted and not, with labels and without, out of proportion, over matrices, with no tree."""
     rng = np.random.default_rng(72)
     problems = []
-    for i in range(40):
+    for i in range(24):
         p = random_problem(rng, max_words=6, max_factors=40, max_counts=2 * (i % 2))
         problems += [p, permuted(rng, p)[0]]
-    for i in range(24):
+    for i in range(12):
         scores = rng.normal(size=2 * [int(rng.integers(2, 14))])
         scores[rng.random(scores.shape) < 0.2 * (i % 3)] = -np.inf
         if i % 4 == 0:
@@ -70,7 +70,7 @@ def test_together_as_alone(options: dict[str, Any]) -> None:
         assert one.labels is None or (one.labels == other.labels).all()
         assert 0.0 <= one.stats["seconds"] < 1e6
     if options.get("settings"):
-        assert sum(s.stats.get("closed_at_root", 1) == 0 for s in alone) > 5
+        assert sum(s.stats.get("closed_at_root", 1) == 0 for s in alone) > 2
 
 
 def test_a_time_limit_is_each_problems_own() -> None:

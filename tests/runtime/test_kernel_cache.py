@@ -67,12 +67,9 @@ CHANGES = [
     ("plug/upper.py", "2.0", "4.0", 14.0),
     ("plug/tables.py", "10.0", "11.0", 17.0),
     ("plug/helper.py", "(1, 2)", "(1, 3)", 17.0),
-    ("plug/helper.py", "4.0", "8.0", 20.0),
     ("plug/deep.py", "1.0", "2.0", 18.0),
     ("plug/made.py", "0.0", "5.0", 21.0),
-    ("plug/tables.py", "OTHER = 3", "OTHER = 4", None),
     ("plug/helper.py", "return 1", "return 2", None),
-    ("plug/upper.py", "import inlined", "import inlined  ", None),
 ]
 
 
