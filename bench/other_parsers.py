@@ -24,8 +24,8 @@ from bbparse.adapters import SentenceScores, decode
 from bbparse.adapters import stanza as stanza_adapter
 from bbparse.adapters import supar as supar_adapter
 from bbparse.adapters.scores import DecodeOptions
+from bbparse.parser.validity.conditions import RELATIONS, ArcCondition, Rule
 from bbparse.parser.validity.rules import Rules
-from bbparse.parser.validity.table import RELATIONS, ArcCondition, Rule
 from bbparse.treebank import Sentence, read_conllu
 
 #: The three groups of labels of Stanza's repair, of each of which a word has one at most.

@@ -111,7 +111,7 @@ def softmax(evidence: np.ndarray) -> list[float]:
 
 
 def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, Any]:
-    rows = list(parser.judged(gold))
+    rows = list(parser.calibration_data(gold))
     arcs, trees, right, whole, alone, either, both = [], [], [], [], [], [], []
     order: list[int] = []
     for fold in range(10):

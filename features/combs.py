@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
+from bbparse.factors import FactorBatch, FactorFamily, FactorView
 from bbparse.models.factors.table import salt
 from bbparse.models.hashing import mix_all
 from bbparse.treebank.encode import ATTRIBUTES, PAD
@@ -59,12 +59,11 @@ class Combs(FactorFamily):
             dtype=np.uint64,
         )
 
-    def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """As `FactorFamily.propose`; with a table, what it does not know is left out."""
+    def propose(self, view: FactorView) -> FactorBatch:
         spans, keys = self._runs(view)
         ptr = np.append(0, np.cumsum(spans[:, 1]))
         arcs = np.arange(ptr[-1]) + np.repeat(spans[:, 0] - ptr[:-1], spans[:, 1])
-        return FactorBatch.from_keys(ptr, arcs.astype(np.int32), keys, table)
+        return FactorBatch.from_keys(ptr, arcs.astype(np.int32), keys)
 
     def _runs(self, view: FactorView) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """First arc and length of each comb, int64[F, 2], and keys uint64[F, T].

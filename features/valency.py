@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
+from bbparse.factors import FactorBatch, FactorFamily, FactorView
 from bbparse.models.factors.table import salt
 from bbparse.models.hashing import mix_all
 from bbparse.treebank.encode import ATTRIBUTES, PAD
@@ -24,7 +24,7 @@ MOST = 4
 CLASSES = (
     ("NOUN", "PROPN", "PRON", "NUM"), ("VERB",), ("AUX",), ("ADP",), ("DET",), ("ADJ",), ("ADV",),
     ("CCONJ", "CONJ"), ("SCONJ",), ("PART",), ("PUNCT",), ("INTJ", "SYM", "X"),
-)  # fmt: skip
+)
 _CLASS_OF = {tag: number for number, tags in enumerate(CLASSES, 1) for tag in tags}
 
 #: Attributes of the head that features read.
@@ -43,16 +43,15 @@ class _Counted(FactorFamily):
                 for side in range(2) for kind in kinds for k in numbers for name in _HEAD
             ],
             np.uint64,
-        ).reshape(2, len(kinds), MOST, len(_HEAD))  # fmt: skip
+        ).reshape(2, len(kinds), MOST, len(_HEAD))
 
     def _classes(self, view: FactorView) -> NDArray[np.int32]:
         """Class of each word int32[n + 1], -1 for words that are not counted."""
         raise NotImplementedError
 
-    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """As `FactorFamily.propose_counts`; with a table, what it does not know is left out."""
+    def propose_counts(self, view: FactorView) -> FactorBatch:
         ptr, arcs, keys = self._sets(view)
-        return FactorBatch.from_keys(ptr, arcs, keys, table, cell_ptr=ptr)
+        return FactorBatch.from_keys(ptr, arcs, keys, cell_ptr=ptr)
 
     def _sets(
         self, view: FactorView

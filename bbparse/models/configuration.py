@@ -54,7 +54,7 @@ class Configuration:
                 (self.model.backbone != "grandsib", "the backbone grandsib"),
                 (self.model.solver != "bb", "the solver bb"),
                 (self.templates.lines or self.pruner_templates.lines, "no templates"),
-            ):  # fmt: skip
+            ):
                 if wrong:
                     raise ConfigError(
                         f"network.epochs is {self.network.epochs}, it needs {expected}"

@@ -12,9 +12,10 @@ from typing import Any
 
 from bbparse import __version__
 from bbparse.models.configuration import Configuration
-from bbparse.models.scoring.labeller import Labelling
-from bbparse.models.scoring.problem_maker import ProblemMaker
+from bbparse.models.scoring.labeller import Labelling, best_labels
+from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.neural.embeddings import Embeddings, one_source
+from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.options import OPTIONS, check_number
 from bbparse.text.tagger import Tagger
@@ -92,6 +93,12 @@ class Model:
         if self.tagger is None:
             return map(self.tagged, sentences)
         return self.tagger.tag(sentences, keep_tags=True)
+
+    def labels_of(self, scored: Scored, heads: Ints) -> list[str]:
+        """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
+        if self.labeller is None:
+            return []
+        return best_labels(self.labeller, self.labeller.tree_scores(scored, heads))
 
     def with_projective(self, projective: bool) -> Model:
         """Return the same model for projective trees only, or for non-projective ones too.

@@ -59,7 +59,7 @@ def packed_rules(name: str) -> dict[str, Rule]:
 TEMPLATE_ARRAYS = {**packed_rules("backbone"), **packed_rules("pruner")}
 LABEL_ARRAYS: dict[str, Rule] = {
     "label_names": (TEXT, 1, None), "label_root": (INTS, 0, None), **packed_rules("label")
-}  # fmt: skip
+}
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
     **TEMPLATE_ARRAYS,
@@ -147,8 +147,7 @@ def model_of_bytes(
 
 
 def _model(
-    arrays: dict[str, NDArray[Any]],
-    where: str,
+    arrays: dict[str, NDArray[Any]], where: str,
     factors: Iterable[str | type[FactorFamily] | FactorFamily],
 ) -> Model:
     try:
@@ -263,9 +262,7 @@ def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]
     }
 
 
-def unpack(
-    where: str, name: str, arrays: dict[str, NDArray[Any]], size: int
-) -> NDArray[np.int32]:
+def unpack(where: str, name: str, arrays: dict[str, NDArray[Any]], size: int) -> NDArray[np.int32]:
     """Return the table of `size` weights that `pack` packed.
 
     The fields are validated: raises `ModelError`, naming the file `where`, if an index lies outside

@@ -1,4 +1,4 @@
-"""`ModelScores`: what a model says of each labelled arc, for `bbparse.parser.validity.repair`."""
+"""`ModelScores`: a model's scores of all labelled arcs, for `bbparse.parser.validity.repair`."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ from bbparse.parser.validity.repair import (
     RepairOptions,
     best_valid,
     label_names,
+    weight_steps,
 )
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.arrays import Float64s
@@ -42,7 +43,7 @@ TAGS = ("lemmas", "upos", "xpos", "feats")
 
 
 class Vote(NamedTuple):
-    """What a parse has for a word in place of the result."""
+    """The head and label of a word in a parse that differs from the result."""
 
     parse: int  #: Number of the parse, from 1.
     head: int  #: -1: none.
@@ -69,35 +70,20 @@ class Combination(NamedTuple):
 def combine(
     parses: Sequence[Sentence], rules: Rules, weights: Sequence[Sequence[float]] | None = None,
     options: RepairOptions | None = None, k_best: int = 1,
-) -> Combination:  # fmt: skip
+) -> Combination:
     """Find the k valid trees with the most votes among all trees of a sentence.
 
-    Parameters
-    ----------
-    parses : sequence of Sentence
-        Two or more, of the same words. Their trees may have faults; a word without head (-1) gives
-        no vote.
-    rules : Rules
-    weights : sequence of sequences of float, optional
-        Weight of each word of each parse, from 0 to 10 in hundredths; 1 by default.
-    options : RepairOptions, optional
-        ``projective`` and ``time_limit``.
-    k_best : int
-        Number of trees, which differ in heads.
-
-    Returns
-    -------
-    Combination
-
-    Raises
-    ------
-    TreebankError
-        If the words of two parses differ, or weights do not fit.
+    Trees differ in heads. There are two parses or more, of the same words. Their trees may have
+    faults; a word without head (-1) gives no vote. ``weights`` are those of each word of each
+    parse, from 0 to 10 in hundredths; 1 by default. Of the options, ``projective`` and
+    ``time_limit`` count. Raises `TreebankError` if the words of two parses differ, or weights do
+    not fit.
     """
     first = parses[0]
     for parse in parses[1:]:
         check_same_words(first, parse)
-    steps = _steps(parses, weights)
+    every = [None] * len(parses) if weights is None else weights
+    steps = [weight_steps(*own).tolist() for own in zip(parses, every, strict=True)]
     columns = {name: [getattr(parse, name) for parse in parses] for name in TAGS}
     tags = {
         name: [_winner(votes, w) for votes, w in zip(zip(*values), zip(*steps))]
@@ -111,8 +97,8 @@ def combine(
     rules = rules.binding
     names = label_names(rules, sentence, [label for parse in parses for label in parse.deprels])
     table, unit = _votes(parses, steps, names)
-    found = best_valid(sentence, rules, names, table, options or RepairOptions(), k_best)
-    solution = found.solution
+    valid = best_valid(sentence, rules, names, table, options or RepairOptions(), k_best)
+    solution = valid.solution
     if not len(solution):
         return nothing._replace(obstacle=f"no tree was found ({solution.status})")
     heads = [tuple(row[1:].tolist()) for row in solution.heads]
@@ -127,19 +113,19 @@ def combine(
             tuple(fault.text(sentence, row, labels) for fault in faults),
         )
         for row, labels, score, bound, proved, faults in zip(
-            heads, found.labels, solution.scores.tolist(), solution.upper_bounds.tolist(),
-            solution.proved.tolist(), found.faults,
+            heads, valid.labels, solution.scores.tolist(), solution.upper_bounds.tolist(),
+            solution.proved.tolist(), valid.faults,
         )
-    ]  # fmt: skip
+    ]
     disputes = [
         [
             Vote(i, parse.heads[m], parse.deprels[m])
             for i, parse in enumerate(parses, start=1)
-            if (parse.heads[m], parse.deprels[m]) != (heads[0][m], found.labels[0][m])
+            if (parse.heads[m], parse.deprels[m]) != (heads[0][m], valid.labels[0][m])
         ]
         for m in range(first.n_words)
     ]
-    return Combination(sentence, trees, disputes, disputed_tags, found.faults)
+    return Combination(sentence, trees, disputes, disputed_tags, valid.faults)
 
 
 def check_same_words(first: Sentence, other: Sentence) -> None:
@@ -162,12 +148,8 @@ def accuracy_weights(files: Iterable[Sequence[Sentence]], gold: Iterable[Sentenc
 
     That is the weight with which a vote of independent voters is most often right (Nitzan & Paroush
     1982). Sentences are looked up in `gold` by their words; others are passed over. Weights are
-    rounded to hundredths, from 0.01 to 10.
-
-    Raises
-    ------
-    TreebankError
-        If a file has no sentence of `gold`.
+    rounded to hundredths, from 0.01 to 10. Raises `TreebankError` if a file has no sentence of
+    `gold`.
     """
     trees = {tuple(sentence.forms): sentence for sentence in gold}
     weights = []
@@ -185,22 +167,6 @@ def accuracy_weights(files: Iterable[Sequence[Sentence]], gold: Iterable[Sentenc
         odds = math.log((right + 0.5) / (words - right + 0.5))  # never infinite
         weights.append(round(min(MAX_WEIGHT, max(1 / WEIGHT_STEPS, odds)), 2))
     return weights
-
-
-def _steps(
-    parses: Sequence[Sentence], weights: Sequence[Sequence[float]] | None
-) -> list[list[int]]:  # fmt: skip
-    """Return the weights of the words of each parse in whole steps."""
-    if weights is None:
-        return [[WEIGHT_STEPS] * parse.n_words for parse in parses]
-    for parse, row in zip(parses, weights, strict=True):
-        for i, weight in enumerate(row):
-            if not 0.0 <= weight <= MAX_WEIGHT:
-                raise TreebankError(
-                    f"{parse.place(i)}: the weight of word {i + 1} is {weight}, expected 0 to"
-                    f" {MAX_WEIGHT:g}"
-                )
-    return [[round(weight * WEIGHT_STEPS) for weight in row] for row in weights]
 
 
 def _winner(values: Sequence[str], steps: Sequence[int]) -> str:
@@ -253,7 +219,7 @@ def with_disputes(result: Combination) -> Sentence:
         items = [
             item for item in misc.rstrip("\r").split("|")
             if item != "_" and not item.startswith("Differs=")
-        ]  # fmt: skip
+        ]
         texts = [f"{v.parse}:{'_' if v.head == NO_HEAD else v.head}:{v.label}" for v in votes]
         if texts:
             items.append("Differs=" + ",".join(texts))

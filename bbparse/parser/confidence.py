@@ -13,19 +13,18 @@ is right. It is fitted to a treebank that the parser was not trained on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.order import in_order
 from bbparse.inference.search.marginals import max_marginals
 from bbparse.models.model import Model
 from bbparse.models.scoring.problem_maker import Scored
-from bbparse.runtime.arrays import Float64s
+from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.treebank import Sentence
 
@@ -38,8 +37,6 @@ _ODDS = np.log([0.001, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999]
 STEPS = np.arange(3, 12)
 #: Fewest arcs to fit a calibration to: fewer contain too few wrong ones.
 FEWEST = 1000
-#: Number of calibration features of a model with a network and labels.
-N_COLUMNS = 7 + len(KNOTS) + len(STEPS)
 
 
 class Confidences(NamedTuple):
@@ -51,38 +48,27 @@ class Confidences(NamedTuple):
     either: tuple[float, ...] = ()  #: The probability that the head or its rival is right.
 
 
-class Losses(NamedTuple):
-    """Max-marginal gaps of the arcs of a tree."""
-
-    #: float64[n]: lower bounds; negative if the tree is not the best, inf for an arc of every tree.
-    least: Float64s
-    #: int64[n]: the head in the best tree without the arc, by the bound; -1: no such tree.
-    rivals: NDArray[np.int64]
-
-
 class Evidence(NamedTuple):
-    """Calibration features of the arcs of a tree, float64[n, c], and the rivals of `Losses`."""
+    """Calibration features of the arcs of a tree, float64[n, c], and the rivals of their heads."""
 
     columns: Float64s
-    rivals: NDArray[np.int64]
+    rivals: Longs
 
 
-class Judged(NamedTuple):
-    """Calibration features of a tree's arcs, with the gold answer for each arc and its rival."""
+class GoldEvidence(NamedTuple):
+    """Calibration features of a tree's arcs, and whether each arc, or it or its rival, is right."""
 
     evidence: Evidence
-    right: NDArray[np.bool_]
-    either: NDArray[np.bool_]
+    right: Flags
+    either: Flags
 
 
-def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
-    """Bound the max-marginal gaps of a tree's arcs, without labels.
+def gap_bounds(problem: Problem, arcs: Ints) -> tuple[Float64s, Longs]:
+    """Bound the max-marginal gaps of a tree's arcs (a row of `Solution.arcs`), without labels.
 
-    Parameters
-    ----------
-    problem : Problem
-    arcs : int32[n]
-        A row of `Solution.arcs`.
+    Returns the lower bounds, float64[n], negative if the tree is not the best and inf for an arc of
+    every tree; and the heads in the best trees without the arcs, by the bounds, int64[n], -1 if
+    there is no such tree.
     """
     p, order = in_order(problem)
     if order is not None:
@@ -96,58 +82,42 @@ def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
     others[p.arc_mod[best]] = each[best]
     rivals[p.arc_mod[best]] = p.arc_head[best]
     rivals[others == -np.inf] = -1
-    return Losses(score - others[1:], rivals[1:])
+    return score - others[1:], rivals[1:]
 
 
-def evidence_of(
-    model: Model,
-    scored: Scored,
-    arcs: NDArray[np.int32],
-    labels: list[str],
-    label_rows: Float64s | None = None,
-) -> Evidence:
-    """Return the calibration features of the arcs of a tree.
-
-    ``label_rows`` are the scores that `Labelling.tree_scores` returns, if they are known.
-    """
-    losses, rivals = least_losses(scored.problem, arcs)
+def evidence_of(model: Model, scored: Scored, arcs: Ints, labels: Sequence[str]) -> Evidence:
+    """Return the calibration features of the arcs of a tree."""
+    gaps, rivals = gap_bounds(scored.problem, arcs)
     heads = scored.problem.arc_head[arcs]
     n = len(arcs)
-    columns = np.ones((n, N_COLUMNS))
-    clipped = columns[:, 1 : 1 + len(KNOTS)]
-    np.minimum(np.maximum(losses[:, None], -KNOTS), KNOTS, out=clipped)
-    most, used = clipped[:, -1], 1 + len(KNOTS)
-    columns[:, used] = np.append(KNOTS[-1], most)[heads]
-    columns[:, used + 1] = most.min()
-    columns[:, used + 2] = np.log(n)
-    used += 3
+    clipped = np.minimum(np.maximum(gaps[:, None], -KNOTS), KNOTS)
+    largest = clipped[:, -1]
+    columns = [
+        np.ones((n, 1)), clipped, np.append(KNOTS[-1], largest)[heads],
+        np.full(n, largest.min()), np.full(n, np.log(n)),
+    ]
     if scored.scores is not None:
         odds = scored.scores.log_odds(scored.problem.arc_head, scored.problem.arc_mod)
         steps = np.searchsorted(_ODDS, odds)
-        columns[:, used : used + len(STEPS)] = steps[arcs][:, None] == STEPS
-        used += len(STEPS)
+        columns.append(steps[arcs][:, None] == STEPS)
         steps[arcs] = -1
         others = np.full(n + 1, -1)  # steps of the best other head
         np.maximum.at(others, scored.problem.arc_mod, steps)
-        columns[:, used] = others[1:] / 4.0
-        used += 1
+        columns.append(others[1:] / 4.0)
     if model.labeller is not None:
-        if label_rows is None:
-            label_rows = model.labeller.tree_scores(scored, np.append(np.int32(0), heads))
+        scores = model.labeller.tree_scores(scored, np.append(np.int32(0), heads))
         number = {label: i for i, label in enumerate(model.labeller.labels)}
-        probability = label_rows[np.arange(n), [number.get(label, 0) for label in labels]]
-        probability = np.exp(probability - np.logaddexp.reduce(label_rows, axis=1))
+        chosen = scores[np.arange(n), [number.get(label, 0) for label in labels]]
+        probability = np.exp(chosen - np.logaddexp.reduce(scores, axis=1))
         probability = np.minimum(np.maximum(probability, 1e-4), 1 - 1e-4)
-        columns[:, used] = np.log(probability)
-        columns[:, used + 1] = np.log(probability / (1.0 - probability))
-        used += 2
-    return Evidence(columns[:, :used].copy(), rivals)
+        columns += [np.log(probability), np.log(probability / (1.0 - probability))]
+    return Evidence(np.column_stack(columns), rivals)
 
 
-def judged(
-    model: Model, scored: Scored, arcs: NDArray[np.int32], labels: list[str], gold: Sentence
-) -> Judged:
-    """Return the calibration features of a tree's arcs, and which of them are those of a gold tree.
+def gold_evidence(
+    model: Model, scored: Scored, arcs: Ints, labels: Sequence[str], gold: Sentence
+) -> GoldEvidence:
+    """Return the calibration features of a tree's arcs, and which of them a gold tree has.
 
     An arc is right if its head is and, in a labelled model, its label without the subtype.
     """
@@ -158,31 +128,20 @@ def judged(
     if labels:
         pairs = zip(labels, gold.deprels)
         right &= np.array([a.split(":")[0] == b.split(":")[0] for a, b in pairs])
-    return Judged(evidence, right, either)
+    return GoldEvidence(evidence, right, either)
 
 
-def fit(evidence: Float64s, right: NDArray[np.bool_], rounds: int = 30) -> Float64s:
-    """Fit a logistic regression by Newton's method, with a small ridge penalty.
+def fit(evidence: Float64s, right: Flags, rounds: int = 30) -> Float64s:
+    """Fit a logistic regression to outcomes by Newton's method, with a small ridge penalty.
 
-    Parameters
-    ----------
-    evidence : float64[rows, columns]
-    right : bool[rows]
-        The outcome to predict.
-    rounds : int
-        Most iterations.
-
-    Returns
-    -------
-    float64[columns]
-        The weights.
+    Returns the weights, float64[columns], after at most so many rounds.
     """
     weights = np.zeros(evidence.shape[1])
     shrink = 0.1 * np.eye(evidence.shape[1])
     for _ in range(rounds):
-        chance = chances(evidence, weights)
-        slope = evidence.T @ (right - chance) - shrink @ weights
-        bend = (evidence * (chance * (1.0 - chance))[:, None]).T @ evidence + shrink
+        predicted = probabilities(evidence, weights)
+        slope = evidence.T @ (right - predicted) - shrink @ weights
+        bend = (evidence * (predicted * (1.0 - predicted))[:, None]).T @ evidence + shrink
         step = np.linalg.solve(bend, slope)
         weights = weights + step
         if np.abs(step).max() < 1e-8:
@@ -190,7 +149,7 @@ def fit(evidence: Float64s, right: NDArray[np.bool_], rounds: int = 30) -> Float
     return weights
 
 
-def chances(evidence: Float64s, weights: Float64s) -> Float64s:
+def probabilities(evidence: Float64s, weights: Float64s) -> Float64s:
     """Return the probabilities of a logistic regression, float64[rows]."""
     return 1.0 / (1.0 + np.exp(-np.clip(evidence @ weights, -30.0, 30.0)))
 
@@ -220,7 +179,7 @@ class Calibration:
         return cls(*(np.array(note[name]) for name in ("arc", "either", "tree")))
 
     @classmethod
-    def fitted(cls, rows: Iterable[Judged]) -> Calibration:
+    def fitted(cls, rows: Iterable[GoldEvidence]) -> Calibration:
         """Fit a calibration to trees; raises `TreebankError` if there are none."""
         trees = list(rows)
         if not trees:
@@ -229,7 +188,7 @@ class Calibration:
         together = np.concatenate(columns)
         arc = fit(together, np.concatenate([row.right for row in trees]))
         either = fit(together, np.concatenate([row.either for row in trees]))
-        whole = np.stack([_tree_evidence(chances(row, arc)) for row in columns])
+        whole = np.stack([_tree_evidence(probabilities(row, arc)) for row in columns])
         return cls(arc, either, fit(whole, np.array([row.right.all() for row in trees])))
 
     def note(self) -> dict[str, Any]:
@@ -238,8 +197,8 @@ class Calibration:
 
     def __call__(self, evidence: Evidence) -> Confidences:
         """Return the probabilities of the arcs of a tree and of the tree."""
-        arcs = chances(evidence.columns, self.arc)
-        either = np.maximum(arcs, chances(evidence.columns, self.either))
+        arcs = probabilities(evidence.columns, self.arc)
+        either = np.maximum(arcs, probabilities(evidence.columns, self.either))
         rivals, both = evidence.rivals.tolist(), either.tolist()
         return Confidences(tuple(arcs.tolist()), self.of_tree(arcs), tuple(rivals), tuple(both))
 
@@ -248,4 +207,4 @@ class Calibration:
 
         It is at most that of the least probable arc.
         """
-        return float(min(chances(_tree_evidence(arcs)[None], self.tree)[0], arcs.min()))
+        return float(min(probabilities(_tree_evidence(arcs)[None], self.tree)[0], arcs.min()))

@@ -67,7 +67,7 @@ class Tree(ScoredTree):
             yield Word(
                 i + 1, s.forms[i], s.lemmas[i], s.upos[i], s.xpos[i], s.feats[i], head, label,
                 chance, misc, *place, tuple(children[i + 1]), rival, either,
-            )  # fmt: skip
+            )
 
     @overload
     def __getitem__(self, index: int) -> Word: ...
@@ -116,7 +116,7 @@ class Tree(ScoredTree):
                     "ctag": word.upos, "tag": word.xpos, "feats": word.feats,
                     "head": word.head, "rel": word.label,
                 }
-            )  # fmt: skip
+            )
         for word in self:
             graph.add_arc(word.head, word.id)
         graph.root = graph.nodes[self.root.id]
@@ -132,7 +132,7 @@ class Tree(ScoredTree):
         return draw_svg(
             s.forms, self.heads, self.labels, s.upos, other_heads=heads, other_labels=labels,
             title=title,
-        )  # fmt: skip
+        )
 
     def to_text(self, *, colour: bool = False, ascii_only: bool = False) -> str:
         """Draw the tree line by line as text; see `bbparse.treebank.drawing.draw_text`."""

@@ -1,4 +1,4 @@
-"""`ParseOptions`, what is asked of a parse, and `Parse`, its result."""
+"""`ParseOptions`, the options of a parse, and `Parse`, its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AnyTreeFamily = TreeFamily | type[TreeFamily] | str
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """What is asked of the parse of each sentence: one record from any interface to the search.
+    """Per-sentence parsing options: one record from every interface to the search.
 
     Parameters
     ----------
@@ -65,7 +65,6 @@ class ParseOptions:
     spans: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         numbers = ("k_best", "prune", "time_limit", "node_limit")
         check_options({name: getattr(self, name) for name in numbers}, ProblemError)
         for name in ("confidence", "keep_heads"):
@@ -78,74 +77,55 @@ class ParseOptions:
 def with_options(function: F) -> F:
     """Show the fields of `ParseOptions` in a signature, in place of ``**changes``."""
     own = signature(function)
-    kept = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-    named = [
+    others = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    options = [
         Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
         for f in fields(ParseOptions)
     ]
-    vars(function)["__signature__"] = own.replace(parameters=[*kept, *named])
+    vars(function)["__signature__"] = own.replace(parameters=[*others, *options])
     return function
 
 
 @dataclass(frozen=True, slots=True)
 class FileOptions(ParseOptions):
-    """What is asked of the parse of files: the options of ``bbparse parse``.
+    """Options for parsing files: those of ``bbparse parse``."""
 
-    Parameters
-    ----------
-    split : {"text", "lines", "words"}, optional
-        How running text is split; without it, names of files say what they are.
-    format_name : str
-        Of the output.
-    projective, members : optional
-        See `Parser.with_projective` and `Parser.with_members`.
-    ascii_only : bool
-        Draw trees in ASCII.
-    skip_invalid : bool
-        Leave out sentences that cannot be parsed.
-    """
-
+    #: How running text is split; without it, names of files say what they are.
     split: Split | None = None
+    #: Format of the output.
     format_name: str = "conllu"
+    #: See `Parser.with_projective` and `Parser.with_members`.
     projective: bool | None = None
     members: int | None = None
+    #: Draw trees in ASCII.
     ascii_only: bool = False
+    #: Leave out sentences that cannot be parsed.
     skip_invalid: bool = False
 
 
-#: What is asked by default.
+#: The defaults.
 USUAL, USUAL_FILES = ParseOptions(), FileOptions()
 
 
 class Parse(NamedTuple):
-    """Result of parsing a sentence.
-
-    Attributes
-    ----------
-    sentence : Sentence
-    solution : Solution
-    labels : list of list of str
-        For each tree of the solution the labels of its arcs; empty if the model has no labels.
-    faults : list of list of Fault
-        For each tree the rules that no search could make it satisfy; empty if there are none.
-    sure : list of Confidences
-        For each tree, if confidences were requested.
-    """
+    """Result of parsing a sentence."""
 
     sentence: Sentence
     solution: Solution
+    #: For each tree of the solution the labels of its arcs; empty if the model has no labels.
     labels: list[list[str]]
+    #: For each tree the rules that no search could make it satisfy; empty if there are none.
     faults: Sequence[Sequence[Fault]] = ()
+    #: For each tree the confidences, if they were requested.
     sure: Sequence[Confidences] = ()
 
     def first(self, count: int) -> Parse:
         """Return the parse with only its first trees; see `Solution.first`."""
         if count >= len(self.solution):
             return self
-        return Parse(
-            self.sentence, self.solution.first(count), self.labels[:count], self.faults[:count],
-            self.sure[:count],
-        )  # fmt: skip
+        first = self.solution.first(count)
+        parts = self.labels[:count], self.faults[:count], self.sure[:count]
+        return Parse(self.sentence, first, *parts)
 
     @property
     def trees(self) -> list[ScoredTree]:
@@ -156,9 +136,9 @@ class Parse(NamedTuple):
             trees[k] = replace(trees[k], broken=tuple(texts))
         for k, sure in enumerate(self.sure):
             trees[k] = replace(
-                trees[k], confidences=sure.arcs, confidence=sure.tree,
-                rivals=sure.rivals, either=sure.either,
-            )  # fmt: skip
+                trees[k], confidences=sure.arcs, confidence=sure.tree, rivals=sure.rivals,
+                either=sure.either,
+            )
         return trees
 
 
@@ -167,7 +147,7 @@ def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[S
     rows = zip(
         solution.heads[:, 1:].tolist(), solution.scores.tolist(), solution.upper_bounds.tolist(),
         solution.proved.tolist(), labels or [()] * len(solution),
-    )  # fmt: skip
+    )
     return [
         ScoredTree(tuple(heads), score, bound, proved, tuple(names))
         for heads, score, bound, proved, names in rows

@@ -9,22 +9,20 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.model import Model
 from bbparse.models.model_file import load_model, save_model
-from bbparse.models.scoring.labeller import best_labels
 from bbparse.models.scoring.linear import checked_heads
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
-from bbparse.parser.confidence import NOTE, Calibration, Judged, judged
+from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
 from bbparse.parser.parse import USUAL, FileOptions, Parse, ParseOptions, with_options
-from bbparse.parser.steps import Steps, solve_problem
+from bbparse.parser.steps import Steps, solve_problem, tree_families
 from bbparse.parser.valid import Restriction
-from bbparse.parser.whole_trees import tree_families
+from bbparse.runtime.arrays import Flags, Ints
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options
 from bbparse.runtime.pool import map_in_threads
@@ -51,11 +49,8 @@ class Parser:
 
     @classmethod
     def train(
-        cls,
-        sentences: Iterable[Sentence],
-        dev: Iterable[Sentence] = (),
-        config: Configuration | str = "english",
-        *,
+        cls, sentences: Iterable[Sentence], dev: Iterable[Sentence] = (),
+        config: Configuration | str = "english", *,
         embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
         **options: Any,
     ) -> Parser:
@@ -65,9 +60,7 @@ class Parser:
         partial `bbparse.embeddings.read_vectors` or `fit_encoder`. Other options are those of
         `train`.
         """
-        from bbparse.models.learning.train import (
-            train,  # keep the imports of training out of parsing
-        )
+        from bbparse.models.learning.train import train  # parsing does without these imports
 
         if isinstance(config, str):
             config = Configuration.load(config)
@@ -81,8 +74,7 @@ class Parser:
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike[str],
+        cls, path: str | os.PathLike[str],
         factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
     ) -> Self:
         """Read a model file; see `bbparse.models.model_file.load_model`."""
@@ -106,7 +98,7 @@ class Parser:
         return self if model is self.model else type(self)(model)
 
     def for_files(self, options: FileOptions) -> Self:
-        """Return the parser for the trees that are asked for, with so many of its networks."""
+        """Return the parser with the kind of trees and the number of networks of the options."""
         parser = self
         if options.projective is not None:
             parser = parser.with_projective(options.projective)
@@ -136,9 +128,7 @@ class Parser:
         """Return the steps of parsing under these options, which are those of `parse_all`."""
         return Steps.of(self.model, options, **more)
 
-    def solve(
-        self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any
-    ) -> Solution:
+    def solve(self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any) -> Solution:
         """Solve a sentence's problem and return the solution with its statistics.
 
         If the candidate arcs contain fewer than ``k_best`` trees, pruning is loosened: first the
@@ -149,10 +139,7 @@ class Parser:
         return steps.begun().solve(sentence, partial(steps.score, sentence)).solution
 
     def solve_problem(self, problem: Problem, **limits: Any) -> Solution:
-        """Solve a problem that `problem` made, by the search of the model's configuration.
-
-        ``limits`` are those of `bbparse.parser.steps.solve_problem`.
-        """
+        """Solve a problem that `problem` made; see `bbparse.parser.steps.solve_problem`."""
         return solve_problem(self.config, problem, **limits)
 
     @with_options
@@ -176,7 +163,7 @@ class Parser:
         labels = [] if self.labeller is None else [self.labels(sentence, h) for h in solution.heads]
         return Parse(sentence, solution, labels)
 
-    def labels(self, sentence: Sentence, heads: NDArray[np.int32]) -> list[str]:
+    def labels(self, sentence: Sentence, heads: Ints) -> list[str]:
         """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
         if self.labeller is None:
             return []
@@ -185,12 +172,12 @@ class Parser:
         order = np.lexsort((np.arange(1, len(tree)), tree[1:]))
         mods = (1 + order).astype(np.int32)
         scored = self.maker.over_arcs(sentence, values, tree[mods], mods)
-        return best_labels(self.labeller, self.labeller.tree_scores(scored, tree))
+        return self.model.labels_of(scored, tree)
 
     def parse_all(
-        self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *,
-        threads: int = 1, **more: Any,
-    ) -> Iterator[Parse]:  # fmt: skip
+        self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *, threads: int = 1,
+        **more: Any,
+    ) -> Iterator[Parse]:
         """Parse many sentences, in order, with labels and validity rules; yield a `Parse` for each.
 
         Parameters
@@ -226,7 +213,7 @@ class Parser:
     def parse_around(
         self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *,
         restrict: Restriction | None = None, reasons: bool = True, **more: Any,
-    ) -> Iterator[Parse]:  # fmt: skip
+    ) -> Iterator[Parse]:
         """Parse sentences one at a time around the heads and labels that each of them has.
 
         Words whose head is -1 get one. Validity rules that the given arcs break, or that no tree
@@ -252,28 +239,28 @@ class Parser:
         steps = self.steps(options, **more)
         return (steps.begun().parse_around(one, restrict, reasons) for one in sentences)
 
-    def calibrate(self, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
+    def calibrate(self, sentences: Iterable[Sentence]) -> Flags:
         """Calibrate the model's confidence on gold trees that it was not trained on.
 
         Returns which arcs are right, bool[arcs].
         """
-        rows = list(self.judged(sentences))
+        rows = list(self.calibration_data(sentences))
         self.notes[NOTE] = Calibration.fitted(rows).note()
         return np.concatenate([row.right for row in rows])
 
-    def judged(self, sentences: Iterable[Sentence]) -> Iterator[Judged]:
+    def calibration_data(self, sentences: Iterable[Sentence]) -> Iterator[GoldEvidence]:
         """Yield the calibration features of each sentence's best tree, and which arcs are right."""
         steps = self.steps(node_limit=200)
         for batch in batches(sentences):
             # Without a tagger, sentences stay as they are: one without tags must not end training.
-            given = batch if self.tagger is None else list(self.tag(batch))
-            for gold, scored in zip(batch, self.maker(given)):
+            tagged = batch if self.tagger is None else list(self.tag(batch))
+            for gold, scored in zip(batch, self.maker(tagged)):
                 score = partial(steps.score, scored.sentence)
                 solved = steps.solve(scored.sentence, score, scored)
-                scored, parse, _ = steps.valid_trees(score, solved)
+                scored, parse = steps.valid_trees(score, solved)
                 if len(parse.solution):
                     labels = parse.labels[0] if parse.labels else []
-                    yield judged(self.model, scored, parse.solution.arcs[0], labels, gold)
+                    yield gold_evidence(self.model, scored, parse.solution.arcs[0], labels, gold)
 
 
 def _tried(steps: Steps, batch: list[Sentence]) -> tuple[list[Parse], Exception | None]:

@@ -78,11 +78,7 @@ class Pipeline:
     def __call__(
         self,
         text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
-        options: ParseOptions = USUAL,
-        *,
-        split: Split = "text",
-        threads: int = 1,
-        **changes: Any,
+        options: ParseOptions = USUAL, *, split: Split = "text", threads: int = 1, **changes: Any,
     ) -> Document:
         """Parse a text, a sentence or several sentences.
 
@@ -117,12 +113,8 @@ class Pipeline:
         return Document([sentence for document in parsed for sentence in document])
 
     def pipe(
-        self,
-        texts: Iterable[Sentence | str | Sequence[Token]],
-        options: ParseOptions = USUAL,
-        *,
-        split: Split = "text",
-        **more: Any,
+        self, texts: Iterable[Sentence | str | Sequence[Token]], options: ParseOptions = USUAL, *,
+        split: Split = "text", **more: Any,
     ) -> Iterator[Document]:
         """Parse a stream of texts, sentences, or lists of words, a little ahead of the reader.
 
@@ -168,9 +160,7 @@ class Pipeline:
                 )
         return [sentence_of(items)]
 
-    def _stream(
-        self, items: Iterable[Any], split: Split, sizes: deque[int]
-    ) -> Iterator[Sentence]:
+    def _stream(self, items: Iterable[Any], split: Split, sizes: deque[int]) -> Iterator[Sentence]:
         """Yield the sentences of sentences, texts, or lists of words; note how many each has."""
         if isinstance(items, str | Sentence) or not isinstance(items, Iterable):
             raise TreebankError(f"found {items!r:.60}, expected an iterable of sentences or texts")

@@ -52,12 +52,7 @@ _AFTER = frozenset({"flat", "compound", "fixed", "goeswith"})
     ],
 )
 def make_parser(
-    nlp: Language,
-    name: str,
-    model: str,
-    k_best: int,
-    prune: int | None,
-    node_limit: int | None,
+    nlp: Language, name: str, model: str, k_best: int, prune: int | None, node_limit: int | None,
     time_limit: float | None,
 ) -> SpacyParser:
     """Make the component; settings and errors are those of `bbparse.Pipeline`.
@@ -69,7 +64,7 @@ def make_parser(
     return SpacyParser(
         load(model) if there else model, name, k_best=k_best, prune=prune,
         node_limit=node_limit, time_limit=time_limit,
-    )  # fmt: skip
+    )
 
 
 class SpacyParser:
@@ -180,7 +175,7 @@ class SpacyParser:
         starts = [
             a for a, b in zip(starts, [*starts[1:], len(doc)])
             if a == 0 or preset[a] or not all(t.is_space for t in doc[a:b])
-        ]  # fmt: skip
+        ]
         yield from zip(starts, [*starts[1:], len(doc)])
 
     def _look_for_tags(self, doc: Doc) -> None:
@@ -232,7 +227,7 @@ def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:
     return {
         "heads": heads, "labels": list(tree.labels), "score": tree.score,
         "upper_bound": tree.upper_bound, "proved": tree.proved,
-    }  # fmt: skip
+    }
 
 
 def _set_tags(words: list[Token], sentence: Sentence) -> None:
@@ -307,9 +302,7 @@ def _sentence_of(tokens: list[Token]) -> Sentence:
         return [" ".join(value.split()) or "_" for value in values]
 
     return Sentence.from_words(
-        column([t.text for t in tokens]),
-        upos=column([t.pos_ for t in tokens]),
-        xpos=column([t.tag_ for t in tokens]),
-        lemmas=column([t.lemma_ for t in tokens]),
+        column([t.text for t in tokens]), upos=column([t.pos_ for t in tokens]),
+        xpos=column([t.tag_ for t in tokens]), lemmas=column([t.lemma_ for t in tokens]),
         feats=column([str(t.morph) for t in tokens]),
     )

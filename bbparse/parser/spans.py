@@ -72,7 +72,7 @@ class Spans:
                     fits = [
                         i for i, (other, _) in enumerate(opened)
                         if not name or name in (other[1:], other[1:].partition("-")[0])
-                    ]  # fmt: skip
+                    ]
                     if not fits:
                         raise TreebankError(f"{sentence.place(m - 1)}: {item} closes no span")
                     other, first = opened.pop(fits[-1])

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +21,13 @@ import numpy as np
 from bbparse.core import Problem, Solution
 from bbparse.inference.solve import solve, solve_together
 from bbparse.inference.trees import work_of
+from bbparse.inference.whole_trees import WholeTrees
 from bbparse.models.configuration import Configuration
-from bbparse.models.factors.tree_family import TreeFamily
+from bbparse.models.factors.registry import load_families
+from bbparse.models.factors.tree_family import TreeFamily, tree_options
 from bbparse.models.model import Model
 from bbparse.models.scoring.candidates import LONG
-from bbparse.models.scoring.labeller import Labels, best_labels, label_together
+from bbparse.models.scoring.labeller import best_labels
 from bbparse.models.scoring.linear import ARC, GRANDCHILD
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.confidence import Calibration, evidence_of
@@ -34,18 +36,16 @@ from bbparse.parser.spans import Spans
 from bbparse.parser.valid import (
     Restriction,
     check_crossing,
-    kept_parse,
     no_tree,
     rules_for,
     scored_around,
     unsuspected,
+    valid_parse,
 )
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.rules import Rules
-from bbparse.parser.whole_trees import check_found, tree_families, tree_score_options
-from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
-from bbparse.runtime.errors import ProblemError, TreebankError
+from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import NO_HEAD
@@ -55,6 +55,8 @@ from bbparse.treebank.sentence import NO_HEAD
 WORK_LIMIT = 3e7
 #: Default node limit of price and cut for one sentence; almost all sentences need one node.
 NODE_LIMIT = 50
+#: Default limit on the trees of one sentence that tree families score.
+TREE_LIMIT = 1000
 #: Seconds that scoring all arcs of a sentence may take, per cube of its length.
 _ALL_ARCS = 2e-6
 
@@ -74,7 +76,7 @@ class Solved(NamedTuple):
 def solve_problem(
     config: Configuration, problem: Problem, spent: float = 0.0, by_work: bool = False,
     **limits: Any,
-) -> Solution:  # fmt: skip
+) -> Solution:
     """Solve a sentence's problem by the search of a model's configuration.
 
     ``limits`` are `k_best`, `time_limit`, `node_limit` and those of tree scores of `bbparse.solve`.
@@ -92,21 +94,40 @@ def solve_problem(
     return solve(problem, **(config.method if configured else {}), **limits)
 
 
-def unpruned(model: Model) -> bool:
-    """Return True if price and cut solves the problems of all arcs of a model.
-
-    It scores arcs and grandchildren, and nothing else.
-    """
-    scorer, families = model.maker.scorer, model.maker.families
-    if model.config.model.solver != "price-and-cut" or scorer is None or families:
-        return False
-    return set(scorer.features.kinds) == {ARC, GRANDCHILD}
-
 
 def _work_limit(problem: Problem, spent: float = 0.0) -> float:
     """Return the limit on the work of a sentence's search, some of which is ``spent``."""
     left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
     return left * min(1.0, LONG / problem.n_words)
+
+
+def tree_families(model: Model, extra: AnyTreeFamily | None = None) -> tuple[TreeFamily, ...]:
+    """Return the tree families of a model, and an extra one.
+
+    Raises `FactorError` if that cannot be loaded, is no tree family, or is there already.
+    """
+    own = tuple(family for family in model.maker.families if isinstance(family, TreeFamily))
+    if extra is None:
+        return own
+    *_, family = load_families([*own, extra])
+    if not isinstance(family, TreeFamily):
+        raise FactorError(f"tree_score is the family {family.name!r}, expected a TreeFamily")
+    return *own, family
+
+
+def tree_score_options(
+    model: Model, families: tuple[TreeFamily, ...], scored: Scored, by_work: bool
+) -> WholeTrees:
+    """Return options of `bbparse.solve` for the scores that families give to whole trees.
+
+    With ``by_work``, trees are limited, too.
+    """
+    if not families:
+        return {}
+    options = tree_options(families, model.maker.view_of(scored), partial(model.labels_of, scored))
+    if by_work:
+        options["tree_limit"] = TREE_LIMIT
+    return options
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +150,7 @@ class Steps:
     def of(
         cls, model: Model, options: ParseOptions, *, tree_score: AnyTreeFamily | None = None,
         until: Deadline = NO_DEADLINE, **changes: Any,
-    ) -> Steps:  # fmt: skip
+    ) -> Steps:
         """Resolve options, some of them changed, against a model; see `Parser.parse_all`."""
         check_type("options", options, ParseOptions, "ParseOptions", ProblemError)
         check_type("until", until, Deadline, "a Deadline", ProblemError)
@@ -140,7 +161,7 @@ class Steps:
         spans = None if options.spans is None else Spans.parsed(options.spans)
         return cls(model, options, rules, calibration, families, spans, until)
 
-    # ---- whole ways ----------------------------------------------------------------------------
+    # ---- the whole way -------------------------------------------------------------------------
 
     def parse_batch(self, batch: Sequence[Sentence]) -> list[Parse]:
         """Parse a batch: all sentences together as far as one tree of each is all they need."""
@@ -150,36 +171,36 @@ class Steps:
         if self.families or "method" in self.model.config.method:
             return [self.begun().parse(one.sentence, one) for one in scored]
         solutions = self._solve_batch([one.problem for one in scored])
-        labelled: Sequence[Labels | None] = [None] * len(batch)
+        names: Sequence[list[str] | None] = [None] * len(batch)
         if self.model.labeller is not None and all(len(solution) == 1 for solution in solutions):
-            labelled = label_together(self.model.labeller, scored, solutions)
-        parses = []
+            names = [self._best_labels(one, tree, 0) for one, tree in zip(scored, solutions)]
         if self.options.k_best > 1 or self.calibration is not None:
             done = [False] * len(batch)
         else:
-            done = unsuspected(self.model.labeller, self.rules, scored, solutions, labelled)
-        for one, solution, labels, is_done in zip(scored, solutions, labelled, done):
+            done = unsuspected(self.model.labeller, self.rules, scored, solutions, names)
+        parses = []
+        for one, solution, labels, is_done in zip(scored, solutions, names, done):
             if labels is not None and is_done:
-                parses.append(Parse(one.sentence, solution, [labels.names]))
-                continue
-            own = self.begun(solution.stats.get("seconds", 0.0))
-            parses.append(own.parse(one.sentence, one, solution, labels))
+                parses.append(Parse(one.sentence, solution, [labels]))
+            else:
+                own = self.begun(solution.stats.get("seconds", 0.0))
+                parses.append(own.parse(one.sentence, one, solution, labels))
         return parses
 
     def _solve_batch(self, problems: Sequence[Problem]) -> list[Solution]:
         """Solve the problems of a batch in one call, and those that it leaves open one by one."""
-        asked, works = self.options, None
-        if asked.time_limit is None and asked.node_limit is None:
+        options, works = self.options, None
+        if options.time_limit is None and options.node_limit is None:
             works = [_work_limit(problem) for problem in problems]
         return solve_together(
-            problems, works, self.until, k_best=asked.k_best, time_limit=asked.time_limit,
-            node_limit=asked.node_limit, **self.model.config.method,
-        )  # fmt: skip
+            problems, works, self.until, k_best=options.k_best, time_limit=options.time_limit,
+            node_limit=options.node_limit, **self.model.config.method,
+        )
 
     def parse(
         self, sentence: Sentence, scored: Scored | None = None, solution: Solution | None = None,
-        labels: Labels | None = None,
-    ) -> Parse:  # fmt: skip
+        labels: list[str] | None = None,
+    ) -> Parse:
         """Parse one sentence; the results of its first steps are given as far as they are known."""
         score = partial(self.score, sentence)
         solved = self.solve(sentence, score, scored, solution)
@@ -219,9 +240,9 @@ class Steps:
 
     def _parse_around(
         self, sentence: Sentence, restrict: Restriction | None, reasons: bool
-    ) -> Parse:  # fmt: skip
+    ) -> Parse:
         rows = list(enumerate(zip(sentence.heads, sentence.deprels), start=1))
-        given = {m: label for m, (head, label) in rows if head != NO_HEAD and label != "_"}
+        fixed = {m: label for m, (head, label) in rows if head != NO_HEAD and label != "_"}
         is_free = restrict is None and all(head == NO_HEAD for head in sentence.heads)
         if is_free and not self.has_firm_spans:
             score: Score = partial(self.score, sentence)
@@ -236,12 +257,12 @@ class Steps:
             solved = self.solve(sentence, score, around=True, reasons=reasons)
             if solved.solution.status == "infeasible":
                 raise no_tree(*solved, restrict is not None or self.spans is not None)
-        return self.judge(*self.valid_trees(score, solved, given=given))
+        return self.judge(*self.valid_trees(score, solved, fixed=fixed))
 
     # ---- score ---------------------------------------------------------------------------------
 
     def score(self, sentence: Sentence, prune: int | None, margin: float | None) -> Scored:
-        """Return a scored sentence over the arcs that pruning keeps."""
+        """Return a scored sentence over the arcs that pruning retains."""
         return self.with_spans(self.model.maker([sentence], prune, margin)[0])
 
     @property
@@ -257,8 +278,12 @@ class Steps:
 
     @property
     def takes_all_arcs(self) -> bool:
-        """True if price and cut solves the problem of all arcs and grandchildren."""
-        return not (self.options.prune or self.families) and unpruned(self.model)
+        """True if price and cut solves the problem of all arcs and grandchildren, unpruned."""
+        maker = self.model.maker
+        if self.options.prune or self.families or maker.families or maker.scorer is None:
+            return False
+        kinds = set(maker.scorer.features.kinds)
+        return maker.config.model.solver == "price-and-cut" and kinds == {ARC, GRANDCHILD}
 
     def pruning(
         self, prune: int | None, n_words: int
@@ -285,34 +310,31 @@ class Steps:
         deadline = self.until.within(None if limit is None else max(0.0, limit - spent))
         return self if deadline is self.deadline else replace(self, deadline=deadline)
 
-    @property
-    def limits(self) -> dict[str, Any]:
-        """Limits for `solve_problem`, with the time that is left."""
-        asked, deadline = self.options, self.deadline
-        return {
-            "k_best": asked.k_best, "node_limit": asked.node_limit,
-            "time_limit": deadline.limit() if asked.time_limit is None else deadline.left(),
-            "by_work": asked.time_limit is None and asked.node_limit is None,
-        }  # fmt: skip
-
     def solver(self, scored: Scored) -> Callable[..., Solution]:
         """Return `solve_problem` within the limits, with scores of whole trees of a sentence."""
-        of_trees = tree_score_options(self.model, self.families, scored, self.limits["by_work"])
+        options, deadline = self.options, self.deadline
+        by_work = options.time_limit is None and options.node_limit is None
+        of_trees = tree_score_options(self.model, self.families, scored, by_work)
 
         def solve_within(problem: Problem, spent: float = 0.0, **changes: Any) -> Solution:
-            options = {**of_trees, **self.limits, **changes}
-            return solve_problem(self.model.config, problem, spent, **options)
+            limits = {
+                "k_best": options.k_best, "node_limit": options.node_limit, "by_work": by_work,
+                "time_limit": deadline.limit() if options.time_limit is None else deadline.left(),
+            }
+            return solve_problem(
+                self.model.config, problem, spent, **{**of_trees, **limits, **changes}
+            )
 
         return solve_within
 
     def solve(
         self, sentence: Sentence, score: Score, scored: Scored | None = None,
         solution: Solution | None = None, *, around: bool = False, reasons: bool = True,
-    ) -> Solved:  # fmt: skip
+    ) -> Solved:
         """Find the best trees, with looser pruning where there are too few.
 
-        ``around`` heads that are given, pruning may leave no tree; then ``reasons`` are found over
-        all arcs only.
+        ``around`` fixed heads, pruning may leave no tree; then ``reasons`` are found over all arcs
+        only.
         """
         prune = 0 if self.takes_all_arcs else self.options.prune
         looser = self.pruning(prune, sentence.n_words)
@@ -336,26 +358,47 @@ class Steps:
 
     # ---- label, validate, judge ----------------------------------------------------------------
 
-    def label(
-        self, scored: Scored, solution: Solution, given: Mapping[int, str] = _NO_LABELS
-    ) -> tuple[Parse, list[Float64s]]:
-        """Return a solution with the labels of its trees, and the scores of all labels by tree.
+    def valid_trees(
+        self, score: Score, solved: Solved, labels: list[str] | None = None,
+        fixed: Mapping[int, str] = _NO_LABELS,
+    ) -> tuple[Scored, Parse]:
+        """Label and validate trees.
 
-        ``given`` are fixed labels by word.
+        ``labels`` are those of the only tree, if known, and ``fixed`` those of words that have one.
         """
+        scored, solution, _ = solved
+        if self.families and not len(solution):
+            sentence, names = scored.sentence, ", ".join(repr(one.name) for one in self.families)
+            raise FactorError(
+                f"{sentence.source or 'input'}, {sentence.name}: no tree was found that the tree"
+                f" families {names} allow, among {int(solution.stats.get('trees_scored', 0))} that"
+                f" were looked at ({solution.status}): prune less, or allow more"
+            )
+        if labels is not None and len(solution) == 1:
+            return self.validate(score, solved, Parse(scored.sentence, solution, [labels]), fixed)
+        return self.validate(score, solved, self.label(scored, solution, fixed), fixed)
+
+    def _best_labels(self, scored: Scored, solution: Solution, k: int) -> list[str]:
+        """Return the best labels of the arcs of tree k."""
         labeller = self.model.labeller
-        if labeller is None:
-            return Parse(scored.sentence, solution, []), []
-        trees = self.deadline.through(zip(solution.heads, solution.arcs))
-        rows = [labeller.tree_scores(scored, *tree) for tree in trees]
-        names = [
-            [given.get(m, label) for m, label in enumerate(best_labels(labeller, row), start=1)]
-            for row in rows
-        ]
-        return Parse(scored.sentence, solution.first(len(rows)), names), rows
+        assert labeller is not None
+        scores = labeller.tree_scores(scored, solution.heads[k], solution.arcs[k])
+        return best_labels(labeller, scores)
+
+    def label(
+        self, scored: Scored, solution: Solution, fixed: Mapping[int, str] = _NO_LABELS
+    ) -> Parse:
+        """Return a solution with the labels of its trees."""
+        if self.model.labeller is None:
+            return Parse(scored.sentence, solution, [])
+        names = []
+        for k in self.deadline.through(range(len(solution))):
+            labels = self._best_labels(scored, solution, k)
+            names.append([fixed.get(m, label) for m, label in enumerate(labels, start=1)])
+        return Parse(scored.sentence, solution.first(len(names)), names)
 
     def validate(
-        self, score: Score, solved: Solved, parse: Parse, given: Mapping[int, str] = _NO_LABELS
+        self, score: Score, solved: Solved, parse: Parse, fixed: Mapping[int, str]
     ) -> tuple[Scored, Parse]:
         """Return the best valid trees, over more arcs where the candidates have too few of them.
 
@@ -364,41 +407,41 @@ class Steps:
         scored, _, complete = solved
         if self.rules is None or self.model.labeller is None or not len(parse.solution):
             return scored, parse
-        keep = partial(
-            kept_parse, self.model.labeller, self.rules, k_best=self.options.k_best,
-            deadline=self.deadline, given=given,
-        )  # fmt: skip
+        valid = partial(
+            valid_parse, self.model.labeller, self.rules, k_best=self.options.k_best,
+            deadline=self.deadline, fixed=fixed,
+        )
         if self.takes_all_arcs:
             scored, complete = score(None, None), False  # labels of likely arcs only
-        kept = keep(scored, parse, self.solver(scored))
-        if kept.solution is parse.solution:
-            return solved.scored, kept
+        best = valid(scored, parse, self.solver(scored))
+        if best.solution is parse.solution:
+            return solved.scored, best
         for pruning in islice(self.pruning(self.options.prune, scored.sentence.n_words), 1, None):
-            if complete or not self._lacks_valid(kept, given):
+            if complete or not self._lacks_valid(best, fixed):
                 break
             try:
                 more = score(*pruning)
             except ProblemError:  # too many parts for memory
                 break
-            solver, spent = self.solver(more), work_of(kept.solution)
-            solution = solver(more.problem, spent, explain=False)
+            solver = self.solver(more)
+            solution = solver(more.problem, work_of(best.solution), explain=False)
             if not len(solution):
                 break
-            again = keep(more, self.label(more, solution, given)[0], solver)
+            again = valid(more, self.label(more, solution, fixed), solver)
             if again.solution.status not in ("optimal", "gap"):
                 break
-            scored, kept, complete = more, again, pruning[0] == 0
-        if not complete and self._lacks_valid(kept, given):
-            kept = kept._replace(solution=kept.solution.stopped("work_limit", any(kept.faults)))
-        elif self.families and any(kept.faults[:1]) and kept.solution.proved[0]:
+            scored, best, complete = more, again, pruning[0] == 0
+        if not complete and self._lacks_valid(best, fixed):
+            best = best._replace(solution=best.solution.stopped("work_limit", any(best.faults)))
+        elif self.families and any(best.faults[:1]) and best.solution.proved[0]:
             # The families may give a tree with fewer faults less than these faults cost.
-            kept = kept._replace(solution=kept.solution.stopped("gap", unproved=True))
-        return scored, kept
+            best = best._replace(solution=best.solution.stopped("gap", unproved=True))
+        return scored, best
 
-    def _lacks_valid(self, parse: Parse, given: Mapping[int, str]) -> bool:
+    def _lacks_valid(self, parse: Parse, fixed: Mapping[int, str]) -> bool:
         """Return True if more arcs may have more valid trees, or one that breaks fewer rules.
 
-        Faults of arcs whose heads and labels are ``given`` have no remedy but the exception of a
+        Faults of arcs whose heads and labels are ``fixed`` have no remedy but the exception of a
         rule.
         """
         if self.rules is None or parse.solution.status not in ("optimal", "gap"):
@@ -407,35 +450,17 @@ class Steps:
             return len(parse.solution) < self.options.k_best
         entries = self.rules.entries
         return any(
-            entries[fault.entry].rule.unless is not None or not given.keys() >= {*fault.arcs}
+            entries[fault.entry].rule.unless is not None or not fixed.keys() >= {*fault.arcs}
             for fault in parse.faults[0]
         )
 
-    def valid_trees(
-        self, score: Score, solved: Solved, labels: Labels | None = None,
-        given: Mapping[int, str] = _NO_LABELS,
-    ) -> tuple[Scored, Parse, list[Float64s]]:  # fmt: skip
-        """Label and validate trees: return also the scores of their labels, if known.
-
-        ``labels`` are those of the only tree, if known.
-        """
-        check_found(solved.scored, solved.solution, self.families)
-        if labels is not None and len(solved.solution) == 1:
-            found = Parse(solved.scored.sentence, solved.solution, [labels.names])
-            rows = [labels.scores]
-        else:
-            found, rows = self.label(solved.scored, solved.solution, given)
-        scored, parse = self.validate(score, solved, found, given)
-        return scored, parse, rows if parse.solution is found.solution else []
-
-    def judge(self, scored: Scored, parse: Parse, rows: Sequence[Float64s] = ()) -> Parse:
-        """Return a parse with the probabilities of its arcs and trees, if they are requested.
-
-        ``rows`` are the scores of the labels of each tree, if known.
-        """
+    def judge(self, scored: Scored, parse: Parse) -> Parse:
+        """Return a parse with the probabilities of its arcs and trees, if they are requested."""
         if self.calibration is None:
             return parse
-        labels = parse.labels or [[]] * len(parse.solution)
-        trees = self.deadline.through(zip_longest(parse.solution.arcs, labels, rows))
-        sure = [self.calibration(evidence_of(self.model, scored, *tree)) for tree in trees]
+        trees = zip(parse.solution.arcs, parse.labels or [[]] * len(parse.solution))
+        sure = [
+            self.calibration(evidence_of(self.model, scored, arcs, labels))
+            for arcs, labels in self.deadline.through(trees)
+        ]
         return parse.first(len(sure))._replace(sure=sure)

@@ -66,12 +66,12 @@ class SamePreposition(FactorFamily):
                         if h == n:
                             yield [(n, m), (m, q), (n, p)], [
                                 "below", ("below", lower[p]), ("below", upos[n], upos[m])
-                            ]  # fmt: skip
+                            ]
                         else:
                             yield [(h, n), (h, m), (n, p), (m, q)], [
                                 "beside", ("beside", lower[p]), ("beside", lower[p], upos[h]),
                                 ("beside", upos[h], h < n),
-                            ]  # fmt: skip
+                            ]
 
 
 class Markers(FactorFamily):

@@ -14,7 +14,7 @@ _FUNCTION = frozenset(("ADP", "SCONJ", "PART", "DET", "AUX", "PRON", "PUNCT", "A
 _PARTNERS = {
     "both": "and", "either": "or", "neither": "nor", "not": "but", "only": "but",
     "whether": "or", "between": "and",
-}  # fmt: skip
+}
 
 
 def joined(view: FactorView) -> Iterator[tuple[int, int, int]]:
@@ -73,13 +73,13 @@ class ParallelConjuncts(FactorFamily):
                 tag, word = upos[y], lower[y]
                 yield [*base, (b, y)], [
                     ("brings", tag, tag_a, tag_b), ("brings", word, tag_a, tag_b)
-                ]  # fmt: skip
+                ]
                 for x in own:
                     if upos[x] == tag or lower[x] == word:
                         same = "word" if lower[x] == word else "tag"
                         yield [*base, (b, y), (a, x)], [
                             (same, tag), (same, tag, tag_a, tag_b), (same, word)
-                        ]  # fmt: skip
+                        ]
 
 
 class Series(FactorFamily):

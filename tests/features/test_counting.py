@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorCounter, FactorView, check_family, feature_key, tree_batches
+from bbparse.factors import FactorView, check_family, feature_key
 from bbparse.models.factors.family import describe
 from bbparse.models.factors.table import salt
 from bbparse.models.hashing import mix
@@ -15,7 +15,6 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash, attribute_values
 from bbparse_families.handcrafted import RatherThan
 from bbparse_families.valency import CLASSES, MOST, ModifiersOfKind, Valency
-from tests import toy
 from tests.models.factors.helpers import (
     all_arcs,
     random_arcs,
@@ -103,22 +102,3 @@ def test_cells_say_how_many(cls: type[Valency | ModifiersOfKind], seed: int) -> 
     cells = batch.cells(batch.fired(flags))
     assert Counter(cells.feat_keys.tolist()) == fired(family, view, heads)
     check_family(family, sentence, heads, arcs)
-
-
-@pytest.mark.parametrize("cls", [Valency, ModifiersOfKind])
-def test_a_table_leaves_out_what_it_does_not_know(cls: type[Valency | ModifiersOfKind]) -> None:
-    family = cls()
-    counter = FactorCounter()
-    for sentence in toy.sentences()[:10]:
-        counter.add(tree_batches([family], FactorView.of_tree(sentence, [-1, *sentence.heads])))
-    table = counter.table(2)
-    rng = np.random.default_rng(3)
-    sizes = np.zeros(2, np.int64)
-    for sentence in toy.dev_sentences()[:10]:
-        view = view_of(sentence, random_arcs(rng, sentence.n_words, 0.3))
-        every, known = family.propose_counts(view), family.propose_counts(view, table)
-        sizes += len(known), len(every)
-        assert known.scores(table).shape == known.arcs.shape
-        kept = set(table.keys.tolist()) & set(every.feat_keys.tolist())
-        assert kept <= set(known.feat_keys.tolist())
-    assert 0 < sizes[0] < sizes[1]

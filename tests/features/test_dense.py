@@ -26,7 +26,6 @@ from bbparse_families.nephews import Nephews
 from bbparse_families.siblings import AllSiblings, SiblingLabels, TriSiblings
 from tests.features import plain
 from tests.models.factors.helpers import (
-    all_arcs,
     random_arcs,
     random_sentence,
     random_tree,
@@ -154,15 +153,6 @@ def trained(rng: np.random.Generator, names: tuple[str, ...] = NAMES) -> FactorT
     table = counter.table(1)
     weights = rng.integers(-2, 3, len(table))
     return FactorTable(table.keys, weights)
-
-
-@pytest.mark.parametrize("name", NAMES[:4])
-def test_the_unknown_is_left_out(name: str) -> None:
-    rng = np.random.default_rng(8)
-    (family,) = load_families([name])
-    table = trained(rng, ("combs",))  # nothing this family knows
-    view = view_of(random_sentence(rng, 12), all_arcs(12))
-    assert len(family.propose(view)) and not len(family.propose(view, table))
 
 
 @pytest.mark.parametrize("name", NAMES)

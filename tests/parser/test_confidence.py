@@ -14,7 +14,7 @@ from bbparse.apps.explain.explanation import arc_losses
 from bbparse.core.order import in_order
 from bbparse.inference.solve import solve
 from bbparse.parser.arc_scores import ModelScores
-from bbparse.parser.confidence import NOTE, Calibration, least_losses
+from bbparse.parser.confidence import NOTE, Calibration, gap_bounds
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
 from bbparse.parser.validity.repair import RepairOptions, repair
@@ -25,7 +25,7 @@ from tests.strategies import random_problem
 
 
 def sure_parser():  # type: ignore[no-untyped-def]
-    rows = list(toy.parser().judged(toy.dev_sentences()))
+    rows = list(toy.parser().calibration_data(toy.dev_sentences()))
     return toy.changed(toy.parser(), notes={NOTE: Calibration.fitted(rows).note()}), rows
 
 
@@ -39,7 +39,7 @@ def test_no_loss_is_less_than_its_bound() -> None:
         found = solve(problem, explain=False)
         if not len(found):
             continue
-        least, rivals = least_losses(problem, found.arcs[0])
+        least, rivals = gap_bounds(problem, found.arcs[0])
         for m, loss in enumerate(arc_losses(problem, found.arcs[0], found.scores[0])):
             assert loss.loss >= least[m] - 1e-6
             assert (rivals[m] < 0) == (least[m] == np.inf) and rivals[m] != found.heads[0, m + 1]

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bbparse.parser.spans import Spans
+from bbparse.parser.validity.conditions import ArcCondition
 from bbparse.parser.validity.repair import RepairOptions, repair
 from bbparse.parser.validity.rules import Rule, Rules
-from bbparse.parser.validity.table import ArcCondition
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.treebank import Sentence, read_conllu
 from tests import toy

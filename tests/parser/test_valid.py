@@ -10,8 +10,8 @@ import pytest
 from bbparse.parser.pipeline import Pipeline
 from bbparse.parser.valid import label_scores_around, rules_for
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.conditions import ArcCondition
 from bbparse.parser.validity.rules import Rule, Rules
-from bbparse.parser.validity.table import ArcCondition
 from bbparse.runtime.errors import ConfigError
 from tests import toy
 from tests.parser.test_given_heads import with_heads

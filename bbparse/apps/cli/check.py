@@ -14,7 +14,6 @@ from bbparse.apps.cli.common import FILE, command, flag, option, say
 from bbparse.models import MODELS
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules, example_of
-from bbparse.parser.validity.table import RuleTable
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.variation import Occurrence, Variation, variations
 
@@ -154,7 +153,7 @@ def rules(valid: str) -> None:
             click.echo(f"    {rule.says}")
         if rule.example:
             s = example_of(rule)
-            for fault in RuledSentence(RuleTable([rule]), s).faults(s.heads, s.deprels)[:1]:
+            for fault in RuledSentence(Rules([rule]), s).faults(s.heads, s.deprels)[:1]:
                 what = fault.text(s, s.heads, s.deprels).partition(": ")[2]
                 click.echo(f"    not: {s.text} ({what})")
         if rule.source:

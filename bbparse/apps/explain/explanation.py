@@ -19,10 +19,10 @@ from bbparse.apps.explain.whole import WholeScores, WholeTerms
 from bbparse.core import Problem
 from bbparse.inference.solve import solve
 from bbparse.parser.parse import AnyTreeFamily
+from bbparse.parser.steps import tree_families, tree_score_options
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules
-from bbparse.parser.whole_trees import tree_families, tree_score_options
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type

@@ -25,8 +25,7 @@ from bbparse.treebank.encode import encode
 
 if TYPE_CHECKING:
     from bbparse.core import Problem
-    from bbparse.models.scoring.arc_network import ArcNetwork
-    from bbparse.models.scoring.network_scores import SentenceScores
+    from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
     from bbparse.parser.parser import Parser
     from bbparse.treebank import Sentence
 
@@ -144,7 +143,7 @@ def family_terms(parser: Parser, view: FactorView) -> list[Term]:
     terms = []
     for family in parser.maker.families:
         names: dict[int, str] | None = None
-        for members, keys in chain.from_iterable(tree_batches([family], view, table)):
+        for members, keys in chain.from_iterable(tree_batches([family], view)):
             places = table.find(keys)
             known = places >= 0
             weights = table.weights[places[known]].tolist()
@@ -255,7 +254,7 @@ def _without_words(
 
 
 def _rivals(
-    scores: SentenceScores, best: NDArray[np.int32], quantum: float
+    scores: NetworkScores, best: NDArray[np.int32], quantum: float
 ) -> NDArray[np.float64]:
     """Return the log-sum of scores of heads other than the best tree's, float64[n + 1]."""
     others = scores.scores - scores.totals

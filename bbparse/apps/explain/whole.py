@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bbparse.apps.explain.terms import Feature, Term, terms_of
 from bbparse.models.factors.tree_family import TreeFamily, terms_of_tree
 from bbparse.models.factors.view import ROOT
-from bbparse.parser.whole_trees import labels_of
 
 if TYPE_CHECKING:
     from bbparse.core import Solution
@@ -50,7 +49,7 @@ class WholeTerms:
         terms = terms_of(problem, arcs, self.parser, sentence)
         if self.view is None:
             return terms
-        labels = labels_of(self.parser.model, self.scored, heads)
+        labels = self.parser.model.labels_of(self.scored, heads)
         labels = [ROOT, *labels] if labels else []
         for family in self.families:
             told = terms_of_tree(family, self.view, heads, labels)

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from bbparse.apps.serve.settings import Refused
 from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
-from bbparse.parser.validity.table import UPOS
+from bbparse.parser.validity.conditions import UPOS
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.sentence import ScoredTree

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,31 +22,20 @@ from bbparse.runtime.arrays import Flags, Float64s, Hashes, Ints, Longs
 
 
 def pointers(sizes: ArrayLike) -> Longs:
-    """Return where stretches of these sizes, end to end, begin, and where the last one ends."""
+    """Return the offsets of groups of these sizes in a flat array, and its length."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def chained(parts: Iterable[Longs]) -> Longs:
-    """Pointers into arrays that are laid end to end, given those into each."""
+    """Return the offsets into concatenated arrays, given those into each."""
     return pointers(np.concatenate([np.zeros(0, np.int64), *map(np.diff, parts)]))
 
 
-def _end_to_end(lists: Iterable[Sequence[int]], dtype: type) -> NDArray:
-    return np.array([item for entry in lists for item in entry], dtype)
-
-
-#: Of the arrays of a batch whose features are keys.
+#: Types of the arrays of a batch whose features are keys.
 _DTYPES = {
     "ptr": np.int64, "arcs": np.int32, "cell_ptr": np.int64, "feat_ptr": np.int64,
     "feat_keys": np.uint64,
-}  # fmt: skip
-
-
-def _said(given: Any) -> str:
-    """Describe what was given in place of an array."""
-    if isinstance(given, np.ndarray):
-        return f"{given.dtype}{list(given.shape)}"
-    return f"of type {type(given).__name__}"
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,57 +73,41 @@ class FactorBatch:
         """Make a batch of sets given one by one: arc indices, keys of each cell."""
         flat = [keys for own in cells for keys in own]
         return cls(
-            pointers([len(own) for own in arcs]),
-            _end_to_end(arcs, np.int32),
-            pointers([len(own) for own in cells]),
-            pointers([len(keys) for keys in flat]),
-            _end_to_end(flat, np.uint64),
+            pointers([len(own) for own in arcs]), np.array([*chain(*arcs)], np.int32),
+            pointers([len(own) for own in cells]), pointers([len(keys) for keys in flat]),
+            np.array([*chain(*flat)], np.uint64),
         )
 
     @classmethod
     def from_keys(
-        cls,
-        ptr: Longs,
-        arcs: Ints,
-        keys: Hashes,
-        table: FactorTable | None = None,
-        *,
-        cell_ptr: Longs | None = None,
+        cls, ptr: Longs, arcs: Ints, keys: Hashes, cell_ptr: Longs | None = None
     ) -> FactorBatch:
         """Make a batch of sets given as arrays, with keys uint64[cells, templates].
 
         They are factors unless there is a `cell_ptr`.
-
-        With a table, features that it does not know are left out, and sets without any other.
         """
         cell_ptr = np.arange(len(ptr)) if cell_ptr is None else cell_ptr
-        known = np.ones(keys.shape, np.bool_)
-        if table is not None:
-            known = table.find(keys.ravel()).reshape(keys.shape) >= 0
-        sets = np.diff(pointers(known.any(axis=1))[cell_ptr]) > 0
-        sizes = np.diff(cell_ptr)
-        return cls(
-            *take_sets(ptr, arcs, sets), pointers(sizes[sets]),
-            pointers(known.sum(axis=1)[np.repeat(sets, sizes)]), keys[known],
-        )  # fmt: skip
+        feat_ptr = np.arange(len(keys) + 1) * keys.shape[1]
+        return cls(ptr, arcs, cell_ptr, feat_ptr, keys.ravel())
 
     @classmethod
     def joined(cls, parts: Sequence[FactorBatch]) -> FactorBatch:
         """Concatenate one or more batches."""
         return cls(
-            chained(part.ptr for part in parts),
-            np.concatenate([part.arcs for part in parts]),
-            chained(part.cell_ptr for part in parts),
-            chained(part.feat_ptr for part in parts),
+            chained(part.ptr for part in parts), np.concatenate([part.arcs for part in parts]),
+            chained(part.cell_ptr for part in parts), chained(part.feat_ptr for part in parts),
             np.concatenate([part.feat_keys for part in parts]),
         )
 
     def fault(self, n_arcs: int) -> str:
-        """Why it is no batch of sets of so many arcs; empty if it is one."""
+        """Return the first inconsistency with a view of so many arcs, or an empty string."""
         for name, dtype in _DTYPES.items():
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != dtype:
-                return f"{name} is {_said(array)}, expected an array {np.dtype(dtype)}[]"
+                found = f"of type {type(array).__name__}"
+                if isinstance(array, np.ndarray):
+                    found = f"{array.dtype}{list(array.shape)}"
+                return f"{name} is {found}, expected an array {np.dtype(dtype)}[]"
             if not array.flags.c_contiguous:
                 return f"{name} is no array whose elements lie end to end"
         for name, end, length in (
@@ -172,7 +146,7 @@ class FactorBatch:
         return FactorBatch(
             *take_sets(self.ptr, self.arcs, sets), pointers(sizes[sets]),
             pointers(np.diff(feat_ptr)[np.repeat(sets, sizes)]), places[known].astype(np.int32),
-        )  # fmt: skip
+        )
 
     def fired(self, tree: Flags) -> Flags:
         """Return the cells that fire in a tree, given as bool[A] over the arcs of the view."""

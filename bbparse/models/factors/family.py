@@ -1,11 +1,10 @@
-"""The base class of factor families, what they say of a sentence, and a test of their contract."""
+"""The base class of factor families, the factors of a sentence, and a test of their contract."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 
@@ -23,8 +22,8 @@ Described = Counter[tuple[tuple[Arc, ...], tuple[int, ...]]]
 
 
 @contextmanager
-def told_of(where: str, sentence: Sentence | None = None) -> Iterator[None]:
-    """Turn what users' code raises into a `FactorError` that says where, and in which sentence."""
+def naming_errors(where: str, sentence: Sentence | None = None) -> Iterator[None]:
+    """Turn errors of users' code into a `FactorError` that names the place and the sentence."""
     try:
         yield
     except Exception as error:
@@ -33,15 +32,9 @@ def told_of(where: str, sentence: Sentence | None = None) -> Iterator[None]:
         raise FactorError(f"{where}: {kind}{error}") from error
 
 
-_NOTHING = Factors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
-
-#: Modules whose arrays need no check.
-_OURS = ("bbparse.", "bbparse_families.")
-
-
 def is_foreign(method: Callable[..., object]) -> bool:
-    """Return whether a method of a family is none that comes with the package."""
-    return not method.__module__.startswith(_OURS)
+    """Return True unless a method comes with the package, so that its arrays need no check."""
+    return not method.__module__.startswith(("bbparse.", "bbparse_families."))
 
 
 class FactorFamily:
@@ -71,12 +64,9 @@ class FactorFamily:
 
     @property
     def has_counts(self) -> bool:
-        """Return whether the family may score how many arcs of a set there are."""
-        own = type(self)
-        return (
-            own.counts is not FactorFamily.counts
-            or own.propose_counts is not FactorFamily.propose_counts
-        )
+        """True if the family may score how many arcs of a set there are."""
+        own, base = type(self), FactorFamily
+        return own.counts is not base.counts or own.propose_counts is not base.propose_counts
 
     def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Arc], Sequence[Feature]]]:
         """Propose factors; what a family of a few lines writes.
@@ -85,7 +75,7 @@ class FactorFamily:
         ------
         arcs : iterable of (head, modifier)
             The factor. One that has an arc that is no candidate, or two heads for one word, is
-            passed over, so a family may propose without asking what the candidates are.
+            passed over, so a family need not test what the candidates are.
         features : sequence of `Feature`
             Text, integers, tuples of them. Each has a weight learned from the training data; the
             factor's score is their sum.
@@ -110,20 +100,14 @@ class FactorFamily:
         """
         return ()
 
-    def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """Return the factors as arrays.
+    def propose(self, view: FactorView) -> FactorBatch:
+        """Return the factors as arrays; this default is meant for families with few factors.
 
-        Features that are not in the table, and factors without any that is, may be left out. (This
-        default leaves none out; it is meant for families with few factors.)
-
-        Raises
-        ------
-        FactorError
-            If `factors` fails or breaks the contract, naming family and sentence.
+        Raises `FactorError` if `factors` fails or breaks the contract, naming family and sentence.
         """
         arcs: list[list[int]] = []
         cells: list[list[list[int]]] = []
-        with told_of(f"factor family {self.name!r}", view.sentence):
+        with naming_errors(f"factor family {self.name!r}", view.sentence):
             for pairs, features in self.factors(view):
                 indices = self._arc_indices(view, pairs)
                 if indices:
@@ -131,11 +115,11 @@ class FactorFamily:
                     cells.append([self._keys(features)])
         return FactorBatch.from_lists(arcs, cells)
 
-    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+    def propose_counts(self, view: FactorView) -> FactorBatch:
         """Return the sets of `counts` as arrays; otherwise as `propose`."""
         arcs: list[list[int]] = []
         cells: list[list[list[int]]] = []
-        with told_of(f"factor family {self.name!r}", view.sentence):
+        with naming_errors(f"factor family {self.name!r}", view.sentence):
             for pairs, features in self.counts(view):
                 indices = sorted({view.arc_places[arc] for arc in pairs if arc in view.arc_places})
                 if isinstance(features, str) or not isinstance(features, Sequence):
@@ -149,56 +133,20 @@ class FactorFamily:
                     cells.append([keys[min(k, len(keys) - 1)] for k in range(len(indices))])
         return FactorBatch.from_lists(arcs, cells)
 
-    def score(self, view: FactorView, table: FactorTable) -> Factors:
-        """Return the factors whose score is not 0, with it.
+    def propose_all(self, view: FactorView) -> FactorBatch:
+        """Return the batches of `propose` and `propose_counts` together."""
+        return FactorBatch.joined([self.checked(m, view) for m in ("propose", "propose_counts")])
 
-        Errors as for `propose`, but that nothing is said of the arcs of a factor that scores 0.
-        """
-        if type(self).propose is not FactorFamily.propose:
-            batch = self.checked("propose", view, table)
-            return batch.scored(batch.scores(table))[0]
-        place_of, weights = table.places(self.name).__getitem__, table.weights
-        ptr, arcs, scores = [0], [], []
-        try:
-            for pairs, features in self.factors(view):
-                if isinstance(features, str):
-                    self._keys(features)  # says what is wrong
-                total = 0.0
-                for place in map(place_of, features):
-                    if place >= 0:
-                        total += weights[place]
-                if total != 0.0:
-                    indices = self._arc_indices(view, pairs)
-                    if indices:
-                        arcs += indices
-                        ptr.append(len(arcs))
-                        scores.append(total)
-        except Exception:
-            self.propose(view)  # says what is wrong, in the same words
-            with told_of(f"factor family {self.name!r}", view.sentence):
-                raise
-        if not scores:
-            return _NOTHING
-        return Factors(np.array(ptr, np.int64), np.array(arcs, np.int32), np.array(scores))
+    def checked(self, method: str, view: FactorView) -> FactorBatch:
+        """Return the batch of `propose` or `propose_counts`, validated if others' code made it.
 
-    def propose_all(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """Return what `propose` gives, and `propose_counts`."""
-        methods = ("propose", "propose_counts")
-        return FactorBatch.joined([self.checked(method, view, table) for method in methods])
-
-    def checked(
-        self, method: str, view: FactorView, table: FactorTable | None = None
-    ) -> FactorBatch:
-        """Return what `propose` or `propose_counts` gives, once arrays of others are checked.
-
-        Kernels read and write where the arrays say.
+        Kernels trust the arrays.
         """
         propose = getattr(self, method)
         if not is_foreign(propose):
-            batch: FactorBatch = propose(view, table)
-            return batch
-        with told_of(f"factor family {self.name!r}", view.sentence):
-            batch = propose(view, table)
+            return propose(view)
+        with naming_errors(f"factor family {self.name!r}", view.sentence):
+            batch = propose(view)
             if not isinstance(batch, FactorBatch):
                 raise FactorError(f"{method} gave {batch!r:.60}, expected a FactorBatch")
             if fault := batch.fault(view.n_arcs):
@@ -221,7 +169,7 @@ class FactorFamily:
         return {feature_key(self.name, feature): readable(feature) for feature in named}
 
     def _arc_indices(self, view: FactorView, pairs: Iterable[Arc]) -> list[int]:
-        """Ascending indices of the arcs; empty for a factor that cannot fire."""
+        """Return the ascending indices of the arcs; empty for a factor that cannot fire."""
         arcs, n = set(pairs), view.n_words
         indices = sorted([view.arc_places.get(arc, -1) for arc in arcs])
         if len(indices) < 2:
@@ -244,75 +192,38 @@ class FactorFamily:
 def alive_factors(
     families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
 ) -> list[Factors]:
-    """Return the factors that have a score, of each of some sentences.
+    """Return the factors of each sentence whose score is not 0.
 
     Factors keep the order of the families. Two families may give the same set of arcs, each with
-    its score. One family after the other sees all sentences: what it reads then stays in the
-    caches. Raises what `FactorFamily.score` does.
+    its score. One family after the other sees all sentences, whose arrays then stay in the caches.
     """
-    found: list[list[Factors]] = [[] for _ in views]
+    groups: list[list[Factors]] = [[] for _ in views]
     for family in families:
-        score = partial(_checked_score, family) if is_foreign(family.score) else family.score
-        for view, groups in zip(views, found):
-            factors = score(view, table)
-            if len(factors.score):
-                groups.append(factors)
-    return [_joined(groups) for groups in found]
-
-
-def _checked_score(family: FactorFamily, view: FactorView, table: FactorTable) -> Factors:
-    """Return the factors of a family, looked at because it is not the package that made them."""
-    with told_of(f"factor family {family.name!r}", view.sentence):
-        found = family.score(view, table)
-        if not isinstance(found, Factors):
-            raise FactorError(f"score gave {found!r:.60}, expected Factors")
-        places = np.arange(len(found.ptr))
-        batch = FactorBatch(
-            found.ptr, found.arcs, places, np.zeros_like(places), np.zeros(0, np.uint64)
-        )
-        if fault := batch.fault(view.n_arcs):
-            raise FactorError(f"score: {fault}")
-        scores, size = found.score, len(batch)
-        if not isinstance(scores, np.ndarray) or scores.shape != (size,):
-            raise FactorError(f"score gave the scores {scores!r:.60}, expected float64[{size}]")
-        if scores.dtype != np.float64 or not np.isfinite(scores).all():
-            raise FactorError("score: a score is no finite float64")
-    return found
-
-
-def _joined(groups: Sequence[Factors]) -> Factors:
-    """Concatenate groups of factors, none of them empty."""
-    if len(groups) < 2:
-        return groups[0] if groups else _NOTHING
-    return Factors(
-        chained(group.ptr for group in groups),
-        np.concatenate([group.arcs for group in groups]),
-        np.concatenate([group.score for group in groups]),
-    )
+        for view, own in zip(views, groups):
+            batch = family.checked("propose", view)
+            own.append(batch.scored(batch.scores(table))[0])
+    return [
+        Factors(chained(f.ptr for f in own), *map(np.concatenate, zip(*(f[1:] for f in own))))
+        for own in groups
+    ]
 
 
 def alive_counts(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable
 ) -> Counts | None:
-    """Return the count factors of a sentence that have a score; None without families of such."""
-    counting = [family for family in families if family.has_counts]
-    if not counting:
+    """Return the count factors of a sentence whose score is not 0; None without such families."""
+    batches = [family.checked("propose_counts", view) for family in families if family.has_counts]
+    if not batches:
         return None
-    batches = [family.checked("propose_counts", view, table) for family in counting]
     batch = FactorBatch.joined(batches)
     return batch.scored(batch.scores(table))[1]
 
 
-def tree_batches(
-    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
-) -> Iterator[FactorBatch]:
-    """Yield the factors that fire in a tree whose arcs the view has, each set with one cell.
-
-    Given a table, features that are not in it may be left out.
-    """
+def tree_batches(families: Iterable[FactorFamily], view: FactorView) -> Iterator[FactorBatch]:
+    """Yield the factors that fire in a tree whose arcs the view has, each set with one cell."""
     tree = np.ones(view.n_arcs, np.bool_)
     for family in families:
-        batch = family.propose_all(view, table)
+        batch = family.propose_all(view)
         yield batch.cells(batch.fired(tree))
 
 
@@ -326,9 +237,7 @@ def describe(batch: FactorBatch, view: FactorView) -> Described:
 
 
 def check_family(
-    family: FactorFamily,
-    sentence: Sentence,
-    heads: Sequence[int] | None = None,
+    family: FactorFamily, sentence: Sentence, heads: Sequence[int] | None = None,
     arcs: Iterable[Arc] | None = None,
 ) -> int:
     """Check that what fires in a tree is what is proposed for its arcs among others.
@@ -361,10 +270,11 @@ def check_family(
     view = FactorView(sentence, [h for h, _ in candidates], [m for _, m in candidates], tree.values)
     total = 0
     for method, what in (("propose", "factor"), ("propose_counts", "count factor")):
-        propose = partial(family.checked, method)
-        if describe(propose(view), view) != describe(propose(view), view):
+        batches = [family.checked(method, view) for _ in range(2)]
+        if describe(batches[0], view) != describe(batches[1], view):
             raise FactorError(f"factor family {family.name!r}: two calls gave different factors")
-        alone, among = _fires(propose(tree), tree, tree), _fires(propose(view), view, tree)
+        alone = _fires(family.checked(method, tree), tree, tree)
+        among = _fires(batches[0], view, tree)
         for extra, where in ((alone - among, "alone"), (among - alone, "among other candidates")):
             for members, _ in extra:
                 raise FactorError(
@@ -378,7 +288,7 @@ def check_family(
 def _fires(batch: FactorBatch, view: FactorView, tree: FactorView) -> Described:
     """Describe what fires in a tree: as `describe`, of each set the arcs that the tree has."""
     flags = np.array([arc in tree.arc_places for arc in view.arc_places], np.bool_)
-    found: Described = Counter()
+    fires: Described = Counter()
     for (arcs, keys), times in describe(batch.cells(batch.fired(flags)), view).items():
-        found[tuple(arc for arc in arcs if arc in tree.arc_places), keys] += times
-    return found
+        fires[tuple(arc for arc in arcs if arc in tree.arc_places), keys] += times
+    return fires

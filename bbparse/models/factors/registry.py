@@ -20,7 +20,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from bbparse.models.factors.family import FactorFamily, told_of
+from bbparse.models.factors.family import FactorFamily, naming_errors
 from bbparse.runtime.errors import FactorError
 from bbparse.runtime.options import check_type
 
@@ -69,10 +69,8 @@ def available() -> dict[str, FamilyEntry]:
 
 
 def load_families(
-    families: Iterable[str | type[FactorFamily] | FactorFamily],
-    *,
-    given: Iterable[type[FactorFamily] | FactorFamily] = (),
-    paths: bool = True,
+    families: Iterable[str | type[FactorFamily] | FactorFamily], *,
+    given: Iterable[type[FactorFamily] | FactorFamily] = (), paths: bool = True,
 ) -> list[FactorFamily]:
     """Make families of names, classes or objects, in the order given.
 
@@ -143,7 +141,7 @@ def _target(family: FactorFamily) -> str:
 
 def _import(target: str, where: str) -> object:
     module, _, attribute = target.partition(":")
-    with told_of(f"{where}: cannot import {target}"):
+    with naming_errors(f"{where}: cannot import {target}"):
         found: object = import_module(module)
         for name in attribute.split("."):
             found = getattr(found, name)
@@ -166,7 +164,7 @@ def _current_directory_last() -> Iterator[None]:
 
 def _make(item: object, where: str) -> FactorFamily:
     if isinstance(item, type) and issubclass(item, FactorFamily):
-        with told_of(f"{where}: cannot be made"):
+        with naming_errors(f"{where}: cannot be made"):
             item = item()
     if not isinstance(item, FactorFamily):
         raise FactorError(f"{where}: expected a class derived from FactorFamily, found {item!r}")

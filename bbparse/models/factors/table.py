@@ -4,14 +4,13 @@ A key is a 64-bit hash that is the same in every process, and in Python and kern
 sequence of tokens: a text, a number, or a tuple, which is a bracket, its items and a bracket. The
 key begins with the token of the family's name, and each token is mixed into it.
 
-A hashed weight vector gives every candidate factor some weight by collision; thousands of factors
-are then alive, bounds are loose and time is lost. Here a feature has a weight only if it was seen
-in enough gold trees, so that a factor with no known feature scores 0 and does not exist.
+A feature has a weight only if it was seen in enough gold trees: a factor with no known feature
+scores 0 and does not exist. (In a hashed weight vector, collisions give thousands of factors some
+weight, and bounds become loose.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from operator import index
 from typing import TypeAlias
@@ -27,15 +26,13 @@ from bbparse.treebank.encode import text_hash
 Feature: TypeAlias = "str | int | tuple[Feature, ...]"
 """A feature: text, an integer, or a tuple of features."""
 
-#: Kinds of tokens; those of brackets are tokens themselves.
-TEXT, NUMBER, OPEN, CLOSE = range(4)
+# Token of numbers, and those of brackets.
+_NUMBER, _OPEN, _CLOSE = 1, 2, 3
 _ALL = (1 << 64) - 1
-#: Places of features of a family that are remembered.
-MOST_PLACES = 1 << 17
 
 
 def _mix(x: int) -> int:
-    """Mix a Python integer in the same way."""
+    """Mix a Python integer as `mix_all` does."""
     x ^= x >> 30
     x = x * 0xBF58476D1CE4E5B9 & _ALL
     x ^= x >> 27
@@ -53,27 +50,24 @@ def feature_key(family: str, feature: Feature) -> int:
     `FactorError` if the feature is not text, an integer or a tuple of such.
     """
     try:
-        return _remembered_key(family, feature)
-    except TypeError:  # what cannot be hashed is no feature; say so
-        return _key(family, feature)
+        return _cached_key(family, feature)
+    except TypeError:  # what cannot be hashed is no feature
+        return _mixed(token(family), feature)  # which raises the error
 
 
-def _key(family: str, feature: Feature) -> int:
+@lru_cache(maxsize=1 << 17)  # hashing costs ten times more
+def _cached_key(family: str, feature: Feature) -> int:
     return _mixed(token(family), feature)
-
-
-# A look at the memory costs a tenth of the making of a key. It is for threads, too.
-_remembered_key = lru_cache(maxsize=1 << 17)(_key)
 
 
 def _mixed(key: int, feature: Feature) -> int:
     if isinstance(feature, str):
         return _mix(key ^ token(feature))
     if isinstance(feature, tuple):
-        key = _mix(key ^ OPEN)
+        key = _mix(key ^ _OPEN)
         for item in feature:
             key = _mixed(key, item)
-        return _mix(key ^ CLOSE)
+        return _mix(key ^ _CLOSE)
     try:
         number = index(feature)
     except TypeError:
@@ -81,7 +75,7 @@ def _mixed(key: int, feature: Feature) -> int:
             f"feature {feature!r}: expected text, an integer or a tuple of such, "
             f"found {type(feature).__name__}"
         ) from None
-    return _mix(key ^ _mix(number & _ALL ^ NUMBER))
+    return _mix(key ^ _mix(number & _ALL ^ _NUMBER))
 
 
 def salt(family: str, feature: Feature) -> int:
@@ -104,11 +98,7 @@ def readable(feature: Feature) -> str:
 
 
 class FactorTable:
-    """Weights float64[K] of the known features; 0 if left out.
-
-    Keys, uint64[K], are strictly ascending, else `FactorError`. A perceptron adds integers, and
-    sums of integers below 2⁵³ are exact.
-    """
+    """Weights float64[K] of the known features, 0 by default, by strictly ascending keys."""
 
     def __init__(self, keys: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.keys = np.array(keys, np.uint64)
@@ -118,7 +108,6 @@ class FactorTable:
             raise FactorError("keys of the factor table: expected strictly ascending keys")
         if not bool(np.all(np.isfinite(self.weights))):
             raise FactorError("weights of the factor table: expected finite numbers")
-        self._places: dict[str, _Places] = {}
         self._slots = _slots(self.keys)
 
     def __len__(self) -> int:
@@ -128,12 +117,6 @@ class FactorTable:
         """Position of each key, uint64[*], in `keys` and `weights`, -1 for the unknown."""
         places: Longs = _find(np.array(keys, np.uint64), self.keys, self._slots)
         return places
-
-    def places(self, family: str) -> Mapping[Feature, int]:
-        """Return the position of each feature of a family, -1 if unknown; lookups are cached."""
-        if family not in self._places:
-            self._places.setdefault(family, _Places(self, family))
-        return self._places[family]
 
     def pruned(self) -> FactorTable:
         """Return the table without the features of weight 0: scores stay."""
@@ -167,17 +150,3 @@ def _find(wanted: Hashes, keys: Hashes, slots: Ints) -> Longs:
             slot = (slot + 1) & last
         places[i] = slots[slot]
     return places
-
-
-class _Places(dict[Feature, int]):
-    """See `FactorTable.places`; emptied where it grows too large, and for threads, too."""
-
-    def __init__(self, table: FactorTable, family: str) -> None:
-        self._table = table
-        self._family = family
-
-    def __missing__(self, feature: Feature) -> int:
-        if len(self) >= MOST_PLACES:
-            self.clear()
-        place = self[feature] = int(self._table.find([feature_key(self._family, feature)])[0])
-        return place

@@ -11,10 +11,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bbparse.core.parts import Factors
 from bbparse.models.factors.batch import FactorBatch
-from bbparse.models.factors.family import FactorFamily, is_foreign, told_of
-from bbparse.models.factors.table import FactorTable, salt
+from bbparse.models.factors.family import FactorFamily, is_foreign, naming_errors
+from bbparse.models.factors.table import salt
 from bbparse.models.factors.view import FactorView
 from bbparse.models.hashing import ATOM, mix_terms
 from bbparse.models.templates import word_atom
@@ -110,11 +109,10 @@ class TemplateFamily(FactorFamily):
         # Salts come from what a template says, not from its place: the table may be reordered.
         self._salts = np.array([salt(self.name, self._text(terms)) for terms in parsed], np.uint64)
 
-    def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """As `FactorFamily.propose`; with a table, what it does not know is left out."""
+    def propose(self, view: FactorView) -> FactorBatch:
         arcs, keys = self._keyed(view)
         ptr = np.arange(len(arcs) + 1) * len(self.arcs)
-        return FactorBatch.from_keys(ptr, arcs.ravel(), keys, table)
+        return FactorBatch.from_keys(ptr, arcs.ravel(), keys)
 
     def _keyed(self, view: FactorView) -> tuple[Ints, Hashes]:
         """Return the arcs int32[F, S] and the keys uint64[F, T] of the candidates."""
@@ -131,7 +129,16 @@ class TemplateFamily(FactorFamily):
         nor pass over the words of the arcs before it.
         """
         shape = self._shape
-        arcs = self._first_arcs(view)[:, np.newaxis]
+        first = self.first_arcs(view)
+        if is_foreign(self.first_arcs):
+            with naming_errors(f"factor family {self.name!r}", view.sentence):
+                first = np.asarray(first)
+                if first.ndim != 1 or not np.isin(first, np.arange(view.n_arcs)).all():
+                    raise FactorError(
+                        f"first_arcs gave {first!r:.60}, expected indices of arcs, 0 to"
+                        f" {view.n_arcs - 1}"
+                    )
+        arcs = first.astype(np.int64)[:, np.newaxis]
         words = np.column_stack([view.arc_head[arcs], view.arc_mod[arcs]]).astype(np.int64)
         for head, after in zip(shape.head[1:], shape.after[1:]):
             x = words[:, head]
@@ -169,33 +176,6 @@ class TemplateFamily(FactorFamily):
             digit = np.searchsorted(starts, np.abs(words[:, a] - words[:, b]), side="right")
             atoms[:, DISTANCE] = atoms[:, DISTANCE] * (len(starts) + 1) + digit
         return atoms
-
-    def score(self, view: FactorView, table: FactorTable) -> Factors:
-        """As `FactorFamily.score`, in one pass over the candidates."""
-        if type(self).propose is not TemplateFamily.propose:
-            return super().score(view, table)
-        arcs, keys = self._keyed(view)
-        places = table.find(keys.ravel()).reshape(keys.shape)
-        alive = (places >= 0).any(axis=1)
-        places = places[alive]
-        scores = np.where(places >= 0, table.weights[places], 0.0).sum(axis=1)
-        arcs, scores = arcs[alive][scores != 0.0], scores[scores != 0.0]
-        return Factors(np.arange(len(arcs) + 1) * len(self.arcs), arcs.ravel(), scores)
-
-    def _first_arcs(self, view: FactorView) -> Longs:
-        first = self.first_arcs(view)
-        if is_foreign(self.first_arcs):
-            with told_of(f"factor family {self.name!r}", view.sentence):
-                first = np.ascontiguousarray(first)
-                if first.ndim != 1 or (first.size and first.dtype.kind not in "iu"):
-                    raise FactorError(f"first_arcs gave {first!r:.60}, expected indices of arcs")
-                if first.size and not 0 <= first.min() <= first.max() < view.n_arcs:
-                    raise FactorError(
-                        f"first_arcs gave {first.min()} to {first.max()}, expected 0 to"
-                        f" {view.n_arcs - 1}"
-                    )
-                first = first.astype(np.int64)
-        return first
 
     def first_arcs(self, view: FactorView) -> Longs:
         """Return indices of arcs that may be the first ones of a factor: all by default."""

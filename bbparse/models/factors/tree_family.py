@@ -8,7 +8,7 @@ from typing import Any
 
 from bbparse.core.check import MAX_SCORE
 from bbparse.inference.whole_trees import WholeTrees, checked_score
-from bbparse.models.factors.family import FactorFamily, told_of
+from bbparse.models.factors.family import FactorFamily, naming_errors
 from bbparse.models.factors.view import ROOT, FactorView
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import FactorError
@@ -84,7 +84,7 @@ def tree_options(
             labels = [ROOT, *labels]
         values = []
         for family, top in zip(families, tops):
-            with told_of(f"tree family {family.name!r}", view.sentence):
+            with naming_errors(f"tree family {family.name!r}", view.sentence):
                 value = family.tree_score(view, heads, labels)
                 values.append(checked_score("tree_score", value, top, True, FactorError))
         return math.fsum(values)
@@ -100,7 +100,7 @@ def terms_of_tree(
     ``labels`` begin with that of the root, if there are any. Raises `FactorError` if the terms are
     no texts and numbers, or do not add up to the score.
     """
-    with told_of(f"tree family {family.name!r}", view.sentence):
+    with naming_errors(f"tree family {family.name!r}", view.sentence):
         score = family.tree_score(view, heads, labels)
         terms = [
             (str(text), checked_score("tree_terms", value, MAX_SCORE, True, FactorError))

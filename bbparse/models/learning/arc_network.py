@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.chart_kernels import trees_loss
 from bbparse.models.learning.data import TrainingData, training_tree
-from bbparse.models.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
+from bbparse.models.scoring.arc_network import N_LEXICAL, ArcNetwork, label_scores, vectors_of
 from bbparse.models.scoring.candidates import LONG
-from bbparse.models.scoring.network_scores import label_scores
 from bbparse.models.scoring.pair_kernels import (
     counts_before,
     head_losses,
@@ -49,7 +48,7 @@ class _Example:
     def __init__(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], names: Sequence[str],
         keys: NDArray[np.uint64], labels: dict[str, int], root: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.rows = known_rows(values, keys, ArcNetwork.COLUMNS).astype(np.int32)
         self.heads, self.before = heads, counts_before(values)
         self.labels = np.array([-1, *(labels.get(name, -1) for name in names)], np.int16)
@@ -64,7 +63,7 @@ class ArcLearner:
     def __init__(
         self, config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
         root: int = -1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         settings = config.network
         self.settings, self.labels, self.root = settings, labels, root
         self._seed = config.learning.seed
@@ -73,7 +72,7 @@ class ArcLearner:
         self.keys = keys = vocabulary(
             (data.values[i] for i in chosen), ArcNetwork.COLUMNS, settings.cutoff,
             map(encode, data.silver),
-        )  # fmt: skip
+        )
         number = {label: i for i, label in enumerate(labels)}
         self.examples = [
             _Example(data.values[i], data.heads[i], data.sentences[i].deprels, keys, number, root)
@@ -114,7 +113,7 @@ class ArcLearner:
         return ArcNetwork(
             self.labels, self.learner.kinds, self.learner.sizes, self.keys, vectors,
             rounded(parameters), self.root,
-        )  # fmt: skip
+        )
 
     def step(self, chosen: list[int], done: float) -> Ints:
         """Add the gradients of a batch and return the rows of its words' vectors.
@@ -160,11 +159,11 @@ class ArcLearner:
             loss += trees_loss(
                 (*layout, np.array(counts)), heads, self.single_root, 1.0 / n_words,
                 (scores, ends, self._part_columns, weights), (d_scores, d_ends, slopes),
-            )  # fmt: skip
+            )
         pair_scores_back(
             ends, sizes, layout, before, arcs, d_scores, d_ends,
             (w.gradients["arc_table"], w.gradients["arc_out"]),
-        )  # fmt: skip
+        )
         if self.labels:
             loss += self._labels_loss(batch, ends, heads, labels, d_ends, 1.0 / n_words)
         d_state = back_ends(d_ends * self.share)
@@ -174,9 +173,8 @@ class ArcLearner:
 
     def _labels_loss(
         self, batch: Ragged, ends: Float32s, heads: NDArray[np.int32], labels: Ints,
-        d_ends: Float32s,
-        unit: float,
-    ) -> float:  # fmt: skip
+        d_ends: Float32s, unit: float,
+    ) -> float:
         """Return the loss of the labels of the gold arcs; add its gradients times ``unit``."""
         w, begin, size = self.learner.weights, self._naming, self.settings.naming
         mod = np.flatnonzero(labels >= 0)
@@ -197,9 +195,9 @@ class ArcLearner:
 
 
 def train_arcs(
-    config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
-    root: int, epochs: int, name: str = "network",
-) -> ArcNetwork:  # fmt: skip
+    config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...], root: int,
+    epochs: int, name: str = "network",
+) -> ArcNetwork:
     """Train the network of a parser on the sentences `chosen`, int64[m].
 
     ``labels`` are all labels, sorted. ``root`` is the index of the label that all arcs from the

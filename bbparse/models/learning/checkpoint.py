@@ -34,9 +34,7 @@ class Checkpoint:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        sentences: Iterable[Sentence] = (),
+        self, path: str | os.PathLike[str] | None = None, sentences: Iterable[Sentence] = (),
         others: Any = None,
     ) -> None:
         self.path = None if path is None else Path(path)
@@ -78,7 +76,7 @@ class Checkpoint:
     def once(
         self, part: str, key: Any, rules: dict[str, Rule], learn: Callable[[], Arrays],
         optional: Set[str] = frozenset(),
-    ) -> Arrays:  # fmt: skip
+    ) -> Arrays:
         """Return the result of a part: read it if its file exists, otherwise learn and write it."""
         arrays = self.read(part, key, rules, optional)
         if arrays is None:

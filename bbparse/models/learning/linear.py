@@ -108,7 +108,7 @@ class Learner:
     def state(self) -> dict[str, NDArray]:
         """Return the arrays of the state; writing to them restores another state."""
         return {"weights": self.weights, "sums": self.sums, "squares": self.squares,
-                "clock": self.clock}  # fmt: skip
+                "clock": self.clock}
 
 
 class LogLinear:
@@ -117,9 +117,7 @@ class LogLinear:
     A feature is a row. Gradients below `least` are skipped; `start` is the initial sum of squares.
     """
 
-    def __init__(
-        self, rows: int, classes: int, rate: float, least: float, start: float
-    ) -> None:
+    def __init__(self, rows: int, classes: int, rate: float, least: float, start: float) -> None:
         self.weights = np.zeros((rows, classes), np.float32)
         self.sums = np.zeros_like(self.weights)
         self.squares = np.full_like(self.weights, start)
@@ -137,7 +135,7 @@ class LogLinear:
         loss: float = _log_linear_step(
             (owner, rows), group, gold, forbidden, self.rate, self.least, self.clock,
             (self.weights, self.sums, self.squares),
-        )  # fmt: skip
+        )
         self.clock += 1
         return loss
 
@@ -155,7 +153,7 @@ class LogLinear:
 def _log_linear_step(
     features: tuple[Longs, Longs], group: Longs, gold: Ints, forbidden: int, rate: float,
     least: float, clock: int, learned: tuple[Float32s, Float32s, Float32s],
-) -> float:  # fmt: skip
+) -> float:
     """Take the step of `LogLinear.step`."""
     (owner, rows), (weights, sums, squares) = features, learned
     n_options, n_classes = gold.shape[0], weights.shape[1]
@@ -226,7 +224,7 @@ def prune_all(
         arrays = checkpoint.once(
             part, key_of(config), _WEIGHTS,
             lambda: {"weights": train_pruner(config, data, chosen)},
-        )  # fmt: skip
+        )
         return Pruner.of(config, arrays["weights"].astype(np.int32))
 
     pruner = train(everything, "pruner")

@@ -42,7 +42,7 @@ def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
             config.network.epochs, f"network {i + 1}" if i else "network",
         )
         for i in range(config.network.members)
-    )  # fmt: skip
+    )
     network = network.with_others(others)
     run.say(f"network trained: {len(network.labels)} labels")
     model = Model(ProblemMaker(config, network, families=families, embeddings=run.data.embeddings))
@@ -62,7 +62,7 @@ def _network(run: Run, config: Configuration, chosen: Ints, epochs: int, part: s
     arrays = run.checkpoint.once(
         part, key_of(config), ARC_ARRAYS,
         lambda: train_arcs(config, data, chosen, names, root, epochs, part).to_arrays(),
-    )  # fmt: skip
+    )
     return ArcNetwork.from_arrays(arrays, part)
 
 

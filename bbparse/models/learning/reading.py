@@ -26,14 +26,9 @@ class Reading(NamedTuple):
 
 
 def learn_to_read(
-    sentences: Sequence[Sentence],
-    seed: int = 1,
-    embeddings: Embeddings | None = None,
-    checkpoint: Checkpoint | None = None,
-    *,
-    silver: Iterable[Sentence] = (),
-    progress: bool = False,
-    say: Callable[[str], object] = lambda line: None,
+    sentences: Sequence[Sentence], seed: int = 1, embeddings: Embeddings | None = None,
+    checkpoint: Checkpoint | None = None, *, silver: Iterable[Sentence] = (),
+    progress: bool = False, say: Callable[[str], object] = lambda line: None,
 ) -> Reading:
     """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
 

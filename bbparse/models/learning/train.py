@@ -112,14 +112,9 @@ def train(  # noqa: PLR0913 – public keywords
 
 
 def _learned(
-    config: Configuration,
-    families: Sequence[FactorFamily],
-    sentences: Sequence[Sentence],
-    dev: Sequence[Sentence],
-    checkpoint: Checkpoint,
-    embeddings: Embeddings | None,
-    silver: Iterable[Sentence],
-    say: Callable[[str], None],
+    config: Configuration, families: Sequence[FactorFamily], sentences: Sequence[Sentence],
+    dev: Sequence[Sentence], checkpoint: Checkpoint, embeddings: Embeddings | None,
+    silver: Iterable[Sentence], say: Callable[[str], None],
 ) -> Model:
     """Train with checked arguments; otherwise as `train`."""
     started = time.perf_counter()
@@ -133,7 +128,7 @@ def _learned(
     notes = {
         "sentences": len(sentences), "projectivised": data.projectivised,
         "tagged": any(sentence.has_tags for sentence in sentences),
-    }  # fmt: skip
+    }
     if config.network.epochs:
         best = learn_with_network(Run(config, data, None, dev, say, checkpoint), families)
         best.notes.update(notes)

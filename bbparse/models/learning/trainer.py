@@ -84,13 +84,8 @@ class Trainer:
     """
 
     def __init__(
-        self,
-        config: Configuration,
-        data: TrainingData,
-        pruner: Pruner | None,
-        families: Sequence[FactorFamily],
-        *,
-        below: ProblemMaker | None = None,
+        self, config: Configuration, data: TrainingData, pruner: Pruner | None,
+        families: Sequence[FactorFamily], *, below: ProblemMaker | None = None,
         problems: Sequence[Problem] = (),
     ) -> None:
         self.config = config
@@ -114,7 +109,7 @@ class Trainer:
         self.learner = Learner(
             (self.n_backbone, len(self.table)), learning.method,
             (learning.rate, learning.rate * factors.rate), (learning.start, factors.start),
-        )  # fmt: skip
+        )
         if self.n_backbone and self.maker.scorer is not None:
             self.maker.scorer.weights = self.learner.weights[: self.n_backbone]
         # While the backbone is trained, there may be many factors, and they would fill the memory.
@@ -158,7 +153,7 @@ class Trainer:
         return solve(
             problem, k_best=k_best, node_limit=self.settings.node_limit, explain=False,
             **self.config.search_options,
-        )  # fmt: skip
+        )
 
     def epoch(self, number: int) -> EpochReport:
         """Run one pass over the data, in an order that depends on seed and epoch only."""
@@ -219,9 +214,7 @@ class Trainer:
         indices, counts = map(np.concatenate, zip(*steps))
         self.learner.step(indices, counts, loss)
 
-    def model(
-        self, weights: NDArray[np.int32], notes: Mapping[str, Any] | None = None
-    ) -> Model:
+    def model(self, weights: NDArray[np.int32], notes: Mapping[str, Any] | None = None) -> Model:
         """Return the model with the given weights of the learner."""
         backbone, factors = np.split(weights, [self.n_backbone])
         table = FactorTable(self.table.keys, factors * QUANTUM)
@@ -251,7 +244,7 @@ def proposals_of(
     families: Sequence[FactorFamily], view: FactorView, table: FactorTable
 ) -> FactorBatch:
     """Return the factors of `families` (at least one); their features are table positions."""
-    return FactorBatch.joined([f.propose_all(view, table) for f in families]).known(table)
+    return FactorBatch.joined([f.propose_all(view) for f in families]).known(table)
 
 
 def with_proposals(
@@ -272,7 +265,7 @@ def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[L
     return difference(*(
         take_sets(proposals.feat_ptr, proposals.feat_keys, fired)[1]
         for fired in (here & ~there, there & ~here)
-    ))  # fmt: skip
+    ))
 
 
 def telling(batch: FactorBatch, gold: Flags, others: Iterable[Flags]) -> FactorBatch:

@@ -6,24 +6,34 @@ the heads that are unlikely beside the best one. Siblings and grandchildren of t
 are scored by triples of words (`models.scoring.part_kernels`), labels by pairs. The score of a
 tree is the sum over its arcs, siblings and grandchildren, trained by the likelihood of whole trees.
 
-A parser may have several networks, trained on the same sentences from different initial weights.
-All scores are then the means over the networks (an ensemble).
+The sentences of a batch follow each other in flat arrays, so that each step is one call, however
+short the sentences are. A parser may have several networks, trained on the same sentences from
+different initial weights. All scores are then the means over the networks (an ensemble).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.models.scoring.labeller import Scored, Solved, by_root, checked_labels
-from bbparse.models.scoring.network_scores import Batch, BatchScores, SentenceScores
-from bbparse.models.scoring.pair_kernels import ARC_VALUES, counts_before, pair_scores, row_sums
-from bbparse.models.scoring.part_kernels import PART_VALUES
+from bbparse.core.parts import PART_NAMES
+from bbparse.models.scoring.batch_kernels import candidate_arcs, part_words
+from bbparse.models.scoring.labeller import by_root, checked_labels
+from bbparse.models.scoring.pair_kernels import (
+    ARC_VALUES,
+    counts_before,
+    far_scores,
+    log_sums,
+    pair_scores,
+    row_sums,
+)
+from bbparse.models.scoring.part_kernels import PART_VALUES, part_scores
 from bbparse.models.scoring.soft_tags import SOFT, SoftTags, vectors_of_tags
-from bbparse.neural.layers import linear
+from bbparse.neural.layers import Backward, Weights, linear
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import (
     SequenceNetwork,
@@ -33,25 +43,33 @@ from bbparse.neural.sequence import (
     sums_of_words,
 )
 from bbparse.runtime.archive import INTS, Rule
-from bbparse.runtime.arrays import Float32s, Ints
+from bbparse.runtime.arrays import Float32s, Float64s, Ints, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 from bbparse.treebank.likely import LikelyTags, TagNames
 from bbparse.treebank.sections import SECTION_WORDS
 
+if TYPE_CHECKING:
+    from bbparse.models.scoring.problem_maker import Scored
+
 Values = NDArray[np.uint64]
+Pairs = tuple[Ints, Ints]
+"""Heads and modifiers of arcs."""
 
 #: Attributes whose vectors are summed for a word. The first ones describe the word rather than its
 #: tags; training drops them together, so that it meets unknown words.
 WORD_ATTRIBUTES = (
     "lower", "lemma", "suffix2", "suffix3", "prefix2", "prefix3", "shape",
     "upos", "xpos", "feats", "lexpos",
-)  # fmt: skip
+)
 N_LEXICAL = 7
 _SOFT_COLUMNS = np.array([WORD_ATTRIBUTES.index(name) for name in SOFT], np.int64)
+# Limit of the scores of a batch: those of a sound network are far smaller.
+_LARGEST = 1e12
 
 #: Arrays of a model file, with the rules by which `read_archive` checks them.
 ARC_ARRAYS: dict[str, Rule] = {**network_rules("arcs"), "arcs_root": (INTS, 0, None)}
+
 
 class ArcNetwork(SequenceNetwork):
     """The network of a parser.
@@ -66,20 +84,14 @@ class ArcNetwork(SequenceNetwork):
     #: parts, and for labels.
     SIZES: ClassVar[tuple[str, ...]] = (
         *SequenceNetwork.SIZES, "pairs", "shared", "parts", "naming",
-    )  # fmt: skip
+    )
     #: Fields of a problem: order of the words of each kind of part; grandchildren are (head, grand,
     #: mod).
     KINDS: ClassVar[Mapping[str, Sequence[int]]] = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
 
     def __init__(
-        self,
-        labels: Sequence[str],
-        kinds: str,
-        sizes: Mapping[str, int],
-        keys: Values,
-        vectors: Float32s,
-        parameters: Mapping[str, Float32s],
-        root: int = -1,
+        self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Values,
+        vectors: Float32s, parameters: Mapping[str, Float32s], root: int = -1,
     ) -> None:
         if labels:
             labels = checked_labels(tuple(labels))
@@ -141,37 +153,17 @@ class ArcNetwork(SequenceNetwork):
                (("out", (parts,)), ("table", (PART_VALUES, parts)))},
             "none": (2 * parts,),
             "label_w": (naming, n_columns), "label_b": (n_columns,),
-        }  # fmt: skip
+        }
 
-    def tree_scores(
-        self, scored: Scored, heads: Ints, arcs: Ints | None = None
-    ) -> NDArray[np.float64]:
-        """See `bbparse.models.scoring.labeller.Labelling`."""
+    def tree_scores(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> Float64s:
+        """Score all labels of the arcs of a tree, see `Labeller.tree_scores`."""
         assert scored.scores is not None  # this network made them
         known = None if arcs is None else scored.scores.labels_over(scored.problem.arc_head)
         scores = scored.scores.tree_label_scores(heads) if known is None else known[arcs]
         return by_root(scores.astype(np.float64), heads, self.root)
 
-    def scores_of_trees(
-        self, scored: Sequence[Scored], solved: Sequence[Solved]
-    ) -> NDArray[np.float64]:
-        """See `bbparse.models.scoring.labeller.Labelling`."""
-        rows, heads = [], [np.full(1, -1, np.int32)]
-        for sentence, one in zip(scored, solved):
-            assert sentence.scores is not None  # this network made them
-            known = sentence.scores.labels_over(sentence.problem.arc_head)
-            tree = one.heads[0]
-            rows.append(
-                sentence.scores.tree_label_scores(tree) if known is None else known[one.arcs[0]]
-            )
-            heads.append(tree[1:])
-        scores = np.concatenate(rows).astype(np.float64)
-        return by_root(scores, np.concatenate(heads), self.root)
-
     def __call__(
-        self,
-        values: Sequence[Values],
-        embeddings: Sequence[Float32s | None] | None = None,
+        self, values: Sequence[Values], embeddings: Sequence[Float32s | None] | None = None,
         likely_tags: Sequence[LikelyTags | None] = (),
     ) -> BatchScores:
         """Score all arcs of a batch of sentences.
@@ -183,11 +175,9 @@ class ArcNetwork(SequenceNetwork):
         return self._score(values, self.all_rows(values), embeddings, likely_tags)
 
     def without_words(
-        self,
-        values: Values,
-        embeddings: Float32s | None = None,
+        self, values: Values, embeddings: Float32s | None = None,
         likely_tags: LikelyTags | None = None,
-    ) -> Iterator[SentenceScores]:
+    ) -> Iterator[NetworkScores]:
         """Score a sentence once for each of its words, with that word unknown."""
         n = len(values) - 2 * PAD - 1
         whole = self.rows(values)
@@ -205,32 +195,34 @@ class ArcNetwork(SequenceNetwork):
             yield from scored.sentences()
 
     def tag_vectors(self, names: TagNames) -> tuple[Float32s, Float32s]:
-        """Return the vectors of the tags and of the FEATS of a tagger; the last ones are kept."""
-        kept = self._tag_vectors
-        if kept is None or not (kept[0] is names or kept[0] == names):
-            self._tag_vectors = kept = names, vectors_of_tags(self.keys, self.vectors, names)
-        return kept[1]
+        """Return the vectors of the tags and of the FEATS of a tagger; the last ones are cached."""
+        cached = self._tag_vectors
+        if cached is None or not (cached[0] is names or cached[0] == names):
+            self._tag_vectors = cached = names, vectors_of_tags(self.keys, self.vectors, names)
+        return cached[1]
 
     def _score(
-        self, values: Sequence[Values], known: Sequence[NDArray[np.int64]],
+        self, values: Sequence[Values], known: Sequence[Longs],
         embeddings: Sequence[Float32s | None] | None, likely_tags: Sequence[LikelyTags | None],
-    ) -> BatchScores:  # fmt: skip
+    ) -> BatchScores:
         """Score all arcs of sentences, given the rows of the vectors of their words."""
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
         rows = batch.rows_of(known, -1)
         before = batch.rows_of([counts_before(encoded) for encoded in values], 0)
         vectors = vectors_of(batch, embeddings)
         tags = SoftTags(batch, rows, _SOFT_COLUMNS, likely_tags)
-        layout = batch.first, batch.size
         sizes = self.sizes["pairs"], self.sizes["shared"]
-        ends, all_scores = [], []
+        ends, scores = [], []
         for member in self.members:
             words = sums_of_words(member.weights, rows, member.vectors, vectors)
             tags.add_to(words, member)
             state, _ = in_sentence(member.weights, member.kinds, batch, words)
             ends.append(linear(member.weights, "end", state)[0])
-            all_scores.append(pair_scores(ends[-1], sizes, layout, before, *member.pair_weights))
-        return BatchScores(self, Batch(ends, before, *layout, mean_of(all_scores)))
+            layout = batch.first, batch.size
+            scores.append(pair_scores(ends[-1], sizes, layout, before, *member.pair_weights))
+        mean = mean_of(scores)
+        totals = log_sums(mean, batch.size)
+        return BatchScores(self, ends, before, batch.first, batch.size, mean, totals)
 
 
 def vectors_of(batch: Ragged, embeddings: Sequence[Float32s | None] | None) -> Float32s | None:
@@ -242,3 +234,206 @@ def vectors_of(batch: Ragged, embeddings: Sequence[Float32s | None] | None) -> F
     for first, vectors in zip(batch.first.tolist(), known):
         out[first + 1 : first + 1 + len(vectors)] = vectors
     return out
+
+
+class BatchScores:
+    """Scores of all arcs of a batch, and what follows from the vectors of its words.
+
+    Attributes
+    ----------
+    ends : list of float32[R, columns]
+        Endpoint vectors of all words, by each member of the network.
+    before : int16[R, kinds]
+        Numbers of words of some kinds before each word (`counts_before`).
+    first, size : int64[S]
+        Row of the root of each sentence, and its number of words, root included.
+    scores : float32[Σ size²]
+        Scores of all arcs, head by modifier: -inf where there is no arc, and in long sentences for
+        long arcs, which are unlikely.
+    totals : float64[Σ size]
+        log Σ_h exp s(h, m) over all heads of each word.
+    """
+
+    def __init__(
+        self, network: ArcNetwork, ends: Sequence[Float32s], before: NDArray[np.int16],
+        first: Longs, size: Longs, scores: Float32s, totals: Float64s,
+    ) -> None:
+        self.network, self.ends, self.before = network, ends, before
+        self.first, self.size, self.scores, self.totals = first, size, scores, totals
+        #: First elements of the sentences in ``scores`` and in ``totals``.
+        self.starts = np.cumsum(size**2) - size**2, np.cumsum(size) - size
+
+    def sentences(self) -> list[NetworkScores]:
+        """Return the scores of each sentence."""
+        return [NetworkScores(self, i) for i in range(len(self.size))]
+
+    def candidates(
+        self, k: int, margin: float, single_root: bool, in_trees: bool = False
+    ) -> list[Pairs]:
+        """Return the candidate arcs of each sentence, int32[A] each, sorted by (head, mod).
+
+        A word gets those of its k best heads (0: all heads) that score at least the best minus
+        ``margin``, and its head in the best projective tree. Words of long sentences get fewer.
+        With ``in_trees`` those that belong to no projective tree are left out.
+        """
+        ptr, head, mod = candidate_arcs(
+            self.scores, self.size, k, float(margin), single_root, in_trees
+        )
+        return [(head[a:b], mod[a:b]) for a, b in pairwise(ptr.tolist())]
+
+    def fields(
+        self, arcs: Sequence[Pairs], projective: bool, single_root: bool, quantum: float
+    ) -> list[dict[str, NDArray[Any]]]:
+        """Return the fields of a problem for each sentence, over its candidate arcs.
+
+        Scores of arcs, which are sorted by (head, mod), are the log-probabilities among all arcs of
+        their modifiers. Siblings and grandchildren are those that the arcs can form. All scores are
+        multiples of ``quantum``.
+        """
+        network = self.network
+        ptr, head, mod = joined(arcs)
+        members = list(zip(network.members, self.ends))
+        # Every tree has one head for each word, so this subtracts the same from all trees.
+        rows = np.repeat(self.starts[1], np.diff(ptr)) + mod
+        scores = self._of_arcs(ptr, head, mod) - self.totals[rows]
+        columns: dict[str, NDArray[Any]] = {"arc_score": np.rint(scores / quantum) * quantum}
+        bounds: dict[str, list[int]] = {"arc_score": ptr.tolist()}
+        parts = part_words(ptr, head, mod, self.size, self.first, projective, single_root)
+        for i, ((kind, order), (part_ptr, words, rows)) in enumerate(
+            zip(network.KINDS.items(), parts)
+        ):
+            triples = tuple([rows[role] for role in order])
+            scores = mean_of([
+                part_scores(triples, ends, 0, network.columns[i], m.part_weights[i])
+                for m, ends in members
+            ])
+            names = PART_NAMES[kind]
+            columns.update(zip(names, (*words, np.rint(scores / quantum) * quantum)))
+            bounds.update(dict.fromkeys(names, part_ptr.tolist()))
+        total = sum(float(np.abs(columns[f"{kind}_score"]).sum()) for kind in ("arc", "sib", "gc"))
+        if not total < _LARGEST:
+            raise ModelError("the network's scores overflow: retrain the model")
+        slices = {name: [*map(slice, at, at[1:])] for name, at in bounds.items()}
+        return [
+            {name: column[slices[name][i]] for name, column in columns.items()}
+            for i in range(len(arcs))
+        ]
+
+    def label_scores(self, arcs: Sequence[Pairs]) -> list[Float32s]:
+        """Score the labels of arcs, float32[A, L] for each sentence."""
+        ptr, head, mod = joined(arcs)
+        first = np.repeat(self.first, np.diff(ptr))
+        scores = self.label_scores_of_rows(first + head, first + mod)
+        return [scores[a:b] for a, b in pairwise(ptr.tolist())]
+
+    def label_scores_of_rows(self, head: Longs, mod: Longs) -> Float32s:
+        """Score the labels of arcs between rows of the batch, float32[A, L]."""
+        network = self.network
+        begin, size = network.columns[2], network.sizes["naming"]
+        return mean_of([
+            label_scores(member.weights, ends, head, mod, begin, size)[0]
+            for member, ends in zip(network.members, self.ends)
+        ])[:, : len(network.labels)]
+
+    def _of_arcs(self, ptr: Longs, head: Ints, mod: Ints) -> Float32s:
+        """Return the scores of arcs, long ones of long sentences included."""
+        network, counts = self.network, np.diff(ptr)
+        rows = np.repeat(self.starts[0], counts) + np.repeat(self.size, counts) * head + mod
+        scores = self.scores[rows]
+        far = np.flatnonzero(scores == -np.inf)
+        if len(far):  # long arcs that were requested or belong to the best tree
+            sizes = network.sizes["pairs"], network.sizes["shared"]
+            first = np.repeat(self.first, counts)[far].astype(np.int32)
+            ends_of_arcs = first + head[far], first + mod[far]
+            scores[far] = mean_of([
+                far_scores(ends, sizes, 0, self.before, *m.pair_weights, *ends_of_arcs)
+                for m, ends in zip(network.members, self.ends)
+            ])
+        return scores
+
+
+class NetworkScores:
+    """A network's scores of one sentence of a batch.
+
+    Attributes
+    ----------
+    scores : float32[n + 1, n + 1]
+        Scores of all arcs, head by modifier; see `BatchScores`.
+    totals : float64[n + 1]
+        log Σ_h exp s(h, m) over all heads of each word.
+    arc_labels : float32[A, L], optional
+        Scores of the labels of the candidate arcs, once they are known.
+    """
+
+    def __init__(self, batch: BatchScores, i: int) -> None:
+        n, at, row = int(batch.size[i]), int(batch.starts[0][i]), int(batch.starts[1][i])
+        self._batch, self._i = batch, i
+        self.scores = batch.scores[at : at + n * n].reshape(n, n)
+        self.totals = batch.totals[row : row + n]
+        self.arc_labels: Float32s | None = None
+        self._arcs: Pairs | None = None
+
+    def fields(
+        self, head: Ints, mod: Ints, projective: bool, single_root: bool, quantum: float
+    ) -> dict[str, NDArray[Any]]:
+        """Return the fields of a problem over candidate arcs; see `BatchScores.fields`."""
+        batch, i = self._batch, self._i
+        alone = BatchScores(
+            batch.network, batch.ends, batch.before, batch.first[i : i + 1],
+            batch.size[i : i + 1], self.scores.ravel(), self.totals,
+        )
+        return alone.fields([(head, mod)], projective, single_root, quantum)[0]
+
+    def label_scores(self, head: Ints, mod: Ints) -> Float32s:
+        """Score the labels of arcs, float32[A, L]."""
+        first = self._batch.first[self._i]
+        return self._batch.label_scores_of_rows(first + head, first + mod)
+
+    def keep_labels(self, head: Ints, mod: Ints, scores: Float32s) -> None:
+        """Store the scores of the labels of candidate arcs, sorted by (head, mod)."""
+        self.arc_labels, self._arcs = scores, (head, mod)
+
+    def labels_over(self, arc_head: Ints) -> Float32s | None:
+        """Return the stored scores of labels if they are those of a problem with these heads."""
+        same = self._arcs is not None and self._arcs[0] is arc_head
+        return self.arc_labels if same else None
+
+    def tree_label_scores(self, heads: Ints) -> Float32s:
+        """Score the labels of a tree's arcs, int32[n + 1] heads; one row for each word."""
+        n = len(heads) - 1
+        mods = np.arange(1, n + 1, dtype=np.int32)
+        if self.arc_labels is not None and self._arcs is not None:
+            head, mod = self._arcs
+            keys = head.astype(np.int64) * (n + 1) + mod
+            tree_keys = heads[1:].astype(np.int64) * (n + 1) + mods
+            places = np.minimum(np.searchsorted(keys, tree_keys), len(keys) - 1)
+            if (keys[places] == tree_keys).all():
+                return self.arc_labels[places]
+        return self.label_scores(np.asarray(heads[1:], np.int32), mods)
+
+    def log_odds(self, head: Ints, mod: Ints) -> Float64s:
+        """Return the log-probabilities of arcs among all arcs of their modifiers, float64[A]."""
+        odds: Float64s = self.scores[head, mod] - self.totals[mod]
+        return odds
+
+
+def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:
+    """Join the arcs of sentences: int64[S + 1] where those of each begin, heads and modifiers."""
+    ptr = np.zeros(len(arcs) + 1, np.int64)
+    np.cumsum([len(head) for head, _ in arcs], out=ptr[1:])
+    head, mod = (np.concatenate([pair[side] for pair in arcs]) for side in range(2))
+    return ptr, head, mod
+
+
+def label_scores(
+    w: Weights, ends: Float32s, head: Longs, mod: Longs, begin: int, size: int
+) -> tuple[Float32s, Backward]:
+    """Score the labels of arcs between rows of the endpoint vectors.
+
+    Returns the scores, float32[A, L or more], and the function from their gradient to that of the
+    sums of endpoint vectors.
+    """
+    hidden = ends[head, begin : begin + size] + ends[mod, begin + size : begin + 2 * size]
+    np.maximum(hidden, np.float32(0.0), out=hidden)
+    scores, back = linear(w, "label", hidden)
+    return scores, lambda d_scores: back(d_scores) * (hidden > 0.0)

@@ -19,26 +19,23 @@ matrix with the weights of all labels side by side.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core.parts import ProblemArrays
-from bbparse.models.scoring.linear import (
-    GRANDCHILD,
-    OUTERMOST,
-    SIBLING,
-    Features,
-    Words,
-    parts_of,
-)
+from bbparse.models.scoring.linear import GRANDCHILD, OUTERMOST, SIBLING, Features, Words, parts_of
 from bbparse.models.templates import TemplateSet, check_label_templates
-from bbparse.runtime.arrays import Ints, Longs
+from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.jit import kernel
+
+if TYPE_CHECKING:
+    from bbparse.models.scoring.arc_network import ArcNetwork
+    from bbparse.models.scoring.problem_maker import Scored
+
+Labelling: TypeAlias = "Labeller | ArcNetwork"
+"""A classifier of arc labels: a labeller, or the network that scores the arcs."""
 
 #: Value of a weight of 1: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
 LABEL_QUANTUM = 2.0**-12
@@ -48,88 +45,19 @@ MAX_LABELS = 512
 REACH = 4
 
 
-class LabelScores(Protocol):
-    """A network's scores of the labels of a sentence."""
-
-    def tree_label_scores(self, heads: Ints) -> NDArray[np.float32]:
-        """Score the labels of the arcs of a tree, float32[n_words, L]."""
-        ...
-
-    def labels_over(self, arc_head: Ints) -> NDArray[np.float32] | None:
-        """Return the stored scores of the labels of a problem's arcs, float32[A, L], if any."""
-        ...
-
-
-class Scored(Protocol):
-    """Input of a labelling, see `bbparse.models.scoring.problem_maker.Scored`."""
-
-    @property
-    def values(self) -> NDArray[np.uint64]: ...
-    @property
-    def problem(self) -> ProblemArrays: ...
-    @property
-    def scores(self) -> LabelScores | None: ...
-
-
-class Solved(Protocol):
-    """The best tree of a sentence, see `bbparse.Solution`."""
-
-    @property
-    def heads(self) -> Ints: ...
-    @property
-    def arcs(self) -> Ints: ...
-
-
-class Labelling(Protocol):
-    """Classifier of arc labels: a labeller, or the network that scores the arcs."""
-
-    #: Sorted and unique.
-    labels: tuple[str, ...]
-
-    def scores_of_trees(
-        self, scored: Sequence[Scored], solved: Sequence[Solved]
-    ) -> NDArray[np.float64]:
-        """Score all labels of the arcs of each sentence's best tree, as `tree_scores` does.
-
-        The rows of all sentences follow each other.
-        """
-        ...
-
-    def tree_scores(
-        self, scored: Scored, heads: Ints, arcs: Ints | None = None
-    ) -> NDArray[np.float64]:
-        """Score all labels of the arcs of a tree, int32[n + 1] heads: float64[n_words, L].
-
-        ``arcs``, if given, are the numbers of the tree's arcs in the scored problem, int32[n].
-        A score is the log-probability of the label up to a constant for each word, or -inf if the
-        rule about the root excludes the label.
-        """
-        ...
-
-
 class Labels(NamedTuple):
     """Labels of the arcs of a tree, and the scores of all labels, float64[n_words, L]."""
 
     names: list[str]
-    scores: NDArray[np.float64]
+    scores: Float64s
 
 
-def label_together(
-    labelling: Labelling, scored: Sequence[Scored], solved: Sequence[Solved]
-) -> list[Labels]:
-    """Label the best tree of each sentence of a batch."""
-    scores = labelling.scores_of_trees(scored, solved)
-    names = best_labels(labelling, scores)
-    ends = np.cumsum([one.heads.shape[1] - 1 for one in solved]).tolist()
-    return [Labels(names[a:b], scores[a:b]) for a, b in pairwise([0, *ends])]
-
-
-def best_labels(labelling: Labelling, scores: NDArray[np.float64]) -> list[str]:
+def best_labels(labelling: Labelling, scores: Float64s) -> list[str]:
     """Return the best label of each arc by the scores of `tree_scores`; the first of equal ones."""
     return [labelling.labels[i] for i in scores.argmax(axis=1).tolist()]
 
 
-def by_root(scores: NDArray[np.float64], heads: Ints, root: int) -> NDArray[np.float64]:
+def by_root(scores: Float64s, heads: Ints, root: int) -> Float64s:
     """Set label scores to -inf where the rule about the root excludes the label.
 
     Arcs from the root have the label ``root``, and no other arcs have it; -1: there is no rule.
@@ -187,21 +115,18 @@ class Labeller:
             rows.append(indices)
         return np.concatenate(mods), np.concatenate(rows)
 
-    def tree_scores(
-        self, scored: Scored, heads: Ints, arcs: Ints | None = None
-    ) -> NDArray[np.float64]:
-        """Score all labels, see `Labelling`; heads, which a parser found, are not checked."""
+    def tree_scores(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> Float64s:
+        """Score all labels of the arcs of a tree, int32[n + 1] heads: float64[n_words, L].
+
+        ``arcs``, if given, are the numbers of the tree's arcs in the scored problem, int32[n].
+        A score is the log-probability of the label up to a constant for each word, or -inf if the
+        rule about the root excludes the label.
+        """
         tree = heads.copy()  # writable, and without the -1 of the root
         tree[0] = 0
         quanta = np.zeros((len(tree), len(self.labels)), np.int32)
         add_rows(*self.features(scored.values, tree), self.weights, quanta)
         return by_root(quanta[1:] * np.float64(LABEL_QUANTUM), tree, self.root)
-
-    def scores_of_trees(
-        self, scored: Sequence[Scored], solved: Sequence[Solved]
-    ) -> NDArray[np.float64]:
-        """Score all labels, see `Labelling`."""
-        return np.concatenate([self.tree_scores(s, y.heads[0]) for s, y in zip(scored, solved)])
 
 
 @kernel

@@ -74,9 +74,9 @@ class LinearScorer:
         return LinearScorer(self.templates, weights, self.quantum)
 
     def score(
-        self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints,
-        projective: bool = True, single_root: bool = True,
-    ) -> dict[str, NDArray[Any]]:  # fmt: skip
+        self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints, projective: bool = True,
+        single_root: bool = True,
+    ) -> dict[str, NDArray[Any]]:
         """Score candidate arcs and all parts that they can form.
 
         Arcs, int32[A], must be unique and sorted by (head, mod); this is not checked. Parts that no
@@ -89,7 +89,7 @@ class LinearScorer:
         kinds = self.features.kinds
         want = np.array([
             SIBLING in kinds, GRANDCHILD in kinds or OUTERMOST in kinds, GRANDSIBLING in kinds
-        ])  # fmt: skip
+        ])
         n = len(values) - 2 * PAD - 1
         siblings, chains, grandsiblings, top = enumerate_parts(
             n, head, mod, projective, single_root, want
@@ -146,7 +146,7 @@ def parts_of(heads: Ints, kind: int) -> Words:
     return (
         grand[chosen] if has_grand else _NONE, heads[chosen],
         inner[chosen] if has_inner else _NONE, mod[chosen],
-    )  # fmt: skip
+    )
 
 
 def difference(added: Longs, removed: Longs) -> tuple[Longs, Longs]:

@@ -25,12 +25,11 @@ from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily, alive_counts, alive_factors
 from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
-from bbparse.models.scoring.arc_network import ArcNetwork
+from bbparse.models.scoring.arc_network import ArcNetwork, BatchScores, NetworkScores, Pairs
 from bbparse.models.scoring.batch_kernels import MOST_ARCS
 from bbparse.models.scoring.candidates import LONG, all_arcs, best_tree, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
 from bbparse.models.scoring.linear import LinearScorer, Weights
-from bbparse.models.scoring.network_scores import BatchScores, SentenceScores
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
@@ -68,11 +67,8 @@ class Pruner:
         return cls(scorer, config.pruner.k, config.pruner.margin, config.model.single_root)
 
     def candidates(
-        self,
-        values: NDArray[np.uint64],
-        k: int | None = None,
-        margin: float | None = None,
-    ) -> tuple[Ints, Ints]:
+        self, values: NDArray[np.uint64], k: int | None = None, margin: float | None = None
+    ) -> Pairs:
         """Return the candidate arcs ``(arc_head, arc_mod)``, int32[A], sorted by (head, mod).
 
         `k` and `margin` replace the pruner's own; its k is smaller for sentences of more than
@@ -83,18 +79,14 @@ class Pruner:
             k = self.k
             if n > LONG and k > 0:  # otherwise their charts are too large for any limit on work
                 k = min(k, max(2, MOST_ARCS // n))
-        if margin is None:
-            margin = self.margin
         if k == 0:
             return all_arcs(n, n)
         scores = self.scorer.score_likely_arcs(values)
-        arcs: tuple[Ints, Ints] = prune_arcs(
-            scores, int(k), float(margin), best_tree(scores, self.single_root)
-        )
-        return arcs
+        tree = best_tree(scores, self.single_root)
+        return prune_arcs(scores, int(k), float(self.margin if margin is None else margin), tree)
 
 
-def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:
+def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
     """Return the union of candidate arcs and a tree, int32[n + 1] heads, sorted by (head, mod).
 
     Words with a negative head get no further arcs.
@@ -116,7 +108,7 @@ class Scored:
     values: Values
     problem: Problem
     #: The network's scores of the sentence; None with templates.
-    scores: SentenceScores | None = None
+    scores: NetworkScores | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,10 +134,7 @@ class ProblemMaker:
     max_parts: int = MAX_PARTS
 
     def __call__(
-        self,
-        sentences: Sequence[Sentence],
-        prune: int | None = None,
-        margin: float | None = None,
+        self, sentences: Sequence[Sentence], prune: int | None = None, margin: float | None = None,
         given: Sequence[Mapping[int, int]] = (),
     ) -> list[Scored]:
         """Make the scored problems of a batch of sentences.
@@ -202,22 +191,21 @@ class ProblemMaker:
         """Return the view of a sentence's arcs, sorted by (head, mod), for factor families."""
         values = encode(sentence)
         scores = self.scores([sentence], [values])
-        of_sentence = None if scores is None else scores.sentences()[0]
-        return self._view(sentence, values, arc_head, arc_mod, of_sentence)
+        return self._view(
+            sentence, values, (arc_head, arc_mod), None if scores is None else scores.sentences()[0]
+        )
 
     def view_of(self, scored: Scored) -> FactorView:
         """Return the view of a scored sentence and its candidate arcs."""
         arcs = scored.problem.arc_head, scored.problem.arc_mod
-        return self._view(scored.sentence, scored.values, *arcs, scored.scores)
+        return self._view(scored.sentence, scored.values, arcs, scored.scores)
 
     @property
     def label_names(self) -> Sequence[str]:
         """Labels that families may see on arcs, in order; empty with templates."""
         return () if self.network is None else self.network.labels
 
-    def scores(
-        self, sentences: Sequence[Sentence], values: Sequence[Values]
-    ) -> BatchScores | None:
+    def scores(self, sentences: Sequence[Sentence], values: Sequence[Values]) -> BatchScores | None:
         """Score sentences with the network; None with templates."""
         if self.network is None:
             return None
@@ -227,7 +215,7 @@ class ProblemMaker:
     def _candidates(
         self, values: Sequence[Values], scores: BatchScores | None, k: int | None,
         margin: float | None, in_trees: bool,
-    ) -> list[tuple[Ints, Ints]]:  # fmt: skip
+    ) -> list[Pairs]:
         """Return the candidate arcs of each sentence.
 
         With ``in_trees`` those that belong to no projective tree are left out, if all trees are.
@@ -241,39 +229,35 @@ class ProblemMaker:
         return scores.candidates(
             settings.k if k is None else k, settings.margin if margin is None else margin,
             self.config.model.single_root, in_trees and self.config.projective,
-        )  # fmt: skip
+        )
 
-    def _in_trees(self, n: int, arcs: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    def _in_trees(self, n: int, arcs: Pairs) -> Pairs:
         """Return the candidate arcs of projective trees; all of them if there is no such tree."""
         if not self.config.projective:
             return arcs
-        kept: tuple[Ints, Ints] = in_projective_trees(n, *arcs, self.config.model.single_root)
+        kept = in_projective_trees(n, *arcs, self.config.model.single_root)
         return kept if len(kept[0]) else arcs
 
     def _view(
-        self, sentence: Sentence, values: Values, head: Ints, mod: Ints,
-        scores: SentenceScores | None,
-    ) -> FactorView:  # fmt: skip
+        self, sentence: Sentence, values: Values, arcs: Pairs, scores: NetworkScores | None
+    ) -> FactorView:
         labels = None
         if scores is not None and self.label_names:
             known = scores.arc_labels
-            if known is None or len(known) != len(head):
-                known = scores.label_scores(head, mod)
+            if known is None or len(known) != len(arcs[0]):
+                known = scores.label_scores(*arcs)
             labels = 1 + known.argmax(axis=1).astype(np.int32)
-        return FactorView(sentence, head, mod, values, labels, self.label_names)
+        return FactorView(sentence, *arcs, values, labels, self.label_names)
 
     def _scored(
-        self,
-        sentences: Sequence[Sentence],
-        values: Sequence[Values],
-        arcs: Sequence[tuple[Ints, Ints]],
+        self, sentences: Sequence[Sentence], values: Sequence[Values], arcs: Sequence[Pairs],
         batch: BatchScores | None,
     ) -> list[Scored]:
         """Make problems over candidate arcs."""
-        kind = self.config.projective, self.config.model.single_root
+        projective, single_root = kind = self.config.projective, self.config.model.single_root
         for sentence, (head, _) in zip(sentences, arcs):
             self.check_size(sentence, len(head))
-        scores: Sequence[SentenceScores | None] = [None] * len(sentences)
+        scores: Sequence[NetworkScores | None] = [None] * len(sentences)
         if batch is None:
             assert self.scorer is not None  # it comes with the pruner
             parts = [self.scorer.score(v, *pair, *kind) for v, pair in zip(values, arcs)]
@@ -285,21 +269,16 @@ class ProblemMaker:
             parts = batch.fields(arcs, *kind, self.quantum)
         if self.families and len(self.table):
             # Views have copies of the arcs, because the arcs of problems become read-only.
-            views = [
-                self._view(sentence, encoded, *a, sentence_scores)
-                for sentence, a, encoded, sentence_scores in zip(sentences, arcs, values, scores)
-            ]
+            views = [*map(self._view, sentences, values, arcs, scores)]
             for fields, factors in zip(parts, alive_factors(self.families, views, self.table)):
                 fields.update(zip(_FACTORS, factors))
-            counting = [family for family in self.families if family.has_counts]
             for fields, view in zip(parts, views):
-                fields.update(zip(_COUNTS, alive_counts(counting, view, self.table) or ()))
+                fields.update(zip(_COUNTS, alive_counts(self.families, view, self.table) or ()))
         problems = [
             Problem.trusted(
-                sentence.n_words, *a, **fields,
-                projective=self.config.projective, single_root=self.config.model.single_root,
+                sentence.n_words, *pair, **fields, projective=projective, single_root=single_root,
                 quantum=self.quantum,
             )
-            for sentence, a, fields in zip(sentences, arcs, parts)
-        ]  # fmt: skip
+            for sentence, pair, fields in zip(sentences, arcs, parts)
+        ]
         return list(map(Scored, sentences, values, problems, scores))

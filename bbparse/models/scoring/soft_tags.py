@@ -9,7 +9,7 @@ the form, too, stays as the best tag has it. The code fixes the order of all sum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,11 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, attribute_values, row_of
 from bbparse.treebank.likely import Likely, LikelyTags, TagNames
 
+if TYPE_CHECKING:
+    from bbparse.models.scoring.arc_network import ArcNetwork
+
 #: The attributes whose vectors become means: the first two of a tag, the last of FEATS.
 SOFT = ("upos", "xpos", "feats")
-
-
-class HasTagVectors(Protocol):
-    """A network with vectors of the tags of a tagger."""
-
-    def tag_vectors(self, names: TagNames) -> tuple[Float32s, Float32s]: ...
 
 
 def likely_tags_of(sentence: Sentence) -> LikelyTags | None:
@@ -69,7 +66,7 @@ class SoftTags:
             self._parts.append((words, rows[words].max(axis=1) >= 0, own))
             rows[words, columns] = -1
 
-    def add_to(self, words: Float32s, network: HasTagVectors) -> None:
+    def add_to(self, words: Float32s, network: ArcNetwork) -> None:
         """Add the mean vectors of their tags to the sums of words, float32[R, d]."""
         for where, known, own in self._parts:
             for some, vectors in zip((own.tags, own.feats), network.tag_vectors(own.names)):

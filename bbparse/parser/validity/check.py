@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from bbparse.parser.validity.table import RuleTable
 from bbparse.treebank import Sentence
 from bbparse.treebank.trees import find_cycle
+
+if TYPE_CHECKING:
+    from bbparse.parser.validity.rules import Rules
 
 #: Word at which faults are reported, by kind of rule; for other kinds, the modifier of the arc.
 _AT = {"beside": "head", "inside": "head", "below": "other"}
@@ -61,7 +63,7 @@ def tree_faults(heads: Sequence[int], *, single_root: bool) -> list[Fault]:
 class RuledSentence:
     """A sentence under validity rules; its own heads and labels are not read."""
 
-    def __init__(self, rules: RuleTable, sentence: Sentence) -> None:
+    def __init__(self, rules: Rules, sentence: Sentence) -> None:
         self.rules = rules
         self.sentence = sentence
         self.words = rules.of_words(sentence)

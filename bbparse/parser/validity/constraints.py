@@ -9,7 +9,7 @@ words from outside the groups. If each group has one arc, the constraint is an o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, product
 from typing import NamedTuple
 
@@ -70,7 +70,7 @@ class Candidates:
         return [(h, m) for h in self.problem.arc_head[self.problem.arc_mod == m].tolist()]
 
     def _group(self, entry: int, part: int, arcs: Iterable[Arc]) -> Group:
-        """Return the arcs that can be a part of an entry; parts as in `RuleTable.bit`."""
+        """Return the arcs that can be a part of an entry; parts as in `Rules.bit`."""
         condition = self.ruled.rules.bit(entry, part)
         arcs = tuple([arc for arc in arcs if self.ruled.between(*arc) & condition])
         return Group(0 if condition & self._with_any else condition, arcs)
@@ -129,7 +129,7 @@ class Candidates:
                     yield from (self.forbidding(e, [arc, o]) for o, how in related.items() if how)
 
     def split(
-        self, constraints: Iterable[ForbiddenSet], scores: Mapping[Arc, Float64s], *, valid: bool
+        self, constraints: Iterable[ForbiddenSet], scores: ArcLabelScores, *, valid: bool
     ) -> SplitArcs:
         """Copy the arcs of constraints, one copy for each label that makes a difference.
 
@@ -154,7 +154,7 @@ class Candidates:
             a = int(np.searchsorted(keys, key))
             if a < len(keys) and keys[a] == key:  # trees of a wider problem may have other arcs
                 bits = self.ruled.bits(arc, self.names)
-                copies[a] = _best_labels(scores[arc], bits, relevant, forbidden)
+                copies[a] = _best_labels(scores(*arc), bits, relevant, forbidden)
                 n_copies[a] = len(copies[a])
         first = np.concatenate([[0], np.cumsum(n_copies)])
         base = np.repeat(np.arange(len(keys)), n_copies)
@@ -186,13 +186,13 @@ class Candidates:
             arc_score=p.arc_score[base] + losses, arc_state=state[base],
             arc_label=np.maximum(labels, 0),
             **set_fields("factor", factors), **set_fields("count", counts),
-        )  # fmt: skip
+        )
         return SplitArcs(split, base, labels)
 
     def constrained(
         self, p: Problem, labels: Ints, constraints: Iterable[ForbiddenSet],
         penalty: float = np.inf,
-    ) -> Problem:  # fmt: skip
+    ) -> Problem:
         """Return a problem with constraints, each of which costs a penalty if it is broken.
 
         `labels` int32[A] has the label of each of its arcs; -1: any label.

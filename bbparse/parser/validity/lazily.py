@@ -17,8 +17,10 @@ whole trees may outweigh the cost, and hide a tree with fewer faults: callers th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +28,12 @@ from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
 from bbparse.core.edit import with_sets
+from bbparse.core.scale import grain_of, scaled
+from bbparse.core.tree import tree_terms
+from bbparse.inference.relaxation.state import RELATIVE_SLACK
 from bbparse.parser.validity.check import Fault, RuledSentence
 from bbparse.parser.validity.constraints import ArcLabelScores, Candidates, ForbiddenSet, SplitArcs
-from bbparse.parser.validity.penalty import Penalty
-from bbparse.parser.validity.table import Cache
+from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 
 #: Finds the k best trees of a problem.
@@ -49,14 +53,8 @@ class ValidTrees(NamedTuple):
 
 
 def solve_valid(
-    problem: Problem,
-    ruled: RuledSentence,
-    names: Sequence[str],
-    label_scores: ArcLabelScores,
-    solve: Solve,
-    *,
-    k_best: int = 1,
-    broken: Iterable[tuple[Sequence[int], Sequence[Fault]]] = (),
+    problem: Problem, ruled: RuledSentence, names: Sequence[str], label_scores: ArcLabelScores,
+    solve: Solve, *, k_best: int = 1, broken: Iterable[tuple[Sequence[int], Sequence[Fault]]] = (),
     deadline: Deadline = NO_DEADLINE,
 ) -> ValidTrees:
     """Find the k best trees that keep validity rules, with their labels.
@@ -69,7 +67,7 @@ def solve_valid(
     """
     candidates = Candidates(problem, names, ruled)
     constraints: dict[ForbiddenSet, None] = {}
-    scores = Cache(lambda arc: label_scores(*arc))
+    scores = cache(label_scores)
 
     def forbid(heads: Sequence[int], faults: Sequence[Fault]) -> None:
         for fault in faults:
@@ -94,7 +92,7 @@ def solve_valid(
         for row, arcs in deadline.through(zip(result.heads, result.arcs)):
             heads = row[1:].tolist()
             numbers = [
-                label if label >= 0 else int(scores[h, m].argmax())
+                label if label >= 0 else int(scores(h, m).argmax())
                 for m, (h, label) in enumerate(zip(heads, split.labels[arcs].tolist()), start=1)
             ]
             labels.append([names[i] for i in numbers])
@@ -115,6 +113,71 @@ def solve_valid(
         result = _without_penalty(result, restricted, split.problem, penalty)
     result = replace(result, arcs=split.base[result.arcs].astype(np.int32))
     return ValidTrees(result, labels, faults_of, rounds)
+
+
+#: Ratio of penalties paid to scores beyond which a search may be wrong about the scores.
+_COARSE = 1000.0
+
+
+class Penalty:
+    """The cost of a fault, which depends on the trees that were found so far.
+
+    At first it is more than the scores of any two trees can differ by. If it is so large that it
+    hides scores, the next one outweighs only what trees score more than the best tree.
+    """
+
+    def __init__(self) -> None:
+        self.hides = False  #: It is too large to tell the scores of trees apart.
+        self._value = self._enough = np.inf
+        self._least = 0.0
+        self._fewest = np.inf  # faults of the tree with the fewest that was seen
+        self._faults = 0  # of the last tree
+
+    def of(self, problem: Problem) -> float:
+        """Return the penalty in a problem."""
+        self._value = min(self._enough, _more_than_all(problem))
+        return self._value
+
+    def see(self, faults: Sequence[Sized]) -> None:
+        """Note the faults of the trees that were found, the best one first."""
+        self._fewest = min([self._fewest, *map(len, faults)])
+        self._faults = len(faults[0]) if faults else 0
+
+    def settles(self, problem: Problem, arcs: Ints, all_known: bool) -> bool:
+        """Return True if the best tree, with these arcs, is the answer; else change the penalty.
+
+        ``all_known``: the problem has all rules that the tree breaks.
+        """
+        if self._faults > self._fewest and self._value == self._enough:
+            # scores of whole trees have outweighed it
+            self._least = self._enough = 10.0 * self._value
+            return False
+        if not all_known:
+            return False
+        terms = tree_terms(problem, arcs)
+        size = math.fsum(map(abs, terms))
+        paid = self._value * self._faults
+        is_exact = bool(problem.quantum) or paid * RELATIVE_SLACK < grain_of(problem)
+        self.hides = not is_exact and paid > _COARSE * size
+        # it outweighs what any tree scores more
+        enough = 2.0 * scaled(problem, terms).loss + size
+        self._enough = max(self._least, enough or 1.0)
+        return not self.hides or self._enough > self._value / 2.0
+
+
+def _more_than_all(problem: Problem) -> float:
+    """Return a multiple of the quantum by which the scores of no two trees can differ."""
+    p = problem
+    most, least = np.full((2, p.n_words + 1), [[-np.inf], [np.inf]])
+    np.maximum.at(most, p.arc_mod, p.arc_score)
+    np.minimum.at(least, p.arc_mod, p.arc_score)
+    others = np.concatenate([*(part.score for part in p.parts), p.factor_score, p.count_score])
+    spread = float((most - least)[1:].sum())
+    spread += 2.0 * float(np.abs(others[np.isfinite(others)]).sum())
+    # by more than a search can be wrong, also beside scores that all trees have
+    margin = 1e-6 * (spread + float(np.abs(most[1:]).sum())) + 1.0
+    quantum = p.quantum or 1.0
+    return float(np.ceil((spread + margin) / quantum) + 1.0) * quantum
 
 
 def _without_penalty(

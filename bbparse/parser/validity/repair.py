@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.trees import crossing_words
 
+if TYPE_CHECKING:
+    from bbparse.parser.arc_scores import ModelScores
+
 #: Most words of a sentence that is repaired: it has the square of this many arcs.
 MAX_WORDS = 300
 #: Weights are multiples of 1 / `WEIGHT_STEPS`, at most `MAX_WEIGHT`.
@@ -46,41 +49,21 @@ SCORE_STEPS, LEAST = 64, -32.0
 WORK_LIMIT = 2e8
 
 
-class ArcScores(Protocol):
-    """A model's opinion of labelled arcs."""
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """Labels that the model knows."""
-
-    def __call__(self, sentence: Sentence) -> Float64s:
-        """Return log-probabilities by dependent, head and label, float64[n + 1, n + 1, L]."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class RepairOptions:
-    """Options of `repair`.
+    """Options of `repair`."""
 
-    Attributes
-    ----------
-    only_punct : bool
-        Change heads of words with the relation punct, and nothing else.
-    projective : bool
-        The tree must have no crossing arcs.
-    scores : ArcScores, optional
-        Chooses among trees that keep as much and change as few words.
-    spans : Spans, optional
-        Words that form one subtree. If they are soft, their weight is in the unit of the weights of
-        words, and a tree with a broken one is no fault, but it is repaired if that keeps more.
-    time_limit : float, optional
-        Seconds for one sentence; by default the limit is some ten seconds' work, the same on every
-        machine.
-    """
-
+    #: Change heads of words with the relation punct, and nothing else.
     only_punct: bool = False
+    #: The tree must have no crossing arcs.
     projective: bool = False
-    scores: ArcScores | None = None
+    #: Choose among trees that keep as much and change as few words.
+    scores: ModelScores | None = None
+    #: Words that form one subtree. If they are soft, their weight is in the unit of the weights of
+    #: words, and a tree with a broken one is no fault, but it is repaired if that keeps more.
     spans: Spans | None = None
+    #: Seconds for one sentence; by default the limit is some ten seconds' work, the same on every
+    #: machine.
     time_limit: float | None = None
 
 
@@ -111,7 +94,7 @@ class Repair(NamedTuple):
 def repair(
     sentence: Sentence, rules: Rules, weights: Sequence[float] | None = None,
     options: RepairOptions = RepairOptions(),
-) -> Repair:  # fmt: skip
+) -> Repair:
     """Find the valid tree that keeps most of the heads and labels of a sentence.
 
     Of several, it is the one that changes the fewest words, then the one with the best scores of
@@ -119,33 +102,18 @@ def repair(
     faults. If a limit ends the search before there is a valid tree, it is the best projective one,
     or the sentence is left as it was.
 
-    Parameters
-    ----------
-    sentence : Sentence
-        Its tree may have any fault: cycles, several roots, words without head (-1).
-    rules : Rules
-        Warnings are left out.
-    weights : sequence of float, length n, optional
-        What a kept head counts, and a kept label: 0 to 10, in hundredths. 1 by default.
-    options : RepairOptions
-
-    Returns
-    -------
-    Repair
-
-    Raises
-    ------
-    TreebankError
-        If weights do not fit the sentence.
+    The tree of the sentence may have any fault: cycles, several roots, words without head (-1).
+    Warnings of the rules are left out. ``weights`` is what a kept head of each word counts, and a
+    kept label: 0 to 10, in hundredths; 1 by default. Raises `TreebankError` if they do not fit.
     """
     rules = rules.binding
     spans = options.spans
     is_soft = spans is not None and spans.weight is not None
     steps, span_cost = _steps(sentence, weights, spans)
-    asked = _faults(sentence, rules, options, True)
+    wanted = _faults(sentence, rules, options, True)
     before = _faults(sentence, rules, options)
     unchanged = Repair(sentence, sentence.heads, sentence.deprels, [], before, before, not before)
-    if not asked:
+    if not wanted:
         return unchanged
     if sentence.n_words > MAX_WORDS:
         return unchanged._replace(obstacle=f"it has more than {MAX_WORDS} words")
@@ -203,7 +171,7 @@ def label_names(rules: Rules, sentence: Sentence, known_labels: Iterable[str] = 
 
 def _faults(
     sentence: Sentence, rules: Rules, options: RepairOptions, soft: bool = False
-) -> list[Fault]:  # fmt: skip
+) -> list[Fault]:
     """Return the faults of a tree; arcs that cross are one if it must be projective.
 
     So are broken spans, if they are firm or ``soft`` ones count, too.
@@ -222,12 +190,11 @@ def _faults(
     return faults
 
 
-def _steps(
-    sentence: Sentence, weights: Sequence[float] | None, spans: Spans | None
-) -> tuple[Longs, int]:  # fmt: skip
-    """Return the weights of the words 1 to n and of a span as integers without common divisor."""
+def weight_steps(sentence: Sentence, weights: Sequence[float] | None) -> Longs:
+    """Return the weights of the words 1 to n in steps of 1 / `WEIGHT_STEPS`; 1 by default."""
     n = sentence.n_words
-    weights = [1.0] * n if weights is None else weights
+    if weights is None:
+        return np.full(n, WEIGHT_STEPS)
     if len(weights) != n:
         raise TreebankError(f"{sentence.place()}: found {len(weights)} weights, expected {n}")
     for i, weight in enumerate(weights):
@@ -236,17 +203,24 @@ def _steps(
                 f"{sentence.place(i)}: the weight of word {i + 1} is {weight}, expected 0 to"
                 f" {MAX_WEIGHT:g}"
             )
+    return np.rint(np.asarray(weights, np.float64) * WEIGHT_STEPS).astype(np.int64)
+
+
+def _steps(
+    sentence: Sentence, weights: Sequence[float] | None, spans: Spans | None
+) -> tuple[Longs, int]:
+    """Return the weights of the words 1 to n and of a span as integers without common divisor."""
     of_span = 0.0 if spans is None or spans.weight is None else spans.weight
     if of_span > MAX_WEIGHT:
         raise TreebankError(f"the weight of spans is {of_span:g}, expected 0 to {MAX_WEIGHT:g}")
-    steps = np.rint(np.array([*weights, of_span]) * WEIGHT_STEPS).astype(np.int64)
+    steps = np.append(weight_steps(sentence, weights), round(of_span * WEIGHT_STEPS))
     steps //= max(1, gcd(*steps.tolist()))
     return steps[:-1], int(steps[-1])
 
 
 def _table(
-    sentence: Sentence, names: Sequence[str], steps: Longs, scores: ArcScores | None
-) -> tuple[Float64s, float]:  # fmt: skip
+    sentence: Sentence, names: Sequence[str], steps: Longs, scores: ModelScores | None
+) -> tuple[Float64s, float]:
     """Score all labelled arcs by head, modifier and label, float64[n + 1, n + 1, L].
 
     Also returns the score of one step of weight.
@@ -285,14 +259,14 @@ def _only_punct(sentence: Sentence, names: Sequence[str], table: Float64s) -> Fl
 def best_valid(
     sentence: Sentence, rules: Rules, names: Sequence[str], table: Float64s, options: RepairOptions,
     k_best: int = 1,
-) -> ValidTrees:  # fmt: skip
+) -> ValidTrees:
     """Find the k best valid trees under whole scores by head, modifier and label (-inf: never)."""
     best = table.max(axis=2)
     head, mod = np.nonzero(best > -np.inf)
     problem = Problem(
         sentence.n_words, head, mod, best[head, mod], projective=options.projective,
         single_root="root" in rules.relations, quantum=1.0,
-    )  # fmt: skip
+    )
     if options.spans is not None and options.spans.weight is None:
         problem = options.spans.onto(problem, sentence)
     deadline = Deadline.after(options.time_limit)
@@ -303,7 +277,7 @@ def best_valid(
         solution = solve(
             problem, k_best=k, time_limit=deadline.limit(), explain=False,
             work_limit=left if options.time_limit is None else None,
-        )  # fmt: skip
+        )
         left = max(left - work_of(solution), 0.1 * WORK_LIMIT)
         return solution
 

@@ -1,35 +1,37 @@
-"""Validity rules, read from files that people can read, or made in Python.
+"""Validity rules together: read from files that people can read, or made in Python.
 
 A rule forbids an arc, or two arcs together. ``ud.toml`` has the rules of Universal Dependencies,
-and its head describes how rules are written; a user's file has the same form.
+and its head describes how rules are written; a user's file has the same form. The conditions of
+all rules are evaluated at once.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
 from importlib.resources import files
+from itertools import chain, islice, product, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bbparse.core import Problem
 from bbparse.parser.validity.check import NO_ENTRY, Fault, RuledSentence, tree_faults
-from bbparse.parser.validity.constraints import Candidates
-from bbparse.parser.validity.table import (
+from bbparse.parser.validity.conditions import (
     KINDS,
     RELATIONS,
     UPOS,
     ArcCondition,
+    Condition,
     ConditionError,
     Rule,
-    RuleTable,
 )
+from bbparse.parser.validity.constraints import Candidates
 from bbparse.runtime.errors import ConfigError, ProblemError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
@@ -39,10 +41,98 @@ from bbparse.treebank.trees import find_cycle
 _TEXTS = ("name", "says", "example", "source", "at")
 _CONDITIONS = ("arc", *KINDS[1:], "unless")
 _KEYS = (*_TEXTS, *_CONDITIONS, "warning")
+#: UPOS, XPOS, form, lemma, FEATS and MISC of the artificial root, which precedes the first word.
+_ROOT = ("ROOT",) * 6
 
 
-class Rules(RuleTable):
-    """Several validity rules (an iterable of `Rule`), read from a file or made in Python."""
+class Cache(dict[Any, Any]):
+    """Values of a function by its argument; emptied when they are many."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def __missing__(self, key: Any) -> Any:
+        if len(self) > 50_000:  # the number of forms and MISC is unlimited
+            self.clear()
+        value = self[key] = self._function(key)
+        return value
+
+
+class WordBits(NamedTuple):
+    """Conditions that a word may fulfil, as a head and as a modifier."""
+
+    head: int
+    mod: int
+
+
+class RuleCase(NamedTuple):
+    """One combination of a rule's alternatives, with single conditions."""
+
+    rule: Rule
+    arc: Condition
+    other: Condition | None
+    unless: Condition | None
+
+
+class Rules:
+    """Several validity rules, the known relations if any, and the conditions of the rules on arcs.
+
+    They are read from a file (`load`) or made in Python. The conditions that an arc fulfils are the
+    bits of an integer. With size entries, bits e, size + e and 2 size + e are the first arc, the
+    second arc and the exception of entry e. What a label, a head, a modifier and a side allow is
+    cached. A condition in Python may hold for any.
+    """
+
+    def __init__(self, rules: Iterable[Rule], relations: Collection[str] = ()) -> None:
+        self.rules = tuple(rules)
+        self.relations = tuple(relations)
+        self.entries = [
+            RuleCase(rule, arc, other, rule.unless)
+            for rule in self.rules
+            for arc, other in product(rule.arc, rule.other or (None,))
+        ]
+        self.size = len(self.entries)
+        #: Kind → its entries, as bits.
+        self.of_kind = {
+            kind: sum(1 << i for i, e in enumerate(self.entries) if e.rule.kind == kind)
+            for kind in KINDS
+        }
+        #: Entries about one arc without an exception.
+        self.alone = sum(
+            1 << i for i, e in enumerate(self.entries) if not e.rule.kind and e.unless is None
+        )
+        #: Entries with the same condition on both arcs, which may change places.
+        self.mutual = sum(
+            1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
+        )
+        parts = zip(*(entry[1:] for entry in self.entries))
+        bits = [(1 << i, c) for i, c in enumerate(chain(*parts)) if c is not None]
+        self._conditions = [(bit, c) for bit, c in bits if isinstance(c, ArcCondition)]
+        #: Conditions in Python, by bit.
+        self.functions = {bit: c for bit, c in bits if not isinstance(c, ArcCondition)}
+        tests = [test for _, c in self._conditions for test in c.tests]
+        columns = {test.attribute.partition(".")[2] for test in tests}
+        with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
+        self._is_read = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
+        self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
+        self._items = Cache(self._items_of)
+        self._of_label = Cache(self._bits_of_label)
+        self._of_word = Cache(self.bits_of_key)
+        #: Conditions that can hold for modifiers to the left and to the right.
+        self.left = self._bits_of({"side": ("left",)})
+        self.right = self._bits_of({"side": ("right",)})
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __add__(self, other: Rules) -> Rules:
+        return type(self)(self.rules + other.rules, dict.fromkeys(self.relations + other.relations))
+
+    @cached_property
+    def binding(self) -> Rules:
+        """The rules without mere warnings."""
+        rules = [rule for rule in self.rules if not rule.warning]
+        return self if len(rules) == len(self) else type(self)(rules, self.relations)
 
     @classmethod
     def load(cls, name: str) -> Rules:
@@ -104,6 +194,65 @@ class Rules(RuleTable):
             for number, fields in enumerate(tables)
         ]
         return cls(rules, relations)
+
+    def bit(self, entry: int, part: int) -> int:
+        """Return the bit of a condition: the first arc (0), the second (1) or the exception (2)."""
+        return 1 << part * self.size + entry
+
+    def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
+        fulfilled = [bit for bit, condition in self._conditions if condition.allows(known)]
+        return sum(fulfilled, start=sum(self.functions))
+
+    def _bits_of_label(self, label: str) -> int:
+        return self._bits_of({"label": (label, label.partition(":")[0])})
+
+    def of_labels(self, labels: Sequence[str]) -> list[int]:
+        """Return the conditions that arcs with each label may fulfil."""
+        return [*map(self._of_label.__getitem__, labels)]
+
+    def of_words(self, sentence: Sentence) -> list[WordBits]:
+        """Return the conditions that each word may fulfil, the root first."""
+        miscs = self._miscs_of(sentence) if self._misc else repeat("")
+        return [*map(self._of_word.__getitem__, self.keys_of(sentence, miscs))]
+
+    def keys_of(
+        self, sentence: Sentence, miscs: Iterable[str | None] = repeat(None)
+    ) -> Iterator[tuple[str | None, ...]]:
+        """Yield what conditions name of each word, the root first; a MISC of None is unknown."""
+        columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
+        keys = zip(
+            *(column if is_read else repeat("") for column, is_read in zip(columns, self._is_read)),
+            miscs,
+        )
+        return chain([_ROOT], islice(keys, sentence.n_words))
+
+    def _miscs_of(self, sentence: Sentence) -> list[str]:
+        """Return the items of MISC that conditions name, by word."""
+        lines, items = sentence.lines, self._items
+        return [items[(line := lines[i])[line.rfind("\t") + 1 :]] for i in sentence.word_lines]
+
+    def _items_of(self, misc: str) -> str:
+        """Return the items of a MISC column that conditions name.
+
+        Other items, which every word may have, would make words harder to cache.
+        """
+        return "|".join([item for item in misc.rstrip("\r").split("|") if item in self._misc])
+
+    def bits_of_key(self, word: tuple[Any, ...]) -> WordBits:
+        """Return the conditions that a word of `keys_of` may fulfil."""
+        upos, xpos, form, lemma, feats, misc = word
+        external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
+        pos = external[0].partition("=")[2] if external else upos
+        columns: dict[str, Sequence[str]] = dict(
+            upos=[upos], pos=[pos], xpos=[xpos], form=[form], lemma=[lemma],
+            feats=feats.split("|"),
+        )
+        if misc is not None:
+            columns["misc"] = misc.split("|")
+        return WordBits(*(
+            self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
+            for role in ("head", "mod")
+        ))
 
     def faults(self, sentence: Sentence) -> list[Fault]:
         """Return the faults of a sentence's tree, by word; each is reported once for its word.
@@ -170,7 +319,7 @@ def _of_ud() -> Rules:
 def _rule_of(
     fields: dict[str, Any], relations: Sequence[str], upos: Sequence[str],
     wrong: Callable[[str, str], ConfigError],
-) -> Rule:  # fmt: skip
+) -> Rule:
     """Parse the rule in a table; `wrong` makes an error of a key and a text."""
     for key, value in fields.items():
         if key not in _KEYS:
@@ -204,7 +353,7 @@ def _rule_of(
     except ValueError as error:
         raise wrong("example", str(error)) from None
     if sentence is not None:
-        ruled = RuledSentence(RuleTable([rule]), sentence)
+        ruled = RuledSentence(Rules([rule]), sentence)
         if not ruled.faults(sentence.heads, sentence.deprels):
             raise wrong("example", "the example keeps the rule, expected one that breaks it")
     return rule
@@ -221,7 +370,7 @@ def example_of(rule: Rule) -> Sentence:
     sentence = Sentence.from_words(
         [row[0] for row in rows], upos=[row[1] for row in rows], feats=extra,
         heads=[int(row[2]) for row in rows], deprels=[row[3] for row in rows],
-    )  # fmt: skip
+    )
     for i, line in enumerate(sentence.lines):
         sentence.lines[i] = f"{line.rpartition(chr(9))[0]}\t{extra[i]}"
     return sentence

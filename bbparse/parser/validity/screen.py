@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from bbparse.parser.validity.check import ones
-from bbparse.parser.validity.table import RuleTable
+from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.arrays import Flags, Hashes, Ints, Longs
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import RowMemory
@@ -22,17 +22,17 @@ class Screen:
     and as second arc of a rule are uint64[2, K] here, a bit for each entry.
     """
 
-    def __init__(self, rules: RuleTable, labels: Sequence[str]) -> None:
+    def __init__(self, rules: Rules, labels: Sequence[str]) -> None:
         self._rules = rules
         self._number = {label: i for i, label in enumerate(labels)}
         self._of_label = self._arrays(rules.of_labels(labels))
         self._of_side = self._arrays([rules.left, rules.right])
         self._kinds = {kind: self._arrays([bits])[0, 0] for kind, bits in rules.of_kind.items()}
-        #: Conditions of words by their `RuleTable.keys_of`, as heads and as modifiers.
+        #: Conditions of words by their `Rules.keys_of`, as heads and as modifiers.
         self._words = RowMemory(
             lambda: lambda key: self._arrays(rules.bits_of_key(key)).ravel().tolist(),
             4 * len(self._kinds[""]), np.uint64,
-        )  # fmt: skip
+        )
 
     def _arrays(self, conditions: Sequence[int]) -> Hashes:
         """Return conditions as uint64[len(conditions), 2, K]."""
@@ -43,9 +43,9 @@ class Screen:
         return np.frombuffer(joined, "<u8").reshape(len(conditions), 2, -1).astype(np.uint64)
 
     def __call__(
-        self, sentences: Sequence[Sentence], heads: Sequence[Ints],
-        labels: Sequence[Sequence[str]], projective: bool,
-    ) -> Flags:  # fmt: skip
+        self, sentences: Sequence[Sentence], heads: Sequence[Ints], labels: Sequence[Sequence[str]],
+        projective: bool,
+    ) -> Flags:
         """Return which sentences' trees may break a rule, bool[S].
 
         A tree is given by its heads, int32[n + 1], and the labels of the words 1 to n. With
@@ -92,6 +92,6 @@ class Screen:
 
 
 @lru_cache(8)
-def screen_of(rules: RuleTable, labels: tuple[str, ...]) -> Screen:
+def screen_of(rules: Rules, labels: tuple[str, ...]) -> Screen:
     """Return the screen for rules and labels; the last ones are kept."""
     return Screen(rules, labels)

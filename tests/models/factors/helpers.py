@@ -61,11 +61,9 @@ def alive_factors(
     return bbparse.factors.alive_factors(families, [view], table)[0]
 
 
-def tree_keys(
-    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
-) -> NDArray[np.uint64]:
+def tree_keys(families: Iterable[FactorFamily], view: FactorView) -> NDArray[np.uint64]:
     """Keys of the features of all that fires in a tree, as often as it fires."""
-    keys = [batch.feat_keys for batch in tree_batches(families, view, table)]
+    keys = [batch.feat_keys for batch in tree_batches(families, view)]
     return np.concatenate([np.zeros(0, np.uint64), *keys])
 
 

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from bbparse.core.parts import PART_NAMES
 from bbparse.core.quantum import QUANTUM
 from bbparse.embeddings import Embeddings
-from bbparse.models.scoring.arc_network import ArcNetwork
+from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.models.scoring.labeller import best_labels
-from bbparse.models.scoring.network_scores import SentenceScores
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.sequence import QUANTUM as QUANTUM_OF_VECTORS
 from bbparse.runtime.errors import ModelError
@@ -43,7 +42,7 @@ def random_vectors(
 
 def scores_of(
     network: ArcNetwork, sentences: Sequence[Sentence], outside: Sequence[np.ndarray] | None = None
-) -> list[SentenceScores]:
+) -> list[NetworkScores]:
     return network([encode(s) for s in sentences], outside).sentences()
 
 
@@ -52,7 +51,7 @@ def all_arcs(n: int) -> tuple[np.ndarray, np.ndarray]:
     return head.astype(np.int32), mod.astype(np.int32)
 
 
-def everything(scores: SentenceScores) -> Arrays:
+def everything(scores: NetworkScores) -> Arrays:
     """All that the network says of a sentence."""
     arcs = all_arcs(len(scores.scores) - 1)
     fields = scores.fields(*arcs, True, True, QUANTUM)

@@ -9,9 +9,9 @@ import numpy as np
 from bbparse import Problem, solve
 from bbparse.adapters import SentenceScores, decode
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.conditions import ArcCondition
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rule, Rules
-from bbparse.parser.validity.table import ArcCondition
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
 

@@ -10,10 +10,10 @@ import pytest
 from bbparse.core.order import in_order
 from bbparse.inference.solve import solve
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.conditions import KINDS, ArcCondition
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rule, Rules
 from bbparse.parser.validity.screen import screen_of
-from bbparse.parser.validity.table import KINDS, ArcCondition
 from bbparse.runtime.errors import ProblemError
 from bbparse.treebank import Sentence
 from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees

@@ -8,7 +8,6 @@ import pytest
 
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rule, Rules, example_of
-from bbparse.parser.validity.table import RuleTable
 from bbparse.runtime.errors import ConfigError
 from bbparse.treebank import Sentence, read_conllu
 
@@ -24,7 +23,7 @@ def test_examples_break_their_rule_only(number: int) -> None:
     assert rule.name in found
     assert found <= {rule.name} | also
     s = example_of(rule)
-    assert RuledSentence(RuleTable([rule]), s).faults(s.heads, s.deprels)
+    assert RuledSentence(Rules([rule]), s).faults(s.heads, s.deprels)
     assert rule.says and rule.source
 
 
