@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.core.parts import Factors
 from bbparse.factors import (
     FactorBatch,
     FactorFamily,
@@ -35,7 +34,7 @@ class Own(FactorFamily):
     def __init__(self, batch: Any) -> None:
         self.batch = batch
 
-    def propose(self, view: FactorView, table: FactorTable | None = None) -> Any:
+    def propose(self, view: FactorView) -> Any:
         return self.batch
 
     propose_counts = propose
@@ -95,31 +94,10 @@ def test_what_is_no_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factors", "text"),
-    [
-        (None, "score gave None, expected Factors"),
-        (Factors(np.array([0, 2]), np.array([0, 77], np.int32), np.ones(1)), "arcs are 0 to 77"),
-        (Factors(np.array([0, 9]), np.array([0, 1], np.int32), np.ones(1)), "ptr does not rise"),
-        (Factors(np.array([0, 2]), np.array([0, 1], np.int32), np.array([np.nan])), "no finite"),
-        (Factors(np.array([0, 2]), np.array([0, 1], np.int32), 7), "scores 7, expected"),
-        (Factors(np.array([0, 2]), np.array([0, 1], np.int32), np.ones(2)), "expected float64"),
-    ],
-)
-def test_factors_of_its_own_scoring(factors: Any, text: str) -> None:
-    class Scoring(FactorFamily):
-        name, summary = "own", "its own scores"
-
-        def score(self, view: FactorView, table: FactorTable) -> Any:
-            return factors
-
-    refuse(Scoring(), text)
-
-
-@pytest.mark.parametrize(
     ("first", "text"),
     [
-        ([0, 1 << 40], "expected 0 to 8"),
-        ([-1], "first_arcs gave -1 to -1"),
+        ([0, 1 << 40], "indices of arcs, 0 to 8"),
+        ([-1], "expected indices of arcs"),
         ([0.5], "expected indices of arcs"),
         ([[0]], "expected indices of arcs"),
     ],
