@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
-from bbparse.core.edit import MAX_ARCS, expand_count_factors
+from bbparse.core.edit import expand_count_factors
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import ProblemError
 from tests.oracles.enumerate import enumerate_trees
@@ -232,37 +232,6 @@ def test_what_makes_no_sense_is_refused(change: Any, message: str) -> None:
     with pytest.raises(ProblemError) as caught:
         change(blank(3).with_heads({3: 2}))
     assert message in str(caught.value)
-
-
-def test_expansion_of_or_and_of_valency() -> None:
-    p = expand_count_factors(blank(3).with_or([(0, 1), (2, 3)], 2.0))
-    assert p.factor_score.tolist() == [-2.0]
-    assert p.arc_score.tolist() == [2.0, 0, 0, 0, 0, 0, 0, 0, 2.0]
-    p = expand_count_factors(blank(4).with_valency_score(2, 2, 1.0))
-    assert p.factor_score.tolist() == [1.0, 1.0, 1.0, -3.0]
-    assert len(p.count_arcs) == 0
-    p = expand_count_factors(blank(4).with_valency_score(2, 0, 1.0))
-    assert sorted(p.factor_score.tolist()) == [-1.0, 1.0, 1.0, 1.0]
-    assert p.score([-1, 0, 1, 1, 1]) == 1.0
-    p = expand_count_factors(blank(4).with_or([(0, 1), (2, 1), (3, 1)], 1.0))
-    assert len(p.factor_score) == 0
-    p = expand_count_factors(blank(4).with_count_scores([(0, 1), (2, 3), (3, 4)], [0, 1, 2, 3]))
-    assert len(p.factor_score) == 0 and p.arc_score.sum() == 3.0
-
-
-def test_what_is_not_expanded() -> None:
-    hard = blank(4).with_at_most([(2, 1), (2, 3)])
-    assert expand_count_factors(hard) is hard
-    large = blank(4).with_or([(h, m) for h in range(4) for m in range(1, 5) if h != m], 1.0)
-    assert len(large.count_arcs) > MAX_ARCS
-    assert expand_count_factors(large) is large
-    both = expand_count_factors(hard.with_or([(2, 1), (3, 4)], 1.0))
-    assert both.count_arcs.tolist() == hard.count_arcs.tolist()
-    assert both.count_score.tolist() == hard.count_score.tolist()
-    assert len(both.factor_score) == 1
-    huge = blank(6).with_count_scores([(6, m) for m in range(1, 6)], [1e100, -1e100] * 3)
-    with pytest.raises(ProblemError, match=r"factor_score\[0\] is -?4e\+100"):
-        expand_count_factors(huge)
 
 
 def test_expansion_scores_all_trees_alike() -> None:

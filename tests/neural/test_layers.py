@@ -10,9 +10,9 @@ import pytest
 
 from bbparse.neural import layers
 from bbparse.neural.layers import Weights
-from bbparse.neural.learner import Learned, NetworkLearner, adam
+from bbparse.neural.learner import Learned, adam
 from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import QUANTUM, SequenceNetwork, in_sentence
+from bbparse.neural.sequence import SequenceNetwork, in_sentence
 from tests.neural import plain
 
 SIZES = ([1], [3, 1, 6], [2, 2, 2, 2], [0, 70, 5])
@@ -165,45 +165,3 @@ def test_steps_are_those_of_adam() -> None:
         weights[rows] -= step / (np.sqrt(square[rows] / (1.0 - 0.98**clock)) + 1e-8)
         assert np.allclose(learned.weights, weights, atol=1e-5)
         assert not learned.gradient[rows].any()  # that of others is left
-
-
-@pytest.mark.parametrize("batch", [1, 7, 1000])
-def test_every_example_is_there_once_in_each_pass(batch: int) -> None:
-    passes = 9  # so many that several steps are averaged where batches are small
-    sizes = np.array([3, 1, 4, 1, 5, 9, 2])
-    shape = {"word": 16, "width": 16, "embeddings": 0}
-    learner = NetworkLearner(SequenceNetwork, "r", shape, 0, 20, 1)
-    seen: list[list[int]] = []
-    shares: list[float] = []
-    weights: list[np.ndarray] = []
-    random = np.random.default_rng(2)
-
-    def learn(chosen: list[int], done: float) -> np.ndarray:
-        if seen:
-            weights.append(learner.vectors.weights.copy())
-        for name, matrix in learner.weights.matrices.items():  # they follow the weights
-            x = np.eye(learner.shapes[name][0], dtype=np.float32)
-            rounded = matrix.product(matrix.input(x), np.zeros(len(matrix.scale), np.float32))
-            exact = learner.weights.values[name]
-            assert (np.abs(rounded - exact) <= np.abs(exact).max(axis=0) / 60).all()
-        seen.append(chosen)
-        shares.append(done)
-        rows = np.arange(20)
-        learner.vectors.gradient[:] = random.normal(size=(20, 16))
-        return rows
-
-    vectors, parameters = learner.learn(sizes, passes, batch, 0.01, 4, learn, "test")
-    order = [i for chosen in seen for i in chosen]
-    assert all(sorted(order[k : k + 7]) == list(range(7)) for k in range(0, 63, 7))
-    assert order[:7] != order[7:14] or batch == 1000
-    assert all(sizes[chosen[:-1]].sum() < batch for chosen in seen)
-    assert learner.weights.matrices.keys() == {"c0_w", "r1_in_w"}
-    assert shares[0] == 0.0 and shares == sorted(shares) and shares[-1] < 1.0
-    # the mean of the weights after the last steps, each eighth, in whole quanta
-    after = [*weights, learner.vectors.weights]
-    chosen = [w for left, w in enumerate(after[::-1]) if left % 8 == 0 and left <= 0.15 * len(seen)]
-    expected = np.mean(chosen, axis=0) / QUANTUM
-    assert np.abs(vectors / QUANTUM - expected).max() <= 0.5001
-    assert (np.rint(vectors / QUANTUM) * QUANTUM == vectors).all()
-    assert parameters.keys() == SequenceNetwork.shapes("r", shape, 0).keys()
-    assert all(np.isfinite(array).all() for array in parameters.values())

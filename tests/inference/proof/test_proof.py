@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem, Solution
-from bbparse.core.proof import BOUND, EMPTY, Proof, digest, tolerances
+from bbparse.core.proof import BOUND, EMPTY, Proof, digest
 from bbparse.inference.proof.certify import certify
 from bbparse.inference.proof.verify import verify
 from bbparse.inference.solve import solve
@@ -90,18 +90,6 @@ def test_digest_sees_every_field_and_no_copy() -> None:
     )
 
 
-def test_tolerances_follow_the_last_tree() -> None:
-    scores = np.arange(16.0).reshape(4, 4).T
-    p = Problem.from_arc_scores(scores)
-    assert tolerances(p, [3.0, -1.0]) == pytest.approx((4e-9, 4e-9))
-    whole = dataclasses.replace(p, quantum=1.0)
-    assert tolerances(whole, [3.0, -1.0]) == pytest.approx((4e-9, 0.5))
-    assert tolerances(p, [0.0]) == pytest.approx((1e-13 * (13 + 14 + 11),) * 2)
-    assert tolerances(p, None) == pytest.approx((1e-9 * (13 + 14 + 11),) * 2)
-    zero = Problem.from_arc_scores(0.0 * scores)
-    assert tolerances(zero, None) == (1e-9, 1e-9)
-
-
 @pytest.mark.parametrize("k", [1, 3])
 def test_solve_attaches_proofs(k: int) -> None:
     p, _, _ = case()
@@ -159,20 +147,6 @@ def test_infeasible_by_multipliers() -> None:
     proof = solution.proof
     assert proof.n_leaves <= 3
     assert (proof.node_vector[proof.node_kind == EMPTY] >= 0).any()
-
-
-def test_quantum_closes_leaves_below_the_next_score() -> None:
-    rng = np.random.default_rng(84)
-    sizes = {0.0: 0, 1.0: 0}
-    for _ in range(40):
-        p = random_problem(rng, max_words=6, min_words=5, projective=True, scale="ties")
-        for quantum in sizes:
-            q = dataclasses.replace(p, quantum=quantum)
-            solution = proved(q, enumerate_trees(q), 2)
-            verify(q, solution)
-            assert solution.proof is not None
-            sizes[quantum] += solution.proof.n_leaves
-    assert sizes[1.0] < sizes[0.0]
 
 
 def test_factors_that_are_nothing_beside_a_reward() -> None:

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from bbparse.models.learning.data import closest_projective, prepare
-from bbparse.models.learning.linear import prune_all
 from bbparse.models.records import ModelConfig
 from bbparse.treebank import Sentence
-from tests import toy
 from tests.oracles.enumerate import is_projective, is_tree
 from tests.strategies import random_tree
 
@@ -73,25 +71,3 @@ def test_prepare_counts_the_trees_it_changes() -> None:
     assert crossing.heads == [3, 4, 0, 3]
     data = prepare([plain, crossing], ModelConfig(projective=False))
     assert data.projectivised == 0 and data.heads[1].tolist() == [-1, 3, 4, 0, 3]
-
-
-@pytest.mark.parametrize("folds", [1, 3])
-def test_training_candidates_hold_the_gold_tree(folds: int) -> None:
-    sentences = toy.sentences()[:30]
-    config = toy.configuration().with_("pruner", k=2, folds=folds)
-    data = prepare(sentences, config.model)
-    pruner = prune_all(data, config)
-    missing = words = 0
-    for heads, values, (arc_head, arc_mod) in zip(data.heads, data.values, data.arcs):
-        arcs = list(zip(arc_head.tolist(), arc_mod.tolist()))
-        assert arcs == sorted(set(arcs))
-        gold = {(int(heads[m]), m) for m in range(1, len(heads))}
-        assert gold <= set(arcs)
-        words += len(gold)
-        if folds == 1:  # pruned by the very pruner that comes back
-            own = set(zip(*(a.tolist() for a in pruner.candidates(values))))
-            missing += len(gold - own)
-            assert set(arcs) == own | gold
-    if folds == 1:
-        assert data.recall == pytest.approx(1 - missing / words)
-    assert 0.5 < data.recall <= 1.0

@@ -9,8 +9,6 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.inference.oracles.projective.dense import eisner
-from bbparse.models.learning.data import prepare
-from bbparse.models.learning.linear import train_pruner
 from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import Pruner
 from bbparse.treebank import Sentence
@@ -52,29 +50,3 @@ def test_candidates_hold_a_tree_and_the_pruners_best_one(
         # Apart from the tree's arcs, a word keeps at most k heads.
         for m in range(1, sentence.n_words + 1):
             assert 1 <= sum(1 for _, word in arcs if word == m) <= k + 1
-
-
-def test_training_makes_the_right_heads_survive() -> None:
-    config = toy.configuration()
-    sentences = toy.sentences()
-    data = prepare(sentences, config.model)
-    values, heads = data.values, data.heads
-
-    def recall(pruner: Pruner, k: int) -> float:
-        kept = words = 0
-        for encoded, gold in zip(values, heads):
-            arcs = set(zip(*(a.tolist() for a in pruner.candidates(encoded, k))))
-            kept += sum((int(gold[m]), m) in arcs for m in range(1, len(gold)))
-            words += len(gold) - 1
-        return kept / words
-
-    def trained(seed: int) -> Pruner:
-        seeded = config.with_("learning", seed=seed)
-        return Pruner.of(seeded, train_pruner(seeded, data, np.arange(len(sentences))))
-
-    pruner = trained(1)
-    assert recall(pruner, 1) > 0.9
-    assert recall(pruner, 4) > 0.99
-    again, other = trained(1), trained(2)
-    assert again.scorer.weights.tolist() == pruner.scorer.weights.tolist()
-    assert other.scorer.weights.tolist() != pruner.scorer.weights.tolist()

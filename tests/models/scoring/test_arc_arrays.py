@@ -108,34 +108,6 @@ def test_damaged_arrays_are_refused(name: str, change: Any, message: str) -> Non
     assert str(error.value).startswith("x.model: ") and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["word", "width", "pairs", "shared", "parts", "naming"])
-def test_sizes_are_whole_lanes(name: str) -> None:
-    network, _ = network_of()
-    for size in (0, 8, 24, 8192):
-        sizes = {**network.sizes, name: size}
-        shapes = ArcNetwork.shapes("rc", sizes, len(LABELS))
-        p = {k: np.zeros(shape, np.float32) for k, shape in shapes.items() if np.prod(shape) < 1e7}
-        with pytest.raises(ModelError, match=f"{name} is {size}, expected a multiple of 16"):
-            ArcNetwork(LABELS, "rc", sizes, network.keys, network.vectors, p)
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    network, _ = network_of()
-    p = dict(network.weights.values)
-    given = LABELS, "rc", network.sizes, network.keys, network.vectors
-    for name in p:
-        for wrong in (p[name][:-1], p[name].astype(np.float64)):
-            with pytest.raises(ModelError, match=f"{name} has shape .* expected"):
-                ArcNetwork(*given, {**p, name: wrong})
-        broken = p[name].copy()
-        broken.flat[-1] = np.nan
-        with pytest.raises(ModelError, match=f"{name} has elements that are no finite numbers"):
-            ArcNetwork(*given, {**p, name: broken})
-    for root in (-2, 4):
-        with pytest.raises(ModelError, match=f"root is {root}, expected"):
-            ArcNetwork(*given, p, root)
-
-
 def test_scores_that_are_no_numbers_are_said() -> None:
     network, sentences = network_of()
     p = {name: array * np.float32(6e3) for name, array in network.weights.values.items()}

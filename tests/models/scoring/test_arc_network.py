@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 from bbparse.core.parts import PART_NAMES
 from bbparse.core.quantum import QUANTUM
-from bbparse.embeddings import Embeddings
 from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.models.scoring.labeller import best_labels
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.sequence import QUANTUM as QUANTUM_OF_VECTORS
-from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests import toy
@@ -175,52 +173,6 @@ def test_scores_are_means_of_those_of_all_members(count: int, n: int, width: int
         heads = np.append(np.int32(-1), head)
         assert np.array_equal(network.tree_scores(scored, heads).argmax(axis=1),
                               together.tree_label_scores(heads).argmax(axis=1))  # fmt: skip
-
-
-class Numbers:
-    """Vectors of words by their length."""
-
-    note: dict[str, Any] = {}  # noqa: RUF012
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-
-    def __call__(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
-        return [np.ones((s.n_words, self.width), np.float32) for s in sentences]
-
-    def to_arrays(self) -> Arrays:
-        return {}
-
-
-def test_a_source_of_vectors_has_to_fit() -> None:
-    rng = np.random.default_rng(6)
-    sentences = [random_sentence(rng, 7)]
-    source: Embeddings = Numbers(12)
-    network = random_network(rng, sentences, embeddings=12)
-    assert network.taken(source, "it") is source
-    assert random_network(rng, sentences).taken(source, "it") is None
-    for wrong in (None, Numbers(8)):
-        with pytest.raises(ModelError, match="it needs pretrained vectors of 12 dimensions"):
-            network.taken(wrong, "it")
-    maker = replace(maker_of(network), embeddings=source)
-    (scored,) = maker(sentences)
-    (expected,) = scores_of(network, sentences, source(sentences))
-    assert scored.scores is not None
-    assert np.array_equal(scored.scores.scores, expected.scores)
-
-
-@pytest.mark.parametrize("width", [0, 12])
-def test_words_of_which_nothing_is_known(width: int) -> None:
-    rng = np.random.default_rng(7)
-    sentence = random_sentence(rng, 8)
-    network = random_network(rng, [sentence], embeddings=width)
-    outside = random_vectors(rng, [sentence], width)
-    own = None if outside is None else outside[0]
-    before = None if own is None else own.copy()
-    found = list(network.without_words(encode(sentence), own))
-    assert len(found) == 8 and (own is None or np.array_equal(own, before))
-    for word, one in enumerate(found, start=1):
-        assert close(one.scores, Plain(network, sentence, own, [word]).arcs())
 
 
 @pytest.mark.parametrize("n", [LONG, LONG + 1])

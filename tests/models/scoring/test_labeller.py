@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.models.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
 from bbparse.models.templates import TemplateSet
-from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import encode
 from tests.models.scoring.networks import random_sentence
 from tests.models.scoring.reference import labels_by, part_indices
@@ -110,22 +108,3 @@ def test_scores_are_sums_of_rows(case: tuple[int, int], root: int, most: int) ->
                     expected[i, label] = -np.inf
     best = expected.argmax(axis=1)  # of equal ones the first, too
     assert labels_by(labeller, values, heads) == [LABELS[i] for i in best]
-
-
-@pytest.mark.parametrize(
-    ("labels", "root", "message"),
-    [
-        ((), -1, "found 0, expected 1 to 512"),
-        (tuple(f"{k:04d}" for k in range(513)), -1, "found 513"),
-        (("b", "a"), -1, "labels[1] is 'a' after 'b'"),
-        (("a", "a"), -1, "labels[1] is 'a' after 'a'"),
-        (("", "a"), -1, "labels[0] is ''"),
-        (("a", "a\tb"), -1, "labels[1] is 'a\\tb'"),
-        (("a", "b"), 2, "root is 2"),
-        (("a",), 0, "root is 0"),
-    ],
-)
-def test_impossible_labels_are_refused(labels: tuple[str, ...], root: int, message: str) -> None:
-    with pytest.raises(ModelError) as error:
-        Labeller(SMALL, labels, root)
-    assert message in str(error.value)
