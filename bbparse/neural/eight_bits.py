@@ -161,23 +161,6 @@ def _columns_to_bytes(
 
 
 @kernel
-def _lay_out(whole: NDArray[np.int8], numbers: Ints, start: Ints) -> None:
-    """Fill `Panels`, which are zeros."""
-    together, zero = numbers.shape[2], np.int32(ZERO)
-    eight, sixteen, byte = np.int32(8), np.int32(16), np.int32(255)
-    for p in range(numbers.shape[0]):
-        first = np.uint64(p * together)
-        for g in range(np.uint64(numbers.shape[1])):
-            at = np.uint64(4) * g
-            for c in range(np.uint64(min(together, whole.shape[1] - p * together))):
-                one, two = np.int32(whole[at, first + c]), np.int32(whole[at + 1, first + c])
-                three, four = np.int32(whole[at + 2, first + c]), np.int32(whole[at + 3, first + c])
-                upper = (three & byte) | (four << eight)
-                numbers[p, g, c] = (one & byte) | ((two & byte) << eight) | (upper << sixteen)
-                start[first + c] -= zero * (one + two + three + four)
-
-
-@kernel
 def _transpose(x: NDArray[Any], out: NDArray[Any]) -> None:
     """Set ``out[j, i]`` to ``x[i, j]``, in blocks that fit the cache."""
     rows, columns, block = x.shape[0], x.shape[1], 64
@@ -201,11 +184,10 @@ class Panels(NamedTuple):
         """Lay out int8[inputs, columns], for a multiple of four inputs."""
         inputs, columns = whole.shape
         together = columns_of_tile()
-        count = -(-columns // together)
-        numbers = np.zeros((count, inputs // 4, together), np.int32)
-        start = np.zeros(count * together, np.int32)
-        _lay_out(whole, numbers, start)
-        return cls(numbers, start)
+        padded = np.pad(whole, ((0, 0), (0, -columns % together)))
+        panels = padded.reshape(inputs // 4, 4, -1, together).transpose(2, 0, 3, 1)
+        numbers = np.ascontiguousarray(panels).view("<i4")[..., 0]
+        return cls(numbers, -np.int32(ZERO) * padded.sum(axis=0, dtype=np.int32))
 
     def multiply(self, x: Bytes, scale: Float32s, units: Float32s, bias: Float32s) -> Float32s:
         """Return the product of bytes with this matrix, times scale and units, plus ``bias``.

@@ -45,10 +45,9 @@ class Kernel:
     numba's functions: ``py_func``, ``signatures``, ``stats`` and so on.
     """
 
-    targetoptions = {"nopython": True, "boundscheck": None, **_ALIKE}  # noqa: RUF012 – as numba's
-
-    def __init__(self, function: Callable[..., Any], stage: str) -> None:
+    def __init__(self, function: Callable[..., Any], stage: str, inline: bool = False) -> None:
         self.py_func, self._stage = function, stage
+        self.targetoptions = {"forceinline": inline, **_ALIKE}  # as numba's
         update_wrapper(self, function)
 
     @cached_property
@@ -60,7 +59,7 @@ class Kernel:
     @cached_property
     def _part(self) -> Any:
         """Function that kernels call; not needed once everything is compiled."""
-        part = njit(pipeline_class=linking.PartCompiler, **_ALIKE)(self.py_func)
+        part = njit(pipeline_class=linking.PartCompiler, **self.targetoptions)(self.py_func)
         return linking.for_any_number(part)
 
     @property
@@ -83,7 +82,7 @@ class Kernel:
             raise cause from None
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("py_func", "_stage", "_whole"):  # before __init__ has set them
+        if name in ("py_func", "_stage", "_whole", "targetoptions"):  # before __init__ has set them
             raise AttributeError(name)
         return getattr(self._whole, name)
 
@@ -100,8 +99,11 @@ def kernel(function: Callable[..., Any] | None = None, *, stage: str = "kernels"
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile a few lines that are inlined into each kernel that calls them."""
-    return _kept(njit(nogil=True, inline="always")(function), "kernels")
+    """Compile a kernel whose code LLVM copies into each kernel that calls it.
+
+    A call passes each array as seven numbers or more: that costs more than a short loop.
+    """
+    return function if config.DISABLE_JIT else Kernel(function, "kernels", inline=True)
 
 
 def _kept(compiled: Any, stage: str) -> Any:

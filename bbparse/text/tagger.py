@@ -98,7 +98,7 @@ def _best_pairs(tags: Float32s, feats: Float32s, pairs: NDArray[np.int32]) -> ND
             score = tags[i, pairs[p, 0]] + feats[i, pairs[p, 1]]
             if p == 0 or score > top:
                 top = score
-                best[i] = pairs[p]
+                best[i, 0], best[i, 1] = pairs[p, 0], pairs[p, 1]
     return best
 
 

@@ -29,7 +29,7 @@ def alive_arcs(n, head, mod, state):
 
     They are sorted by head, then by modifier; arcs between the same words stay in order.
     """
-    required = np.full(n + 1, -1, np.int32)
+    required = np.full(n + 1, np.int32(-1), np.int32)
     for a in range(state.shape[0]):
         if state[a] == 1:
             required[mod[a]] = a

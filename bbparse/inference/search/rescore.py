@@ -70,11 +70,11 @@ def tree_parts(heads):
     head, -1 if there is none) and ``outermost`` (1 for the farthest modifier on its side, else 0).
     """
     n = heads.shape[0] - 1
-    grand = np.full(n + 1, -1, np.int32)
-    inner = np.full(n + 1, -1, np.int32)
+    grand = np.full(n + 1, np.int32(-1), np.int32)
+    inner = np.full(n + 1, np.int32(-1), np.int32)
     outermost = np.zeros(n + 1, np.int32)
-    left = np.full(n + 1, -1, np.int32)  # the modifier seen last on this side of each word
-    right = np.full(n + 1, -1, np.int32)
+    left = np.full(n + 1, np.int32(-1), np.int32)  # modifier seen last on this side
+    right = np.full(n + 1, np.int32(-1), np.int32)
     for m in range(1, n + 1):
         h = heads[m]
         if h > 0:
@@ -121,45 +121,20 @@ def _add_parts(words, score, outermost, last, before, heads, above, terms, used)
 
 
 @kernel
-def _add_factors(ptr, arcs, score, arc_mod, first_mod, last, before, heads, tree, terms, used):
-    """Append the scores of the factors that fire in a tree; return the number of terms."""
-    for m in range(1, heads.shape[0]):
-        c = last[_place(heads[m], m, last)]
-        while c >= 0:
-            fires = first_mod[c] == m
-            for i in range(ptr[c], ptr[c + 1]):
-                fires = fires and tree[arc_mod[arcs[i]] - 1] == arcs[i]
-            if fires:
-                terms[used] = score[c]
-                used += 1
-            c = before[c]
-    return used
-
-
-@kernel
-def write_trees(
-    n, trees, arc_head, arc_mod, arc_score,
-    part_words, part_score, kind_ptr, factor_ptr, factor_arcs, factor_score,
-    count_ptr, count_arcs, count_score_ptr, count_score,
-):  # fmt: skip
+def write_trees(n, trees, arc_head, arc_mod, arc_score, part_words, part_score, kind_ptr, others):
     """Return the heads int32[K, n + 1] of trees int32[K, n], and their exact scores float64[3, K].
 
     The rows of the scores are φ, the sum of the magnitudes of all terms of a tree, and the smallest
-    nonzero magnitude (inf: there is none). The arrays are those of the problem.
+    nonzero magnitude (inf: there is none). The arrays are those of the problem; ``others`` are
+    further terms of each tree, float64[K, T], 0 where there is none.
     """
-    n_factors, n_counts = factor_score.shape[0], count_ptr.shape[0] - 1
-    first_head, first_mod = np.empty(n_factors, np.int32), np.empty(n_factors, np.int32)
-    for c in range(n_factors):
-        a = factor_arcs[factor_ptr[c]]
-        first_head[c], first_mod[c] = arc_head[a], arc_mod[a]
-    n_parts = part_score.shape[0]
-    last = np.empty((5, _slots(n)), np.int64)  # by kind of part, and of factors
-    before, before_factor = np.empty(n_parts, np.int64), np.empty(n_factors, np.int64)
+    n_parts, n_others = part_score.shape[0], others.shape[1]
+    last = np.empty((4, _slots(n)), np.int64)  # by kind of part
+    before = np.empty(n_parts, np.int64)
     for kind in range(4):
         lo, hi = kind_ptr[kind], kind_ptr[kind + 1]
         _index_rows(part_words[1, lo:hi], part_words[3, lo:hi], last[kind], before[lo:hi])
-    _index_rows(first_head, first_mod, last[4], before_factor)
-    terms = np.empty(n + n_parts + n_factors + n_counts)
+    terms = np.empty(n + n_parts + n_others)
     heads, scores = np.empty((trees.shape[0], n + 1), np.int32), np.empty((3, trees.shape[0]))
     for t in range(trees.shape[0]):
         heads[t, 0] = -1
@@ -175,28 +150,53 @@ def write_trees(
                     part_words[:, lo:hi], part_score[lo:hi], kind == OUTERMOST, last[kind],
                     before[lo:hi], heads[t], above, terms, used,
                 )  # fmt: skip
-        if n_factors > 0:
-            used = _add_factors(
-                factor_ptr, factor_arcs, factor_score, arc_mod, first_mod, last[4], before_factor,
-                heads[t], trees[t], terms, used,
-            )  # fmt: skip
-        for c in range(n_counts):
-            number = 0
-            for i in range(count_ptr[c], count_ptr[c + 1]):
-                a = count_arcs[i]
-                number += trees[t, arc_mod[a] - 1] == a
-            terms[used] = count_score[count_score_ptr[c] + number]
-            used += 1
-        scores[0, t], scores[1, t], scores[2, t] = add_up(terms[:used])
+        for i in range(n_others):
+            terms[used + i] = others[t, i]
+        scores[0, t], scores[1, t], scores[2, t] = add_up(terms[: used + n_others])
     return heads, scores
+
+
+@kernel
+def _factor_terms(trees, arc_mod, ptr, arcs, score):
+    """Return the scores of the factors that fire in trees, float64[K, F]; 0 for the others."""
+    terms = np.zeros((trees.shape[0], score.shape[0]))
+    for t in range(trees.shape[0]):
+        for c in range(score.shape[0]):
+            fires = True
+            for i in range(ptr[c], ptr[c + 1]):
+                if trees[t, arc_mod[arcs[i]] - 1] != arcs[i]:
+                    fires = False
+                    break
+            if fires:
+                terms[t, c] = score[c]
+    return terms
+
+
+@kernel
+def _count_terms(trees, arc_mod, ptr, arcs, score_ptr, score):
+    """Return the scores of the counts of trees, float64[K, C]."""
+    terms = np.empty((trees.shape[0], ptr.shape[0] - 1))
+    for t in range(trees.shape[0]):
+        for c in range(terms.shape[1]):
+            number = 0
+            for i in range(ptr[c], ptr[c + 1]):
+                number += trees[t, arc_mod[arcs[i]] - 1] == arcs[i]
+            terms[t, c] = score[score_ptr[c] + number]
+    return terms
 
 
 def scored_trees(problem: Problem, trees: Ints) -> tuple[Ints, Float64s]:
     """Return the heads of trees, int32[K, n] arcs, and their scores, as `write_trees` does."""
-    p = problem
+    p, arcs = problem, np.array(trees, np.int32, order="C")
+    others = np.empty((len(arcs), 0))
+    if len(p.factor_score):
+        others = _factor_terms(arcs, p.arc_mod, p.factor_ptr, p.factor_arcs, p.factor_score)
+    if len(p.count_ptr) > 1:
+        counts = _count_terms(
+            arcs, p.arc_mod, p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score
+        )
+        others = np.concatenate([others, counts], axis=1)
     heads, scores = write_trees(
-        p.n_words, np.array(trees, np.int32, order="C"), p.arc_head, p.arc_mod, p.arc_score,
-        *p.part_table, p.factor_ptr, p.factor_arcs, p.factor_score,
-        p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score,
-    )  # fmt: skip
+        p.n_words, arcs, p.arc_head, p.arc_mod, p.arc_score, *p.part_table, others
+    )
     return heads, scores

@@ -11,9 +11,9 @@ weight, and bounds become loose.)
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import index
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,7 +108,10 @@ class FactorTable:
             raise FactorError("keys of the factor table: expected strictly ascending keys")
         if not bool(np.all(np.isfinite(self.weights))):
             raise FactorError("weights of the factor table: expected finite numbers")
-        self._slots = _slots(self.keys)
+
+    @cached_property
+    def _slots(self) -> Ints:
+        return cast("Ints", _slots(self.keys))
 
     def __len__(self) -> int:
         return len(self.keys)

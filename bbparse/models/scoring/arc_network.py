@@ -298,17 +298,18 @@ class BatchScores:
         scores = self._of_arcs(ptr, head, mod) - self.totals[rows]
         columns: dict[str, NDArray[Any]] = {"arc_score": np.rint(scores / quantum) * quantum}
         bounds: dict[str, list[int]] = {"arc_score": ptr.tolist()}
-        parts = part_words(ptr, head, mod, self.size, self.first, projective, single_root)
-        for i, ((kind, order), (part_ptr, words, rows)) in enumerate(
-            zip(network.KINDS.items(), parts)
-        ):
-            triples = tuple([rows[role] for role in order])
+        sib_ptr, siblings, gc_ptr, grandchildren = part_words(
+            ptr, head, mod, self.size, self.first, projective, single_root
+        )
+        parts = (sib_ptr, siblings), (gc_ptr, grandchildren)
+        for i, ((kind, order), (part_ptr, words)) in enumerate(zip(network.KINDS.items(), parts)):
+            triples = tuple([words[3 + role] for role in order])
             scores = mean_of([
                 part_scores(triples, ends, 0, network.columns[i], m.part_weights[i])
                 for m, ends in members
             ])
             names = PART_NAMES[kind]
-            columns.update(zip(names, (*words, np.rint(scores / quantum) * quantum)))
+            columns.update(zip(names, (*words[:3], np.rint(scores / quantum) * quantum)))
             bounds.update(dict.fromkeys(names, part_ptr.tolist()))
         total = sum(float(np.abs(columns[f"{kind}_score"]).sum()) for kind in ("arc", "sib", "gc"))
         if not total < _LARGEST:

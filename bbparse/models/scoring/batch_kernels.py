@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.models.scoring.candidates import LONG, best_tree, enumerate_parts, prune_arcs
+from bbparse.models.scoring.candidates import LONG, best_tree, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
-from bbparse.runtime.jit import kernel
+from bbparse.runtime.jit import inlined, kernel
 
 #: Most candidate arcs of a long sentence, but two a word at least.
 MOST_ARCS = 3000
@@ -58,57 +58,69 @@ def candidate_arcs(scores, size, k, margin, single_root, in_trees):
 
 
 @kernel
-def _with_room(table, used, more):
-    """Return a table, int32[6, columns], with room for more columns after those used."""
-    if used + more <= table.shape[1]:
-        return table
-    bigger = np.empty((6, 2 * (used + more)), np.int32)
-    for i in range(6):
-        for j in range(used):
-            bigger[i, j] = table[i, j]
-    return bigger
+def _arcs_into(ptr, arc_mod, size, first):
+    """List the arcs into each row of a batch: those into row r are ``arcs[at[r] : at[r + 1]]``."""
+    at = np.zeros(2 + (first[-1] + size[-1] if size.shape[0] > 0 else 0), np.int64)
+    arcs = np.empty(arc_mod.shape[0], np.int64)
+    for s in range(size.shape[0]):
+        for a in range(ptr[s], ptr[s + 1]):
+            at[first[s] + arc_mod[a] + 2] += 1
+    for row in range(1, at.shape[0]):
+        at[row] += at[row - 1]
+    for s in range(size.shape[0]):
+        for a in range(ptr[s], ptr[s + 1]):
+            row = first[s] + arc_mod[a] + 1
+            arcs[at[row]] = a
+            at[row] += 1
+    return at, arcs
 
 
-@kernel
-def _append(table, used, words, first):
-    """Write the words of parts, and their rows in the batch, behind those of a table."""
-    for i in range(3):
-        for j in range(words[i].shape[0]):
-            word = words[i][j]
-            table[i, used + j] = word
-            table[3 + i, used + j] = first + word if word >= 0 else word
+@inlined
+def _put(table, at, first, above, middle, below):
+    """Write the words of a part into a column of a table, and below them their rows."""
+    table[0, at], table[1, at], table[2, at] = above, middle, below
+    table[3, at], table[5, at] = first + above, first + below
+    table[4, at] = first + middle if middle >= 0 else middle
 
 
 @kernel
 def part_words(ptr, arc_head, arc_mod, size, first, projective, single_root):
     """Enumerate the siblings and grandchildren that the candidate arcs of sentences can form.
 
-    Returns for siblings (head, inner, modifier) and grandchildren (grandparent, head, modifier):
-    int64[S + 1], where the parts of each sentence begin; int32[3, T], their words, -1 for no inner
-    sibling; and int32[3, T], the rows of these words in the batch, of which ``first`` (int64[S])
-    are those of the roots. The order is that of `enumerate_parts`.
+    Returns for siblings (head, inner, modifier) and for grandchildren (grandparent, head, modifier)
+    where the parts of each sentence begin, int64[S + 1], and int32[6, T]: their words, -1 for no
+    inner sibling, and the rows of these words in the batch, of which ``first`` (int64[S]) are those
+    of the roots. The order is that of `enumerate_parts`.
     """
-    n_sentences = size.shape[0]
-    want = np.array([True, True, False])
-    siblings = np.empty((6, 8 * arc_head.shape[0]), np.int32)
-    grandchildren = np.empty((6, 8 * arc_head.shape[0]), np.int32)
-    sib_ptr = np.zeros(n_sentences + 1, np.int64)
-    gc_ptr = np.zeros(n_sentences + 1, np.int64)
-    for s in range(n_sentences):
-        head, mod = arc_head[ptr[s] : ptr[s + 1]], arc_mod[ptr[s] : ptr[s + 1]]
-        sib, chains, _, top = enumerate_parts(
-            size[s] - 1, head, mod, projective, single_root, want
-        )
-        n_sib, n_gc = sib.mod.shape[0], chains.mod.shape[0] - top
-        siblings = _with_room(siblings, sib_ptr[s], n_sib)
-        grandchildren = _with_room(grandchildren, gc_ptr[s], n_gc)
-        _append(siblings, sib_ptr[s], (sib.head, sib.inner, sib.mod), first[s])
-        chain = chains.grand[top:], chains.head[top:], chains.mod[top:]
-        _append(grandchildren, gc_ptr[s], chain, first[s])
-        sib_ptr[s + 1], gc_ptr[s + 1] = sib_ptr[s] + n_sib, gc_ptr[s] + n_gc
-    siblings = siblings[:, : sib_ptr[-1]].copy()
-    grandchildren = grandchildren[:, : gc_ptr[-1]].copy()
-    return (
-        (sib_ptr, siblings[:3], siblings[3:]),
-        (gc_ptr, grandchildren[:3], grandchildren[3:]),
-    )
+    above_ptr, above = _arcs_into(ptr, arc_mod, size, first)
+    middle = np.empty(above_ptr.shape[0], np.int64)  # by row: its first arc to the right
+    n_sib = n_gc = 0
+    for s in range(size.shape[0]):
+        for a in range(ptr[s], ptr[s + 1]):
+            row = first[s] + arc_head[a]
+            if a == ptr[s] or arc_head[a] != arc_head[a - 1]:
+                middle[row] = begin = a
+            if arc_mod[a] < arc_head[a]:
+                middle[row] = a + 1
+            n_sib += a + 1 - (begin if arc_mod[a] < arc_head[a] else middle[row])
+            n_gc += above_ptr[row + 1] - above_ptr[row]
+    siblings, grandchildren = np.empty((6, n_sib), np.int32), np.empty((6, n_gc), np.int32)
+    sib_ptr, gc_ptr = np.zeros(size.shape[0] + 1, np.int64), np.zeros(size.shape[0] + 1, np.int64)
+    n_sib = n_gc = 0
+    for s in range(size.shape[0]):
+        for a in range(ptr[s], ptr[s + 1]):
+            h, m, row = arc_head[a], arc_mod[a], first[s] + arc_head[a]
+            for i in range(above_ptr[row], above_ptr[row + 1]):
+                g = arc_head[above[i]]
+                if g != m and not (projective and min(h, m) < g < max(h, m)):
+                    _put(grandchildren, n_gc, first[s], g, h, m)
+                    n_gc += 1
+            _put(siblings, n_sib, first[s], h, np.int32(-1), m)
+            n_sib += 1
+            if h == 0 and single_root:
+                continue
+            for b in range(middle[row], a) if m > h else range(a + 1, middle[row]):
+                _put(siblings, n_sib, first[s], h, arc_mod[b], m)
+                n_sib += 1
+        sib_ptr[s + 1], gc_ptr[s + 1] = n_sib, n_gc
+    return sib_ptr, siblings[:, :n_sib].copy(), gc_ptr, grandchildren[:, :n_gc].copy()

@@ -167,7 +167,7 @@ def best_tree(scores, single_root):
     if n <= LONG:
         heads, _ = eisner(scores, single_root)
         return heads
-    heads = np.full(n + 1, -1, np.int32)
+    heads = np.full(n + 1, np.int32(-1), np.int32)
     above = 0
     for start in range(0, n, REACH):
         size = min(REACH, n - start)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.inference.oracles.projective.weights import index_groups
 from bbparse.runtime.jit import kernel
 
 
@@ -23,21 +22,26 @@ def in_projective_trees(n, arc_head, arc_mod, single_root):  # noqa: C901 – on
     ``arc[h, m]`` if there is one of an arc. ``used`` and ``found`` mark those in a tree.
     """
     size = n + 1
-    place, ptr, _, _, _, _ = index_groups(n, arc_head, arc_mod)
     first = np.uint64(1 if single_root else 0)
     one, last = np.uint64(1), np.uint64(n)
-    tables = np.zeros((5, size, size), np.bool_)
+    tables, ptr = np.zeros((6, size, size), np.bool_), np.zeros(size + 1, np.int64)
     whole, ending, arc, used, found = tables[0], tables[1], tables[2], tables[3], tables[4]
+    given = tables[5]
+    for a in range(arc_head.shape[0]):
+        given[arc_head[a], arc_mod[a]] = True
+        ptr[arc_head[a] + 1] = a + 1
+    for h in range(size):
+        ptr[h + 1] = max(ptr[h], ptr[h + 1])
     for i in range(size):
         whole[i, i] = ending[i, i] = True
     for j in range(first + one, last + one):
         for below in range(one, j - first + one):
             i = j - below
-            if place[i, j] >= 0 or place[j, i] >= 0:
+            if given[i, j] or given[j, i]:
                 meet = False
                 for k in range(i, j):
                     meet |= whole[i, k] & whole[j, k + one]
-                arc[i, j], arc[j, i] = meet & (place[i, j] >= 0), meet & (place[j, i] >= 0)
+                arc[i, j], arc[j, i] = meet & given[i, j], meet & given[j, i]
             right = left = False
             for a in range(ptr[i], ptr[i + one]):
                 k = np.uint64(arc_mod[a])
@@ -49,7 +53,7 @@ def in_projective_trees(n, arc_head, arc_mod, single_root):  # noqa: C901 – on
             whole[j, i] = ending[i, j] = left
     if single_root:
         for m in range(one, last + one):
-            found[0, m] = place[0, m] >= 0 and whole[m, 1] and whole[m, n]
+            found[0, m] = given[0, m] and whole[m, 1] and whole[m, n]
             if found[0, m]:
                 used[m, 1] = used[m, n] = True
     else:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.neural.lanes import lane_sum
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import inlined, kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
@@ -55,21 +56,13 @@ def counts_before(values):
     return out
 
 
-@kernel
-def row_sums(table):
+def row_sums(table: Float32s) -> Float32s:
     """Return the sum of the table's rows for each `_row` that an arc can have."""
-    width = np.uint64(table.shape[1])
-    out = np.empty((2 * _DISTANCES * _COUNTS**N_KINDS, table.shape[1]), np.float32)
-    for row in range(out.shape[0]):
-        left, rest = row % 2, row // 2
-        step = rest // _COUNTS**N_KINDS
-        for j in range(width):
-            out[row, j] = table[2 * step + left, j]
-        for k in range(N_KINDS):
-            count = rest // _COUNTS**k % _COUNTS
-            own = np.uint64(2 * (_DISTANCES + k * _COUNTS + count) + left)
-            for j in range(width):
-                out[row, j] += table[own, j]
+    rest, left = np.divmod(np.arange(2 * _DISTANCES * _COUNTS**N_KINDS), 2)
+    out = table[2 * (rest // _COUNTS**N_KINDS) + left]
+    for k in range(N_KINDS):
+        count = rest // _COUNTS**k % _COUNTS
+        out += table[2 * (_DISTANCES + k * _COUNTS + count) + left]
     return out
 
 

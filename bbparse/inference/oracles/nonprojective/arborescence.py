@@ -18,129 +18,118 @@ no cost, a bound on the trees that use it (its reduced score).
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from bbparse.runtime.arrays import NEG
-from bbparse.runtime.jit import kernel
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.runtime.arrays import NEG, Float64s, Longs
+from bbparse.runtime.jit import inlined, kernel
+
+
+class Contraction(NamedTuple):
+    """Words and contracted sets of words: the words come first, set 0 is the root."""
+
+    top: Longs  # [n + 1], outermost set of each word
+    parent: Longs  # [sets], -1: outermost
+    first: Longs  # [sets], words of a set, as a chained list
+    last: Longs
+    chain: Longs  # [n + 1]
+    state: NDArray[np.int8]  # [sets], 0 new, 1 on the path, 2 hangs from the root
+    entering: Longs  # [sets], picked arc
+    lost: Float64s  # [n + 1], subtracted so far from all arcs into a word
+    lost_level: Longs  # [n + 1]
+    settled: NDArray[np.bool_]  # [A], inside a contracted set
 
 
 @kernel
-def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):  # noqa: C901, PLR0915 – one algorithm: contract, then expand
-    """Find the best tree; return its score, -inf if there is none.
-
-    Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]`` (int32[n + 2]; word 0 has none), with
-    ``arc_head`` int32[A] and ``arc_score`` float64[A], -inf for removed arcs. Written are ``tree``
-    int32[n], the arc of each word, of equal ones the first; ``reduced`` float64[A], no tree with
-    arc a scores more than the best plus ``reduced[a]`` (<= 0; -inf: there is no such tree, or the
-    arc is removed); and ``info`` float64[1], the largest magnitude in the additions, for error
-    bounds.
-    """
-    n = mod_ptr.shape[0] - 2
+def _words_alone(n, n_arcs):
+    """Return the sets of one word each, of which only the root is settled."""
     size = 2 * n + 2
-    info[0] = 0.0
-    top = np.arange(n + 1)  # outermost contracted set of each word
-    parent = np.full(size, -1, np.int64)
-    first = np.full(size, -1, np.int64)  # words of a set, as a chained list
-    last = np.full(size, -1, np.int64)
-    chain = np.full(n + 1, -1, np.int64)
-    state = np.zeros(size, np.int8)  # 0 new, 1 on the path, 2 hangs from the root
-    entering = np.full(size, -1, np.int64)
-    lost = np.zeros(n + 1)  # subtracted so far from all arcs into a word
-    lost_level = np.zeros(n + 1, np.int64)
-    stack = np.empty(size, np.int64)
-    settled = np.zeros(arc_head.shape[0], np.bool_)  # inside a contracted set
+    sets = Contraction(
+        np.arange(n + 1), np.full(size, -1, np.int64), np.full(size, -1, np.int64),
+        np.full(size, -1, np.int64), np.full(n + 1, -1, np.int64), np.zeros(size, np.int8),
+        np.full(size, -1, np.int64), np.zeros(n + 1), np.zeros(n + 1, np.int64),
+        np.zeros(n_arcs, np.bool_),
+    )  # fmt: skip
     for m in range(n + 1):
-        first[m] = m
-        last[m] = m
-    state[0] = 2
-    sets = n + 1
-    for start in range(1, n + 1):
-        current = top[start]
-        if state[current] == 2:
-            continue
-        height = 0
-        while True:
-            best = -1
-            best_level = 0
-            best_value = NEG
-            m = first[current]
-            while m >= 0:
-                for a in range(mod_ptr[m], mod_ptr[m + 1]):
-                    if settled[a] or arc_score[a] == NEG:
-                        continue
-                    h = arc_head[a]
-                    level = -lost_level[m]
-                    value = arc_score[a] - lost[m]
-                    if top[h] == current:
-                        settled[a] = True
-                        if single_root and h == 0:
-                            level -= 1
-                        reduced[a] = value if level == 0 else NEG
-                        continue
-                    if single_root and h == 0:
-                        level -= 1
-                    if best < 0 or level > best_level or (
-                        level == best_level and value > best_value
-                    ):
-                        best = a
-                        best_level = level
-                        best_value = value
-                m = chain[m]
-            if best < 0:
-                return NEG
-            entering[current] = best
-            info[0] = max(info[0], abs(best_value))
-            m = first[current]
-            while m >= 0:
-                lost[m] += best_value
-                lost_level[m] += best_level
-                info[0] = max(info[0], abs(lost[m]))
-                m = chain[m]
-            state[current] = 1
-            stack[height] = current
-            height += 1
-            above = top[arc_head[best]]
-            if state[above] == 2:
-                for i in range(height):
-                    state[stack[i]] = 2
-                break
-            if state[above] == 0:
-                current = above
-                continue
-            merged = sets  # the path has closed a cycle: its sets become one
-            sets += 1
-            while True:
-                height -= 1
-                inner = stack[height]
-                parent[inner] = merged
-                m = first[inner]
-                while m >= 0:
-                    top[m] = merged
-                    m = chain[m]
-                if first[merged] < 0:
-                    first[merged] = first[inner]
-                else:
-                    chain[last[merged]] = first[inner]
-                last[merged] = last[inner]
-                if inner == above:
-                    break
-            current = merged
+        sets.first[m] = sets.last[m] = m
+    sets.state[0] = 2
+    return sets
 
-    # An arc that enters a contracted set replaces the arc into the subset that it ends in.
-    for c in range(sets - 1, n, -1):
-        a = entering[c]
+
+@inlined
+def _pick(sets, current, mod_ptr, arc_head, arc_score, single_root, reduced):
+    """Return the best arc that enters a set, -1 if there is none, its level and its score.
+
+    Arcs inside the set are settled.
+    """
+    top, chain, lost, lost_level, settled = (
+        sets.top, sets.chain, sets.lost, sets.lost_level, sets.settled
+    )  # fmt: skip
+    best, best_level, best_value = -1, 0, NEG
+    m = sets.first[current]
+    while m >= 0:
+        for a in range(mod_ptr[m], mod_ptr[m + 1]):
+            if settled[a] or arc_score[a] == NEG:
+                continue
+            h = arc_head[a]
+            level, value = -lost_level[m], arc_score[a] - lost[m]
+            if single_root and h == 0:
+                level -= 1
+            if top[h] == current:
+                settled[a] = True
+                reduced[a] = value if level == 0 else NEG
+            elif best < 0 or level > best_level or (level == best_level and value > best_value):
+                best, best_level, best_value = a, level, value
+        m = chain[m]
+    return best, best_level, best_value
+
+
+@inlined
+def _contract(sets, merged, stack, height, above):
+    """Make one set of those on the path from set ``above`` on; return the height of the rest."""
+    first, last, chain = sets.first, sets.last, sets.chain
+    while True:
+        height -= 1
+        inner = stack[height]
+        sets.parent[inner] = merged
+        m = first[inner]
+        while m >= 0:
+            sets.top[m] = merged
+            m = chain[m]
+        if first[merged] < 0:
+            first[merged] = first[inner]
+        else:
+            chain[last[merged]] = first[inner]
+        last[merged] = last[inner]
+        if inner == above:
+            return height
+
+
+@kernel
+def _expand(sets, n_sets, mod_ptr):
+    """Replace the arc into the subset in which an arc into a contracted set ends."""
+    n = sets.top.shape[0] - 1
+    for c in range(n_sets - 1, n, -1):
+        a = sets.entering[c]
         inner = 0
         for m in range(1, n + 1):  # the word that the arc enters
             if mod_ptr[m] <= a < mod_ptr[m + 1]:
                 inner = m
                 break
-        while parent[inner] != c:
-            inner = parent[inner]
-        entering[inner] = a
-    score = 0.0
-    roots = 0
-    for m in range(1, n + 1):
-        a = entering[m]
+        while sets.parent[inner] != c:
+            inner = sets.parent[inner]
+        sets.entering[inner] = a
+
+
+@kernel
+def _write(sets, mod_ptr, arc_head, arc_score, single_root, tree, reduced):
+    """Write the tree and the reduced scores; return the score, -inf if there is no tree."""
+    lost, lost_level, settled = sets.lost, sets.lost_level, sets.settled
+    score, roots = 0.0, 0
+    for m in range(1, tree.shape[0] + 1):
+        a = sets.entering[m]
         tree[m - 1] = a
         score += arc_score[a]
         roots += arc_head[a] == 0
@@ -151,6 +140,51 @@ def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, 
                 level = -lost_level[m] - (single_root and arc_head[b] == 0)
                 reduced[b] = arc_score[b] - lost[m] if level == 0 else NEG
             reduced[b] = min(reduced[b], 0.0)
-    if single_root and roots != 1:
-        return NEG
-    return score
+    return NEG if single_root and roots != 1 else score
+
+
+@kernel
+def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):
+    """Find the best tree; return its score, -inf if there is none.
+
+    Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]`` (int32[n + 2]; word 0 has none), with
+    ``arc_head`` int32[A] and ``arc_score`` float64[A], -inf for removed arcs. Written are ``tree``
+    int32[n], the arc of each word, of equal ones the first; ``reduced`` float64[A], no tree with
+    arc a scores more than the best plus ``reduced[a]`` (<= 0; -inf: there is no such tree, or the
+    arc is removed); and ``info`` float64[1], the largest magnitude in the additions, for error
+    bounds.
+    """
+    n = mod_ptr.shape[0] - 2
+    sets, n_sets = _words_alone(n, arc_head.shape[0]), n + 1
+    state, stack = sets.state, np.empty(2 * n + 2, np.int64)
+    info[0] = 0.0
+    for start in range(1, n + 1):
+        current, height = sets.top[start], 0
+        while state[current] != 2:
+            a, level, value = _pick(
+                sets, current, mod_ptr, arc_head, arc_score, single_root, reduced
+            )
+            if a < 0:
+                return NEG
+            sets.entering[current] = a
+            info[0] = max(info[0], abs(value))
+            m = sets.first[current]
+            while m >= 0:
+                sets.lost[m] += value
+                sets.lost_level[m] += level
+                info[0] = max(info[0], abs(sets.lost[m]))
+                m = sets.chain[m]
+            state[current] = 1
+            stack[height] = current
+            height += 1
+            above = sets.top[arc_head[a]]
+            if state[above] == 1:  # the path has closed a cycle: its sets become one
+                height = _contract(sets, n_sets, stack, height, above)
+                current = n_sets
+                n_sets += 1
+            else:
+                current = above
+        for i in range(height):
+            state[stack[i]] = 2
+    _expand(sets, n_sets, mod_ptr)
+    return _write(sets, mod_ptr, arc_head, arc_score, single_root, tree, reduced)

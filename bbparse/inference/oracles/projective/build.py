@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.runtime.arrays import Float64s, Ints, Longs
-from bbparse.runtime.jit import kernel
+from bbparse.runtime.jit import inlined, kernel
 
 
 class Chart(NamedTuple):
@@ -69,8 +69,54 @@ class Chart(NamedTuple):
         return self.weight
 
 
+class Edges(NamedTuple):
+    """Items and hyperedges made so far, in the layout of a chart; the arrays have room for more."""
+
+    item_ptr: Ints
+    item_group: Ints
+    left: Ints
+    right: Ints
+    weight: Float64s
+    used: Longs  # [2], numbers of items and of hyperedges
+
+
+class Spans(NamedTuple):
+    """Items by what they span, -1 if there is none; keys are words, or arcs (the last: no arc)."""
+
+    half: Ints  # [keys, n + 2], half span of a key up to each word
+    ends: Ints  # [keys, n + 2], ends of the right half spans of a key, ascending
+    n_ends: Ints  # [keys]
+    incomplete: Ints  # [contexts], by arc and arc above
+    split: Ints  # [weights], between two siblings, by a weight of the outer one's arc
+    between: Ints  # [n + 1, n + 1], the same by words, if these are the keys; -2: not tried
+    # arcs c from word h whose half span away from h reaches e, those of near modifiers first on the
+    # left, last on the right: first[h, e], then next_arc[c, e]
+    first: Ints  # [n + 1, n + 2]
+    last: Ints
+    next_arc: Ints  # [B, n + 2]
+    listed: Longs  # [3, n + 2], scratch
+
+
+class Layout(NamedTuple):
+    """What the builder reads: a recurrence, pairs of words, and weights of parts."""
+
+    mode: int  # of the recurrence (`inference.oracles.projective.recurrences`)
+    single_root: bool
+    head: Ints
+    mod: Ints
+    out_mid: Ints  # see :mod:`bbparse.inference.oracles.projective.weights`
+    in_ptr: Ints
+    in_list: Ints
+    ranks: Ints
+    ctx_ptr: Longs
+    inc_ptr: Longs
+    inc_w: Float64s
+    out_ctx_ptr: Longs
+    out_w: Float64s
+
+
 @kernel
-def _with_room(array, used, wanted):
+def _longer(array, used, wanted):
     """Return the array, or a larger copy of its ``used`` values if it has not the wanted length."""
     if wanted <= array.shape[0]:
         return array
@@ -80,8 +126,22 @@ def _with_room(array, used, wanted):
     return bigger
 
 
-@kernel
-def _link(h, m, c, e, first, last, next_arc):
+@inlined
+def _with_room(edges, more_items, more_edges):
+    """Return lists with room for more items and hyperedges."""
+    items, used = edges.used[0], edges.used[1]
+    return Edges(
+        _longer(edges.item_ptr, items + 1, items + more_items + 1),
+        _longer(edges.item_group, items, items + more_items),
+        _longer(edges.left, used, used + more_edges),
+        _longer(edges.right, used, used + more_edges),
+        _longer(edges.weight, used, used + more_edges),
+        edges.used,
+    )
+
+
+@inlined
+def _link(first, last, next_arc, h, m, c, e):
     """List arc c from h to m under (h, e); the nearest m comes last for right arcs."""
     before, end = first[h, e], last[h, e]
     behind = before >= 0 and m < h
@@ -93,253 +153,270 @@ def _link(h, m, c, e, first, last, next_arc):
 
 
 @kernel
-def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):  # noqa: C901, PLR0915 – one recurrence
+def _start(n, layout):
+    """Make the tables of spans of one word, and of none else."""
+    mod, by_arc, n_groups = layout.mod, layout.mode >= 2, layout.mod.shape[0]
+    n_keys = n_groups + 1 if by_arc else n + 1
+    by_words = n + 1 if layout.mode == 1 else 1
+    spans = Spans(
+        np.full((n_keys, n + 2), np.int32(-1), np.int32), np.empty((n_keys, n + 2), np.int32),
+        np.empty(n_keys, np.int32), np.empty(layout.ctx_ptr[n_groups], np.int32),
+        np.empty(layout.inc_w.shape[0], np.int32),
+        np.full((by_words, by_words), np.int32(-2), np.int32),
+        np.full((n + 1, n + 2), np.int32(-1), np.int32), np.empty((n + 1, n + 2), np.int32),
+        np.empty((n_groups, n + 2), np.int32), np.empty((3, n + 2), np.int64),
+    )  # fmt: skip
+    spans.incomplete[:] = -1
+    spans.n_ends[:] = 1
+    for key in range(n_keys):
+        m = np.int64(key)
+        if by_arc:
+            m = np.int64(mod[key]) if key < n_groups else 0
+        spans.half[key, m] = 0
+        spans.ends[key, 0] = m
+    for b in range(n_groups):
+        m = np.int64(mod[b])
+        _link(spans.first, spans.last, spans.next_arc, layout.head[b], m, np.int32(b), m)
+    return spans
+
+
+@kernel
+def _by_width(n, head, mod):
+    """Sort pairs of words by their distance w: those of w are ``order[ptr[w] : ptr[w + 1]]``."""
+    ptr, order = np.zeros(n + 2, np.int64), np.empty(head.shape[0], np.int32)
+    for b in range(head.shape[0]):
+        ptr[abs(head[b] - mod[b]) + 1] += 1
+    for w in range(n + 1):
+        ptr[w + 1] += ptr[w]
+    fill = ptr.copy()
+    for b in range(head.shape[0]):
+        w = abs(head[b] - mod[b])
+        order[fill[w]] = b
+        fill[w] += 1
+    return ptr, order
+
+
+@inlined
+def _join_words(layout, spans, edges, arcs):
+    """Make the incomplete items of arcs of one width in the first-order recurrence."""
+    head, mod, half, ends, n_ends = layout.head, layout.mod, spans.half, spans.ends, spans.n_ends
+    left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
+    incomplete, item_group, single_root = spans.incomplete, edges.item_group, layout.single_root
+    item, at = edges.used[0], np.uintp(edges.used[1])
+    for b in arcs:
+        low, high = np.uintp(min(head[b], mod[b])), np.uintp(max(head[b], mod[b]))
+        for i in range(1 if head[b] == 0 and single_root else n_ends[low]):
+            end = ends[low, i]
+            if end >= high:
+                break
+            # always written, but counted only if it exists: no branch to predict
+            other = half[high, np.uintp(end + 1)]
+            left[at], right[at], weight[at] = half[low, np.uintp(end)], other, 0.0
+            at += np.uintp(other >= 0)
+        if at > item_ptr[item]:
+            incomplete[b] = item
+            item_group[item] = b
+            item += 1
+            item_ptr[item] = at
+    edges.used[0], edges.used[1] = item, at
+
+
+@inlined
+def _make_splits(layout, spans, edges, arcs):
+    """Make the split items of each arc of one width and each sibling inside of it.
+
+    ``spans.split`` has them by the place of their weight under the first arc above.
+    """
+    head, mod, out_mid, ranks = layout.head, layout.mod, layout.out_mid, layout.ranks
+    half, ends, n_ends, inc_ptr = spans.half, spans.ends, spans.n_ends, layout.inc_ptr
+    left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
+    split, between, item_group = spans.split, spans.between, edges.item_group
+    by_arc, single_root = layout.mode >= 2, layout.single_root
+    item, at = edges.used[0], np.uintp(edges.used[1])
+    for b in arcs:
+        h, m = head[b], np.int64(mod[b])
+        for rank in range(1, 1 if h == 0 and single_root else ranks[b]):
+            s = out_mid[h] + rank - 1 if m > h else out_mid[h] - rank
+            sibling, place = np.int64(mod[s]), inc_ptr[b] + rank
+            if not by_arc and between[sibling, m] != -2:
+                split[place] = between[sibling, m]
+                continue
+            key, other = (np.int64(b), np.int64(s)) if by_arc else (m, sibling)
+            low, high = np.uintp(other if m > h else key), np.uintp(key if m > h else other)
+            until = max(sibling, m)
+            for i in range(np.uintp(n_ends[low])):
+                end = ends[low, i]
+                if end >= until:
+                    break
+                item_right = half[high, np.uintp(end + 1)]
+                left[at], right[at], weight[at] = half[low, np.uintp(end)], item_right, 0.0
+                at += np.uintp(item_right >= 0)
+            split[place] = -1
+            if at > item_ptr[item]:
+                split[place] = item
+                item_group[item] = -1
+                item += 1
+                item_ptr[item] = at
+            if not by_arc:
+                between[sibling, m] = split[place]
+    edges.used[0], edges.used[1] = item, at
+
+
+@inlined
+def _make_incomplete(layout, spans, edges, arcs):
+    """Make the incomplete items of arcs of one width, one for each arc above that counts."""
+    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.in_ptr, layout.in_list
+    weights, inc_ptr, ctx_ptr, ranks = layout.inc_w, layout.inc_ptr, layout.ctx_ptr, layout.ranks
+    half, incomplete, split, listed = spans.half, spans.incomplete, spans.split, spans.listed
+    left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
+    item_group, out_mid = edges.item_group, layout.out_mid
+    mode, single_root = layout.mode, layout.single_root
+    item, at = edges.used[0], np.uintp(edges.used[1])
+    for b in arcs:
+        h, m, begin = head[b], mod[b], inc_ptr[b]
+        nearest = half[b if mode >= 2 else m, h + 1 if m > h else h - 1]
+        # siblings inside of the arc: first item of their arc, split item, rank
+        n_listed = np.uintp(0)
+        for rank in range(1, 1 if h == 0 and single_root else ranks[b]):
+            if split[begin + rank] >= 0:
+                s = out_mid[h] + rank - 1 if m > h else out_mid[h] - rank
+                listed[0, n_listed] = ctx_ptr[s]
+                listed[1, n_listed] = split[begin + rank]
+                listed[2, n_listed] = rank
+                n_listed += np.uintp(1)
+        for j in range(ctx_ptr[b + 1] - ctx_ptr[b]):
+            if mode == 3 and h > 0:
+                # the arc above would begin inside of its own span, or there is none
+                if in_ptr[h + 1] == in_ptr[h]:
+                    continue
+                if min(h, m) <= head[in_list[in_ptr[h] + j]] <= max(h, m):
+                    continue
+            start = begin + j * ranks[b]
+            if nearest >= 0:
+                left[at], right[at], weight[at] = nearest, 0, weights[start]
+                at += np.uintp(1)
+            for i in range(n_listed):
+                before = incomplete[np.uintp(listed[0, i] + j)]
+                left[at], right[at] = before, listed[1, i]
+                weight[at] = weights[np.uintp(start + listed[2, i])]
+                at += np.uintp(before >= 0)
+            if at > item_ptr[item]:
+                incomplete[ctx_ptr[b] + j] = item
+                item_group[item] = b
+                item += 1
+                item_ptr[item] = at
+    edges.used[0], edges.used[1] = item, at
+
+
+@inlined
+def _make_half(layout, spans, edges, w):
+    """Make the half spans of one width, one for each arc into a word if these are the keys."""
+    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.in_ptr, layout.in_list
+    weights, out_ctx_ptr, ctx_ptr = layout.out_w, layout.out_ctx_ptr, layout.ctx_ptr
+    half, ends, n_ends, mode = spans.half, spans.ends, spans.n_ends, layout.mode
+    first, last, next_arc = spans.first, spans.last, spans.next_arc
+    left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
+    incomplete, listed, item_group = spans.incomplete, spans.listed, edges.item_group
+    item, at, n = edges.used[0], np.uintp(edges.used[1]), first.shape[0] - 1
+    only_whole, by_arc = layout.single_root or mode > 0, mode >= 2
+    for side in range(2 * n + 2):
+        m = side >> 1
+        e = m + w if side & 1 else m - w
+        if e < 1 or e > n or first[m, e] < 0 or (m == 0 and e < n and only_whole):
+            continue  # the root only needs the whole sentence
+        # outermost arcs: first item, half span, first weight
+        n_listed, c = np.uintp(0), first[m, e]
+        while c >= 0:
+            listed[0, n_listed] = ctx_ptr[c]
+            listed[1, n_listed] = half[c if by_arc else mod[c], e]
+            listed[2, n_listed] = out_ctx_ptr[c]
+            n_listed += np.uintp(1)
+            c = next_arc[c, e]
+        weighed = by_arc and m > 0
+        for i in range(in_ptr[m + 1] - in_ptr[m] if weighed else 1):
+            key = np.int32(head.shape[0] if by_arc else m)
+            if weighed:
+                key = in_list[in_ptr[m] + i]
+                if (head[key] < m and e <= head[key]) or (head[key] > m and e >= head[key]):
+                    continue
+            context = i if mode == 3 else 0
+            for x in range(n_listed):
+                before = incomplete[np.uintp(listed[0, x] + context)]
+                left[at], right[at] = before, listed[1, x]
+                weight[at] = weights[np.uintp(listed[2, x] + i)] if weighed else 0.0
+                at += np.uintp(before >= 0)
+            if at == item_ptr[item]:
+                continue
+            half[key, e] = item
+            item_group[item] = -1
+            item += 1
+            item_ptr[item] = at
+            if e > m:
+                ends[key, n_ends[key]] = e
+                n_ends[key] += 1
+            for j in range(in_ptr[m] + i, in_ptr[m] + i + 1 if by_arc else in_ptr[m + 1]):
+                c = in_list[j]
+                if m > 0 and (head[c] < m) == (e > m):
+                    _link(first, last, next_arc, head[c], m, c, e)
+    edges.used[0], edges.used[1] = item, at
+
+
+@inlined
+def _room_for(layout, spans, order, w):
+    """Return upper bounds on the items and hyperedges of spans of width w, whose arcs are given."""
+    items, edges, n = 1, 0, spans.first.shape[0] - 1
+    for b in order:
+        contexts = layout.ctx_ptr[b + 1] - layout.ctx_ptr[b]
+        items += layout.ranks[b] + contexts
+        edges += (layout.ranks[b] + 1) * (w + 1 + contexts)
+    for m in range(n + 1):
+        many = layout.mode >= 2 and m > 0
+        n_keys = np.int64(layout.in_ptr[m + 1] - layout.in_ptr[m] if many else 1)
+        for e in (m - w, m + w):
+            if 1 <= e <= n and spans.first[m, e] >= 0:
+                items += n_keys
+                edges += n_keys * (w + 1)
+    return items, edges + w + 1
+
+
+@kernel
+def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
     """Build a :class:`Chart` with all items and hyperedges, smaller spans first.
 
     Candidate pairs ``head`` and ``mod`` int32[B] are sorted; ``group_ptr`` int32[B + 1] has the
-    arcs of each. ``mode`` is that of the recurrence (`inference.oracles.projective.recurrences`);
-    ``index`` and ``weights`` are from :mod:`bbparse.inference.oracles.projective.weights`.
+    arcs of each. ``mode`` is that of the recurrence; ``index`` and ``weights`` are from
+    :mod:`bbparse.inference.oracles.projective.weights`. Arrays grow once for each width, outside of
+    the inner loops, which would count references to them at each step.
     """
-    out_mid, in_ptr, in_list = index.out_mid, index.in_ptr, index.in_list
-    ranks, ctx_ptr, inc_ptr, inc_w = weights.ranks, weights.ctx_ptr, weights.inc_ptr, weights.inc_w
-    out_ctx_ptr, out_w = weights.out_ctx_ptr, weights.out_w
-    n_groups = head.shape[0]
-    by_arc = mode >= 2
-    n_half = n_groups + 1 if by_arc else n + 1
-    root_key = n_groups if by_arc else 0
-
-    half = np.full((n_half, n + 2), np.int32(-1), np.int32)
-    # ends of the right half spans of a key, ascending
-    ends = np.empty((n_half, n + 2), np.int32)
-    n_ends = np.ones(n_half, np.int32)
-    # arcs c from word m whose half span away from m reaches e, ascending:
-    # first[m, e], then next_arc[c, e]
-    first = np.full((n + 1, n + 2), np.int32(-1), np.int32)
-    last = np.empty((n + 1, n + 2), np.int32)
-    next_arc = np.empty((n_groups, n + 2), np.int32)
-    for k in range(n_half):
-        m = k if not by_arc else (mod[k] if k < n_groups else 0)
-        half[k, m] = 0
-        ends[k, 0] = m
-    for c in range(n_groups):
-        m = np.int64(mod[c])
-        _link(head[c], m, np.int64(c), m, first, last, next_arc)
-    inc = np.full(ctx_ptr[n_groups], -1, np.int32)
-    split_table = np.full((n + 1, n + 1) if mode == 1 else (1, 1), -1, np.int32)
-    split = np.empty(n + 2, np.int32)  # split item of each rank of the current arc
-    inner_ctx = np.empty(n + 2, np.int64)
-    inner_split = np.empty(n + 2, np.int32)
-    inner_rank = np.empty(n + 2, np.int64)
-    outer_ctx = np.empty(n + 2, np.int64)
-    outer_half = np.empty(n + 2, np.int32)
-    outer_at = np.empty(n + 2, np.int64)
-
-    # arcs and half-span keys by width
-    width_ptr = np.zeros(n + 2, np.int64)
-    for b in range(n_groups):
-        width_ptr[abs(head[b] - mod[b]) + 1] += 1
-    for w in range(n + 1):
-        width_ptr[w + 1] += width_ptr[w]
-    by_width = np.empty(n_groups, np.int32)
-    fill = width_ptr.copy()
-    for b in range(n_groups):
-        w = abs(head[b] - mod[b])
-        by_width[fill[w]] = b
-        fill[w] += 1
-
-    item_ptr = np.empty(64 + 4 * n_groups, np.int32)
-    item_group = np.empty(64 + 4 * n_groups, np.int32)
-    edge_left = np.empty(256 + 16 * n_groups, np.int32)
-    edge_right = np.empty(256 + 16 * n_groups, np.int32)
-    edge_weight = np.empty(256 + 16 * n_groups, np.float64)
-    item_ptr[0] = 0
-    item_ptr[1] = 0
-    item_group[0] = -1
-    n_items = np.int64(1)
-    n_edges = np.int64(0)
-
+    layout = Layout(
+        mode, single_root, head, mod, index.out_mid, index.in_ptr, index.in_list, weights.ranks,
+        weights.ctx_ptr, weights.inc_ptr, weights.inc_w, weights.out_ctx_ptr, weights.out_w,
+    )  # fmt: skip
+    n_groups, item_room = head.shape[0], 64 + 4 * head.shape[0]
+    spans, (width_ptr, order) = _start(n, layout), _by_width(n, head, mod)
+    edges = Edges(
+        np.empty(item_room, np.int32), np.empty(item_room, np.int32),
+        np.empty(4 * item_room, np.int32), np.empty(4 * item_room, np.int32),
+        np.empty(4 * item_room), np.zeros(2, np.int64),
+    )  # fmt: skip
+    edges.used[0] = 1
+    edges.item_ptr[:2] = 0
+    edges.item_group[0] = -1
     for w in range(1, n + 1):
-        # Arrays grow outside of the inner loops, which would count references to them at each step.
-        more_items, more_edges = n_items + 1, n_edges
-        for wi in range(width_ptr[w], width_ptr[w + 1]):
-            b = by_width[wi]
-            contexts = ctx_ptr[b + 1] - ctx_ptr[b]
-            more_items += ranks[b] + contexts
-            more_edges += (ranks[b] + 1) * (w + 1 + contexts)
-        item_ptr = _with_room(item_ptr, n_items + 1, more_items + 1)
-        item_group = _with_room(item_group, n_items, more_items)
-        edge_left = _with_room(edge_left, n_edges, more_edges)
-        edge_right = _with_room(edge_right, n_edges, more_edges)
-        edge_weight = _with_room(edge_weight, n_edges, more_edges)
-        for wi in range(width_ptr[w], width_ptr[w + 1]):
-            b = by_width[wi]
-            h = head[b]
-            m = mod[b]
-            right = m > h
-            lone = h == 0 and single_root
-            contexts = ctx_ptr[b + 1] - ctx_ptr[b]
-            lo = h if right else m
-            hi = m if right else h
-            if mode == 0:
-                for i in range(1 if lone else n_ends[lo]):
-                    r = ends[lo, i]
-                    if r >= hi:
-                        break
-                    rite = half[hi, r + 1]
-                    if rite >= 0:
-                        edge_left[n_edges] = half[lo, r]
-                        edge_right[n_edges] = rite
-                        edge_weight[n_edges] = 0.0
-                        n_edges += 1
-                if n_edges > item_ptr[n_items]:
-                    inc[ctx_ptr[b]] = n_items
-                    item_group[n_items] = b
-                    n_items += 1
-                    item_ptr[n_items] = n_edges
-                continue
-            n_ranks = 1 if lone else ranks[b]
-            key = b if by_arc else m
-            for rank in range(1, n_ranks):
-                s = out_mid[h] + rank - 1 if right else out_mid[h] - rank
-                ms = mod[s]
-                if mode == 1 and split_table[ms, m] != -1:
-                    split[rank] = split_table[ms, m]
-                    continue
-                skey = s if by_arc else ms
-                lkey = skey if right else key
-                rkey = key if right else skey
-                until = max(ms, m)
-                first_side = np.uintp(lkey)
-                second_side = np.uintp(rkey)
-                at = np.uintp(n_edges)
-                for i in range(np.uintp(n_ends[lkey])):
-                    r = ends[first_side, i]
-                    if r >= until:
-                        break
-                    # always written, but counted only if it exists: no branch to predict
-                    rite = half[second_side, np.uintp(r + 1)]
-                    edge_left[at] = half[first_side, np.uintp(r)]
-                    edge_right[at] = rite
-                    edge_weight[at] = 0.0
-                    at += np.uintp(rite >= 0)
-                n_edges = np.int64(at)
-                split[rank] = -2
-                if n_edges > item_ptr[n_items]:
-                    split[rank] = n_items
-                    item_group[n_items] = -1
-                    n_items += 1
-                    item_ptr[n_items] = n_edges
-                if mode == 1:
-                    split_table[ms, m] = split[rank]
-            inner = half[key, h + 1] if right else half[key, h - 1]
-            # ranks with a split: context of the inner arc, split item, rank
-            n_inner = np.uintp(0)
-            for rank in range(1, n_ranks):
-                if split[rank] >= 0:
-                    s = out_mid[h] + rank - 1 if right else out_mid[h] - rank
-                    inner_ctx[n_inner] = ctx_ptr[s]
-                    inner_split[n_inner] = split[rank]
-                    inner_rank[n_inner] = rank
-                    n_inner += np.uintp(1)
-            for j in range(contexts):
-                if mode == 3 and h > 0:
-                    if in_ptr[h + 1] == in_ptr[h]:
-                        continue
-                    g = head[in_list[in_ptr[h] + j]]
-                    if lo <= g <= hi:  # the grandparent would be inside the span of its own arc
-                        continue
-                start = inc_ptr[b] + j * ranks[b]
-                if inner >= 0:
-                    edge_left[n_edges] = inner
-                    edge_right[n_edges] = 0
-                    edge_weight[n_edges] = inc_w[start]
-                    n_edges += 1
-                at = np.uintp(n_edges)
-                for i in range(n_inner):
-                    before = inc[np.uintp(inner_ctx[i] + j)]
-                    edge_left[at] = before
-                    edge_right[at] = inner_split[i]
-                    edge_weight[at] = inc_w[np.uintp(start + inner_rank[i])]
-                    at += np.uintp(before >= 0)
-                n_edges = np.int64(at)
-                if n_edges > item_ptr[n_items]:
-                    inc[ctx_ptr[b] + j] = n_items
-                    item_group[n_items] = b
-                    n_items += 1
-                    item_ptr[n_items] = n_edges
-        more = 1
-        for m in range(n + 1):
-            n_keys = in_ptr[m + 1] - in_ptr[m] if by_arc and m > 0 else 1
-            for e in (m - w, m + w):
-                if 1 <= e <= n and first[m, e] >= 0:
-                    more += n_keys
-        item_ptr = _with_room(item_ptr, n_items + 1, n_items + more + 1)
-        item_group = _with_room(item_group, n_items, n_items + more)
-        edge_left = _with_room(edge_left, n_edges, n_edges + more * (w + 1))
-        edge_right = _with_room(edge_right, n_edges, n_edges + more * (w + 1))
-        edge_weight = _with_room(edge_weight, n_edges, n_edges + more * (w + 1))
-        for m in range(n + 1):
-            is_root = m == 0
-            for side in range(2):
-                e = m + w if side == 1 else m - w
-                if e < 1 or e > n or first[m, e] < 0:
-                    continue
-                if is_root and e < n and (single_root or mode > 0):
-                    continue  # the root only needs the whole sentence
-                n_keys = in_ptr[m + 1] - in_ptr[m] if by_arc and not is_root else 1
-                # candidate arcs c: their contexts, half spans and outermost weights
-                n_outer = np.uintp(0)
-                c = first[m, e]
-                while c >= 0:
-                    outer_ctx[n_outer] = ctx_ptr[c]
-                    outer_half[n_outer] = half[c if by_arc else mod[c], e]
-                    outer_at[n_outer] = out_ctx_ptr[c]
-                    n_outer += np.uintp(1)
-                    c = next_arc[c, e]
-                for i in range(n_keys):
-                    k = m
-                    j_inc = 0
-                    if by_arc:
-                        k = root_key if is_root else in_list[in_ptr[m] + i]
-                    if by_arc and not is_root:
-                        g = head[k]
-                        if (g < m and e <= g) or (g > m and e >= g):
-                            continue
-                        j_inc = i if mode == 3 else 0
-                    weighed = by_arc and not is_root
-                    at = np.uintp(n_edges)
-                    for x in range(n_outer):
-                        before = inc[np.uintp(outer_ctx[x] + j_inc)]
-                        edge_left[at] = before
-                        edge_right[at] = outer_half[x]
-                        edge_weight[at] = out_w[np.uintp(outer_at[x] + i)] if weighed else 0.0
-                        at += np.uintp(before >= 0)
-                    n_edges = np.int64(at)
-                    if n_edges == item_ptr[n_items]:
-                        continue
-                    half[k, e] = n_items
-                    item_group[n_items] = -1
-                    n_items += 1
-                    item_ptr[n_items] = n_edges
-                    if side == 1:
-                        ends[k, n_ends[k]] = e
-                        n_ends[k] += 1
-                    if by_arc and not is_root and (head[k] < m) == (side == 1):
-                        _link(head[k], np.int64(m), np.int64(k), np.int64(e), first, last, next_arc)
-                if not by_arc and half[m, e] >= 0:
-                    for i in range(in_ptr[m], in_ptr[m + 1]):
-                        c = in_list[i]
-                        if (head[c] < m) == (side == 1):
-                            _link(
-                                head[c], np.int64(m), np.int64(c), np.int64(e), first, last,
-                                next_arc,
-                            )  # fmt: skip
-    if half[root_key, n] < 0:
-        n_items = np.int64(1)
-        n_edges = np.int64(0)
-    size = np.empty(1, np.int64)
-    size[0] = n_items
+        arcs = order[width_ptr[w] : width_ptr[w + 1]]
+        more_items, more_edges = _room_for(layout, spans, arcs, w)
+        edges = _with_room(edges, more_items, more_edges)
+        if mode == 0:
+            _join_words(layout, spans, edges, arcs)
+        else:
+            _make_splits(layout, spans, edges, arcs)
+            _make_incomplete(layout, spans, edges, arcs)
+        _make_half(layout, spans, edges, w)
+    if spans.half[n_groups if mode >= 2 else 0, n] < 0:
+        edges.used[0], edges.used[1] = 1, 0
+    items, n_edges = edges.used[0], edges.used[1]
     return Chart(
-        item_ptr[: n_items + 1].copy(), item_group[:n_items].copy(), edge_left[:n_edges].copy(),
-        edge_right[:n_edges].copy(), edge_weight[:n_edges].copy(), size, group_ptr, mod,
+        edges.item_ptr[: items + 1].copy(), edges.item_group[:items].copy(),
+        edges.left[:n_edges].copy(), edges.right[:n_edges].copy(), edges.weight[:n_edges].copy(),
+        edges.used[:1].copy(), group_ptr, mod,
     )  # fmt: skip

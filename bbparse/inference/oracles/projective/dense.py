@@ -109,13 +109,11 @@ def eisner(scores, single_root, until=np.inf):
     split. The score is NaN, without heads, if the time ``until`` is over before.
     """
     n = scores.shape[0] - 1
-    heads = np.full(n + 1, -1, np.int32)
+    heads = np.full(n + 1, np.int32(-1), np.int32)
     if n == 0:
         return heads, 0.0
-    right = np.full((n + 1, n + 1), NEG)
-    left = np.full((n + 1, n + 1), NEG)
-    inc_right = np.full((n + 1, n + 1), NEG)
-    inc_left = np.full((n + 1, n + 1), NEG)
+    right, left = np.full((n + 1, n + 1), NEG), np.full((n + 1, n + 1), NEG)
+    inc_right, inc_left = np.full((n + 1, n + 1), NEG), np.full((n + 1, n + 1), NEG)
     if not _inside(scores, 1 if single_root else 0, right, left, inc_right, inc_left, until):
         return heads, np.nan
     stack = np.empty((4 * n + 8, 3), np.int32)

@@ -47,7 +47,7 @@ class Weights(NamedTuple):
 def index_groups(n, head, mod):
     """Make an :class:`Index` of candidate head-modifier pairs sorted by (head, mod)."""
     n_groups = head.shape[0]
-    table = np.full((n + 1, n + 1), -1, np.int32)
+    table = np.full((n + 1, n + 1), np.int32(-1), np.int32)
     out_ptr = np.zeros(n + 2, np.int32)
     out_mid = np.zeros(n + 1, np.int32)
     in_ptr = np.zeros(n + 2, np.int32)
