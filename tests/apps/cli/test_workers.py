@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import time
@@ -141,14 +140,6 @@ if CAN_FORK:
         with pytest.raises(WorkerError, match="has died"):
             answered(found)
         assert_no_children()
-
-    def test_no_process_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-        def fork() -> int:
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-
-        monkeypatch.setattr(os, "fork", fork)
-        with pytest.raises(WorkerError, match="started: Resource temporarily unavailable"):
-            answered(answers(shout, numbered(3), 2))
 
     def test_answers_come_while_more_input_is_waited_for() -> None:
         """A pipe that is read, and is empty, does not hold up what a slow worker makes."""

@@ -68,11 +68,7 @@ def test_a_factor_scores_the_sum_of_its_known_features(
 
 
 @pytest.mark.parametrize("cutoff", [1, 2, 3])
-@pytest.mark.parametrize("pending", [1, 40, 1 << 21])
-def test_the_counter_counts_trees(
-    cutoff: int, pending: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FactorCounter, "_PENDING", pending)
+def test_the_counter_counts_trees(cutoff: int) -> None:
     rng = np.random.default_rng(2)
     counter, expected = FactorCounter(), Counter[int]()
     for _ in range(30):
