@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 from itertools import pairwise
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbparse.treebank import read_conllu
+from bbparse.treebank.drawing.formats import json_line
 from bbparse.treebank.drawing.layout import (
     Arc,
     PlacedArc,
@@ -327,3 +331,12 @@ def test_words_cannot_control_the_terminal() -> None:
     drawing = draw_text(["\x1b]0;title\x07", "b\u202e"], [2, 0], ["\x1b[2J", "root"])
     assert "\x1b" not in drawing and "\u202e" not in drawing
     assert r"\x1b]0;title\x07" in drawing
+
+
+@pytest.mark.parametrize(
+    ("text", "offsets"), [("a  bc", [[0, 1], [3, 5]]), ("a x bc", None), ("a b", None)]
+)
+def test_json_has_offsets_where_the_text_fits(text: str, offsets: Any) -> None:
+    rows = [f"{i}\t{form}" + "\t_" * 8 for i, form in enumerate(("a", "bc"), 1)]
+    (sentence,) = read_conllu(io.StringIO("\n".join([f"# text = {text}", *rows, "", ""])))
+    assert json.loads(json_line(sentence, [], "optimal"))["offsets"] == offsets
