@@ -3,14 +3,16 @@
 A *variation nucleus* (Dickinson & Meurers 2003; for dependencies Boyd, Dickinson & Meurers 2008) is
 a sequence of words whose first and last word are connected in some places of a corpus, and in
 others not, or by another arc. If also the words around the sequence are the same, such variation is
-an error more often than not. Cost: O(words · longest sequence) time and memory.
+an error more often than not. Arcs of punctuation are left out, as their heads depend on the rest of
+the sentence. Cost: O(words · longest sequence) time and memory.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 from bbparse.treebank.sentence import Sentence
 
@@ -26,6 +28,15 @@ class Analysis:
 
     side: str  #: Where the modifier is: "left", "right"; "" if there is no arc.
     label: str = ""
+
+    @classmethod
+    def of(cls, sentence: Sentence, first: int, last: int) -> Self:
+        """Return the analysis of the words from the first to the last one."""
+        if sentence.heads[first - 1] == last:
+            return cls("left", sentence.deprels[first - 1])
+        if sentence.heads[last - 1] == first:
+            return cls("right", sentence.deprels[last - 1])
+        return cls("")
 
     def __str__(self) -> str:
         if not self.side:
@@ -93,7 +104,8 @@ def variations(
         forms = _padded(sentence, context)
         for m, head in enumerate(sentence.heads, start=1):
             first, last = min(m, head), max(m, head)
-            if first > 0 and last - first < max_words:
+            is_punct = sentence.deprels[m - 1].partition(":")[0] == "punct"
+            if first > 0 and last - first < max_words and not is_punct:
                 connected.add((str(last - first), *forms[first - 1 : last + 2 * context]))
     places: defaultdict[tuple[str, ...], list[Occurrence]] = defaultdict(list)
     for sentence in kept:
@@ -101,7 +113,7 @@ def variations(
         for first, last in _spans(sentence.n_words, max_words):
             words = tuple(forms[first - 1 : last + 2 * context])
             if (str(last - first), *words) in connected:
-                analysis = _analysis(sentence, first, last)
+                analysis = Analysis.of(sentence, first, last)
                 places[words].append(Occurrence(sentence, first, last, analysis))
     return [
         Variation(words, tuple(found))
@@ -119,12 +131,3 @@ def _spans(n: int, max_words: int) -> Iterator[tuple[int, int]]:
     for first in range(1, n):
         for last in range(first + 1, min(n, first + max_words - 1) + 1):
             yield first, last
-
-
-def _analysis(sentence: Sentence, first: int, last: int) -> Analysis:
-    heads: Sequence[int] = sentence.heads
-    if heads[first - 1] == last:
-        return Analysis("left", sentence.deprels[first - 1])
-    if heads[last - 1] == first:
-        return Analysis("right", sentence.deprels[last - 1])
-    return Analysis("")

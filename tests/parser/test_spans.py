@@ -31,11 +31,11 @@ def test_brackets() -> None:
     assert [(span.name, [*span.words]) for span in found] == [
         ("E=(2-y, words 1 to 2", [1, 2]), ("E=(1-x, words 1 to 4", [1, 2, 3, 4]),
         ("E=(, words 5 to 6", [5, 6]), ("E=(1-z, words 4 to 6", [4, 5, 6]),
-    ]  # fmt: skip
+    ]
     for wrong, message in (
         (("(1", "2)"), r"line 2, .*: E=2\) closes no span"), (("", "(1"), r"E=\(1 is never closed"),
         (("x", ""), "line 1, .*: E=x: expected brackets"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(TreebankError, match=message):
             Spans("E").of(bracketed(Sentence.from_words(["a", "b"]), *wrong))
     for text in ("", ":1", "E:", "E:x", "E:-1", "E:nan", "E:inf", "E=x"):

@@ -130,7 +130,7 @@ def _opinion(model: str) -> Opinion:
     def opinion(sentence: Sentence, head: int, mod: int, label: str) -> float:
         if not last or last[0][0] is not sentence:
             last[:] = [(sentence, scores(sentence))]
-        return float(last[0][1][head, mod, number[label]]) if label in number else -math.inf
+        return float(last[0][1][mod, head, number[label]]) if label in number else -math.inf
 
     return opinion
 

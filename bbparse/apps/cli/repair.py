@@ -17,6 +17,7 @@ from bbparse.models import MODELS
 from bbparse.parser.arc_scores import ModelScores
 from bbparse.parser.spans import Spans, check_found
 from bbparse.parser.validity.check import Fault
+from bbparse.parser.validity.consistency import Consistency
 from bbparse.parser.validity.repair import Repair, RepairOptions
 from bbparse.parser.validity.repair import repair as find_repair
 from bbparse.parser.validity.rules import Rules
@@ -47,6 +48,10 @@ from bbparse.treebank.writing import with_tree
 )  # fmt: skip
 @options.spans
 @flag("--json as_json", "Report one JSON object a sentence.")
+@flag(
+    "--consistent", "Give the same words in the same context one analysis, the cheapest one (see"
+    " 'bbparse check --consistent'); reads all of INPUT first.",
+)  # fmt: skip
 @options.number(
     "time_limit", "For the search of one sentence. Without it, a search may do what takes some ten"
     " seconds.",
@@ -69,6 +74,8 @@ def repair(
       bbparse repair in.conllu -o out.conllu --only punct --report changes.txt
       bbparse parse in.conllu --confidence | bbparse repair --weight Confidence
     """
+    if settings["consistent"] and settings["only"]:
+        raise click.UsageError("--consistent and --only exclude each other")
     rules = Rules.load(valid)
     scores = ModelScores(load_parser(model)) if model is not None else None
     wanted = RepairOptions(
@@ -79,9 +86,21 @@ def repair(
     spans = wanted.spans
     counts: Counter[str] = Counter()
 
+    def results() -> Iterator[Repair]:
+        if not settings["consistent"]:
+            for sentence in read_conllu(source):
+                yield find_repair(sentence, rules, misc_weights(sentence, key), wanted)
+            return
+        sentences = list(read_conllu(source))
+        weights = [misc_weights(sentence, key) for sentence in sentences]
+        found = Consistency(sentences, rules, weights, wanted)
+        yield from found.repairs
+        if not found.proved:
+            say("no proof that no other analyses cost less: the search reached its limit")
+
     def repaired(stream: IO[str] | None) -> Iterator[Sentence]:
-        for sentence in read_conllu(source):
-            result = find_repair(sentence, rules, misc_weights(sentence, key), wanted)
+        for result in results():
+            sentence = result.sentence
             counts.update(
                 sentences=1, changed=bool(result.changes), words=len(result.changes),
                 faulty=bool(result.after), unproved=not result.proved,

@@ -16,10 +16,11 @@ The choice among trees that are still equal is arbitrary, but always the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,10 +36,14 @@ from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.trees import crossing_words
+from bbparse.treebank.variation import Analysis
 
 if TYPE_CHECKING:
     from bbparse.parser.arc_scores import ModelScores
 
+#: Analyses that sequences of words must have, by the first and the last word.
+Wanted: TypeAlias = Mapping[tuple[int, int], Analysis]
+_ANY: Wanted = {}
 #: Most words of a sentence that is repaired: it has the square of this many arcs.
 MAX_WORDS = 300
 #: Weights are multiples of 1 / `WEIGHT_STEPS`, at most `MAX_WEIGHT`.
@@ -89,11 +94,13 @@ class Repair(NamedTuple):
     #: True if no valid tree keeps more, or if none is valid, none with as few faults.
     proved: bool
     obstacle: str = ""  #: Why the sentence was left as it was in spite of faults.
+    #: Faults left, weights of what is not kept, changed words, and what their new arcs take off.
+    cost: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
 
 def repair(
     sentence: Sentence, rules: Rules, weights: Sequence[float] | None = None,
-    options: RepairOptions = RepairOptions(),
+    options: RepairOptions = RepairOptions(), wanted: Wanted = _ANY,
 ) -> Repair:
     """Find the valid tree that keeps most of the heads and labels of a sentence.
 
@@ -105,28 +112,40 @@ def repair(
     The tree of the sentence may have any fault: cycles, several roots, words without head (-1).
     Warnings of the rules are left out. ``weights`` is what a kept head of each word counts, and a
     kept label: 0 to 10, in hundredths; 1 by default. Raises `TreebankError` if they do not fit.
+    ``wanted`` are analyses that the repaired tree must have.
     """
     rules = rules.binding
     spans = options.spans
     is_soft = spans is not None and spans.weight is not None
-    steps, span_cost = _steps(sentence, weights, spans)
-    wanted = _faults(sentence, rules, options, True)
+    steps, unit = _steps(sentence, weights, spans)
+    asked = _faults(sentence, rules, options, True)
     before = _faults(sentence, rules, options)
     unchanged = Repair(sentence, sentence.heads, sentence.deprels, [], before, before, not before)
-    if not wanted:
+    if not asked and all(Analysis.of(sentence, *at) == own for at, own in wanted.items()):
         return unchanged
+    unchanged = unchanged._replace(cost=(math.inf, 0.0, 0.0, 0.0))
     if sentence.n_words > MAX_WORDS:
         return unchanged._replace(obstacle=f"it has more than {MAX_WORDS} words")
     if options.only_punct:
         names = sorted({*sentence.deprels})
     else:
-        names = label_names(rules, sentence, options.scores.labels if options.scores else ())
-    table, kept = _table(sentence, names, steps, options.scores)
+        known = {analysis.label for analysis in wanted.values() if analysis.side}
+        known.update(options.scores.labels if options.scores else ())
+        names = label_names(rules, sentence, known)
+    ties = _ties(sentence, names, options.scores)
+    table, kept = _table(sentence, names, steps, ties)
     if options.only_punct:
         table = _only_punct(sentence, names, table)
+    for (first, last), analysis in wanted.items():
+        head, mod = (last, first) if analysis.side == "left" else (first, last)
+        of_arc = np.where(np.array(names) == analysis.label, table[head, mod], -np.inf)
+        table[first, last] = table[last, first] = -np.inf
+        if analysis.side:
+            table[:, mod] = -np.inf
+            table[head, mod] = of_arc
     for span in spans.of(sentence) if spans is not None and is_soft else ():
         outside = [h for h in range(len(table)) if h not in span.words]
-        table[np.ix_(outside, span.words)] -= kept * span_cost
+        table[np.ix_(outside, span.words)] -= kept * steps[-1]
     trees = best_valid(sentence, rules, names, table, options)
     status = trees.solution.status
     if status == "infeasible":
@@ -145,8 +164,17 @@ def repair(
 
         against = spans.blame(sentence, count, len(after))
         after = [fault._replace(name=fault.name + against) for fault in after]
-    changes = _changes(sentence, heads, labels, rules, options)
-    return Repair(sentence, heads, labels, changes, before, after, status == "optimal")
+    changes = _changes(sentence, heads, labels, rules, options, wanted)
+    lost = taken = 0.0
+    for word, (head, label), new, _ in changes:
+        lost += unit * int(steps[word - 1]) * ((head != new[0]) + (label != new[1]))
+        is_known = head != NO_HEAD and label in names
+        old = ties[head, word, names.index(label)] if is_known else ties.min()
+        taken += float(old - ties[new[0], word, names.index(new[1])])
+    cost = (len(after), lost, len(changes), taken)
+    return Repair(
+        sentence, heads, labels, changes, before, after, status == "optimal", cost=cost
+    )
 
 
 def _is_valid(trees: ValidTrees) -> bool:
@@ -209,17 +237,33 @@ def weight_steps(sentence: Sentence, weights: Sequence[float] | None) -> Longs:
 def _steps(
     sentence: Sentence, weights: Sequence[float] | None, spans: Spans | None
 ) -> tuple[Longs, int]:
-    """Return the weights of the words 1 to n and of a span as integers without common divisor."""
+    """Return the weights of the words 1 to n and of a span as small integers, and their unit."""
     of_span = 0.0 if spans is None or spans.weight is None else spans.weight
     if of_span > MAX_WEIGHT:
         raise TreebankError(f"the weight of spans is {of_span:g}, expected 0 to {MAX_WEIGHT:g}")
     steps = np.append(weight_steps(sentence, weights), round(of_span * WEIGHT_STEPS))
-    steps //= max(1, gcd(*steps.tolist()))
-    return steps[:-1], int(steps[-1])
+    unit = max(1, gcd(*steps.tolist()))
+    return steps // unit, unit
+
+
+def _ties(sentence: Sentence, names: Sequence[str], scores: ModelScores | None) -> Float64s:
+    """Return what chooses among equals, float64[n + 1, n + 1, L]: scores, or new arcs' lengths."""
+    words = np.arange(sentence.n_words + 1)
+    shape = (len(words), len(words), len(names))
+    if scores is None:
+        is_new = words[:, None] != [NO_HEAD, *sentence.heads]
+        lengths = np.where(is_new, -np.abs(words[:, None] - words), 0).astype(np.float64)
+        return np.broadcast_to(lengths[:, :, None], shape)
+    ties = np.full(shape, LEAST)
+    places = {label: i for i, label in enumerate(scores.labels)}
+    known = [i for i, name in enumerate(names) if name in places]
+    opinion = scores(sentence).transpose(1, 0, 2)  # heads first, as the table
+    ties[:, :, known] = opinion[:, :, [places[names[i]] for i in known]]
+    return np.rint(np.clip(ties, LEAST, 0.0) * SCORE_STEPS)
 
 
 def _table(
-    sentence: Sentence, names: Sequence[str], steps: Longs, scores: ModelScores | None
+    sentence: Sentence, names: Sequence[str], steps: Longs, ties: Float64s
 ) -> tuple[Float64s, float]:
     """Score all labelled arcs by head, modifier and label, float64[n + 1, n + 1, L].
 
@@ -229,19 +273,10 @@ def _table(
     words = np.arange(n + 1)
     keeps_head = (words[:, None] == [NO_HEAD, *sentence.heads])[:, :, None]
     keeps_label = np.array([(), *sentence.deprels], object)[:, None] == [*names]
-    if scores is None:
-        ties = np.where(keeps_head, 0.0, -np.abs(words[:, None] - words)[:, :, None])
-    else:
-        ties = np.full((n + 1, n + 1, len(names)), LEAST)
-        places = {label: i for i, label in enumerate(scores.labels)}
-        known = [i for i, name in enumerate(names) if name in places]
-        opinion = scores(sentence).transpose(1, 0, 2)  # heads first, as the table
-        ties[:, :, known] = opinion[:, :, [places[names[i]] for i in known]]
-        ties = np.rint(np.clip(ties, LEAST, 0.0) * SCORE_STEPS)
     change = n * float(np.ptp(ties)) + 1.0
     kept = (n + 1) * change
     counts = np.add(keeps_head, keeps_label, dtype=np.float64)
-    table: Float64s = kept * np.append(0, steps)[:, None] * counts
+    table: Float64s = kept * np.append(0, steps[:-1])[:, None] * counts
     table += ties - change * ~(keeps_head & keeps_label)
     table[:, 0] = table[words, words] = -np.inf
     return table, kept
@@ -288,7 +323,8 @@ def best_valid(
 
 
 def _changes(
-    sentence: Sentence, heads: list[int], labels: list[str], rules: Rules, options: RepairOptions
+    sentence: Sentence, heads: list[int], labels: list[str], rules: Rules, options: RepairOptions,
+    wanted: Wanted,
 ) -> list[Change]:
     """Return the words that differ, each with the faults that its old arc brings back."""
     repaired = replace(sentence, heads=heads, deprels=labels)
@@ -300,6 +336,10 @@ def _changes(
             kept = replace(repaired, heads=heads.copy(), deprels=labels.copy())
             kept.heads[i], kept.deprels[i] = old
             faults = [fault for fault in _faults(kept, rules, options, True) if fault not in left]
-            reasons = tuple([fault.text(kept, kept.heads, kept.deprels) for fault in faults])
-            changes.append(Change(i + 1, old, new, reasons))
+            reasons = [fault.text(kept, kept.heads, kept.deprels) for fault in faults]
+            for (first, last), analysis in wanted.items():
+                if Analysis.of(kept, first, last) != analysis:
+                    words = " ".join(sentence.forms[first - 1 : last])
+                    reasons.append(f"consistency: {words!r} has {analysis} elsewhere")
+            changes.append(Change(i + 1, old, new, tuple(reasons)))
     return changes

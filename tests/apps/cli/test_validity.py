@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bbparse.treebank import Sentence
+from bbparse.parser.arc_scores import ModelScores
+from bbparse.parser.parser import Parser
+from bbparse.treebank import Sentence, read_conllu
 from tests import toy
 from tests.apps.cli.conftest import Run
 
@@ -34,7 +37,7 @@ def test_check(run: Run, tmp_path: Path) -> None:
     assert run("check", toy.DEV).code == 0
 
 
-def test_consistency(run: Run, tmp_path: Path) -> None:
+def test_consistency(run: Run, tmp_path: Path, model: Path) -> None:
     path = tmp_path / "in.conllu"
     rows = ["1\tI\t_\tPRON\t_\t_\t2\tnsubj\t_\t_", "2\tsee\t_\tVERB\t_\t_\t0\troot\t_\t_"]
     block = "\n".join(rows) + "\n\n"
@@ -43,6 +46,15 @@ def test_consistency(run: Run, tmp_path: Path) -> None:
     text = "word 1: 'I see': obj of the last word here, nsubj of the last word 3 times elsewhere"
     assert done.code == 1 and done.out == f"{path}:10: {text} (sentence #4)\n"
     assert done.err == "1 places with a rarer analysis; sequences of words: 1\n"
+    done = run("repair", path, "--consistent")
+    assert done.code == 0 and done.out == block * 4
+    assert "the old arc breaks consistency: 'I see' has nsubj of the last word else" in done.err
+    assert "exclude" in run("repair", path, "--consistent", "--only", "punct").complaint()
+    shown = run("check", path, "--consistent", "--model", model).out
+    *_, last = read_conllu(path)
+    scores = ModelScores(Parser.load(model))
+    sure = scores(last)[1, 2, scores.labels.index("obj")]
+    assert f"; model: {np.exp(sure):.0%} as here, " in shown
     path.write_text(block * 3)
     assert run("check", path, "--consistent").code == 0
     assert "--model is for --consistent" in run("check", path, "--model", "english").complaint()
