@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from bbparse.neural.dense import dense
 from bbparse.neural.eight_bits import ZERO, ByteMatrix
-from bbparse.neural.lanes import lane_sum
 from bbparse.neural.ragged import Ragged
+from bbparse.neural.tiles import lane_sum
 from bbparse.runtime.arrays import Float32s, Hashes
 from bbparse.runtime.jit import inlined, kernel
 from bbparse.treebank.encode import PAD

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from bbparse.neural import layers, packing
 from bbparse.neural.eight_bits import STEPS, ByteMatrix
 from bbparse.neural.embeddings import Embeddings
-from bbparse.neural.lanes import LANES
 from bbparse.neural.layers import Backward, Weights, find_rows
 from bbparse.neural.ragged import Ragged
+from bbparse.neural.tiles import LANES
 from bbparse.runtime.archive import INTS, TEXT, Rule
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError

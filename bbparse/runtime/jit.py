@@ -12,24 +12,37 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, partial, update_wrapper
+from time import monotonic
 from typing import Any
 
-from numba import config, njit
-from numba.core import types
+from numba import config, njit, types
 
 from bbparse.runtime import linking
 from bbparse.runtime.kernel_cache import KernelCache
-from bbparse.runtime.signals import undisturbed
+from bbparse.runtime.signals import held_signals
 
-__all__ = ["Kernel", "inlined", "kernel", "plain"]
+__all__ = ["Kernel", "inlined", "kernel", "watch_compiling"]
 
 _ALIKE = {"no_cpython_wrapper": True}  # the compilers decide on all other wrappers
 #: Stages whose compilation was announced: the line comes once in a process for each.
 _announced: set[str] = set()
+_watchers: list[Callable[[int, float], None]] = []
+_begun: list[float] = []  # when the compilation of each kernel began
+
+
+def watch_compiling(tell: Callable[[int, float], None]) -> None:
+    """Have ``tell`` called before each kernel that is not in the cache is compiled.
+
+    It takes the number of kernels compiled so far, and the seconds since the first one began.
+    """
+    _watchers.append(tell)
 
 
 def _announce(stage: str) -> None:
-    """Say on standard error that a stage is compiled, before its first kernel is."""
+    """Tell watchers of a kernel, and say on standard error that its stage is compiled."""
+    _begun.append(monotonic())
+    for tell in _watchers:
+        tell(len(_begun) - 1, _begun[-1] - _begun[0])
     if stage not in _announced:
         _announced.add(stage)
         line = f"bbparse: compiling {stage}, which can take a minute; later runs find it in a cache"
@@ -54,7 +67,9 @@ class Kernel:
     def _whole(self) -> Any:
         """Function that Python calls; most kernels of a run do not need it."""
         compiled = njit(pipeline_class=linking.WholeCompiler, **_ALIKE)(self.py_func)
-        return _kept(compiled, self._stage)
+        compiled._cache = KernelCache(compiled, partial(_announce, self._stage))
+        compiled.compile = held_signals()(compiled.compile)
+        return compiled
 
     @cached_property
     def _part(self) -> Any:
@@ -104,16 +119,3 @@ def inlined(function: Callable[..., Any]) -> Any:
     A call passes each array as seven numbers or more: that costs more than a short loop.
     """
     return function if config.DISABLE_JIT else Kernel(function, "kernels", inline=True)
-
-
-def _kept(compiled: Any, stage: str) -> Any:
-    """Store the code of a jitted function on disk, and compile it undisturbed."""
-    if not config.DISABLE_JIT:
-        compiled._cache = KernelCache(compiled, partial(_announce, stage))
-        compiled.compile = undisturbed(compiled.compile)
-    return compiled
-
-
-def plain(value: Any) -> Any:
-    """Convert named tuples, at any depth, to plain ones, whose types numba finds faster."""
-    return tuple(map(plain, value)) if isinstance(value, tuple) else value

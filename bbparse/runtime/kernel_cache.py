@@ -24,7 +24,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core import caching, config
+from numba import config
+from numba.core import caching
 from numba.core.typing.templates import builtin_registry
 
 __all__ = ["KernelCache", "fingerprint"]
@@ -50,7 +51,7 @@ class KernelCache(caching._Cache):
         try:
             return _Files(self._function)
         except (RuntimeError, OSError) as error:  # numba raises RuntimeError without a folder
-            _warn_of_no_cache(error)
+            _warn_once(error)
             return None
 
     @property
@@ -79,7 +80,7 @@ class KernelCache(caching._Cache):
             if self._files:
                 self._files.save_overload(sig, data)
         except OSError as error:
-            _warn_of_no_cache(error)
+            _warn_once(error)
 
     def enable(self) -> None:
         """Do nothing: the cache is always enabled."""
@@ -94,17 +95,16 @@ class KernelCache(caching._Cache):
             self._files.flush()
 
 
-_warned: list[bool] = []
+_warned: list[OSError | RuntimeError] = []
 
 
-def _warn_of_no_cache(error: Exception) -> None:
-    """Warn once, of whatever function."""
-    if not _warned:
-        _warned.append(True)
+def _warn_once(error: OSError | RuntimeError) -> None:
+    """Warn, whatever function comes first."""
+    _warned.append(error)
+    if len(_warned) == 1:
         warnings.warn_explicit(
             f"compiled code cannot be kept ({error}), so every run compiles anew: set"
-            " NUMBA_CACHE_DIR to a folder that can be written",
-            RuntimeWarning, "bbparse", 0,
+            " NUMBA_CACHE_DIR to a folder that can be written", RuntimeWarning, "bbparse", 0,
         )  # fmt: skip
 
 

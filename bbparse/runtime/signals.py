@@ -5,7 +5,7 @@ lost, or worse, where compiled code is about to return arrays or LLVM calls back
 its work in another thread (`beside_main`). After a signal the main thread ends the processes that
 were started, undoes unfinished work (`undone_by`), and ends its own process, whatever the other
 thread is doing. Those who call kernels themselves have signals delayed while one is compiled
-(`undisturbed`).
+(`held_signals`).
 """
 
 from __future__ import annotations
@@ -153,7 +153,3 @@ def held_signals() -> Iterator[None]:
             signal.signal(number, handler)
     for received_number in received:
         signal.raise_signal(received_number)
-
-
-#: Decorator of functions during which signals are delayed.
-undisturbed = held_signals()

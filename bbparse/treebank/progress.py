@@ -6,10 +6,9 @@ takes long without a loop: numba compiles then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from time import monotonic
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -40,28 +39,3 @@ def watched(items: Iterable[T], title: str, unit: str = " sentences") -> Iterabl
     if not _drawn.get():
         return items
     return tqdm(items, desc=title, unit=unit, delay=2, leave=False)
-
-
-def watch_compiling(tell: Callable[[int, float], None]) -> None:
-    """Have ``tell`` called when numba starts to compile, and after every function that it compiled.
-
-    Functions that come from the cache do not count. ``tell`` takes the number of functions compiled
-    so far, 0 the first time, and the seconds since then. This imports numba.
-    """
-    from numba.core import event
-
-    started: list[float] = []
-    n_compiled = 0
-
-    class Watch(event.Listener):
-        def on_start(self, event: object) -> None:
-            if not started:
-                started.append(monotonic())
-                tell(0, 0.0)
-
-        def on_end(self, event: object) -> None:
-            nonlocal n_compiled
-            n_compiled += 1
-            tell(n_compiled, monotonic() - started[0])
-
-    event.register("numba:compile", Watch())

@@ -185,7 +185,7 @@ def _run(arguments: list[str]) -> int:
 @cache
 def _tell_of_compiling() -> None:
     """Make the first run report every ten seconds how far it has compiled."""
-    from bbparse.treebank.progress import watch_compiling
+    from bbparse.runtime.jit import watch_compiling
 
     reported = 0.0
 
@@ -193,7 +193,7 @@ def _tell_of_compiling() -> None:
         nonlocal reported
         if seconds - reported >= 10.0:
             reported = seconds
-            _complain(f"compiling: {done} functions in {seconds:.0f} s")
+            _complain(f"compiling: {done} kernels in {seconds:.0f} s")
 
     watch_compiling(tell)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.models.scoring.candidates import LONG, REACH
-from bbparse.neural.lanes import lane_sum
+from bbparse.neural.tiles import lane_sum
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import inlined, kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash

@@ -29,7 +29,7 @@ from bbparse.neural.eight_bits import Panels, rows_to_bytes
 from bbparse.neural.embeddings.protocol import EMBEDDINGS_ARRAYS
 from bbparse.neural.embeddings.windows import Window, merged, pooled, windows_of
 from bbparse.neural.embeddings.wordpiece import WordPieces
-from bbparse.neural.lanes import LANES, lane_sum
+from bbparse.neural.tiles import LANES, lane_sum
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.jit import kernel
