@@ -80,8 +80,8 @@ valid = option(
 )  # fmt: skip
 
 rules = option(
-    "--valid", "Rules of Universal Dependencies, of a plug-in, or of a TOML file.", default="ud",
-    metavar="ud|NAME|FILE",
+    "--valid", "Rules of Universal Dependencies, parallel coordination, a plug-in, or a TOML"
+    " file.", default="ud", metavar="ud|parallel|NAME|FILE",
 )  # fmt: skip
 
 

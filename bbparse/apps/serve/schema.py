@@ -67,8 +67,9 @@ class Options(BaseModel):
     @classmethod
     def _no_file(cls, value: str | None) -> str | None:
         """Refuse paths: clients must not read files of this machine."""
-        if value not in (None, "none", "ud"):
-            names = ["none", "ud", *sorted(entry_points(group="bbparse.rules").names)]
+        shipped = ("none", "ud", "parallel")
+        if value not in (None, *shipped):
+            names = [*shipped, *sorted(entry_points(group="bbparse.rules").names)]
             if value not in names:
                 raise ValueError(f"expected one of {', '.join(names)}")
         return value

@@ -38,6 +38,8 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import NO_HEAD
 from bbparse.treebank.trees import find_cycle
 
+#: Rules that come with the package.
+_SHIPPED = ("ud", "parallel")
 _TEXTS = ("name", "says", "example", "source", "at")
 _CONDITIONS = ("arc", *KINDS[1:], "unless")
 _KEYS = (*_TEXTS, *_CONDITIONS, "warning")
@@ -136,14 +138,14 @@ class Rules:
 
     @classmethod
     def load(cls, name: str) -> Rules:
-        """Load rules by name: ``ud``, a TOML file, or an entry point of ``bbparse.rules``.
+        """Load rules by name: ``ud``, ``parallel``, a file, or an entry point of ``bbparse.rules``.
 
         Raises `ConfigError` if there is no such file and no such name, or a file is malformed;
         names the place and what was expected.
         """
         check_type("name", name, str, "the name or the file of rules")
-        if name == "ud":
-            return _of_ud()
+        if name in _SHIPPED:
+            return _shipped(name)
         path = Path(name)
         if path.is_file():
             try:
@@ -154,7 +156,7 @@ class Rules:
                 raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
         plugins = {point.name: point for point in entry_points(group="bbparse.rules")}
         if name not in plugins:
-            names = ", ".join(["ud", *sorted(plugins)])
+            names = ", ".join([*_SHIPPED, *sorted(plugins)])
             raise ConfigError(f"no rules {name!r}: there is no such file, and names are {names}")
         try:
             loaded = plugins[name].load()
@@ -311,9 +313,9 @@ class Rules:
 
 
 @cache
-def _of_ud() -> Rules:
-    text = (files("bbparse.parser.validity") / "ud.toml").read_text("utf-8")
-    return Rules._parsed(text, "ud.toml")
+def _shipped(name: str) -> Rules:
+    text = (files("bbparse.parser.validity") / f"{name}.toml").read_text("utf-8")
+    return Rules._parsed(text, f"{name}.toml")
 
 
 def _rule_of(

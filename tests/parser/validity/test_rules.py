@@ -11,12 +11,11 @@ from bbparse.parser.validity.rules import Rule, Rules, example_of
 from bbparse.runtime.errors import ConfigError
 from bbparse.treebank import Sentence, read_conllu
 
-UD = Rules.load("ud")
+UD, PARALLEL = map(Rules.load, ("ud", "parallel"))
 
 
-@pytest.mark.parametrize("number", range(len(UD)), ids=lambda i: f"{UD.rules[i].name}-{i}")
-def test_examples_break_their_rule_only(number: int) -> None:
-    rule = UD.rules[number]
+@pytest.mark.parametrize("rule", UD.rules, ids=lambda rule: rule.name)
+def test_examples_break_their_rule_only(rule: Rule) -> None:
     found = {fault.name for fault in UD.faults(example_of(rule))}
     also = {"goeswith-gap"} if rule.name == "right-to-left-goeswith" else set()
     also |= {"right-to-left-goeswith"} if rule.name == "goeswith-gap" else set()
@@ -24,6 +23,13 @@ def test_examples_break_their_rule_only(number: int) -> None:
     assert found <= {rule.name} | also
     s = example_of(rule)
     assert RuledSentence(Rules([rule]), s).faults(s.heads, s.deprels)
+    assert rule.says and rule.source
+
+
+@pytest.mark.parametrize("rule", PARALLEL.rules, ids=lambda rule: rule.name)
+def test_examples_of_parallel_coordination(rule: Rule) -> None:
+    assert {fault.name for fault in PARALLEL.faults(example_of(rule))} == {rule.name}
+    assert {fault.name for fault in UD.faults(example_of(rule))} <= {"orphan-parent"}
     assert rule.says and rule.source
 
 
