@@ -181,7 +181,6 @@ class _Agreeing(Bounder[_Node]):
         bound, status = NEG, "optimal"
         if search.bound(root):
             bound, status = search.run(root)
-        bound = max(bound, self.value)
         if not self.on and status == "optimal":
             status = "infeasible"
         self._note(bound)
@@ -189,7 +188,7 @@ class _Agreeing(Bounder[_Node]):
         for k, on in enumerate(self.on):
             names |= self.shared.read(k, on)
         return Agreement(
-            status, self.value, bound, self.on,
+            status, self.value, self.history[-1].bound, self.on,
             tuple(self.shared.names[s] for s in np.flatnonzero(names)),
             self.calls, self.root_calls, search.n_nodes, tuple(self.history),
         )  # fmt: skip
@@ -208,10 +207,13 @@ class _Agreeing(Bounder[_Node]):
 
     def branched(self, node: _Node, children: list[_Node]) -> None:
         """Record the progress of the search: no open node has a higher bound than this one."""
-        self._note(max(node.bound, self.value))
+        self._note(node.bound)
 
     def _note(self, bound: float) -> None:
-        self.history.append(Moment(self.calls, bound, self.value))
+        """Record the progress; a bound holds from then on."""
+        if self.history:
+            bound = min(bound, self.history[-1].bound)
+        self.history.append(Moment(self.calls, max(bound, self.value), self.value))
 
     def _doubt(self, node: _Node) -> float:
         """Return the rounding error to add to a node's bound; 0 if it is negligible."""
@@ -273,7 +275,7 @@ class _Agreeing(Bounder[_Node]):
                 self._complete(node, found)
             node.bound = min(node.bound, lowest)
             if node.depth == 0:
-                self._note(max(node.bound, self.value))
+                self._note(node.bound + self._doubt(node))
             if agreed and (node.noise <= self.tolerance or node.fixed.all()):
                 # no joint structure of the node is better
                 node.bound, node.noise = min(node.bound, self.value), 0.0

@@ -421,10 +421,10 @@ class Steps:
                 break
             try:
                 more = score(*pruning)
-            except ProblemError:  # too many parts for memory
+                solver = self.solver(more)
+                solution = solver(more.problem, work_of(best.solution), explain=False)
+            except ProblemError:  # too many arcs or parts for memory
                 break
-            solver = self.solver(more)
-            solution = solver(more.problem, work_of(best.solution), explain=False)
             if not len(solution):
                 break
             again = valid(more, self.label(more, solution, fixed), solver)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -142,3 +143,20 @@ def test_a_dense_matrix_keeps_its_deadline() -> None:
     for found in (solve(problems[0], time_limit=0.0), *solve_batch(problems, time_limit=0.0)):
         assert (found.status, len(found)) == ("time_limit", 0)
     assert solve(problems[0]).status == "optimal"
+
+
+def test_a_large_chart_keeps_its_deadline_and_the_memory() -> None:
+    """Of a small one there is a tree at any time."""
+    scores = np.random.default_rng(3).normal(size=(701, 701))
+    late = solve(Problem.from_arc_scores(scores[:251, :251]), k_best=2, time_limit=0.0)
+    assert (late.status, len(late)) == ("time_limit", 0)
+    assert len(solve(Problem.from_arc_scores(scores[:31, :31]), k_best=2, time_limit=0.0))
+    for p in (
+        Problem.from_arc_scores(scores),
+        dataclasses.replace(
+            Problem.from_arc_scores(scores[:201, :201], projective=False),
+            gsib_grand=[0], gsib_head=[1], gsib_inner=[2], gsib_outer=[3], gsib_score=[1.0],
+        ),
+    ):  # fmt: skip
+        with pytest.raises(ProblemError, match=f"{p.n_words} words with .* give fewer arcs"):
+            solve(p, k_best=2)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.runtime.arrays import Ints
+from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.jit import kernel
+
+#: Maximum number of positions of a dynamic program, such as hyperedges of a chart: 4 GiB. A chart
+#: of 640 words that may all be heads of each other has so many.
+MOST_POSITIONS = 2**28
+#: Over fewer arcs no table is too large.
+_FEW_ARCS = 10_000
+#: The recurrence whose siblings have contexts.
+_GRANDSIB = 3
 
 
 @kernel
@@ -66,3 +76,29 @@ def pair_groups(head, mod):
             groups += 1
     ptr[groups] = head.shape[0]
     return ptr[: groups + 1].copy(), pair_head[:groups].copy(), pair_mod[:groups].copy()
+
+
+def check_size(n: int, mode: int, head: Ints, mod: Ints, of_pair: int = 1) -> None:
+    """Refuse arcs over which the tables of a recurrence would fill the memory.
+
+    Tables have ``of_pair`` numbers for each pair of words, and one for each sibling before a
+    modifier, in each context.
+    """
+    if len(head) < _FEW_ARCS:
+        return
+    positions = len(head) * of_pair
+    if mode > 0:
+        siblings = np.bincount(2 * head.astype(np.int64) + (mod > head), minlength=2 * n + 2)
+        pairs = (siblings * (siblings + 1) // 2).reshape(-1, 2).sum(axis=1)
+        above = np.bincount(mod, minlength=n + 1)[: n + 1] if mode == _GRANDSIB else 1
+        positions = max(positions, int((pairs * above).sum()))
+    if positions > MOST_POSITIONS:
+        raise too_large(n, head)
+
+
+def too_large(n: int, head: Ints) -> ProblemError:
+    """Return the error for arcs whose dynamic program would fill the memory."""
+    return ProblemError(
+        f"{n} words with {len(head)} candidate arcs are too many for the memory: give fewer arcs,"
+        " or ask for the best tree of arc scores alone, which takes one number for each arc"
+    )

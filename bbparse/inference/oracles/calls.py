@@ -33,6 +33,7 @@ oracle that is not used.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,10 +51,16 @@ from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import Kernel
 
 
-def oracle_over(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Any:
-    """Make the oracle of a problem over arcs sorted by head and modifier, with parts of a mode."""
-    make = projective.make_chart if problem.projective else nonprojective.make_automata
-    return make(problem, mode, head, mod)
+def oracle_over(
+    problem: ProblemArrays, mode: int, head: Ints, mod: Ints, until: float = math.inf
+) -> Any:
+    """Make the oracle of a problem over arcs sorted by head and modifier, with parts of a mode.
+
+    Raises `TimeOver` if that takes long and is not done at the time ``until``.
+    """
+    if problem.projective:
+        return projective.make_chart(problem, mode, head, mod, until)
+    return nonprojective.make_automata(problem, mode, head, mod)
 
 
 def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ that word. The children are therefore disjoint, and none of them contains the tr
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,8 @@ class Subspace(Node):
 
     state: kernels.Node  # the node as bounded; its parent's before it is bounded
     branched: tuple[int, bool] = (-1, False)  # branching arc, True if required; -1: no single arc
-    dead: Ints = field(default_factory=lambda: NO_ARCS)  # the parent's arcs that it forbids
+    # the parent's arcs that it forbids, besides the one that it branches on
+    dead: Ints = field(default_factory=lambda: NO_ARCS)
     arc: int = -1  # to branch on
     lower: float = -np.inf  # score of the best tree found in it
     tree: Ints | None = None  # its best tree, if known
@@ -126,6 +127,9 @@ class Lagrangian(Bounder[Subspace]):
         record = NOT_RECORDED if self._watch is None else self._watch.record(calls)
         state = node.state.trimmed()
         state.base[node.dead] = -np.inf
+        arc, present = node.branched
+        if arc >= 0 and not present:
+            state.base[arc] = -np.inf
         limits = self._limits(calls)
         verdict = Verdict(*bound_node(state, self.best, limits, self.counters, record))
         node.margin = margin(self.quantum, verdict.slack)
@@ -148,27 +152,25 @@ class Lagrangian(Bounder[Subspace]):
         """
         arc_mod, alive = node.state.arc_mod, node.state.base > -np.inf
 
-        def rivals(own: int) -> Ints:
-            return np.flatnonzero((arc_mod == arc_mod[own]) & alive).astype(np.int32)
-
-        def part(dead: Any, arc: int, present: bool) -> Subspace:
-            return Subspace(
-                state=node.state, dead=np.array(dead, np.int32), branched=(arc, present)
-            )
+        def part(dead: Ints, arc: int, present: bool) -> Subspace:
+            return Subspace(state=node.state, dead=dead, branched=(arc, present))
 
         if node.tree is None:
-            arc, choices = node.arc, rivals(node.arc)
+            arc = node.arc
+            choices = np.flatnonzero((arc_mod == arc_mod[arc]) & alive).astype(np.int32)
             if len(choices) == 1 or not alive[arc]:
                 return [node]
-            return [part(choices[choices != arc], arc, True), part([arc], arc, False)]
-        parts = []
-        fixed = NO_ARCS
-        for own in node.tree.tolist():
-            choices = rivals(own)
-            if len(choices) > 1:
-                parts.append(part(np.append(fixed, own), own, False))
-                fixed = np.append(fixed, choices[choices != own])
-        return parts
+            return [part(choices[choices != arc], arc, True), part(NO_ARCS, arc, False)]
+        others = alive.copy()
+        others[node.tree] = False
+        # by word: each child forbids those of the words before
+        rivals: Ints = np.flatnonzero(others).astype(np.int32)
+        rivals = rivals[np.argsort(arc_mod[rivals], kind="stable")]
+        ends = np.searchsorted(arc_mod[rivals], np.arange(1, len(node.tree) + 2))
+        return [
+            part(rivals[:before], own, False)
+            for own, before, after in zip(node.tree.tolist(), ends, ends[1:]) if after > before
+        ]
 
     def align(self, level: list[Subspace]) -> None:
         """Branch all nodes on the arc of the node with the highest lower bound (QL13 §3.3)."""

@@ -20,6 +20,7 @@ from bbparse.inference.oracles.projective.flat import best_of_chart, k_best_of_c
 from bbparse.inference.oracles.projective.recurrences import parts_of
 from bbparse.inference.relaxation.state import score_spread, slack_of
 from bbparse.runtime.arrays import NEG, Float64s, Ints
+from bbparse.runtime.deadline import TimeOver
 from bbparse.runtime.jit import kernel
 
 #: Cost of enumerating a tree for each word, in visited hyperedges.
@@ -57,7 +58,7 @@ def is_dense(problem: Problem) -> bool:
 def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> LinearTrees:
     """Find the k best trees of a linear problem, fewer at the time ``until``.
 
-    From a full matrix there are none at that time, otherwise at least one.
+    From large matrices and charts there are none at that time, otherwise at least one.
 
     ``mode`` is that of the recurrence; arcs with labels are sorted.
     """
@@ -73,7 +74,10 @@ def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> Line
     if not p.projective:
         trees = _best_crossing(n, p.single_root, head, mod, score)
         return LinearTrees(order[trees], len(order), _slack(n, score, NO_SCORES))
-    chart = make_chart(p, mode, head, mod)
+    try:
+        chart = make_chart(p, mode, head, mod, until)
+    except TimeOver:
+        return LinearTrees(np.empty((0, n), np.int32), 0, bound=np.inf)
     if k_best == 1:
         return LinearTrees(order[best_of_chart(n, *chart, score)], chart.positions())
     trees, values, is_complete = k_best_of_chart(n, *chart, score, k_best, until)

@@ -37,8 +37,11 @@ class Root(NamedTuple):
     moved_factors: int  # factors that the oracle absorbed
 
 
-def make_root(problem: Problem, mode: int) -> Root:
-    """Make the root of a problem's search; ``mode`` is that of the oracle's recurrence."""
+def make_root(problem: Problem, mode: int, until: float = np.inf) -> Root:
+    """Make the root of a problem's search; ``mode`` is that of the oracle's recurrence.
+
+    Raises `TimeOver` if that takes long and is not done at the time ``until``.
+    """
     p, n = problem, problem.n_words
     order = alive_arcs(n, p.arc_head, p.arc_mod, p.arc_state)
     if len(order) < n:  # some word has no arc: an oracle without arcs has no tree
@@ -52,7 +55,7 @@ def make_root(problem: Problem, mode: int) -> Root:
     )  # fmt: skip
     if len(rows):
         p = _with_parts(p, rows, row_score)
-    oracle = oracle_over(p, mode, head, mod)
+    oracle = oracle_over(p, mode, head, mod, until)
     counts = NodeCounts(
         *node_counts(place, p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score)
     )

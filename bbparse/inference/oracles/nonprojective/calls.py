@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.core.parts import ProblemArrays
-from bbparse.inference.oracles.arcs import pair_groups
+from bbparse.inference.oracles.arcs import check_size, pair_groups
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
 from bbparse.inference.oracles.nonprojective.automata import (
     Automata,
@@ -50,8 +50,12 @@ def automata_of(
 
 
 def make_automata(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Automata:
-    """Make the automata of arcs sorted by head and modifier; multipliers are 0."""
+    """Make the automata of arcs sorted by head and modifier; multipliers are 0.
+
+    Raises `ProblemError` if they are too large.
+    """
     n = problem.n_words
+    check_size(n, mode, head, mod)
     arrays = automata_of(n, mode, head, mod, *problem.part_table)
     b = len(arrays[1])
     at = np.full(n + 2, -1)

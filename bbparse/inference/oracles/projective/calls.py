@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.core.parts import ProblemArrays
-from bbparse.inference.oracles.projective.build import Chart
+from bbparse.inference.oracles.arcs import check_size, too_large
+from bbparse.inference.oracles.projective.build import TOO_LARGE, TOO_LATE, Chart
 from bbparse.inference.oracles.projective.flat import chart_of
 from bbparse.inference.oracles.projective.passes import (
     eliminate,
@@ -19,6 +20,7 @@ from bbparse.inference.oracles.projective.passes import (
     write_tree,
 )
 from bbparse.runtime.arrays import NEG, Float64s, Ints
+from bbparse.runtime.deadline import TimeOver
 from bbparse.runtime.jit import kernel
 
 
@@ -32,10 +34,21 @@ class ChartScratch(NamedTuple):
     renumber: Ints
 
 
-def make_chart(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Chart:
-    """Make the chart of a recurrence over arcs sorted by head and modifier."""
+def make_chart(
+    problem: ProblemArrays, mode: int, head: Ints, mod: Ints, until: float = np.inf
+) -> Chart:
+    """Make the chart of a recurrence over arcs sorted by head and modifier.
+
+    Raises `ProblemError` if it is too large, and `TimeOver` if a large one is not built in time.
+    """
     p = problem
-    return Chart(*chart_of(p.n_words, mode, p.single_root, head, mod, *p.part_table))
+    check_size(p.n_words, mode, head, mod, p.n_words + 2)
+    chart = Chart(*chart_of(p.n_words, mode, p.single_root, head, mod, *p.part_table, until))
+    if chart.size[0] == TOO_LATE:
+        raise TimeOver
+    if chart.size[0] == TOO_LARGE:
+        raise too_large(p.n_words, head)
+    return chart
 
 
 @kernel

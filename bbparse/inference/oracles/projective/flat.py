@@ -26,17 +26,17 @@ from bbparse.runtime.jit import kernel
 @kernel
 def chart_of(
     n, mode, single_root, head, mod,
-    part_words, part_score, kind_ptr,
+    part_words, part_score, kind_ptr, over,
 ):  # fmt: skip
     """Make the chart of a recurrence over arcs sorted by head and modifier, which may have labels.
 
-    The rest are the ``part_table`` of the problem.
+    The rest are the ``part_table`` of the problem, and the time ``over`` of `build_chart`.
     """
     group_ptr, group_head, group_mod = pair_groups(head, mod)
     index = index_groups(n, group_head, group_mod)
     weights = weight_tables(n, group_head, group_mod, mode, index, part_words, part_score, kind_ptr)
     return build_chart(
-        n, group_head, group_mod, mode, single_root, index, weights, group_ptr
+        n, group_head, group_mod, mode, single_root, index, weights, group_ptr, over
     )[:]  # fmt: skip
 
 
