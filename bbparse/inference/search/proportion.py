@@ -4,9 +4,9 @@ A search is exact up to a fraction of the largest sum of scores that a tree coul
 of the best trees are far smaller than that sum, as with masks of -1e12, this tolerance can hide
 differences between them. Such a problem is solved again at the scale of the worst tree found
 (:mod:`bbparse.core.scale`), as long as that gets smaller. Among k best trees the last one comes
-first: the best may have scores of size 1, the next of 1e12. What rounding can still hide then is
-the difference of bound and score, and the status says ``gap``. Observers and ``stats`` report the
-first search.
+first: the best may have scores of size 1, the next of 1e12. Trees that rounding can hide even then
+are listed and compared exactly. What remains is the difference of bound and score, and the status
+says ``gap``. Observers and ``stats`` report the first search.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Proportion:
         # maximum error of the first, the first two, … trees
         self.error = np.maximum(found.upper_bounds - found.scores, 0.0) + _SHORT * answer.slack
         self.error[self.error < grain_of(problem)] = 0.0  # scores differ by multiples of that
-        self.searches = 1
+        self.searches, self._listed = 1, math.inf  # the last scale at which listing did not help
 
     def solution(self) -> Solution:
         """Return the best trees, after as many searches as help."""
@@ -110,11 +110,14 @@ class Proportion:
         If these are too large even so, list further trees, which are compared exactly: no other one
         scores more than the last of them.
         """
-        problem, before, count = self.problem, math.inf, k
+        problem, before, count = self.problem, self._listed, k
         while True:
             scale = scaled(problem, self.terms[self.ranked[k - 1]])
             if scale.loss > before / 4.0:
-                if count >= k + _MORE or self._is_settled(k - 1):
+                if self._is_settled(k - 1):
+                    return
+                if count >= k + _MORE or scale.loss > self._listed / 4.0:
+                    self._listed = scale.loss  # the next in doubt scores nearly the same
                     return
                 count = min(4 * count, k + _MORE)
             before = min(before, scale.loss)
@@ -123,11 +126,18 @@ class Proportion:
                 return
             if error < grain_of(self.problem):  # scores differ by multiples of that
                 error = 0.0
-            self.error[:k] = np.minimum(self.error[:k], error)
+            self._lower(k, error)
             if not error:
                 return
             state = np.where(scale.poor, -1, problem.arc_state).astype(np.int8)
             problem = problem.changed(arc_state=state)
+
+    def _lower(self, k: int, error: float) -> None:
+        """Lower the errors of the k best, none but each other of which exceed the k-th by more."""
+        terms = [error, *self.terms[self.ranked[k - 1]]]
+        for i, tree in enumerate(self.ranked[:k]):
+            own = max(0.0, math.fsum([*terms, *(-x for x in self.terms[tree])]))
+            self.error[i] = min(self.error[i], own)
 
     def _excess(self, scale: Scaled[Problem], k: int, count: int) -> float:
         """List trees at a scale; return by how much others may exceed the k-th; set the status."""
