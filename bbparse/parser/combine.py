@@ -35,6 +35,7 @@ from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
+from bbparse.treebank.evaluation import check_same_words
 from bbparse.treebank.sentence import ScoredTree, miscs
 from bbparse.treebank.writing import with_columns
 
@@ -126,21 +127,6 @@ def combine(
         for m in range(first.n_words)
     ]
     return Combination(sentence, trees, disputes, disputed_tags, valid.faults)
-
-
-def check_same_words(first: Sentence, other: Sentence) -> None:
-    """Raise `TreebankError` at the first word in which two parses differ."""
-    for i, (form, expected) in enumerate(zip(other.forms, first.forms)):
-        if form != expected:
-            raise TreebankError(
-                f"{other.place(i)}: word {i + 1} is {form!r}, expected {expected!r} as in"
-                f" {first.place(i)}"
-            )
-    if other.n_words != first.n_words:
-        raise TreebankError(
-            f"{other.place()}: found {other.n_words} words, expected {first.n_words} as in"
-            f" {first.place()}"
-        )
 
 
 def accuracy_weights(files: Iterable[Sequence[Sentence]], gold: Iterable[Sentence]) -> list[float]:

@@ -296,23 +296,23 @@ def paired_sentences(
                 f"{extra.place()} has no counterpart: the {shorter} treebank "
                 f"has only {count} sentences"
             )
-        _check_same_words(gold_sentence, sentence)
+        check_same_words(gold_sentence, sentence)
         yield gold_sentence, sentence
 
 
-def _check_same_words(gold: Sentence, predicted: Sentence) -> None:
-    if gold.forms == predicted.forms:
-        return
-    for i, (expected, form) in enumerate(zip(gold.forms, predicted.forms)):
-        if expected != form:
+def check_same_words(first: Sentence, other: Sentence) -> None:
+    """Raise `TreebankError` at the first word in which two sentences differ."""
+    for i, (expected, form) in enumerate(zip(first.forms, other.forms)):
+        if form != expected:
             raise TreebankError(
-                f"{predicted.place()}: word {i + 1} is {form!r}, "
-                f"expected {expected!r} as in {gold.place()}"
+                f"{other.place(i)}: word {i + 1} is {form!r}, expected {expected!r} as in"
+                f" {first.place(i)}"
             )
-    raise TreebankError(
-        f"{predicted.place()}: found {predicted.n_words} words, "
-        f"expected {gold.n_words} as in {gold.place()}"
-    )
+    if other.n_words != first.n_words:
+        raise TreebankError(
+            f"{other.place()}: found {other.n_words} words, expected {first.n_words} as in"
+            f" {first.place()}"
+        )
 
 
 class WordColumns(NamedTuple):
