@@ -16,7 +16,7 @@ _GOLD, _UNTIL, _LAST_GOLD = 1 / 3, 0.75, 0.6
 MEAN_GOLD = _UNTIL * _GOLD + (1.0 - _UNTIL) * _LAST_GOLD
 #: Silver text has many more words: attribute values that occur less often there, and are too rare
 #: among gold examples, have no vectors.
-_SILVER_CUTOFF = 8
+_SILVER_CUTOFF = 20
 # Values that are counted at a time: as many again as a large vocabulary.
 _BLOCK = 1 << 21
 

@@ -167,6 +167,9 @@ class ArcLearner:
         if self.labels:
             loss += self._labels_loss(batch, ends, heads, labels, d_ends, 1.0 / n_words)
         d_state = back_ends(d_ends * self.share)
+        # The same for all heads of a word, it changes no probability: what rounding leaves of its
+        # gradient would let it grow, until scores have no digits left for what counts.
+        w.gradients["end_b"][: settings.pairs] = 0.0
         d_words = back_state(d_state if kept is None else d_state * kept)
         learner.add_words(rows, d_words, vectors)
         return rows, loss / n_words
