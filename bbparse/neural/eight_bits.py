@@ -185,7 +185,8 @@ class Panels(NamedTuple):
         inputs, columns = whole.shape
         together = columns_of_tile()
         padded = np.pad(whole, ((0, 0), (0, -columns % together)))
-        panels = padded.reshape(inputs // 4, 4, -1, together).transpose(2, 0, 3, 1)
+        parts = padded.shape[1] // together  # 0 for a network without labels
+        panels = padded.reshape(inputs // 4, 4, parts, together).transpose(2, 0, 3, 1)
         numbers = np.ascontiguousarray(panels).view("<i4")[..., 0]
         return cls(numbers, -np.int32(ZERO) * padded.sum(axis=0, dtype=np.int32))
 
