@@ -222,7 +222,7 @@ class _Sentence:
         problem = self._problem()
         wanted = [None] if heads is None else [heads, None]
         attempts = [(wider, fixed) for fixed in wanted for wider in (1.0, 2.0)]
-        for wider, fixed in attempts:
+        for wider, fixed in deadline.through(attempts):
             chart = self._chart(problem, fixed, wider)
             if chart is None:
                 continue
@@ -290,11 +290,15 @@ class _Sentence:
         return build_chart(self.leaves, p.chart_grammar, Retained(kept, kept_pair, arcs), room)
 
     def _in_parts(self, deadline: Deadline, node_limit: int | None) -> PhraseParse:
-        """Parse both halves, split at punctuation or a conjunction if possible, and join them."""
+        """Parse both halves, split at punctuation or a conjunction if possible, and join them.
+
+        After the deadline, words are joined one by one.
+        """
         n = len(self.words)
-        if n == 1:
-            tree = PhraseTree(ROOT, (PhraseTree(self.tags[0], word=self.words[0]),))
-            return PhraseParse([tree], [-np.inf], True, False, None, [0])
+        if n == 1 or deadline.is_over():
+            leaves = tuple(PhraseTree(tag, word=word) for tag, word in zip(self.tags, self.words))
+            tree = PhraseTree(ROOT, leaves if n == 1 else (PhraseTree("X", leaves),))
+            return PhraseParse([tree], [-np.inf], True, False, None, [0] + [1] * (n - 1))
         borders = [
             i + 1 for i in range(n - 1) if self.tags[i] in (",", ":", ".") or self.tags[i] == "CC"
         ]
@@ -303,7 +307,10 @@ class _Sentence:
         heads: list[int] = []
         for start, end in ((0, border), (border, n)):
             part = _Sentence(self.parser, self.words[start:end], self.tags[start:end], self.use)
-            part_parse = part.parse(1, None, deadline, node_limit)
+            if deadline.is_over():
+                part_parse = part._in_parts(deadline, node_limit)
+            else:
+                part_parse = part.parse(1, None, deadline, node_limit)
             tree = part_parse.trees[0]
             inner = tree.children[0]
             was_joined = part_parse.fallback and inner.label == "X" and inner.children  # no tag X

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,6 +80,15 @@ def test_sentences_without_a_tree_are_parsed_in_parts() -> None:
     assert unknown.trees[0].words == "Xqz zzzing 33".split()
     with pytest.raises(ConfigError, match="no dependency parser"):
         toy.parser().parse(["Ada"], use="arcs")
+
+
+def test_a_long_sentence_keeps_its_deadline() -> None:
+    words = "Ada saw the fly .".split() * 2000
+    started = time.process_time()
+    found = toy.parser().parse(words, use="tags", time_limit=0.1)
+    assert time.process_time() - started < 3.0
+    assert found.fallback and found.trees[0].words == words
+    assert found.heads.count(0) == 1 and max(found.heads) <= len(words)
 
 
 def test_heads_that_are_given_are_kept() -> None:
