@@ -19,12 +19,12 @@ from typing import Any
 
 from measure import arguments, markdown, write_result
 
-from bbparse.apps.cli.results import results
+from bbparse.apps.cli.model import results
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.models.model_file import load_model
 from bbparse.treebank import evaluate, read_conllu
 
-#: What is given → the key of `bbparse.apps.cli.results.results`.
+#: What is given → the key of `bbparse.apps.cli.model.results`.
 GIVEN = {"gold tags": "its words and tags", "gold words": "its words", "text": "its text"}
 MEASURES = ("sentences", "words", "upos", "ufeats", "uas", "las", "mlas")
 

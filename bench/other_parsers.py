@@ -23,7 +23,6 @@ from measure import arguments, known, markdown, turns, write_result
 from bbparse.adapters import SentenceScores, decode
 from bbparse.adapters import stanza as stanza_adapter
 from bbparse.adapters import supar as supar_adapter
-from bbparse.adapters.scores import DecodeOptions
 from bbparse.parser.validity.conditions import RELATIONS, ArcCondition, Rule
 from bbparse.parser.validity.rules import Rules
 from bbparse.treebank import Sentence, read_conllu
@@ -79,12 +78,11 @@ def stanza_ways(vocab: Any, groups: Rules) -> dict[str, Callable[..., Tree]]:
         return (*tree[1:].tolist(),), tuple(vocab.unmap([r + VOCAB_PREFIX_SIZE for r in numbers]))
 
     def exactly(valid: Any, joint: bool) -> Callable[..., Tree]:
-        options = DecodeOptions(valid=valid, projective=False, joint=joint).checked()
 
         def decoded(arcs: Any, best: Any, labels: Any, words: Sentence) -> Tree:
             one = [x[None] for x in (arcs, best, labels)]
             (scores,) = stanza_adapter.scores(one, [len(arcs)], vocab)
-            (tree,) = decode(scores, words, options)
+            (tree,) = decode(scores, words, valid=valid, projective=False, joint=joint)
             assert tree.proved
             return tree.heads, tree.labels
 

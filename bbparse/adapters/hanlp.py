@@ -12,5 +12,5 @@ from bbparse.adapters.scores import SentenceScores
 
 
 def scores(arc_scores: Any, rel_scores: Any, mask: Any, vocab: Any) -> list[SentenceScores]:
-    """Take arcs, labels and mask apart, as SuPar's; vocab is ``parser.vocabs["rel"]``."""
+    """Split arcs and labels by sentence, as SuPar's; vocab is ``parser.vocabs["rel"]``."""
     return supar.scores(arc_scores, rel_scores, mask, getattr(vocab, "idx_to_token", vocab))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,30 +32,7 @@ _LABELS = "rows are dependents, columns are heads, the last axis is the label"
 _SIBLINGS = "axes are dependent, head and the sibling between them"
 
 
-class DecodeOptions(NamedTuple):
-    """Options of `decode` that are the same for all sentences."""
-
-    k_best: int = 1
-    #: Validity rules: "ud", the name of a file, `Rules`, or None for all trees.
-    valid: str | Rules | None = None
-    projective: bool = True
-    single_root: bool = True
-    #: True: arc and label scores choose the tree together. False: arc scores choose it, each label
-    #: is the best of its arc, and a worse label costs its difference to the best one.
-    joint: bool = True
-    time_limit: float | None = None  #: Seconds for a sentence.
-
-    def checked(self) -> DecodeOptions:
-        """Return these options with rules that are loaded; `BBParseError` if one is impossible."""
-        check_options({"k_best": self.k_best, "time_limit": self.time_limit}, ProblemError)
-        as_flag("joint", self.joint)
-        rules = Rules.load(self.valid) if isinstance(self.valid, str) else self.valid
-        if rules is not None and not isinstance(rules, Rules):
-            raise ProblemError(f"valid is of type {type(rules).__name__}, expected Rules or a name")
-        return self._replace(valid=None if rules is None else rules.binding)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SentenceScores:
     """Scores of one sentence of n words, as a graph-based parser gives them.
 
@@ -85,30 +62,27 @@ class SentenceScores:
     siblings: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        arcs = as_array("arcs", self.arcs, (2,), "(n + 1, n + 1)").astype(np.float64)
-        check_arcs("arcs", arcs)
-        size, labels, siblings = len(arcs), self.labels, self.siblings
-        np.fill_diagonal(arcs, -np.inf)
-        arcs[0] = -np.inf
-        object.__setattr__(self, "names", _texts("names", self.names))
-        if labels is not None:
-            expected = f"{(size, size, len(self.names))} as names has {len(self.names)} labels"
-            labels = as_array("labels", labels, (3,), f"{expected}: {_LABELS}").astype(np.float64)
-            if labels.shape != (size, size, len(self.names)):
-                raise ProblemError(
-                    f"labels has shape {labels.shape}, expected {expected}: {_LABELS}"
-                )
+        self.arcs = as_array("arcs", self.arcs, (2,), "(n + 1, n + 1)").astype(np.float64)
+        check_arcs("arcs", self.arcs)
+        np.fill_diagonal(self.arcs, -np.inf)
+        self.arcs[0] = -np.inf
+        self.names = _texts("names", self.names)
+        size, count = len(self.arcs), len(self.names)
+        if self.labels is not None:
+            expected = f"{(size, size, count)} as names has {count} labels: {_LABELS}"
+            labels = as_array("labels", self.labels, (3,), expected).astype(np.float64)
+            if labels.shape != (size, size, count):
+                raise ProblemError(f"labels has shape {labels.shape}, expected {expected}")
             labels[:, :, [not name for name in self.names]] = -np.inf
-            _check_labels(labels, arcs > -np.inf)
-            labels = _log_softmax(labels)
-        if siblings is not None:
-            siblings = as_array("siblings", siblings, (3,), _SIBLINGS).astype(np.float64)
+            _check_labels(labels, self.arcs > -np.inf)
+            self.labels = _log_softmax(labels)
+        if self.siblings is not None:
+            siblings = as_array("siblings", self.siblings, (3,), _SIBLINGS).astype(np.float64)
             if siblings.shape != (size,) * 3:
                 raise ProblemError(
                     f"siblings has shape {siblings.shape}, expected {(size,) * 3}: {_SIBLINGS}"
                 )
-        for name, value in (("arcs", arcs), ("labels", labels), ("siblings", siblings)):
-            object.__setattr__(self, name, value)
+            self.siblings = siblings
 
     @property
     def n_words(self) -> int:
@@ -118,7 +92,7 @@ class SentenceScores:
     def problem(
         self, *, projective: bool = True, single_root: bool = True, joint: bool = True,
         most: int | None = None,
-    ) -> Problem:  # fmt: skip
+    ) -> Problem:
         """Make the problem of these scores.
 
         Parameters
@@ -152,7 +126,7 @@ class SentenceScores:
         return Problem(
             self.n_words, heads, mods, scores, numbers, projective=projective,
             single_root=single_root, **self._parts(),
-        )  # fmt: skip
+        )
 
     def _parts(self) -> dict[str, Any]:
         """Return the adjacent siblings as fields of a problem."""
@@ -178,8 +152,8 @@ class SentenceScores:
 def from_batch(
     arcs: Any, lengths: Sequence[int] | None = None, *, labels: Any = None,
     names: Sequence[str] = (), siblings: Any = None,
-) -> list[SentenceScores]:  # fmt: skip
-    """Take the padded scores of a batch apart.
+) -> list[SentenceScores]:
+    """Split the padded scores of a batch into sentences.
 
     Parameters
     ----------
@@ -233,10 +207,7 @@ def naming_sentence(i: int) -> Iterator[None]:
 
 
 def label_names(labels: Any) -> list[str]:
-    """Return the labels of a vocabulary; what is in <> is no label, and becomes an empty name.
-
-    ProblemError if they are no texts.
-    """
+    """Return the labels of a vocabulary; those in <> are no labels and become empty names."""
     return ["" if name.startswith("<") else name for name in _texts("vocab", labels)]
 
 
@@ -249,9 +220,10 @@ def _texts(what: str, values: Any) -> list[str]:
 
 
 def decode(
-    scores: SentenceScores, sentence: Sentence | None = None,
-    options: DecodeOptions | None = None, **changes: Any,
-) -> list[ScoredTree]:  # fmt: skip
+    scores: SentenceScores, sentence: Sentence | None = None, *, k_best: int = 1,
+    valid: str | Rules | None = None, projective: bool = True, single_root: bool = True,
+    joint: bool = True, time_limit: float | None = None,
+) -> list[ScoredTree]:
     """Find the k best labelled trees of a sentence, with proofs.
 
     Parameters
@@ -259,10 +231,15 @@ def decode(
     scores : SentenceScores
     sentence : Sentence, optional
         Its words with their tags: required by validity rules.
-    options : DecodeOptions, optional
-    changes
-        Options by name: k_best=1, valid=None, projective=True, single_root=True, joint=True,
-        time_limit=None.
+    k_best : int
+    valid : str or Rules, optional
+        Validity rules: "ud", the name of a file, `Rules`, or None for all trees.
+    projective, single_root : bool
+    joint : bool
+        True: arc and label scores choose the tree together. False: arc scores choose it, each label
+        is the best of its arc, and a worse label costs its difference to the best one.
+    time_limit : float, optional
+        Seconds.
 
     Returns
     -------
@@ -276,40 +253,33 @@ def decode(
         If an option is impossible, rules are given without labels or tags, or the labels are none
         that the rules know.
     """
-    for name in changes.keys() - {*DecodeOptions._fields}:
-        raise TypeError(f"decode() got an unexpected keyword argument {name!r}")
     check_type("scores", scores, SentenceScores, "SentenceScores", ProblemError)
-    options = (options or DecodeOptions())._replace(**changes).checked()
-    problem = scores.problem(
-        projective=options.projective, single_root=options.single_root, joint=options.joint
-    )
-    deadline = Deadline.after(options.time_limit)
+    check_options({"k_best": k_best, "time_limit": time_limit}, ProblemError)
+    as_flag("joint", joint)
+    rules = Rules.load(valid) if isinstance(valid, str) else valid
+    problem = scores.problem(projective=projective, single_root=single_root, joint=joint)
+    deadline = Deadline.after(time_limit)
 
     def solve_it(problem: Problem, k: int) -> Solution:
         return solve(problem, k_best=k, time_limit=deadline.limit(), explain=False)
 
-    if options.valid is None:
-        solution = solve_it(problem, options.k_best)
-        mods = np.arange(1, scores.n_words + 1)
-        found = ValidTrees(
-            solution,
-            [
-                [] if scores.labels is None
-                else [scores.names[r] for r in scores.labels[mods, row[1:]].argmax(-1).tolist()]
-                for row in solution.heads
-            ],
-            [[]] * len(solution), 1,
-        )  # fmt: skip
+    if rules is None:
+        solution = solve_it(problem, k_best)
+        labels, mods = [list[str]() for _ in solution.heads], np.arange(1, scores.n_words + 1)
+        if scores.labels is not None:
+            numbers = [scores.labels[mods, row[1:]].argmax(-1).tolist() for row in solution.heads]
+            labels = [[scores.names[r] for r in row] for row in numbers]
+        found = ValidTrees(solution, labels, [[]] * len(solution), 1)
     else:
-        ruled, labels = _ruled(scores, sentence, options)
+        ruled, label_scores = _ruled(scores, sentence, rules)
         found = solve_valid(
-            problem, ruled, scores.names, lambda head, mod: labels[mod, head], solve_it,
-            k_best=options.k_best, deadline=deadline,
-        )  # fmt: skip
+            problem, ruled, scores.names, lambda head, mod: label_scores[mod, head], solve_it,
+            k_best=k_best, deadline=deadline,
+        )
     trees = []
     s = found.solution
-    numbers = zip(s.scores.tolist(), s.upper_bounds.tolist(), s.proved.tolist())
-    for row, names, faults, proof in zip(s.heads, found.labels, found.faults, numbers):
+    proofs = zip(s.scores.tolist(), s.upper_bounds.tolist(), s.proved.tolist())
+    for row, names, faults, proof in zip(s.heads, found.labels, found.faults, proofs):
         heads = tuple(row[1:].tolist())
         texts = [fault.text(sentence, heads, names) for fault in faults] if sentence else []
         trees.append(ScoredTree(heads, *proof, tuple(names), tuple(dict.fromkeys(texts))))
@@ -317,14 +287,11 @@ def decode(
 
 
 def _ruled(
-    scores: SentenceScores, sentence: Sentence | None, options: DecodeOptions
+    scores: SentenceScores, sentence: Sentence | None, rules: Rules
 ) -> tuple[RuledSentence, NDArray[np.float64]]:
-    """Return the sentence under the rules, and its label scores.
-
-    ProblemError if it has no tags, or labels that the rules do not know.
-    """
-    rules = options.valid
-    assert isinstance(rules, Rules)
+    """Return the sentence under the rules, and its label scores; `ProblemError` without tags."""
+    check_type("valid", rules, Rules, "Rules or a name", ProblemError)
+    rules = rules.binding
     if scores.labels is None:
         raise ProblemError("valid is given without label scores: rules are about labels")
     if sentence is None or sentence.n_words != scores.n_words:
@@ -348,7 +315,7 @@ def _ruled(
 
 
 def _check_labels(labels: NDArray[np.float64], used: NDArray[np.bool_]) -> None:
-    """Refuse what is no number in the labels of candidate arcs, and arcs without a label."""
+    """Raise `ProblemError` for label scores that are no numbers, and arcs without a label."""
     bad = used[:, :, None] & ~((np.abs(labels) <= MAX_SCORE) | (labels == -np.inf))
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())

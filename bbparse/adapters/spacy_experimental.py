@@ -16,7 +16,7 @@ from bbparse.runtime.errors import ProblemError
 
 
 def scores(flat: Any, lengths: Sequence[int]) -> list[SentenceScores]:
-    """Take the output of the model of ``experimental_arc_predicter`` apart.
+    """Split the output of the model of ``experimental_arc_predicter`` by sentence.
 
     Parameters
     ----------

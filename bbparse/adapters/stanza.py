@@ -15,7 +15,7 @@ from bbparse.runtime.options import check_type
 
 
 def scores(preds: Sequence[Any], sentlens: Sequence[int], vocab: Any) -> list[SentenceScores]:
-    """Take the predictions of ``GraphParser.forward`` in evaluation mode apart.
+    """Split the predictions of ``GraphParser.forward`` in evaluation mode by sentence.
 
     Parameters
     ----------

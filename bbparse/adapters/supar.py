@@ -16,7 +16,7 @@ from bbparse.runtime.errors import ProblemError
 def scores(
     s_arc: Any, s_rel: Any, mask: Any, vocab: Any, s_sib: Any = None
 ) -> list[SentenceScores]:
-    """Take the output of ``parser.model(words, feats)`` apart.
+    """Split the output of ``parser.model(words, feats)`` by sentence.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _NONE = "_"
 def scores(
     dep_preds: Sequence[Any], lengths: Sequence[int], vocab: Mapping[str, int]
 ) -> list[SentenceScores]:
-    """Take ``dep_preds`` of `PosDepClassifier.predict` apart, whose padding is not masked.
+    """Split ``dep_preds`` of `PosDepClassifier.predict`, whose padding is not masked, by sentence.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ def scores(
     return [*map(_labelled, from_batch(dep_preds[0], lengths, labels=labels, names=names))]
 
 
-def _labelled(one: SentenceScores) -> SentenceScores:
-    """Return the scores without the label for none, if no arc has it: no rules know it."""
-    assert one.labels is not None
-    names = ["" if name == _NONE else name for name in one.names]
-    missing = [i for i, name in enumerate(one.names) if name == _NONE]
-    if (one.labels[one.arcs > -np.inf][:, missing] > -np.inf).any():
-        return one
-    return SentenceScores(one.arcs, one.labels, names)
+def _labelled(scores: SentenceScores) -> SentenceScores:
+    """Return the scores without the label `_`, which no rules know, if no arc has it."""
+    assert scores.labels is not None
+    names = ["" if name == _NONE else name for name in scores.names]
+    missing = [i for i, name in enumerate(scores.names) if name == _NONE]
+    if (scores.labels[scores.arcs > -np.inf][:, missing] > -np.inf).any():
+        return scores
+    return SentenceScores(scores.arcs, scores.labels, names)

@@ -16,7 +16,7 @@ from bbparse.runtime.errors import ProblemError
 
 
 def scores(heads_logs: Any, lengths: Sequence[int]) -> list[SentenceScores]:
-    """Take ``Network.heads_logs`` apart; its labels are scored for chosen heads only.
+    """Split ``Network.heads_logs`` by sentence; labels are scored for chosen heads only.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _FLOATS = (torch.float32, torch.float64)
 
 
 def check_scores(name: str, scores: Any, n_dims: int) -> Tensor:
-    """Return scores; ProblemError unless they are a float tensor of this rank."""
+    """Return scores; ProblemError unless they are floats of this rank, and square if above 1."""
     if not isinstance(scores, Tensor) or scores.dtype not in _FLOATS or scores.dim() != n_dims:
         found = type(scores).__name__
         if isinstance(scores, Tensor):
@@ -29,21 +29,22 @@ def check_scores(name: str, scores: Any, n_dims: int) -> Tensor:
         raise ProblemError(
             f"{name} is {found}, expected a tensor of {n_dims} dimensions, float32 or float64"
         )
+    if n_dims > 1 and (scores.shape[-1] != scores.shape[-2] or scores.shape[-1] < 2):
+        shape = ("b, " if n_dims == 3 else "") + "n + 1, n + 1"
+        raise ProblemError(f"{name} has shape {tuple(scores.shape)}, expected [{shape}]")
     return scores
 
 
 def padded_arcs(arcs: Any, lengths: Any) -> tuple[Tensor, list[int]]:
     """Return arc scores [b, n + 1, n + 1], padded if they are a list, and numbers of words."""
     if isinstance(arcs, list | tuple) and arcs and lengths is None:
-        squares = [check_scores(f"scores[{i}]", own, 2) for i, own in enumerate(arcs)]
-        lengths, most = [len(own) - 1 for own in squares], max(map(len, squares))
-        for i, own in enumerate(squares):
-            _check_square(f"scores[{i}]", own)
-        arcs = torch.stack([pad(own, (0, most - len(own)) * 2) for own in squares])
-    _check_square("scores", check_scores("scores", arcs, 3))
+        squares = [check_scores(f"scores[{i}]", square, 2) for i, square in enumerate(arcs)]
+        lengths, size = [len(square) - 1 for square in squares], max(map(len, squares))
+        arcs = torch.stack([pad(square, (0, size - len(square)) * 2) for square in squares])
+    check_scores("scores", arcs, 3)
     most = arcs.shape[1] - 1
-    given = [most] * len(arcs) if lengths is None else np.asarray(torch.as_tensor(lengths).cpu())
-    numbers = np.asarray(given, None if len(given) else np.int64)
+    words = [most] * len(arcs) if lengths is None else np.asarray(torch.as_tensor(lengths).cpu())
+    numbers = np.asarray(words, None if len(words) else np.int64)
     if numbers.shape != (len(arcs),) or numbers.dtype.kind != "i":
         raise ProblemError(
             f"lengths has shape {numbers.shape} and {numbers.dtype}, expected {len(arcs)} integers"
@@ -53,26 +54,20 @@ def padded_arcs(arcs: Any, lengths: Any) -> tuple[Tensor, list[int]]:
     return arcs, numbers.tolist()
 
 
-def _check_square(name: str, scores: Tensor) -> None:
-    if scores.shape[-1] != scores.shape[-2] or scores.shape[-1] < 2:
-        shape = ("b, " if scores.dim() == 3 else "") + "n + 1, n + 1"
-        raise ProblemError(f"{name} has shape {tuple(scores.shape)}, expected [{shape}]")
-
-
 class Parts:
     """Parts of one kind of all sentences: words int64[P, 1 + words] and scores float[P]."""
 
-    def __init__(self, name: str, given: Any, like: Tensor, n_columns: int) -> None:
-        if given is None:
-            given = torch.zeros((0, n_columns), dtype=torch.int64), like.new_zeros(0)
-        if not isinstance(given, Sequence) or len(given) != 2:
-            raise ProblemError(f"{name} is {type(given).__name__}, expected (indices, scores)")
-        self.scores = check_scores(f"scores of {name}", given[1], 1).to(like.device)
+    def __init__(self, name: str, parts: Any, like: Tensor, n_columns: int) -> None:
+        if parts is None:
+            parts = torch.zeros((0, n_columns), dtype=torch.int64), like.new_zeros(0)
+        if not isinstance(parts, Sequence) or len(parts) != 2:
+            raise ProblemError(f"{name} is {type(parts).__name__}, expected (indices, scores)")
+        self.scores = check_scores(f"scores of {name}", parts[1], 1).to(like.device)
         if name == "factors":
-            sentences = [int(sentence) for sentence, _ in given[0]]
-            self.words: Any = [members for _, members in given[0]]
+            sentences = [int(sentence) for sentence, _ in parts[0]]
+            self.words: Any = [members for _, members in parts[0]]
         else:
-            indices = np.asarray(torch.as_tensor(given[0]).cpu())
+            indices = np.asarray(torch.as_tensor(parts[0]).cpu())
             if indices.ndim != 2 or indices.shape[1] != n_columns or indices.dtype.kind != "i":
                 raise ProblemError(
                     f"indices of {name} have shape {indices.shape} and {indices.dtype},"
@@ -91,11 +86,8 @@ class Parts:
 def sentences_of(
     flat: NDArray[np.float64], lengths: list[int], shape: Sequence[int], parts: list[Parts],
     flags: dict[str, Any],
-) -> list[ScoredSentence]:  # fmt: skip
-    """Make the sentences of a batch from its flat scores: arcs, siblings, grandchildren, factors.
-
-    Parts over arcs that are no candidates fire in no tree; factors over them are left out.
-    """
+) -> list[ScoredSentence]:
+    """Make the sentences of a batch from its flat scores; drop factors over missing arcs."""
     arcs = flat[: np.prod(shape)].reshape(shape)
     starts = np.cumsum([arcs.size, *(len(kind.scores) for kind in parts)])
     found = []
@@ -112,9 +104,9 @@ def sentences_of(
         fields: dict[str, Any] = {**flags}
         for prefix, kind, start in zip(("sib", "gc"), parts, starts):
             if kind.of[i]:
-                own = np.array(kind.of[i])
-                rows.append(start + own)
-                columns = [*kind.words[own].T, flat[start + own]]
+                numbers = np.array(kind.of[i])
+                rows.append(start + numbers)
+                columns = [*kind.words[numbers].T, flat[start + numbers]]
                 fields.update(zip(PART_NAMES[prefix], columns))
         factors = []
         for f in parts[2].of[i]:

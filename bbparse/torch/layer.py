@@ -30,7 +30,7 @@ class _Computed(torch.autograd.Function):
     def forward(
         ctx: Any, flat: Tensor, value: Float64s, dtype: torch.dtype,
         back: Callable[[Float64s], Float64s],
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         ctx.back, ctx.dtype = back, flat.dtype
         return torch.from_numpy(value).to(flat.device, dtype)
 
@@ -42,7 +42,7 @@ class _Computed(torch.autograd.Function):
 
 
 class TreeMarginals(NamedTuple):
-    """Marginals of all that has a score, of one tree (0 and 1) or of several."""
+    """Marginals of everything with a score, under a distribution over trees."""
 
     arcs: Tensor  #: [b, n + 1, n + 1], as the scores; 0 for padding.
     siblings: Tensor  #: [S]
@@ -63,9 +63,7 @@ class TreeLayer(torch.nn.Module):
         Number of sentences that are solved in parallel; results do not depend on it.
     """
 
-    def __init__(
-        self, projective: bool = True, single_root: bool = True, threads: int = 1
-    ) -> None:
+    def __init__(self, projective: bool = True, single_root: bool = True, threads: int = 1) -> None:
         super().__init__()
         check_options({"threads": threads}, ProblemError)
         flags = {"projective": projective, "single_root": single_root}
@@ -77,7 +75,7 @@ class TreeLayer(torch.nn.Module):
         siblings: tuple[Tensor, Tensor] | None = None,
         grandchildren: tuple[Tensor, Tensor] | None = None,
         factors: tuple[Sequence[tuple[int, Any]], Tensor] | None = None,
-    ) -> TreeBatch:  # fmt: skip
+    ) -> TreeBatch:
         """Return the trees of a batch.
 
         Parameters
@@ -104,7 +102,7 @@ class TreeLayer(torch.nn.Module):
         parts = [
             Parts("siblings", siblings, arcs, 4), Parts("grandchildren", grandchildren, arcs, 4),
             Parts("factors", factors, arcs, 0),
-        ]  # fmt: skip
+        ]
         flat = torch.cat([arcs.reshape(-1), *(kind.scores for kind in parts)])
         scores = flat.detach().to("cpu", torch.float64).numpy()
         found = sentences_of(scores, words, arcs.shape, parts, self.flags)
@@ -123,7 +121,7 @@ class TreeBatch:
     def __init__(
         self, flat: Tensor, sentences: list[ScoredSentence], shape: tuple[int, ...],
         sizes: list[int], threads: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._flat, self._sentences, self._shape = flat, sentences, shape
         self._sizes, self._threads = sizes, threads
 
@@ -166,7 +164,7 @@ class TreeBatch:
             if size == 0.0:
                 return slope
             shift = slope * (_STEP / size)
-            (_, above), (_, below) = (s.log_sum(s.scores + own) for own in (shift, -shift))
+            (_, above), (_, below) = (s.log_sum(s.scores + step) for step in (shift, -shift))
             return (above - below) * (size / (2.0 * _STEP))
 
         found = self._each(lambda s: s.log_sum(s.scores)[1])
@@ -175,9 +173,8 @@ class TreeBatch:
     def sparse_map(self) -> TreeMarginals:
         """Return the SparseMAP marginals (Niculae et al. 2018): few trees, exact gradients."""
         found = self._each(sparse_map)
-        return self._marginals(
-            [own.marginals for own in found], found, lambda _, slope, own: own.back(slope)
-        )
+        means = [distribution.marginals for distribution in found]
+        return self._marginals(means, found, lambda _, slope, state: state.back(slope))
 
     # ---- losses, float64[b] ----------------------------------------------------------------------
 
@@ -188,24 +185,24 @@ class TreeBatch:
     def hinge_loss(self, heads: Tensor, cost: float = 1.0) -> Tensor:
         """Return the structured hinge loss, with `cost` for each wrong head."""
 
-        def most(s: ScoredSentence, gold: Float64s) -> tuple[float, Float64s]:
+        def augmented(s: ScoredSentence, gold: Float64s) -> tuple[float, Float64s]:
             costs = cost * (1.0 - gold)
             costs[s.n_arcs :] = 0.0
             tree = s.best(s.scores + costs)
             return float((s.scores + costs) @ tree), tree
 
-        return self._loss(heads, most)
+        return self._loss(heads, augmented)
 
     def sparse_map_loss(self, heads: Tensor) -> Tensor:
         """Return the SparseMAP loss of trees (Niculae et al. 2018); 0 where a margin is kept."""
 
-        def most(s: ScoredSentence, gold: Float64s) -> tuple[float, Float64s]:
+        def regularised(s: ScoredSentence, gold: Float64s) -> tuple[float, Float64s]:
             mean, arcs = sparse_map(s).marginals, slice(s.n_arcs)
             return float(s.scores @ mean + 0.5 * (gold[arcs].sum() - (mean[arcs] ** 2).sum())), mean
 
-        return self._loss(heads, most)
+        return self._loss(heads, regularised)
 
-    # ---- what they share -------------------------------------------------------------------------
+    # ---- shared -------------------------------------------------------------------------
 
     def _each(self, function: Callable[..., Result], *columns: Any) -> list[Result]:
         """Map a function over the sentences, with the elements of columns that are theirs."""
@@ -219,9 +216,9 @@ class TreeBatch:
         return list(map_in_threads(of, range(len(self._sentences)), self._threads))
 
     def _loss(
-        self, heads: Tensor, most: Callable[[ScoredSentence, Float64s], tuple[float, Float64s]]
+        self, heads: Tensor, maximum: Callable[[ScoredSentence, Float64s], tuple[float, Float64s]]
     ) -> Tensor:
-        """Return ``most(sentence, gold)`` less the score of the gold tree."""
+        """Return ``maximum(sentence, gold)`` less the score of the gold tree."""
         gold = np.asarray(torch.as_tensor(heads).cpu())
         if gold.shape != self._shape[:2] or gold.dtype.kind != "i":
             raise ProblemError(
@@ -231,7 +228,7 @@ class TreeBatch:
 
         def of(s: ScoredSentence, row: Any) -> tuple[float, Float64s]:
             tree = s.gold(row[: s.problem.n_words + 1])
-            value, slope = most(s, tree)
+            value, slope = maximum(s, tree)
             return value - float(s.scores @ tree), slope - tree
 
         return self._values(*zip(*self._each(of, gold)))
@@ -241,8 +238,8 @@ class TreeBatch:
 
         def back(slope: Float64s) -> Float64s:
             return self._spread([
-                own.T @ row[: len(own)] if own.ndim == 2 else own * row
-                for own, row in zip(slopes, slope)
+                part.T @ row[: len(part)] if part.ndim == 2 else part * row
+                for part, row in zip(slopes, slope)
             ])
 
         return _Computed.apply(self._flat, np.array(values, np.float64), torch.float64, back)
@@ -250,7 +247,7 @@ class TreeBatch:
     def _marginals(
         self, vectors: Sequence[Float64s], states: Sequence[Any],
         back: Callable[[ScoredSentence, Float64s, Any], Float64s],
-    ) -> TreeMarginals:  # fmt: skip
+    ) -> TreeMarginals:
         """Return vectors [C] of all sentences as tensors; gradients come from their states."""
 
         def back_all(slope: Float64s) -> Float64s:

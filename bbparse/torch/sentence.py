@@ -81,15 +81,15 @@ class ScoredSentence:
         sib, gc, *_ = p.parts
         for part, known in (
             ((sib.head, sib.inner, sib.mod), chart.sib), ((gc.grand, gc.head, gc.mod), chart.gc)
-        ):  # fmt: skip
-            keys, own = (
+        ):
+            keys, wanted = (
                 ((words[0].astype(np.int64) + 1) * size + words[1] + 1) * size + words[2]
                 for words in (known, part)
             )
             order = np.argsort(keys)
-            found = np.append(order, len(order))[np.searchsorted(keys[order], own)]
-            # what no tree has is put behind the last one, which nothing reads
-            absent = np.append(keys, -1)[found] != own
+            found = np.append(order, len(order))[np.searchsorted(keys[order], wanted)]
+            # parts of no tree are put behind the last one, which nothing reads
+            absent = np.append(keys, -1)[found] != wanted
             places.append(np.where(absent, len(keys), found))
         return chart, places
 
@@ -111,8 +111,8 @@ class ScoredSentence:
         else:
             chart, places = self._chart
             values = [np.zeros(words.shape[1] + 1) for words in (chart.sib, chart.gc)]
-            for value, place, own in zip(values, places, (sib, gc)):
-                np.add.at(value, place, own)
+            for value, place, part_scores in zip(values, places, (sib, gc)):
+                np.add.at(value, place, part_scores)
             gradients = [np.zeros(self.n_arcs), *map(np.zeros_like, values)]
             has_tree = len(chart.item_group) > 1
             total = log_sum(tuple(chart), arc.copy(), *values, *gradients) if has_tree else -np.inf

@@ -73,7 +73,7 @@ def _equal_slopes(arcs: Float64s, gains: Float64s, total: float) -> Float64s:
 
 
 def _step(weights: Float64s, direction: Float64s) -> tuple[Float64s, np.ndarray]:
-    """Go until a weight is zero; return the others, and which they are."""
+    """Move until a weight is zero; return the other weights, and a mask of them."""
     falling = np.flatnonzero(direction < 0.0)
     lengths = weights[falling] / -direction[falling]
     moved = weights + lengths.min() * direction

@@ -20,7 +20,7 @@ from bbparse.parser.validity.check import NO_ENTRY, tree_faults
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, TreebankError
 from bbparse.treebank.drawing.layout import in_english
-from bbparse.treebank.sentence import NO_HEAD, Sentence
+from bbparse.treebank.sentence import Sentence
 from bbparse.treebank.trees import crossing_words
 
 #: A possible head or label of a word, and its probability.
@@ -28,7 +28,7 @@ Likely = tuple[int | str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class RatedTree:
     """A tree of a sentence with its probabilities."""
 
     heads: tuple[int, ...]
@@ -38,7 +38,7 @@ class Tree:
     score: float = math.nan
     proved: bool = True
     complaint: str = ""  #: Why there is no tree, if so: open words then have no head.
-    source: str = ""  #: What it is the tree of, if not of the parser.
+    source: str = ""  #: Origin of the tree, if not the parser.
 
 
 class BrokenRule(NamedTuple):
@@ -54,9 +54,7 @@ class BrokenRule(NamedTuple):
 class Completer:
     """A parser that finds trees with given marks; `ModelError` if it is not calibrated."""
 
-    def __init__(
-        self, parser: Parser, valid: str | None = None, spans: str | None = None
-    ) -> None:  # fmt: skip
+    def __init__(self, parser: Parser, valid: str | None = None, spans: str | None = None) -> None:
         self.calibration = Calibration.of(parser.model)
         self.parser, self.spans = parser, spans
         rules = rules_for(valid, parser.labeller)
@@ -67,21 +65,15 @@ class Completer:
             # The network scores crossing arcs, too, and the annotator may fix one.
             self._crossing = Parser(parser.model.with_crossing())
 
-    def best(self, sentence: Sentence, marks: Marks, k: int = 1) -> list[Tree]:
-        """Return the k best trees with the given marks, or fewer if no more exist.
-
-        Arcs may cross only if fixed arcs do or no other tree exists. If there is no tree at all,
-        the `BBParseError` gives the reason.
-        """
-        n = sentence.n_words
-        heads, labels = [NO_HEAD] * n, ["_"] * n
-        for m, (head, label) in marks.fixed.items():
-            heads[m - 1], labels[m - 1] = head, label or "_"
+    def best(self, sentence: Sentence, marks: Marks, k: int = 1) -> list[RatedTree]:
+        """Return the k best trees with some marks; arcs cross only if no other tree exists."""
+        arcs = marks.arcs(sentence.n_words)
+        heads, labels = [head for head, _ in arcs], [label for _, label in arcs]
         around = replace(sentence, heads=heads, deprels=labels)
         for fault in tree_faults(heads, single_root=self.parser.config.model.single_root):
             names = ["the root", *map(in_english, sentence.forms)]
-            arcs = [f"{names[m]} ← {names[heads[m - 1]]}" for m in fault.arcs]
-            raise TreebankError(f"no tree has all the fixed arcs {', '.join(arcs)}")
+            shown = ", ".join(f"{names[m]} ← {names[heads[m - 1]]}" for m in fault.arcs)
+            raise TreebankError(f"no tree has all the fixed arcs {shown}")
         if self.parser.config.projective and not crossing_words(heads):
             try:
                 return self._best(self.parser, around, marks, k)
@@ -89,7 +81,7 @@ class Completer:
                 pass  # if crossing arcs do not help either, that parser gives the reason
         return self._best(self._crossing, around, marks, k)
 
-    def _best(self, parser: Parser, around: Sentence, marks: Marks, k: int) -> list[Tree]:
+    def _best(self, parser: Parser, around: Sentence, marks: Marks, k: int) -> list[RatedTree]:
         def restrict(problem: Problem) -> Problem:
             return problem.without_arcs(sorted(marks.forbidden))
 
@@ -99,42 +91,41 @@ class Completer:
         )
         return [
             self._with_marks(
-                Tree(tree.heads, tree.labels, tree.confidences, 0.0, tree.score, tree.proved),
+                RatedTree(tree.heads, tree.labels, tree.confidences, 0.0, tree.score, tree.proved),
                 around, marks,
             )
             for tree in parse.trees
         ]
 
-    def _with_marks(self, tree: Tree, sentence: Sentence, marks: Marks) -> Tree:
+    def _with_marks(self, tree: RatedTree, sentence: Sentence, marks: Marks) -> RatedTree:
         """Return a tree with its probabilities given the marks (of labels if heads are fixed)."""
         sure = list(tree.sure)
-        rows: NDArray[np.float64] | None = None
+        odds: NDArray[np.float64] | None = None
         for m, (head, label) in marks.fixed.items():
             if tree.heads[m - 1] != head or label not in ("", tree.labels[m - 1]):
                 continue
             if label or tree.labels[m - 1] not in self.labels:
                 sure[m - 1] = 1.0
                 continue
-            if rows is None:
-                rows = self._label_scores(self._scored(sentence, tree.heads), tree.heads)
-            label_odds = rows[m - 1] - np.logaddexp.reduce(rows[m - 1])
-            sure[m - 1] = float(np.exp(label_odds[self.labels.index(tree.labels[m - 1])]))
+            if odds is None:
+                odds = self._label_odds(self._scored(sentence, tree.heads), tree.heads)
+            sure[m - 1] = float(np.exp(odds[m - 1][self.labels.index(tree.labels[m - 1])]))
         of_all = self.calibration.of_tree(np.array(sure))
         return replace(tree, sure=tuple(sure), sure_of_all=of_all)
 
-    def draft(self, sentence: Sentence, marks: Marks) -> Tree:
+    def draft(self, sentence: Sentence, marks: Marks) -> RatedTree:
         """Return the tree that a sentence has, with its probabilities."""
         heads, labels = tuple(sentence.heads), tuple(sentence.deprels)
         complaint = "; ".join(fault.name for fault in tree_faults(heads, single_root=True))
         if complaint:
-            return Tree(heads, labels, (0.0,) * len(heads), 0.0, complaint=complaint)
+            return RatedTree(heads, labels, (0.0,) * len(heads), 0.0, complaint=complaint)
         scored = self._scored(sentence, heads)
         size, p = len(heads) + 1, scored.problem  # its arcs are sorted by head and modifier
         wanted = np.array(heads) * size + np.arange(1, size)
         arcs = np.searchsorted(p.arc_head.astype(np.int64) * size + p.arc_mod, wanted)
         evidence = evidence_of(self.parser.model, scored, arcs.astype(np.int32), list(labels))
         sure = self.calibration(evidence)
-        return self._with_marks(Tree(heads, labels, sure.arcs, sure.tree), sentence, marks)
+        return self._with_marks(RatedTree(heads, labels, sure.arcs, sure.tree), sentence, marks)
 
     def _scored(self, sentence: Sentence, heads: Sequence[int]) -> Scored:
         """Score a sentence, with the arcs of a tree among the candidates."""
@@ -156,15 +147,15 @@ class Completer:
         likely = _likely_first(p.arc_head[candidates].tolist(), odds)
         if not self.labels:
             return likely, []
-        row = self._label_scores(scored, heads)[word - 1]
-        return likely, _likely_first(self.labels, row - np.logaddexp.reduce(row))
+        return likely, _likely_first(self.labels, self._label_odds(scored, heads)[word - 1])
 
-    def _label_scores(self, scored: Scored, heads: Sequence[int]) -> NDArray[np.float64]:
-        """Return the score of each label for each arc of a tree, float64[n, L]."""
+    def _label_odds(self, scored: Scored, heads: Sequence[int]) -> NDArray[np.float64]:
+        """Return log-probabilities of the labels of each arc of a tree, float64[n, L]."""
         assert self.parser.labeller is not None
-        return self.parser.labeller.tree_scores(scored, np.array([0, *heads], np.int32))
+        rows = self.parser.labeller.tree_scores(scored, np.array([0, *heads], np.int32))
+        return rows - np.logaddexp.reduce(rows, axis=1, keepdims=True)
 
-    def broken(self, sentence: Sentence, tree: Tree) -> list[BrokenRule]:
+    def broken(self, sentence: Sentence, tree: RatedTree) -> list[BrokenRule]:
         """Return the rules that a tree breaks."""
         heads, labels, rules = list(tree.heads), list(tree.labels), self.rules
         shown = replace(sentence, forms=[in_english(form) for form in sentence.forms])

@@ -6,24 +6,26 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 
-from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
+from bbparse.apps.annotate.treebank import MAX_TREE, Act, Conflict, Impossible, Treebank
 from bbparse.apps.annotate.view import options_view, rows, search, sentence_view
 from bbparse.apps.serve import http
 from bbparse.apps.serve.http import SAFE_HEADERS, add_files, refusal
 from bbparse.apps.serve.pool import Metrics
-from bbparse.apps.serve.settings import Refused, Settings
+from bbparse.apps.serve.schema import Refused, Settings
 from bbparse.runtime.errors import OutputError
 
 _SAFE = {
     **SAFE_HEADERS, "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
 }
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
+Endpoint = Callable[[Request], Awaitable[Response]]
+TreeNumber = Annotated[int, Query(ge=0, le=MAX_TREE)]
 
 
 def check_request(request: Request, port: int, token: str) -> None:
@@ -56,9 +58,7 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         app.add_exception_handler(raised, refusal)
 
     @app.middleware("http")
-    async def guarded(
-        request: Request, answer: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
+    async def guarded(request: Request, answer: Endpoint) -> Response:
         try:
             check_request(request, port, token)
         except Refused as error:
@@ -81,9 +81,9 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         return JSONResponse({**found, **status, "file": treebank.target.name})
 
     @app.get(f"{prefix}/api/sentences/{{index}}")
-    def show(index: int, tree: int = 0) -> Response:
+    def show(index: int, tree: TreeNumber = 0) -> Response:
         """Return a sentence with one of its trees."""
-        return JSONResponse(sentence_view(treebank, checked(index), max(0, min(tree, 99))))
+        return JSONResponse(sentence_view(treebank, checked(index), tree))
 
     @app.post(f"{prefix}/api/sentences/{{index}}")
     def act(index: int, body: Act) -> Response:
@@ -98,9 +98,9 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         return JSONResponse(sentence_view(treebank, index))
 
     @app.get(f"{prefix}/api/sentences/{{index}}/words/{{word}}")
-    def options(index: int, word: int, tree: int = 0) -> Response:
+    def options(index: int, word: int, tree: TreeNumber = 0) -> Response:
         """Return the likely heads of a word and the labels of its arc."""
-        return JSONResponse(options_view(treebank, checked(index), word, max(0, min(tree, 99))))
+        return JSONResponse(options_view(treebank, checked(index), word, tree))
 
     @app.get(f"{prefix}/api/search")
     def find(text: str, by: Literal["form", "relation"] = "form") -> Response:

@@ -1,11 +1,10 @@
 """The annotation journal: one line of JSON per step, written before the request is answered.
 
 Sentences are numbered in the order of their first steps. The first step of a sentence records its
-original text (``base``), its position in the file, and a digest of the words of the previous
-sentence (``neighbour``). Every step records the marks, the tree and a digest of the resulting text;
-undo and redo record the number of the step they lead to. The journal thus restores all steps, saved
-or not, even after other programs have added or removed sentences. An incomplete last line, left by
-a killed process, is dropped.
+original text (``base``) and its position in the file. Every step records the marks, the tree and a
+digest of the resulting text; undo and redo record the number of the step they lead to. The journal
+thus restores all steps, saved or not, even after other programs have added or removed sentences. An
+incomplete last line, left by a killed process, is dropped.
 """
 
 from __future__ import annotations
@@ -13,22 +12,18 @@ from __future__ import annotations
 import io
 import json
 import os
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from bbparse.apps.annotate.marks import Marks, checked_number, checked_text
+from bbparse.apps.annotate.marks import Marks
 from bbparse.runtime.errors import BBParseError, OutputError, TreebankError
 from bbparse.runtime.output import lock_file, writing
-from bbparse.treebank import NO_HEAD, Sentence, read_conllu
+from bbparse.treebank import Sentence, read_conllu
 
 _FORMAT = {"bbparse": "annotate", "version": 1}
-#: Errors caused by lines that this program did not write.
-_DAMAGES = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -45,7 +40,6 @@ class History:
 
     base: Sentence  #: The sentence before the first step.
     index: int  #: Its position in the file at that time.
-    neighbour: str  #: Digest of the words of the previous sentence.
     digests: list[str]  #: Digests of the texts of steps 0, 1, ….
     written: set[str]  #: These, and digests of steps that were replaced after undo.
     steps: list[Step] = field(default_factory=list)
@@ -74,56 +68,42 @@ class Journal:
             raise OutputError(f"{path}: another bbparse annotate is using this treebank")
 
     def histories(self) -> list[History]:
-        """Read the steps of all sentences, by number; drop an incomplete last line.
-
-        `TreebankError` if the file is not a journal.
-        """
+        """Read the steps of all sentences, by number; `TreebankError` if it is no journal."""
         self._file.seek(0)
         data = self._file.read()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             self._file.truncate(whole)
         found: list[History] = []
-        lines = data[:whole].splitlines()
-        for number, line in enumerate(lines, start=1):
-            try:
-                record = json.loads(line)
-                if number == 1:
-                    if record != _FORMAT:
-                        raise ValueError
-                    continue
-                _replay(found, record)
-            except (BBParseError, *_DAMAGES):
-                self._file.close()
-                raise TreebankError(
-                    f"{self.path}, line {number}: not written by bbparse annotate: move the file"
-                    " away to start over"
-                ) from None
-        if not lines:
+        header, *lines = data[:whole].splitlines() or [b""]
+        at = 1
+        try:
+            if header and json.loads(header) != _FORMAT:
+                raise ValueError
+            for line in lines:
+                at += 1
+                _replay(found, json.loads(line))
+        except (BBParseError, ValueError, LookupError, TypeError):
+            self._file.close()
+            raise TreebankError(
+                f"{self.path}, line {at}: not written by bbparse annotate: move the file away to"
+                " start over"
+            ) from None
+        if not header:
             self._append(_FORMAT)
         self._n_sentences = len(found)
         return found
 
-    def begin(self, base: str, place: tuple[int, str], step: Step, text: str) -> int:
-        """Write the first step of a sentence; return the number of the sentence in the journal.
-
-        `base` is its text in the file; `place` is its position and the digest of its neighbour.
-        """
-        number = self._n_sentences
-        index, neighbour = place
-        self._step(number, 1, step, text, base=base, index=index, neighbour=neighbour)
+    def begin(self, base: str, index: int, step: Step, text: str) -> int:
+        """Write the first step of a sentence, which results in `text`; return its number."""
+        self.step(self._n_sentences, 1, step, text, base=base, index=index)
         self._n_sentences += 1
-        return number
+        return self._n_sentences - 1
 
-    def step(self, sentence: int, number: int, step: Step, text: str) -> None:
-        """Write a further step of a sentence; `text` is the resulting text."""
-        self._step(sentence, number, step, text)
-
-    def _step(self, sentence: int, number: int, step: Step, text: str, **first: Any) -> None:
+    def step(self, sentence: int, number: int, step: Step, text: str, **first: Any) -> None:
+        """Write a step of a sentence; `text` is the resulting text."""
         tree = {"heads": step.heads, "labels": step.labels, "digest": digest(text)}
-        self._append(
-            {"sentence": sentence, "step": number, **step.marks.record(), **tree, **first}
-        )
+        self._append({"sentence": sentence, "step": number, **step.marks.record(), **tree, **first})
 
     def move(self, sentence: int, number: int) -> None:
         """Make another step the current one: undo and redo."""
@@ -155,30 +135,17 @@ class Journal:
 
 
 def _replay(found: list[History], record: dict[str, Any]) -> None:
-    """Apply a line; one that this program did not write raises any of `_DAMAGES`."""
-    sentence = checked_number(record["sentence"], 0, len(found))
+    """Apply a line of the journal."""
     if "base" in record:
-        checked_number(sentence, len(found), len(found))
         text = record["base"]
         (base,) = read_conllu(io.StringIO(text))
-        index, neighbour = checked_number(record["index"], 0, sys.maxsize), record["neighbour"]
-        found.append(History(base, index, neighbour, [digest(text)], {digest(text)}))
-    history = found[sentence]
-    last = len(history.steps)
+        found.append(History(base, record["index"], [digest(text)], {digest(text)}))
+    history = found[record["sentence"]]
     if "step" not in record:
-        history.at = checked_number(record["at"], 0, last)
+        history.at = record["at"]
         return
-    number = checked_number(record["step"], 1, last + 1)
-    history.steps[number - 1 :] = [_step(record, history.base.n_words)]
+    number, marks = record["step"], Marks.from_record(record)
+    history.steps[number - 1 :] = [Step(marks, tuple(record["heads"]), tuple(record["labels"]))]
     history.digests[number:] = [record["digest"]]
     history.written.add(record["digest"])
     history.at = number
-
-
-def _step(record: dict[str, Any], n: int) -> Step:
-    """Read a step of a sentence of n words."""
-    heads = tuple([checked_number(head, NO_HEAD, n) for head in record["heads"]])
-    labels = tuple([checked_text("label", label) for label in record["labels"]])
-    if not len(heads) == len(labels) == n or "" in labels:
-        raise ValueError(f"found {len(heads)} heads and {len(labels)} labels, expected {n}")
-    return Step(Marks.from_record(record, n), heads, labels)

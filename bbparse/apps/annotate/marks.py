@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, miscs
+from bbparse.treebank.sentence import NO_HEAD, Sentence, miscs
 from bbparse.treebank.writing import format_sentence, with_columns, with_fields
 
 #: Columns that can be edited.
@@ -61,9 +61,7 @@ class Marks:
     def with_fixed(self, arcs: Mapping[int, tuple[int, str]]) -> Marks:
         """Fix the arcs of some words, even if they were forbidden."""
         allowed = {(head, m) for m, (head, _) in arcs.items()}
-        return replace(
-            self, fixed={**self.fixed, **arcs}, forbidden=self.forbidden - allowed
-        )
+        return replace(self, fixed={**self.fixed, **arcs}, forbidden=self.forbidden - allowed)
 
     def with_forbidden(self, head: int, word: int) -> Marks:
         """Forbid an arc, even if it was fixed."""
@@ -99,56 +97,23 @@ class Marks:
         }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any], n: int) -> Marks:
-        """Read the marks of n words from a record; `ValueError` if it is malformed."""
-
-        def word(m: Any) -> int:
-            return checked_number(m, 1, n)
-
-        for column, _, value in record["cells"]:
-            if column not in COLUMNS or not value:
-                raise ValueError(f"column {column!r} cannot be edited")
+    def from_record(cls, record: Mapping[str, Any]) -> Marks:
+        """Read marks from a record."""
         return cls(
-            {
-                word(m): (checked_number(head, 0, n), checked_text("label", label))
-                for m, head, label in record["fixed"]
-            },
-            frozenset((checked_number(head, 0, n), word(m)) for head, m in record["forbidden"]),
-            {(name, word(m)): checked_text(name, value) for name, m, value in record["cells"]},
+            {m: (head, label) for m, head, label in record["fixed"]},
+            frozenset((head, m) for head, m in record["forbidden"]),
+            {(column, m): value for column, m, value in record["cells"]},
         )
-
-
-def checked_number(value: Any, least: int, most: int, title: str = "number") -> int:
-    """Return a whole number in a range, or raise `ValueError`."""
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError(
-            f"{title}: found {value!r:.40}, expected a whole number from {least} to {most}"
-        )
-    return value
-
-
-def checked_text(title: str, value: Any) -> str:
-    """Return a text if it can be written to a column or is empty; raise `ValueError` otherwise."""
-    if not isinstance(value, str):
-        raise ValueError(f"{title}: found {value!r:.40}, expected text")
-    checked_column(title, [value or "_"], 1)
-    if any("\ud800" <= c <= "\udfff" for c in value):
-        raise ValueError(f"{title}: found half of a surrogate pair, expected text")
-    return value
 
 
 def checked_entry(title: str, value: str) -> str:
-    """Return a label or value that an annotator entered, or raise `ValueError`.
-
-    As in CoNLL-U, only lemmas may contain blanks.
-    """
+    """Return what an annotator entered, or raise `ValueError`; only lemmas contain blanks."""
     if len(value) > MAX_LENGTH:
         raise ValueError(f"{title}: found {len(value):,} characters, expected at most {MAX_LENGTH}")
     for i, c in enumerate(value):
-        is_inner_blank = title == "lemmas" and unicodedata.category(c) == "Zs"
-        is_inner_blank = is_inner_blank and 0 < i < len(value) - 1
-        is_control = unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")
-        if is_control or (c.isspace() and not is_inner_blank):
+        category = unicodedata.category(c)
+        is_inner_blank = title == "lemmas" and category == "Zs" and 0 < i < len(value) - 1
+        if category in ("Cc", "Cs", "Zl", "Zp") or (c.isspace() and not is_inner_blank):
             raise ValueError(
                 f"{title}: found the character {c!r}, expected text without control characters and"
                 f" blanks{' at its ends' if title == 'lemmas' else ''}"
@@ -160,10 +125,7 @@ def written(
     base: Sentence, tagged: Sentence, marks: Marks, heads: Sequence[int], labels: Sequence[str],
     mark_fixed: bool,
 ) -> str:
-    """Return the text of a sentence with marks and a tree; its lines stay the same otherwise.
-
-    `base` is the sentence from the file; `tagged` has the tags to write.
-    """
+    """Return the text of the sentence `base` with marks, a tree, and the tags of `tagged`."""
     sentence = marks.rewritten(tagged)
     if mark_fixed:
         values = []

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from bbparse.apps.annotate.completion import BrokenRule, Completer, Tree
+from bbparse.apps.annotate.completion import BrokenRule, Completer, RatedTree
 from bbparse.apps.annotate.journal import History, Journal, Step, digest
-from bbparse.apps.annotate.marks import COLUMNS, Marks, checked_entry, checked_number, written
+from bbparse.apps.annotate.marks import COLUMNS, Marks, checked_entry, written
 from bbparse.parser.combine import alternatives
 from bbparse.runtime.errors import BBParseError, OutputError, one_line
 from bbparse.runtime.output import check_output, open_output
@@ -58,7 +58,7 @@ class Entry:
     at: int = 0
     revision: int = 0
     changed: int = 0  #: Value of `Treebank.changes` when it changed last.
-    tree: Tree | None = None  #: The current tree, once it is known.
+    tree: RatedTree | None = None  #: The current tree, once it is known.
     broken: Sequence[BrokenRule] = ()  #: Rules that this tree breaks.
     tagged: Sentence | None = None  #: The sentence with predicted tags if it has none.
 
@@ -132,21 +132,15 @@ class Treebank:
                 if self.entries[i].history is None
             ]
             if found:
-                index = min(found, key=lambda i: self._distance(i, history))
+                saved = history.digests[history.at]
+                index = min(found, key=lambda i: (
+                    digest(self.entries[i].base_text) != saved, abs(i - history.index)
+                ))
                 self._restore_one(index, number, history)
                 restored.add(name)
             elif history.at and name not in restored:
                 lost.append(f"{name} was changed or removed elsewhere: its steps are left out")
         self.messages += reversed(lost)
-
-    def _distance(self, index: int, history: History) -> tuple[bool, bool, int]:
-        """Rank sentences that may have a history: by saved text, previous sentence, position."""
-        is_other = digest(self.entries[index].base_text) != history.digests[history.at]
-        return is_other, self._neighbour(index) != history.neighbour, abs(index - history.index)
-
-    def _neighbour(self, index: int) -> str:
-        """Return a digest of the words of the previous sentence."""
-        return digest("\t".join(self.entries[index - 1].base.forms) if index else "")
 
     def _restore_one(self, index: int, number: int, history: History) -> None:
         """Restore the steps of one sentence."""
@@ -181,7 +175,7 @@ class Treebank:
         """Return a sentence with the tags that the parser uses."""
         return entry.step.marks.rewritten(self._tags(entry))
 
-    def trees(self, index: int, k: int) -> list[Tree]:
+    def trees(self, index: int, k: int) -> list[RatedTree]:
         """Return the current tree of a sentence and the best alternatives, up to k trees.
 
         Trees that ``bbparse combine`` noted in MISC come first. If all arcs are fixed, or the tree
@@ -196,12 +190,12 @@ class Treebank:
             around = replace(entry.step.marks, fixed={}) if is_free else entry.step.marks
             trees = [current, *self._combined(entry, around)]
             trees += self.completer.best(self.tagged(entry), around, k)
-            distinct: dict[object, Tree] = {}
+            distinct: dict[object, RatedTree] = {}
             for tree in trees:
                 distinct.setdefault((tree.heads, tree.labels), tree)
             return [*distinct.values()][:k]
 
-    def _combined(self, entry: Entry, marks: Marks) -> list[Tree]:
+    def _combined(self, entry: Entry, marks: Marks) -> list[RatedTree]:
         """Return the trees of other files that ``bbparse combine`` noted, if marks allow them."""
         trees = []
         for parses, heads, labels in alternatives(entry.base):
@@ -211,7 +205,7 @@ class Treebank:
                 trees += [] if tree.complaint else [replace(tree, source=f"of file {parses}")]
         return trees
 
-    def _current_tree(self, entry: Entry, tree: Tree | None = None) -> Tree:
+    def _current_tree(self, entry: Entry, tree: RatedTree | None = None) -> RatedTree:
         """Return the tree of the current step; `tree` sets it if it is known."""
         if tree is not None or entry.tree is None:
             sentence = self.tagged(entry)
@@ -221,14 +215,14 @@ class Treebank:
             entry.changed = self.changes
         return entry.tree
 
-    def _completed(self, entry: Entry, sentence: Sentence) -> Tree:
+    def _completed(self, entry: Entry, sentence: Sentence) -> RatedTree:
         """Find the tree of the current step, with probabilities."""
         step, n = entry.step, entry.base.n_words
         try:
             if not entry.at and entry.base.has_heads:
                 return self.completer.draft(sentence, step.marks)
             if entry.at and entry.is_fixed and all(name for _, name in step.marks.fixed.values()):
-                return Tree(step.heads, step.labels, (1.0,) * n, 1.0)
+                return RatedTree(step.heads, step.labels, (1.0,) * n, 1.0)
             best = self.completer.best(sentence, step.marks)[0]
             if not entry.at or (best.heads, best.labels) == (step.heads, step.labels):
                 return best
@@ -237,7 +231,7 @@ class Treebank:
             return self.completer.draft(given, step.marks)
         except BBParseError as error:
             heads, labels = zip(*step.marks.arcs(n))
-            return Tree(heads, labels, (0.0,) * n, 0.0, complaint=one_line(error))
+            return RatedTree(heads, labels, (0.0,) * n, 0.0, complaint=one_line(error))
 
     # ---- acts ----
 
@@ -264,8 +258,7 @@ class Treebank:
                 step, tree = self._step(index, act)
                 text = self._text(entry, step)
                 if entry.history is None:
-                    place = index, self._neighbour(index)
-                    entry.history = self._journal.begin(entry.base_text, place, step, text)
+                    entry.history = self._journal.begin(entry.base_text, index, step, text)
                 else:
                     self._journal.step(entry.history, at, step, text)
                 entry.steps[at:] = [step]
@@ -276,7 +269,7 @@ class Treebank:
             self._unsaved = True
             self._dirty.set()
 
-    def _step(self, index: int, act: Act) -> tuple[Step, Tree | None]:
+    def _step(self, index: int, act: Act) -> tuple[Step, RatedTree | None]:
         """Return the step that an act results in, and its tree if that is known."""
         entry = self.entries[index]
         marks = self._marks(index, act)
@@ -297,10 +290,13 @@ class Treebank:
     def _check(self, act: Act, n: int) -> None:
         """Raise `Impossible` if a field of an act has an invalid value."""
         needs_word = act.kind in ("fix", "forbid", "cell")
+        for title, value, low, high in (
+            ("word", act.word, int(needs_word), n), ("head", act.head, 0, n),
+            ("tree", act.tree, 0, MAX_TREE),
+        ):
+            if not low <= value <= high:
+                raise Impossible(f"{title}: found {value}, expected {low} to {high}")
         try:
-            checked_number(act.word, 1 if needs_word else 0, n, "word")
-            checked_number(act.head, 0, n, "head")
-            checked_number(act.tree, 0, MAX_TREE, "tree")
             checked_entry("label", act.label)
             checked_entry(act.column, act.value)
         except ValueError as error:
@@ -313,15 +309,16 @@ class Treebank:
     def _marks(self, index: int, act: Act) -> Marks:
         """Return the marks after an act."""
         marks = self.entries[index].step.marks
-        if act.kind == "fix":
-            label = "" if act.label == "_" else act.label
-            return marks.with_fixed({act.word: (act.head, label)})
-        if act.kind == "forbid":
-            return marks.with_forbidden(act.head, act.word)
-        if act.kind == "release":
-            return marks.released(act.word)
-        if act.kind == "cell":
-            return marks.with_cell(act.column, act.word, act.value or "_")
+        match act.kind:
+            case "fix":
+                label = "" if act.label == "_" else act.label
+                return marks.with_fixed({act.word: (act.head, label)})
+            case "forbid":
+                return marks.with_forbidden(act.head, act.word)
+            case "release":
+                return marks.released(act.word)
+            case "cell":
+                return marks.with_cell(act.column, act.word, act.value or "_")
         trees = self.trees(index, act.tree + 1)
         if len(trees) <= act.tree or NO_HEAD in trees[act.tree].heads:
             raise Impossible("there is no such tree")

@@ -7,7 +7,7 @@ from bisect import bisect
 from collections.abc import Sequence
 from typing import Any
 
-from bbparse.apps.annotate.completion import BrokenRule, Likely, Tree
+from bbparse.apps.annotate.completion import BrokenRule, Likely, RatedTree
 from bbparse.apps.annotate.treebank import Entry, Treebank
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.drawing.layout import printable, runs_to_the_left
@@ -62,10 +62,7 @@ def search(treebank: Treebank, by: str, text: str) -> list[int]:
 
 
 def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, Any]:
-    """Return the record of a sentence with tree `number`; 0 is the current tree.
-
-    If there are fewer trees, the last one is shown.
-    """
+    """Return the record of a sentence with tree `number` or its last one; 0: the current tree."""
     with treebank.lock:
         entry = treebank.entries[index]
         trees = treebank.trees(index, number + 1)
@@ -94,15 +91,15 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
             "sure": round(tree.sure_of_all, 4), "source": tree.source,
             "rtl": runs_to_the_left(sentence.forms), "written": sentence.written,
             "forbidden": sorted(map(list, marks.forbidden)),
-            "faults": [rule._asdict() for rule in broken],
-            "undo": entry.at, "redo": len(entry.steps) - 1 - entry.at,
-            "saved": treebank.is_saved, "trouble": treebank.trouble, **_others(entry),
+            "faults": [rule._asdict() for rule in broken], "undo": entry.at,
+            "redo": len(entry.steps) - 1 - entry.at, "saved": treebank.is_saved,
+            "trouble": treebank.trouble, **_others(entry),
         }
 
 
 def _drawing(
     sentence: Sentence, cells: list[dict[str, Any]], broken: Sequence[BrokenRule],
-    against: Tree | None,
+    against: RatedTree | None,
 ) -> str:
     """Draw a tree; arcs that only the tree `against` has are drawn below the words."""
     heads, labels = [cell["head"] for cell in cells], [cell["label"] for cell in cells]
@@ -140,9 +137,7 @@ def _short(form: str) -> str:
 def _others(entry: Entry) -> dict[str, Any]:
     """Return the other lines of a sentence (comments, multiword tokens, empty nodes)."""
     words = set(entry.base.word_lines)
-    lines = [
-        line.rstrip("\r") for i, line in enumerate(entry.base.lines) if i not in words
-    ]
+    lines = [line.rstrip("\r") for i, line in enumerate(entry.base.lines) if i not in words]
     rows = [line.split("\t")[:2] for line in lines if not line.startswith("#")]
     return {
         "comments": [line for line in lines if line.startswith("#")],
@@ -173,7 +168,7 @@ def options_view(treebank: Treebank, index: int, word: int, number: int) -> dict
 
 
 def _agreeing(
-    heads: list[Likely], labels: list[Likely], tree: Tree, word: int
+    heads: list[Likely], labels: list[Likely], tree: RatedTree, word: int
 ) -> tuple[list[Likely], list[Likely]]:
     """Scale probabilities so that those of head and label multiply to that of the arc."""
     head, label, sure = tree.heads[word - 1], tree.labels[word - 1], tree.sure[word - 1]

@@ -22,9 +22,7 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.valid
 @options.spans
 @option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile())
-@flag(
-    "--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.",
-)
+@flag("--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.")
 @flag("--mark-fixed", "Write Fixed=Yes into MISC of words whose arc is fixed.")
 @options.host
 @options.port(8081)
@@ -47,7 +45,7 @@ def annotate(
     """
     with needing_serve():
         from bbparse.apps.annotate.http import Server
-        from bbparse.apps.serve.service import listening, url_of
+        from bbparse.apps.serve.http import listening, url_of
     from bbparse.apps.annotate.completion import Completer
     from bbparse.apps.annotate.marks import Marks
     from bbparse.apps.annotate.treebank import Treebank
@@ -63,10 +61,7 @@ def annotate(
         completer = Completer(parser, valid, spans)
         with suppress(BBParseError):  # errors are reported for sentences of the treebank
             completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile now
-        sentences = Treebank(
-            Path(treebank), completer, Path(output) if output else None,
-            **how,
-        )
+        sentences = Treebank(Path(treebank), completer, Path(output) if output else None, **how)
         for line in sentences.messages:
             tell(line)
         url = f"{url_of(listener, host)}/{token and token + '/'}"

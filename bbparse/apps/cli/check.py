@@ -18,7 +18,7 @@ from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.variation import Occurrence, Variation, variations
 
 #: Log-probability of an arc (head, modifier, label) of a sentence.
-Opinion = Callable[[Sentence, int, int, str], float]
+LogProbability = Callable[[Sentence, int, int, str], float]
 
 
 @command()
@@ -31,7 +31,7 @@ Opinion = Callable[[Sentence, int, int, str], float]
 @option(
     "--model", "Model that says how probable each analysis is, for --consistent; the most doubtful"
     " come first.", MODELS,
-)  # fmt: skip
+)
 def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
     """Check the trees of INPUT against validity rules; report each fault by line.
 
@@ -59,66 +59,64 @@ def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
     warnings = broken = total = 0
     for sentence in read_conllu(source):
         total += 1
-        faults = table.faults(sentence)
-        wrong = False
-        for fault in faults:
+        is_broken = False
+        for fault in table.faults(sentence):
             warning = table.is_warning(fault)
             warnings += warning
-            wrong |= not warning
             counts[fault.name] += not warning
+            is_broken |= not warning
             line = sentence.line_number + (sentence.word_lines[fault.word - 1] if fault.word else 0)
             text = fault.text(sentence, sentence.heads, sentence.deprels)
             kind = "warning: " if warning else ""
             click.echo(f"{source}:{line}: {kind}{text} ({sentence.name})")
-        broken += wrong
+        broken += is_broken
     most = ", ".join(f"{name} {n:,}" for name, n in counts.most_common() if n)
     say(
         f"{counts.total():,} faults in {broken:,} of {total:,} sentences"
         + (f" ({most})" if most else "") + (f"; {warnings:,} warnings" if warnings else "")
-    )  # fmt: skip
+    )
     if broken:
         raise click.exceptions.Exit(1)
 
 
 def _check_consistency(source: str, model: str | None) -> None:
     """Report the places of rarer analyses; exit with status 1 if there are any."""
-    opinion = None if model is None else _opinion(model)
+    log_probability = None if model is None else _log_probability(model)
     found = variations(read_conllu(source, require_heads=True))
-    suspects = [(place, v) for v in found for place in v.suspects()]
-    reports = [_report(place, variation, opinion) for place, variation in suspects]
+    reports = [_report(place, v, log_probability) for v in found for place in v.suspects()]
     for _, place, text in sorted(reports, key=lambda report: report[0]):
-        word = place.modifier
-        line = place.sentence.line_number + place.sentence.word_lines[word - 1]
-        click.echo(f"{source}:{line}: word {word}: {text} ({place.sentence.name})")
-    say(f"{len(suspects):,} places with a rarer analysis; sequences of words: {len(found):,}")
-    if suspects:
+        word, sentence = place.modifier, place.sentence
+        line = sentence.line_number + sentence.word_lines[word - 1]
+        click.echo(f"{source}:{line}: word {word}: {text} ({sentence.name})")
+    say(f"{len(reports):,} places with a rarer analysis; sequences of words: {len(found):,}")
+    if reports:
         raise click.exceptions.Exit(1)
 
 
 def _report(
-    place: Occurrence, variation: Variation, opinion: Opinion | None
+    place: Occurrence, variation: Variation, log_probability: LogProbability | None
 ) -> tuple[float, Occurrence, str]:
-    """Return a sort key, the most doubtful first, the place and what to say of it."""
+    """Return a sort key, the most doubtful first, the place and its report."""
     others = [(analysis, n) for analysis, n in variation.counts() if analysis != place.analysis]
-    words = " ".join(place.sentence.forms[place.first - 1 : place.last])
+    sentence, word = place.sentence, place.modifier
+    words = " ".join(sentence.forms[place.first - 1 : place.last])
     times = [f"{analysis} {'once' if n == 1 else f'{n} times'}" for analysis, n in others]
     text = f"{words!r}: {place.analysis} here, {', '.join(times)} elsewhere"
-    if opinion is None:
+    if log_probability is None:
         return 0.0, place, text
-    own, sentence = place.modifier, place.sentence
-    here = opinion(sentence, sentence.heads[own - 1], own, sentence.deprels[own - 1])
+    here = log_probability(sentence, sentence.heads[word - 1], word, sentence.deprels[word - 1])
+    text += f"; model: {math.exp(here):.0%} as here"
     best = -math.inf
     for analysis, _ in others:
         ends = (place.last, place.first) if analysis.side == "left" else (place.first, place.last)
         if analysis.side:
-            best = max(best, opinion(sentence, *ends, analysis.label))
-    chances = f"model: {math.exp(here):.0%} as here"
+            best = max(best, log_probability(sentence, *ends, analysis.label))
     if best > -math.inf:
-        chances += f", {math.exp(best):.0%} as elsewhere"
-    return here, place, f"{text}; {chances}"
+        text += f", {math.exp(best):.0%} as elsewhere"
+    return here, place, text
 
 
-def _opinion(model: str) -> Opinion:
+def _log_probability(model: str) -> LogProbability:
     """Load a model's log-probabilities of labelled arcs."""
     from bbparse.apps.cli.sources import load_parser  # needs numba
     from bbparse.parser.arc_scores import ModelScores
@@ -127,12 +125,12 @@ def _opinion(model: str) -> Opinion:
     number = {label: i for i, label in enumerate(scores.labels)}
     last: list[tuple[Sentence, Any]] = []
 
-    def opinion(sentence: Sentence, head: int, mod: int, label: str) -> float:
+    def log_probability(sentence: Sentence, head: int, mod: int, label: str) -> float:
         if not last or last[0][0] is not sentence:
             last[:] = [(sentence, scores(sentence))]
         return float(last[0][1][mod, head, number[label]]) if label in number else -math.inf
 
-    return opinion
+    return log_probability
 
 
 @command()

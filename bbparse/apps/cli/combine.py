@@ -31,7 +31,7 @@ from bbparse.treebank.sentence import ScoredTree
     "--weights", "Weights of the files: numbers such as 1,0.5,0.7; 'confidence': what MISC says of"
     " each word (Confidence=0.97); or a FILE of gold trees of a part of the sentences, which shows"
     " how accurate each file is.  [default: all alike]", metavar="NUMBERS|confidence|FILE",
-)  # fmt: skip
+)
 @options.number("k_best", "Number of trees for a sentence, best first.", 1)
 @flag("--disputed", "Write only sentences that need a person: files differ, or nothing is proved.")
 @option("--projective", "yes: trees must have no crossing arcs.", ["yes", "no"], "no")
@@ -39,7 +39,7 @@ from bbparse.treebank.sentence import ScoredTree
 def combine(
     sources: Sequence[str], output: str, valid: str, weights: str | None, k_best: int,
     disputed: bool, projective: str, time_limit: float | None,
-) -> None:  # fmt: skip
+) -> None:
     """Combine parses or annotations of the same words: the valid tree with the most votes.
 
     A file votes for each arc and its label; the result keeps all rules (see 'bbparse rules') and is
@@ -58,7 +58,7 @@ def combine(
     if list(sources).count("-") > 1:
         raise TreebankError("standard input: can be only one of the files")
     rules = Rules.load(valid)
-    wanted = RepairOptions(projective=projective == "yes", time_limit=time_limit)
+    settings = RepairOptions(projective=projective == "yes", time_limit=time_limit)
     files: list[Iterable[Sentence]] = [read_conllu(source) for source in sources]
     by_file = _numbers(weights, len(sources))
     if by_file is None and weights not in (None, "confidence"):
@@ -74,12 +74,12 @@ def combine(
                 of_words = [misc_weights(p, "Confidence") or [] for p in parses]
             elif by_file is not None:
                 of_words = [[w] * p.n_words for w, p in zip(by_file, parses)]
-            result = find_combination(parses, rules, of_words, wanted, k_best)
+            result = find_combination(parses, rules, of_words, settings, k_best)
             counts.update(
                 sentences=1, disputed=result.disputed, words=sum(map(bool, result.disputes)),
                 unproved=not result.trees or not result.trees[0].proved,
                 faulty=not result.trees or bool(result.faults[0]),
-            )  # fmt: skip
+            )
             trees = result.trees
             if not trees:
                 first = parses[0]
@@ -112,7 +112,7 @@ def _numbers(weights: str | None, n: int) -> list[float] | None:
 
 def _together(
     sources: Sequence[str], files: Sequence[Iterable[Sentence]]
-) -> Iterator[list[Sentence]]:  # fmt: skip
+) -> Iterator[list[Sentence]]:
     """Yield the parses of each sentence; `TreebankError` if a file ends before the others."""
     for number, parses in enumerate(zip_longest(*files), start=1):
         for source, parse in zip(sources, parses):

@@ -1,6 +1,6 @@
 """Parameters and output of commands: options, files whose names shells complete, tables.
 
-Readers and writers of files report errors themselves, in our own words.
+Readers and writers of files report errors themselves.
 """
 
 from __future__ import annotations
@@ -37,40 +37,30 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; `OutputError` if an output is an input, or another output."""
-        is_output = [isinstance(each.type, OutputFile) for each in self.params]
-        files = list(_files(self.params, ctx)) if any(is_output) else []
-        for (output, target, written), (other, name, found) in permutations(files, 2):
+        for (output, target, written), (other, name, found) in permutations(self._files(ctx), 2):
             kind = output.type
             if output is other or not isinstance(kind, OutputFile) or found != written:
                 continue
             if "-" in (name, target) or kind.replaces(ctx.params) != (name,):
-                titles = f"{_title(other, ctx)}, and {_title(output, ctx)}"
-                raise OutputError(f"{name}: is given as {titles} would overwrite it")
+                title = other.make_metavar(ctx).strip("[]…").split("|")[0]
+                title = other.opts[0] if isinstance(other, click.Option) else title
+                text = f"is given as {title}, and {output.opts[0]} would overwrite it"
+                raise OutputError(f"{name}: {text}")
         return super().invoke(ctx)
 
-
-def _files(
-    parameters: Sequence[click.Parameter], ctx: click.Context
-) -> Iterator[tuple[click.Parameter, str, object]]:
-    """Yield all files that a command is given, with their identities."""
-    for parameter in parameters:
-        kind, value = parameter.type, ctx.params.get(parameter.name or "") or ()
-        if isinstance(kind, click.Path) or "FILE" in (parameter.metavar or ""):
-            for name in (value,) if isinstance(value, str) else value:
-                path = name
-                if isinstance(kind, FileOrName):
-                    with suppress(BBParseError):  # reported where it is loaded
-                        path = kind.shipped.path(name)
-                found = identity(path, standard=int(isinstance(kind, OutputFile)))
-                if found is not None:
-                    yield parameter, name, found
-
-
-def _title(parameter: click.Parameter, ctx: click.Context) -> str:
-    """Return the name of a parameter as the help shows it."""
-    if isinstance(parameter, click.Option):
-        return parameter.opts[0]
-    return parameter.make_metavar(ctx).strip("[]…").split("|")[0]
+    def _files(self, ctx: click.Context) -> Iterator[tuple[click.Parameter, str, object]]:
+        """Yield all files that the command is given, with their identities."""
+        for parameter in self.params:
+            kind, value = parameter.type, ctx.params.get(parameter.name or "") or ()
+            if isinstance(kind, click.Path) or "FILE" in (parameter.metavar or ""):
+                for name in (value,) if isinstance(value, str) else value:
+                    path = name
+                    if isinstance(kind, FileOrName):
+                        with suppress(BBParseError):  # reported where it is loaded
+                            path = kind.shipped.path(name)
+                    found = identity(path, standard=int(isinstance(kind, OutputFile)))
+                    if found is not None:
+                        yield parameter, name, found
 
 
 command = partial(click.command, cls=Command)
@@ -94,13 +84,14 @@ class FileOrName(click.Path):
 
     def __init__(self, shipped: Shipped) -> None:
         super().__init__(readable=False)
-        self.names, self.shipped = shipped.names, shipped
+        self.shipped = shipped
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return matching names, or let the shell complete files if there are none."""
-        matches = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
+        names = self.shipped.names()
+        matches = [CompletionItem(name) for name in names if name.startswith(incomplete)]
         # Shells complete files themselves, and then show nothing else.
         return matches if matches and incomplete else super().shell_complete(ctx, param, incomplete)
 
@@ -112,18 +103,14 @@ _METAVARS: dict[type, str] = {click.Path: "FILE", FileOrName: "NAME|FILE", click
 
 
 def option(names: str, text: str, kind: Any = None, default: Any = None, **more: Any) -> Decorator:
-    """Return an option with some names; a default is shown.
-
-    The kind is a type, a list of choices, or files that come with the package.
-    """
+    """Return an option; `kind` is a type, a list of choices, or files of the package."""
     if isinstance(kind, Shipped):
         kind = FileOrName(kind)
     elif isinstance(kind, list | tuple):
         kind = click.Choice(kind)
-    given = {"metavar": _METAVARS.get(type(kind)), "show_default": default is not None, **more}
-    if default is not None:
-        given["default"] = default
-    return click.option(*names.split(), type=kind, help=text, **given)
+    shown = {"metavar": _METAVARS.get(type(kind)), "show_default": default is not None}
+    shown |= {} if default is None else {"default": default}
+    return click.option(*names.split(), type=kind, help=text, **shown | more)
 
 
 def flag(names: str, text: str) -> Decorator:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ from bbparse.apps.cli.common import FILE, option, say
 from bbparse.neural.embeddings import Embeddings, WordVectors, fit_encoder, read_vectors
 from bbparse.neural.embeddings.vectors import FIRST_WORDS
 from bbparse.treebank import Sentence
+
+#: Makes embeddings for training and development sentences.
+Loader = Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings]
 
 _OPTIONS = (
     option(
@@ -43,7 +48,7 @@ _OPTIONS = (
     option(
         "--vectors-license", "Licence of the vectors or the encoder, for the card.", metavar="TEXT"
     ),
-)  # fmt: skip
+)
 
 
 def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,18 +58,17 @@ def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def embeddings_of_options(
-    given: dict[str, Any], passing: Path
-) -> Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None:
-    """Return the argument `embeddings` of `bbparse.models.learning.train.train`.
+@contextmanager
+def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader | None]:
+    """Yield the argument `embeddings` of `bbparse.models.learning.train.train`.
 
-    The options of this module are removed from `given`. States of an encoder are stored in
-    ``passing`` until training is done. Raises `UsageError` if both kinds are given, or settings of
-    a kind that is not.
+    The options of this module are removed from ``options``. Without ``--states``, states of an
+    encoder are cached beside ``target`` until the block ends well. Raises `UsageError` if both
+    kinds of embeddings are given, or settings of a kind that is not.
     """
     names = ("vectors", "first_words", "encoder", "states", "vectors_license")
-    vectors, first, encoder, states, license = (given.pop(name) for name in names)
-    layers, pieces = given.pop("encoder_layers"), given.pop("pieces")
+    vectors, first, encoder, states, license = (options.pop(name) for name in names)
+    layers, pieces = options.pop("encoder_layers"), options.pop("pieces")
     if vectors is not None and encoder is not None:
         raise click.UsageError("--vectors and --encoder exclude each other")
     for name, value, needed in (
@@ -76,21 +80,29 @@ def embeddings_of_options(
     ):
         if value is not None and needed is None:
             raise click.UsageError(name)
+    cache = target.with_name(target.name + ".states")
     if encoder is not None:
-        return partial(
-            fit_encoder, encoder, folder=states or passing, license=license, layers=layers,
+        yield partial(
+            fit_encoder, encoder, folder=states or cache, license=license, layers=layers,
             pieces=pieces,
-        )  # fmt: skip
-    if vectors is None:
-        return None
-    kept = FIRST_WORDS if first is None else first
-
-    def read(sentences: Sequence[Sentence], dev: Sequence[Sentence]) -> WordVectors:
-        word_vectors = read_vectors(vectors, sentences, dev, first=kept, license=license)
-        say(
-            f"{word_vectors.note['words']} of {word_vectors.note['of']} vectors kept, which"
-            f" {100 * word_vectors.coverage(sentences):.1f} % of the training words have"
         )
-        return word_vectors
+    elif vectors is not None:
+        count = FIRST_WORDS if first is None else first
+        yield partial(_read_vectors, vectors, count, license)
+    else:
+        yield None
+    if states is None:
+        shutil.rmtree(cache, ignore_errors=True)
 
-    return read
+
+def _read_vectors(
+    path: str, first: int, license: str | None, sentences: Sequence[Sentence],
+    dev: Sequence[Sentence],
+) -> WordVectors:
+    """Read word vectors, and report how many words have one."""
+    vectors = read_vectors(path, sentences, dev, first=first, license=license)
+    say(
+        f"{vectors.note['words']} of {vectors.note['of']} vectors kept, which"
+        f" {100 * vectors.coverage(sentences):.1f} % of the training words have"
+    )
+    return vectors

@@ -26,26 +26,15 @@ from bbparse.treebank.evaluation import tallied
 
 #: Measures and their titles; values without punctuation stand in a column beside them.
 _TITLES = {
-    "uas": "UAS",
-    "las": "LAS",
-    "las_universal": "LAS, universal labels",
-    "clas": "CLAS",
-    "mlas": "MLAS",
-    "blex": "BLEX",
-    "complete": "complete trees",
-    "complete_labelled": "complete labelled trees",
-    "root": "roots",
-    "crossing_precision": "crossing arcs, precision",
-    "crossing_recall": "crossing arcs, recall",
+    "uas": "UAS", "las": "LAS", "las_universal": "LAS, universal labels", "clas": "CLAS",
+    "mlas": "MLAS", "blex": "BLEX", "complete": "complete trees",
+    "complete_labelled": "complete labelled trees", "root": "roots",
+    "crossing_precision": "crossing arcs, precision", "crossing_recall": "crossing arcs, recall",
     "crossing_f1": "crossing arcs, F1",
 }
 _TAGS = {
-    "upos": "UPOS",
-    "xpos": "XPOS",
-    "feats": "FEATS",
-    "ufeats": "FEATS, universal",
-    "all_tags": "all tags",
-    "lemmas": "lemmas",
+    "upos": "UPOS", "xpos": "XPOS", "feats": "FEATS", "ufeats": "FEATS, universal",
+    "all_tags": "all tags", "lemmas": "lemmas",
 }
 
 
@@ -57,7 +46,7 @@ _TAGS = {
 @option(
     "--against", "Trees of another parser: test the difference for significance.", FILE,
     metavar="OTHER",
-)  # fmt: skip
+)
 @flag(
     "--agreement", "GOLD, PREDICTED and further files are by annotators: Cohen's kappa and"
     " Krippendorff's alpha.",
@@ -65,17 +54,17 @@ _TAGS = {
 @option(
     "--resamples", "Bootstrap samples.  [default: 10000 for --against, 1000 for --agreement]",
     click.IntRange(1),
-)  # fmt: skip
+)
 @option("--seed", "Random seed of the bootstrap.", click.IntRange(0), 1, metavar="S")
 @option(
     "--confidence", "Confidence level of intervals.",
     RealRange(0.0, 1.0, min_open=True, max_open=True), 0.95, metavar="LEVEL",
-)  # fmt: skip
+)
 @flag("--json as_json", "Print one JSON object, with fractions from 0 to 1.")
 def evaluate(
     gold: str, predicted: str, more: tuple[str, ...], by: tuple[str, ...], against: str | None,
     agreement: bool, as_json: bool, **bootstrap: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Compare the trees of PREDICTED with those of GOLD.
 
     Both are CoNLL-U or CoNLL-X files of the same text, compressed with .gz or .xz or not; one may
@@ -122,11 +111,10 @@ def evaluate(
 def _print_scores(
     gold: str, predicted: str, by: tuple[str, ...], against: str | None, as_json: bool,
     bootstrap: dict[str, Any],
-) -> None:  # fmt: skip
+) -> None:
     """Print the accuracy of one file, or of two and their difference."""
     others = [predicted] if against is None else [predicted, against]
-    if [gold, *others].count("-") > 1:
-        raise TreebankError("standard input: can be only one of the files")
+    _check_standard_input([gold, *others])
     if gold.endswith((".ptb", ".mrg")):
         _evaluate_phrases(gold, others, as_json)
         return
@@ -139,7 +127,8 @@ def _print_scores(
                 f"warning: {rooted[0].place()}: {rooted[0].heads.count(0)} roots, expected one; the"
                 f" official scorer refuses {path}, with {len(rooted)} such sentences"
             )
-    if not all(_same_words(gold_sentences, sentences) for sentences in files):
+    forms = [sentence.forms for sentence in gold_sentences]
+    if any([sentence.forms for sentence in sentences] != forms for sentences in files):
         if by or against is not None:
             raise TreebankError(
                 f"{predicted}: its words are not those of {gold}, so that --by and --against have"
@@ -148,43 +137,42 @@ def _print_scores(
         _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
         return
     tallies = [tallied(gold_sentences, file) for file in files]
-    broken_down = [
-        [_broken_down(name, gold_sentences, file) for name in dict.fromkeys(by)] for file in files
+    tables = [
+        [_breakdown(name, gold_sentences, file) for name in dict.fromkeys(by)] for file in files
     ]
-    shares: list[dict[str, Any]] = [tally.scores().as_dict() for tally in tallies]
-    for values, breakdowns in zip(shares, broken_down):
-        if breakdowns:
-            values["by"] = {breakdown.by: breakdown.rows() for breakdown in breakdowns}
-    report = shares[0]
-    differences = None
-    if against is not None:
-        differences = compare_tallies(*tallies, **bootstrap)
-        report["against"] = shares[1]
-        report["differences"] = {
-            name: {key: value for key, value in asdict(row).items() if key != "measure"}
-            for name, row in differences.items()
-        }
-        names = ("resamples", "seed", "confidence")
-        report["bootstrap"] = {name: bootstrap[name] for name in names}
+    differences = None if against is None else compare_tallies(*tallies, **bootstrap)
+    scores = [tally.scores() for tally in tallies]
     if as_json:
-        click.echo(json.dumps(report, indent=2))
+        reports: list[dict[str, Any]] = [each.as_dict() for each in scores]
+        for report, breakdowns in zip(reports, tables):
+            if breakdowns:
+                report["by"] = {breakdown.by: breakdown.rows() for breakdown in breakdowns}
+        if differences is not None:
+            rows = {name: asdict(difference) for name, difference in differences.items()}
+            for row in rows.values():
+                del row["measure"]
+            settings = {name: bootstrap[name] for name in ("resamples", "seed", "confidence")}
+            reports[0] |= {"against": reports[1], "differences": rows, "bootstrap": settings}
+        click.echo(json.dumps(reports[0], indent=2))
         return
-    scores = tallies[0].scores()
-    click.echo(
-        f"{scores.sentences} sentences, {scores.words} words, "
-        f"{scores.words_no_punct} without punctuation"
-    )
+    all_words = f"{scores[0].sentences} sentences, {scores[0].words} words"
+    click.echo(f"{all_words}, {scores[0].words_no_punct} without punctuation")
     if differences is None:
-        click.echo(f"\n{_table(scores.as_dict())}")
+        click.echo(f"\n{_table(scores[0].as_dict())}")
     else:
         click.echo(f"A: {predicted}\nB: {against}\n")
         click.echo(_comparison(differences, bootstrap["confidence"]))
         drawn = f"{bootstrap['resamples']} draws, seed {bootstrap['seed']}"
         click.echo(f"\npaired bootstrap over sentences, {drawn}")
-    for name, breakdowns in zip("AB", broken_down):
+    for name, breakdowns in zip("AB", tables):
         for breakdown in breakdowns:
             title = f"{name}, by {breakdown.by}" if len(files) > 1 else f"by {breakdown.by}"
             click.echo(f"\n{title}\n{_rows_of(breakdown)}")
+
+
+def _check_standard_input(paths: Sequence[str]) -> None:
+    if paths.count("-") > 1:
+        raise TreebankError("standard input: can be only one of the files")
 
 
 def _print_agreement(
@@ -193,8 +181,7 @@ def _print_agreement(
     """Print agreement beyond chance of two or more annotators, and what they confuse."""
     from bbparse.treebank.reliability import Annotations, rows  # needs numpy
 
-    if paths.count("-") > 1:
-        raise TreebankError("standard input: can be only one of the files")
+    _check_standard_input(paths)
     annotations = Annotations([list(read_conllu(path)) for path in paths])
     found = dict(rows(annotations, by_relation, **bootstrap))
     confused = annotations.confusions()
@@ -208,9 +195,8 @@ def _print_agreement(
     table = [["", "agree, %", "kappa", level, "alpha", level]]
     for name, row in found.items():
         cells = [_percent(row.observed)]
-        for value, (low, high) in (
-            (row.kappa, row.kappa_interval), (row.alpha, row.alpha_interval),
-        ):  # fmt: skip
+        for name_of in ("kappa", "alpha"):
+            value, (low, high) = getattr(row, name_of), getattr(row, f"{name_of}_interval")
             undefined = value != value
             cells += ["-", ""] if undefined else [f"{value:.3f}", f"{low:.3f} to {high:.3f}"]
         table.append([name, *cells])
@@ -227,13 +213,7 @@ def _read(path: str) -> list[Sentence]:
     return list(tqdm(sentences, desc=path, unit=" sentences", delay=2, disable=silent))
 
 
-def _same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> bool:
-    return len(gold) == len(predicted) and all(
-        sentence.forms == other.forms for sentence, other in zip(gold, predicted)
-    )
-
-
-def _broken_down(by: str, gold: list[Sentence], sentences: list[Sentence]) -> Breakdown:
+def _breakdown(by: str, gold: list[Sentence], sentences: list[Sentence]) -> Breakdown:
     breakdown = Breakdown(by)
     for right, sentence in zip(gold, sentences):
         breakdown.add(right, sentence.heads, sentence.deprels)
@@ -241,55 +221,55 @@ def _broken_down(by: str, gold: list[Sentence], sentences: list[Sentence]) -> Br
 
 
 def _print_text_scores(scores: dict[str, MatchCounts], as_json: bool) -> None:
+    """Print the F1 of aligned words."""
     if as_json:
-        click.echo(json.dumps({name: share.f1 for name, share in scores.items()}, indent=2))
+        click.echo(json.dumps({name: counts.f1 for name, counts in scores.items()}, indent=2))
         return
     titles = {**_TITLES, **_TAGS, "las": _TITLES["las_universal"]}
     rows = [["%", "F1", "precision", "recall"]]
-    for name, share in scores.items():
-        right, gold, predicted = share
-        shares = (share.f1, right / max(1, predicted), right / max(1, gold))
-        rows.append([titles.get(name, name), *map(_percent, shares)])
+    for name, counts in scores.items():
+        right, gold, predicted = counts
+        fractions = (counts.f1, right / max(1, predicted), right / max(1, gold))
+        rows.append([titles.get(name, name), *map(_percent, fractions)])
     click.echo(aligned(rows, left=[0]))
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f}"
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f}"
 
 
 def _table(values: dict[str, float]) -> str:
-    titles, rest = _titles(values)
+    titles, note = _titles(values)
     rows = [["%", "all", "no punct"]]
     for name, title in titles.items():
         if name in values:
             twin = values.get(f"{name}_no_punct")
             rows.append([title, _percent(values[name]), "" if twin is None else _percent(twin)])
-    return aligned(rows, left=[0]) + rest
+    return aligned(rows, left=[0]) + note
 
 
-def _titles(*shares: dict[str, float]) -> tuple[dict[str, str], str]:
+def _titles(*files: dict[str, float]) -> tuple[dict[str, str], str]:
     """Return the measures of a table, and a note below it: copied tags are not a result."""
-    tags = [name for name in _TAGS if name in shares[0]]
-    if tags and all(values[name] == 1.0 for values in shares for name in tags):
+    tags = [name for name in _TAGS if name in files[0]]
+    if tags and all(values[name] == 1.0 for values in files for name in tags):
         return _TITLES, "\n\ntags and lemmas: as in GOLD"
     return _TITLES | _TAGS, ""
 
 
 def _comparison(differences: dict[str, Difference], confidence: float) -> str:
-    titles, rest = _titles(
-        {name: row.first for name, row in differences.items()},
-        {name: row.second for name, row in differences.items()},
-    )
+    """Format the differences of two files as a table."""
+    first = {name: difference.first for name, difference in differences.items()}
+    titles, note = _titles(first, {name: each.second for name, each in differences.items()})
     rows = [["%", "A", "B", "A - B", f"{100 * confidence:g} % interval", "p"]]
     for measure, title in titles.items():
         for name, shown in ((measure, title), (f"{measure}_no_punct", f"{title}, no punct")):
             if row := differences.get(name):
-                between = f"{100 * row.low:+.2f} to {100 * row.high:+.2f}"
                 rows.append([
                     shown, _percent(row.first), _percent(row.second),
-                    f"{100 * row.difference:+.2f}", between, f"{row.p_value:.4f}",
-                ])  # fmt: skip
-    return aligned(rows, left=[0]) + rest
+                    f"{100 * row.difference:+.2f}",
+                    f"{100 * row.low:+.2f} to {100 * row.high:+.2f}", f"{row.p_value:.4f}",
+                ])
+    return aligned(rows, left=[0]) + note
 
 
 def _rows_of(breakdown: Breakdown) -> str:
@@ -305,13 +285,12 @@ def _rows_of(breakdown: Breakdown) -> str:
 
 
 def _evaluate_phrases(gold: str, others: list[str], as_json: bool) -> None:
+    """Print the accuracy of bracketed trees, and the difference of two files."""
     # Imported here: these need numpy, which the scores of dependencies do without.
     from bbparse.grammar.evaluation import compare_trees, paired_p
     from bbparse.grammar.trees import read_trees
 
-    trees = list(read_trees(gold))
-    report = {}
-    tallies = []
+    trees, tallies, reports = list(read_trees(gold)), [], []
     for path in others:
         predicted = list(read_trees(path))
         if len(predicted) != len(trees):
@@ -321,18 +300,17 @@ def _evaluate_phrases(gold: str, others: list[str], as_json: bool) -> None:
             [f"{path}:{line}" for line, _ in predicted],
         )
         tallies.append(scores)
-        report[path] = {
+        reports.append({
             "precision": scores.precision, "recall": scores.recall, "f1": scores.f1,
             "exact": scores.exact / max(1, scores.sentences),
             "tags": scores.tags / max(1, scores.words), "sentences": scores.sentences,
-        }  # fmt: skip
+        })
     if as_json:
-        click.echo(json.dumps(report[others[0]] if len(others) == 1 else report))
+        click.echo(json.dumps(reports[0] if len(others) == 1 else dict(zip(others, reports))))
         return
-    for path, shares in report.items():
-        shown = "  ".join(
-            f"{name} {100 * share:.2f}" for name, share in shares.items() if name != "sentences"
-        )
-        click.echo(f"{path}: {shares['sentences']} sentences  {shown}")
+    for path, report in zip(others, reports):
+        count = report.pop("sentences")
+        shown = "  ".join(f"{name} {_percent(fraction)}" for name, fraction in report.items())
+        click.echo(f"{path}: {count} sentences  {shown}")
     if len(tallies) == 2:
         click.echo(f"difference in F1 by chance: p = {paired_p(tallies[0], tallies[1]):.4f}")

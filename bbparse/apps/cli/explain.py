@@ -44,12 +44,7 @@ from bbparse.treebank import Sentence
 )
 @options.number("node_limit", "Maximum number of nodes of each search.", options.NODE_LIMIT)
 def explain(
-    source: str,
-    model: str,
-    split: Split | None,
-    output: str,
-    wanted: str | None,
-    **limits: Any,
+    source: str, model: str, split: Split | None, output: str, wanted: str | None, **limits: Any,
 ) -> None:
     """Write an HTML page that explains why the best tree of a sentence is the best.
 

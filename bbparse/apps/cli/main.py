@@ -46,9 +46,9 @@ COMMANDS = {
 }
 
 FILES = {
-    "rules": "check", "bundle": "model", "calibrate": "model", "train_phrases": "phrases",
-    "train_tagger": "tag",
-}  # fmt: skip
+    "rules": "check", "bundle": "model", "calibrate": "model", "factors": "model",
+    "train_phrases": "phrases", "train_tagger": "tag", "verify": "solve",
+}
 
 EXIT_USER_ERROR = 2
 EXIT_INTERNAL_ERROR = 70
@@ -95,8 +95,7 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         # The method of click.Group would import every command.
         commands = [
-            CompletionItem(name, help=line)
-            for name, line in COMMANDS.items()
+            CompletionItem(name, help=line) for name, line in COMMANDS.items()
             if name.startswith(incomplete)
         ]
         return commands + click.Command.shell_complete(self, ctx, incomplete)
@@ -108,7 +107,7 @@ class LazyGroup(click.Group):
 
 @click.command(
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EXIT_STATUS
-)  # fmt: skip
+)
 @click.version_option(__version__, "--version", prog_name="bbparse")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:

@@ -1,26 +1,78 @@
-"""``bbparse model``: the training data, settings and accuracy of a model.
+"""``bbparse model`` shows the training data, settings and accuracy of a model.
 
-``bbparse bundle`` and ``bbparse calibrate`` make new models from existing ones.
+``bbparse bundle`` and ``bbparse calibrate`` make new models from existing ones; ``bbparse factors``
+lists factor families.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, FileOrName, aligned, command, flag, option, say
-from bbparse.apps.cli.results import table
 from bbparse.apps.cli.sources import load_parser, tell_unused
 from bbparse.models import DEFAULT_MODEL, MODELS
-from bbparse.models.model import card
+from bbparse.models.factors.registry import available
+from bbparse.models.model import Model, card
 from bbparse.models.model_file import load_model, load_tagger, save_model
 from bbparse.parser.confidence import FEWEST
-from bbparse.runtime.errors import ModelError
-from bbparse.treebank import read_conllu
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import FactorError, ModelError, one_line
+from bbparse.text import sentences_of_text
+from bbparse.text.raw import plain_text
+from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.alignment import evaluate_text
+
+_SHOWN = {
+    "sentences": "sentences", "tokens": "tokens", "words": "words", "upos": "UPOS",
+    "xpos": "XPOS", "ufeats": "FEATS", "lemmas": "lemmas", "uas": "UAS", "las": "LAS",
+    "mlas": "MLAS",
+}
+#: Title of a row by its key in a card, which says what the parser gets of the treebank.
+_TITLES = {
+    "its words and tags": "gold tags", "its words": "gold words", "its text": "from text"
+}
+
+#: Rows of F1 in percent: input → measure → value.
+Results = dict[str, dict[str, float]]
+
+
+def results(model: Model, dev: Sequence[Sentence]) -> Results:
+    """Measure F1 in percent on a treebank with trees, by the official scorer's measures."""
+    parser = Parser(model)
+    scores_of: Results = {}
+
+    def add(title: str, sentences: Iterable[Sentence]) -> None:
+        parsed = [
+            replace(parse.sentence, heads=list(parse.trees[0].heads),
+                    deprels=list(parse.trees[0].labels) or ["_"] * parse.sentence.n_words)
+            for parse in parser.parse_all(sentences)
+        ]
+        scores = evaluate_text(dev, parsed)
+        scores_of[title] = {name: round(100 * scores[name].f1, 2) for name in _SHOWN}
+
+    whole, words, text = _TITLES
+    add(whole, dev)
+    if model.tagger is not None:
+        add(words, model.tagger.tag(dev))
+    if model.tokenizer is not None and model.takes_words:
+        add(text, parser.tag(sentences_of_text(plain_text(dev), model.tokenizer)))
+    return scores_of
+
+
+def table(found: Results) -> str:
+    """Format results as a table."""
+    rows = [["dev, %", *_SHOWN.values()]]
+    rows += [
+        [title, *(f"{found[key][name]:.2f}" for name in _SHOWN)] for key, title in _TITLES.items()
+        if key in found
+    ]
+    return aligned(rows, left=[0])
 
 
 @command()
@@ -53,20 +105,14 @@ def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
     more = entries.get("embeddings")
     embeddings = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
     return [
-        ("treebank", entries.get("name") or "-"),
-        ("language", entries.get("language") or "-"),
+        ("treebank", entries.get("name") or "-"), ("language", entries.get("language") or "-"),
         ("scripts", ", ".join(entries.get("scripts", ())) or "-"),
-        ("licence", entries.get("license") or "-"),
-        ("trained on", size("train")),
-        ("dev", size("dev")),
-        ("takes", ", ".join(entries["takes"])),
+        ("licence", entries.get("license") or "-"), ("trained on", size("train")),
+        ("dev", size("dev")), ("takes", ", ".join(entries["takes"])),
         ("trees", "projective" if entries["projective"] else "crossing arcs allowed"),
-        ("labels", str(len(entries["labels"]))),
-        ("tags", str(entries["tags"])),
-        *embeddings,
+        ("labels", str(len(entries["labels"]))), ("tags", str(entries["tags"])), *embeddings,
         ("factors", ", ".join(entries["factors"]) or "none"),
-        ("candidate heads", str(config["pruner"]["k"])),
-        ("seed", str(entries["seed"])),
+        ("candidate heads", str(config["pruner"]["k"])), ("seed", str(entries["seed"])),
         ("bbparse", entries.get("bbparse") or "-"),
     ]
 
@@ -112,7 +158,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
 @option(
     "--tags", "Parse with the tags of DEV, or with those of the model's tagger.", ["given", "own"],
     "given",
-)  # fmt: skip
+)
 def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
     """Calibrate a model's confidence on DEV, gold trees that it was not trained on.
 
@@ -134,3 +180,28 @@ def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
     say(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right")
     if len(right) < FEWEST:
         say(f"warning: {len(right):,} arcs are few to calibrate on, expected {FEWEST:,} or more")
+
+
+@command()
+def factors() -> None:
+    """List the installed factor families: name, description and package.
+
+    'bbparse train --factors' takes these names. A family that cannot be loaded is listed with the
+    reason.
+
+    \b
+    Example:
+      bbparse factors
+    """
+    entries = available()
+    if not entries:
+        click.echo("no factor families are installed")
+        return
+    rows = []
+    for name, entry in entries.items():
+        try:
+            summary = entry.load().summary
+        except FactorError as error:
+            summary = f"cannot be loaded: {one_line(error)}"
+        rows.append((name, summary, entry.package))
+    click.echo(aligned(rows, left=[0, 1, 2]))

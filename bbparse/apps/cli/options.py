@@ -53,14 +53,14 @@ def text(command: Callable[..., Any]) -> Callable[..., Any]:
         "--split", "Segmentation of running text: text: the model finds sentences and words; lines:"
         " one sentence per line; words: the same, with words separated by blanks.  [default: text]",
         SPLITS,
-    )  # fmt: skip
+    )
     return is_text(how(with_split))
 
 
 factors = option(
     "--factors", "Factor families of the model that no installed package offers: allows their code"
     " to run.", metavar="MODULE:CLASS,…", callback=_note_factors, expose_value=False,
-)  # fmt: skip
+)
 
 
 def given_factors() -> list[str]:
@@ -71,25 +71,25 @@ def given_factors() -> list[str]:
 prune = option(
     "--prune", "Candidate heads per word. Default: the model's number.", prune_number,
     metavar="K|none",
-)  # fmt: skip
+)
 
 valid = option(
     "--valid", "Validity rules for the trees: none, ud (Universal Dependencies), or ud and those of"
     " a plug-in or TOML file. Default: ud if the model was trained on UD relations.",
     metavar="none|ud|NAME|FILE",
-)  # fmt: skip
+)
 
 rules = option(
     "--valid", "Rules of Universal Dependencies, parallel coordination, a plug-in, or a TOML"
     " file.", default="ud", metavar="ud|parallel|NAME|FILE",
-)  # fmt: skip
+)
 
 
 spans = option(
     "--spans", "Words between brackets in this MISC item, such as Entity=(1-person and Entity=1),"
     " form one subtree; with a weight, each of their heads too many costs so much.",
     metavar="KEY[:WEIGHT]",
-)  # fmt: skip
+)
 
 
 def _treebank(given: dict[str, Any]) -> object:
@@ -102,12 +102,12 @@ def _treebank(given: dict[str, Any]) -> object:
 output = option(
     "--output -o", "Output file. Default: standard output.", OutputFile(_treebank), "-",
     show_default=False,
-)  # fmt: skip
+)
 
 new_model = option(
     "--output -o", "Where to write the model.",
     OutputFile(lambda given: (given.get("parser") or given["model"],)), required=True,
-)  # fmt: skip
+)
 
 host = option("--host", "Address to listen on.", default="127.0.0.1")
 
@@ -120,7 +120,7 @@ def port(default: int) -> Decorator:
     return option(
         "--port", "Port to listen on; 0: any free port.", click.IntRange(0, 65535), default,
         metavar=None,
-    )  # fmt: skip
+    )
 
 
 def ranged(name: str) -> click.ParamType:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import select
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import click
@@ -19,13 +22,13 @@ from bbparse.apps.cli.sources import (
     sentences_of,
     total_size,
 )
-from bbparse.apps.cli.workers import answers, input_waits
 from bbparse.parser.parse import USUAL_FILES, FileOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.spans import Spans, check_found
 from bbparse.parser.valid import rules_for
-from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.errors import TreebankError, WorkerError
 from bbparse.runtime.output import open_binary_output
+from bbparse.runtime.pool import AHEAD, Workers, in_order
 from bbparse.treebank.drawing.formats import FORMATS, Style
 from bbparse.treebank.drawing.text import wants_ascii, wants_colour
 from bbparse.treebank.progress import Bar
@@ -42,24 +45,24 @@ from bbparse.treebank.sections import Section, attempts
     "--output-dir", "Write one output file per INPUT, or per file that a pattern such as"
     " 'in/*.conllu.xz' matches, into this folder. Finished files are skipped; manifest.jsonl lists"
     " them.", click.Path(readable=False), metavar="FOLDER",
-)  # fmt: skip
+)
 @option(
     "--cluster", "With --output-dir: parse on a Ray cluster whose nodes share these folders.",
     metavar="auto|ADDRESS",
-)  # fmt: skip
+)
 @option("--format format_name", "CoNLL-U, JSON lines, or drawn trees.", list(FORMATS), "conllu")
 @options.number("k_best", "Write the K best trees of each sentence, best first.", 1)
 @flag("--keep-heads", "Keep the heads that INPUT has; predict only heads that are _.")
 @option(
     "--projective", "Projective trees only, or crossing arcs, too. Default: as the model was"
     " trained.", ["yes", "no"],
-)  # fmt: skip
+)
 @options.valid
 @options.spans
 @flag(
     "--confidence", "Write the probability that an arc is right into MISC, that of the tree into a"
     " comment.",
-)  # fmt: skip
+)
 @flag(
     "--skip-invalid", "Leave out malformed sentences and those that cannot be parsed; report each."
 )
@@ -68,30 +71,23 @@ from bbparse.treebank.sections import Section, attempts
 @option(
     "--threads", "Parse with T parallel processes (threads on macOS and Windows).",
     options.ranged("threads"), 1, metavar="T",
-)  # fmt: skip
+)
 @options.number("time_limit", "Limit per sentence. The best trees found by then are written.")
 @options.number(
     "node_limit", "Limit per sentence in search nodes, which is the same on every machine. With"
     " neither limit, a search stops after about a second of work.",
-)  # fmt: skip
+)
 @click.option(
     "--color/--no-color", "colour", default=None,
     help="Colour drawn trees. Default: if the output is a terminal and NO_COLOR is not set.",
-)  # fmt: skip
+)
 @flag(
     "--ascii ascii_only", "Draw trees in ASCII. Default: if the terminal has no box-drawing"
     " characters.",
-)  # fmt: skip
+)
 def parse(
-    model: str,
-    sources: tuple[str, ...],
-    output: str,
-    projective: str | None,
-    output_dir: str | None,
-    cluster: str | None,
-    threads: int,
-    colour: bool | None,
-    **settings: Any,
+    model: str, sources: tuple[str, ...], output: str, projective: str | None,
+    output_dir: str | None, cluster: str | None, threads: int, colour: bool | None, **fields: Any,
 ) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
 
@@ -123,49 +119,48 @@ def parse(
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
       bbparse parse 'corpus/*.conllu.xz' --output-dir out --threads 4
     """
-    asked = FileOptions(projective=None if projective is None else projective == "yes", **settings)
+    is_projective = None if projective is None else projective == "yes"
+    settings = FileOptions(projective=is_projective, **fields)
     if output_dir is not None:
         if output != "-":
             raise click.UsageError("--output is for one file, --output-dir for many: give one")
-        _parse_shards(sources, output_dir, model, cluster, asked, threads)
+        _parse_shards(sources, output_dir, model, cluster, settings, threads)
         return
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
     check_sources(sources)
-    parser = load_parser(model).for_files(asked)
-    parse_files(parser, sources or ["-"], output, asked, threads=threads, colour=colour)
+    parser = load_parser(model).for_files(settings)
+    parse_files(parser, sources or ["-"], output, settings, threads=threads, colour=colour)
 
 
 def parse_files(
-    parser: Parser, sources: Sequence[str], output: str, asked: FileOptions = USUAL_FILES, *,
+    parser: Parser, sources: Sequence[str], output: str, settings: FileOptions = USUAL_FILES, *,
     threads: int = 1, colour: bool | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Run the command after the model is loaded; see its options."""
-    style = _style(output, asked, colour)
-    asked = replace(asked, valid=rules_for(asked.valid, parser.labeller) or "none")
-    write, is_conllu = FORMATS[asked.format_name], asked.format_name == "conllu"
+    style = _style(output, settings, colour)
+    settings = replace(settings, valid=rules_for(settings.valid, parser.labeller) or "none")
+    write, is_conllu = FORMATS[settings.format_name], settings.format_name == "conllu"
 
     def texts(section: Section) -> Iterator[str]:
         """Yield the text of each sentence."""
         if not section.n_sentences and is_conllu:
             yield section.raw.decode("latin-1")  # blank lines
         sentences = parser.tag(sentences_of(section))
-        for parse in parser.parse_all(sentences, asked):
+        for parse in parser.parse_all(sentences, settings):
             yield write(parse.sentence, parse.trees, parse.solution.status, style)
 
     def whole_text(section: Section) -> str:
         return "".join(texts(section))
 
-    sections = read_sections(sources, parser, asked.split)
-    results = answers(whole_text, sections, threads, input_waits)
+    sections = read_sections(sources, parser, settings.split)
+    results = answers(whole_text, sections, threads, _input_waits)
     count, left_out, name, last = 0, 0, "", b""
-    spans = None if asked.spans is None else Spans.parsed(asked.spans)
+    spans = None if settings.spans is None else Spans.parsed(settings.spans)
     has_spans = False
-    size = total_size(sources, asked.split)
+    size = total_size(sources, settings.split)
     with (
-        open_binary_output(output) as stream,
-        _progress_bar(output, size) as bar,
-        closing(results),
+        open_binary_output(output) as stream, _progress_bar(output, size) as bar, closing(results),
     ):
         for section, answer in results:
             count += section.n_sentences
@@ -176,7 +171,7 @@ def parse_files(
                 if is_conllu and last and not last.endswith((b"\n\n", b"\n\r\n")):
                     stream.write(b"\n" if last.endswith(b"\n") else b"\n\n")
                 name = section.name
-            if answer is None and asked.skip_invalid:
+            if answer is None and settings.skip_invalid:
                 text, left = _valid_text(section, whole_text)
                 answer, left_out = text.encode(), left_out + left
             if answer is None:
@@ -198,6 +193,48 @@ def parse_files(
         tell(f"{left_out} of {count} sentences were left out")
 
 
+def answers(
+    work: Callable[[Section], str], sections: Iterable[Section | None], workers: int,
+    has_input: Callable[[], bool] = lambda: False,
+) -> Generator[tuple[Section, bytes | None], None, None]:
+    """Yield sections in order, each with the text (in UTF-8) that `work` makes of it in a worker.
+
+    None among the sections, and `has_input`, are as in `in_order`. An answer of None leaves the
+    work to the caller: always with one worker; otherwise for the first section, so that workers
+    share what it loads and compiles, and for sections with an error, which the caller then raises
+    as it would without workers. Raises `WorkerError` if a worker died.
+    """
+    source = iter(sections)
+    for section in source:
+        if section is not None:
+            yield section, None
+            if workers > 1:
+                break
+    if workers > 1:
+        with closing(Workers(partial(_answer, work), workers)) as pool:
+            try:
+                yield from in_order(pool.take, source, AHEAD * workers, has_input)
+            except BrokenProcessPool:
+                raise WorkerError(
+                    "a process that parses has died, as when memory runs out: use fewer --threads"
+                    " or a smaller --prune"
+                ) from None
+
+
+def _answer(work: Callable[[Section], str], section: Section) -> bytes | None:
+    """Return the answer; None after an error, which the caller's own attempt raises again."""
+    with suppress(Exception):
+        return work(section).encode()
+    return None
+
+
+def _input_waits() -> bool:
+    """Return True if standard input can be read at once."""
+    with suppress(AttributeError, OSError, ValueError):
+        return bool(select.select([sys.stdin.fileno()], [], [], 0.0)[0])
+    return False
+
+
 def _progress_bar(output: str, size: int | None) -> Bar:
     """Make a bar for the bytes of all files, or for sentences if their size is unknown."""
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
@@ -208,20 +245,17 @@ def _progress_bar(output: str, size: int | None) -> Bar:
 
 
 def _parse_shards(
-    sources: Sequence[str], folder: str, model: str, cluster: str | None, asked: FileOptions,
+    sources: Sequence[str], folder: str, model: str, cluster: str | None, settings: FileOptions,
     workers: int,
-) -> None:  # fmt: skip
-    """Run the command with ``--output-dir``.
-
-    Raises `TreebankError` if some shards cannot be parsed, after the others are.
-    """
+) -> None:
+    """Run the command with ``--output-dir``; report shards that cannot be parsed at the end."""
     from bbparse.apps.corpus import ParseSpec, parse_corpus  # only where it is asked for
 
-    spec = ParseSpec.of(model, asked, options.given_factors())
+    spec = ParseSpec.of(model, settings, options.given_factors())
     done = parse_corpus(
         sources, folder, spec, workers=workers, cluster=cluster, tell=tell,
         show_progress=sys.stderr.isatty(),
-    )  # fmt: skip
+    )
     tell(
         f"{done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
         f" {done.kept} were done already"
@@ -237,17 +271,18 @@ def _valid_text(section: Section, work: Callable[[Section], str]) -> tuple[str, 
     """Return the text of the sentences that can be parsed; report the others and their number."""
     errors: list[str] = []
     texts = attempts(
-        lambda blocks: work(Section(blocks, section.name)),
-        section.blocks, section.name, errors.append,
-    )  # fmt: skip
+        lambda blocks: work(Section(blocks, section.name)), section.blocks, section.name,
+        errors.append,
+    )
     text = "".join(texts)
     for error in errors:
         tell(f"left out: {error}")
     return text, len(errors)
 
 
-def _style(output: str, asked: FileOptions, colour: bool | None) -> Style:
+def _style(output: str, options: FileOptions, colour: bool | None) -> Style:
+    """Return the style of drawn trees, which depends on the terminal."""
     shown = output == "-"
     colour = shown and wants_colour() if colour is None else colour
-    ascii_only = asked.ascii_only or (shown and wants_ascii())
-    return Style(asked.k_best, colour=colour, ascii_only=ascii_only)
+    ascii_only = options.ascii_only or (shown and wants_ascii())
+    return Style(options.k_best, colour=colour, ascii_only=ascii_only)

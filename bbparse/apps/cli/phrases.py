@@ -33,7 +33,7 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
 @option(
     "--with use", "Models beside the grammar: the tagger (tags), the dependency parser (arcs), or"
     " both.", WITH, "both",
-)  # fmt: skip
+)
 @options.output
 @option(
     "--format format_name", "Brackets, drawn trees, JSON lines, or one picture.", FORMATS, "ptb"
@@ -41,13 +41,13 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
 @options.number(
     "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs of"
     " the best one.", 1,
-)  # fmt: skip
+)
 @options.number("time_limit", "For a sentence; the best tree found so far is written then.")
 @options.number("node_limit", "Search nodes for one sentence; 1: no branching.", options.NODE_LIMIT)
 def phrases(
     source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
     **limits: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Parse running text, CoNLL-U or bracketed trees (.ptb, .mrg) into phrase structure.
 
     The parser reads the words of bracketed trees, and the words of CoNLL-U with XPOS if all have
@@ -119,7 +119,7 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
             "status": agreement.status, "value": agreement.value, "bound": agreement.bound,
             "calls": agreement.calls, "nodes": agreement.nodes,
         },
-    }  # fmt: skip
+    }
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
@@ -130,11 +130,11 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
 @option(
     "--config", "Configuration of the dependency parser; none: train no parser.", CONFIGURATIONS,
     "phrases", metavar="NAME|FILE|none",
-)  # fmt: skip
+)
 @option(
     "--conllu", "CoNLL-U file of the same sentences: check that its words and XPOS match the"
     " trees.", FILE,
-)  # fmt: skip
+)
 def train_phrases(
     treebank: str, dev: str | None, model: str, config: str, conllu: str | None
 ) -> None:

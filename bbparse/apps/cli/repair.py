@@ -16,7 +16,6 @@ from bbparse.apps.cli.sources import load_parser
 from bbparse.models import MODELS
 from bbparse.parser.arc_scores import ModelScores
 from bbparse.parser.spans import Spans, check_found
-from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.consistency import Consistency
 from bbparse.parser.validity.repair import Repair, RepairOptions
 from bbparse.parser.validity.repair import repair as find_repair
@@ -37,29 +36,29 @@ from bbparse.treebank.writing import with_tree
 @option(
     "--weight key", "Weight of a word's head and label: KEY=NUMBER in MISC, from 0 to 10, such as"
     " Confidence=0.97; 1 for words without it.", metavar="KEY",
-)  # fmt: skip
+)
 @option(
     "--model", "Model that chooses among trees that keep as much; without one, the shortest arcs.",
     MODELS,
-)  # fmt: skip
+)
 @option(
     "--report report_file", "File for the changes and their reasons.  [default: the standard"
     " error]", OutputFile(),
-)  # fmt: skip
+)
 @options.spans
 @flag("--json as_json", "Report one JSON object a sentence.")
 @flag(
     "--consistent", "Give the same words in the same context one analysis, the cheapest one (see"
     " 'bbparse check --consistent'); reads all of INPUT first.",
-)  # fmt: skip
+)
 @options.number(
     "time_limit", "For the search of one sentence. Without it, a search may do what takes some ten"
     " seconds.",
-)  # fmt: skip
+)
 def repair(
     source: str, output: str, valid: str, key: str | None, model: str | None,
-    report_file: str | None, as_json: bool, **settings: Any,
-) -> None:  # fmt: skip
+    report_file: str | None, as_json: bool, **search: Any,
+) -> None:
     """Make the trees of INPUT valid and keep most of their heads and labels.
 
     The tree that is written is the one that keeps most, provably, of all that keep the rules (see
@@ -74,26 +73,26 @@ def repair(
       bbparse repair in.conllu -o out.conllu --only punct --report changes.txt
       bbparse parse in.conllu --confidence | bbparse repair --weight Confidence
     """
-    if settings["consistent"] and settings["only"]:
+    if search["consistent"] and search["only"]:
         raise click.UsageError("--consistent and --only exclude each other")
     rules = Rules.load(valid)
     scores = ModelScores(load_parser(model)) if model is not None else None
-    wanted = RepairOptions(
-        only_punct=settings["only"] is not None, projective=settings["projective"] == "yes",
-        scores=scores, time_limit=settings["time_limit"],
-        spans=None if settings["spans"] is None else Spans.parsed(settings["spans"]),
-    )  # fmt: skip
-    spans = wanted.spans
+    settings = RepairOptions(
+        only_punct=search["only"] is not None, projective=search["projective"] == "yes",
+        scores=scores, time_limit=search["time_limit"],
+        spans=None if search["spans"] is None else Spans.parsed(search["spans"]),
+    )
+    spans = settings.spans
     counts: Counter[str] = Counter()
 
     def results() -> Iterator[Repair]:
-        if not settings["consistent"]:
+        if not search["consistent"]:
             for sentence in read_conllu(source):
-                yield find_repair(sentence, rules, misc_weights(sentence, key), wanted)
+                yield find_repair(sentence, rules, misc_weights(sentence, key), settings)
             return
         sentences = list(read_conllu(source))
         weights = [misc_weights(sentence, key) for sentence in sentences]
-        found = Consistency(sentences, rules, weights, wanted)
+        found = Consistency(sentences, rules, weights, settings)
         yield from found.repairs
         if not found.proved:
             say("no proof that no other analyses cost less: the search reached its limit")
@@ -105,7 +104,7 @@ def repair(
                 sentences=1, changed=bool(result.changes), words=len(result.changes),
                 faulty=bool(result.after), unproved=not result.proved,
                 spanned=spans is not None and f"{spans.key}=" in "".join(miscs(sentence)),
-            )  # fmt: skip
+            )
             if result.before or result.changes:
                 for line in [_record(result)] if as_json else _lines(source, result):
                     click.echo(line, file=stream, err=True)
@@ -157,15 +156,12 @@ def _lines(source: str, result: Repair) -> Iterator[str]:
         why = f"the old arc breaks {'; '.join(reasons)}" if reasons else "no rule asks for it"
         yield line(word, f"word {word}: {arc(*old)} {form} becomes {arc(*new)} {form}; {why}")
     for fault in result.after:
-        yield line(fault.word, f"left: {_text(result, fault)}")
+        text = fault.text(sentence, result.heads, result.labels)
+        yield line(fault.word, f"left: {text}")
     if result.obstacle:
         yield line(0, f"not repaired: {result.obstacle}")
     elif not result.proved:
         yield line(0, "no proof: the search reached its limit, and another tree may keep more")
-
-
-def _text(result: Repair, fault: Fault) -> str:
-    return fault.text(result.sentence, result.heads, result.labels)
 
 
 def _record(result: Repair) -> str:
@@ -177,15 +173,13 @@ def _record(result: Repair) -> str:
 
     record = {
         "sentence": sentence.name, "line": sentence.line_number,
-        "faults": [
-            fault.text(sentence, sentence.heads, sentence.deprels) for fault in result.before
-        ],
+        "faults": [f.text(sentence, sentence.heads, sentence.deprels) for f in result.before],
         "changes": [
             {"word": change.word, "form": sentence.forms[change.word - 1],
              "old": arc(*change.old), "new": arc(*change.new), "breaks": list(change.reasons)}
             for change in result.changes
         ],
-        "left": [_text(result, fault) for fault in result.after],
+        "left": [f.text(sentence, result.heads, result.labels) for f in result.after],
         "proved": result.proved, "obstacle": result.obstacle,
-    }  # fmt: skip
+    }
     return json.dumps(record, ensure_ascii=False)

@@ -21,7 +21,7 @@ from bbparse.runtime.errors import ModelError
 @option(
     "--model models", "A model, and its name for clients; may be repeated. The first model is the"
     " default of requests.", MODELS, (DEFAULT_MODEL,), metavar="[NAME=]NAME|FILE", multiple=True,
-)  # fmt: skip
+)
 @options.factors
 @options.host
 @options.port(8080)
@@ -29,26 +29,22 @@ from bbparse.runtime.errors import ModelError
 @option(
     "--queue", "Requests that may wait for a worker; more are answered 429 (come back later).",
     click.IntRange(1), 128,
-)  # fmt: skip
+)
 @option(
     "--deadline", "Time limit of a request; an interrupted search gives the best trees so far.",
     RealRange(0, min_open=True), 60.0, metavar="SECONDS",
-)  # fmt: skip
+)
 @option("--max-size", "Maximum size of a request.", RealRange(0, min_open=True), 4.0, metavar="MB")
 @option("--max-words", "Maximum length of a sentence.", click.IntRange(1), 1000)
 def serve(
-    models: tuple[str, ...],
-    host: str,
-    port: int,
-    workers: int | None,
-    max_size: float,
+    models: tuple[str, ...], host: str, port: int, workers: int | None, max_size: float,
     **limits: Any,
 ) -> None:
     """Run a parsing service over HTTP until SIGTERM or Ctrl-C.
 
     /process and /models answer like UDPipe's REST service. /v1/parse takes text, CoNLL-U or JSON,
     and has all options of 'bbparse parse' and more; /openapi.json describes it. / is a page to try
-    the parser by hand. SIGHUP reloads the models without losing a request.
+    the parser by hand.
 
     \b
     Examples:
@@ -58,8 +54,8 @@ def serve(
       curl -F 'data=Time flies.' -F tokenizer= -F parser= http://127.0.0.1:8080/process
     """
     with needing_serve():
-        from bbparse.apps.serve.service import serve as run
-        from bbparse.apps.serve.settings import Settings
+        from bbparse.apps.serve.http import Settings
+        from bbparse.apps.serve.http import serve as run
     paths: dict[str, Path] = {}
     for text in models:
         name, path = _named(text)

@@ -1,4 +1,4 @@
-"""``bbparse solve``: find the best trees of a problem in a file."""
+"""``bbparse solve``: the best trees of a problem in a file. ``bbparse verify``: their proof."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, flag, option, say
 from bbparse.core import Problem, Solution
 from bbparse.inference.proof.certify import with_proof
+from bbparse.inference.proof.verify import verify as check_proof
 from bbparse.inference.solve import solve as find_trees
 from bbparse.inference.trees import METHODS
+from bbparse.runtime.errors import VerificationError, one_line
 from bbparse.runtime.output import check_output
 from bbparse.treebank.drawing.formats import finite
 
@@ -36,16 +38,16 @@ _MEANING = {
 @option(
     "--gap", "Stop when score and bound differ by at most this fraction, such as 0.01.",
     RealRange(0.0), 0.0, metavar="G", show_default=False,
-)  # fmt: skip
+)
 @option(
     "--method", "Branch and bound, integer program, or price and cut; the last two need"
     " bbparse[ilp].", list(METHODS), "auto",
-)  # fmt: skip
+)
 @option("--output", "Write the solution to a file.", OutputFile(), metavar="SOLUTION.npz")
 @option(
     "--proof proof_file", "Prove the solution and write both to a file; see 'bbparse verify'.",
     OutputFile(), metavar="SOLUTION.npz",
-)  # fmt: skip
+)
 @flag("--json as_json", "Print one JSON object.")
 def solve(
     problem_file: str, output: str | None, proof_file: str | None, as_json: bool, **search: Any
@@ -100,7 +102,7 @@ def _as_dict(problem: Problem, solution: Solution) -> dict[str, object]:
         ],
         "stats": {name: finite(value) for name, value in solution.stats.items()},
         **({"conflict": [*solution.conflict]} if solution.status == "infeasible" else {}),
-    }  # fmt: skip
+    }
 
 
 def _trees(problem: Problem, solution: Solution) -> Iterator[tuple[Any, ...]]:
@@ -141,3 +143,41 @@ def _table(problem: Problem, solution: Solution) -> str:
         shown = f"{score:.10g}", f"{bound:.10g}", "yes" if proved else "no"
         rows.append((str(k), *shown, " ".join(map(str, arcs))))
     return "\n".join([*lines, "", aligned(rows, left=[4])])
+
+
+@command()
+@click.argument("problem", type=FILE, metavar="PROBLEM.npz")
+@click.argument("solution", type=FILE, metavar="SOLUTION.npz")
+def verify(problem: str, solution: str) -> None:
+    """Check the proof that SOLUTION has the best trees of PROBLEM.
+
+    The checker shares no code with the solver: it scores the trees by the definition and recomputes
+    the bound of every leaf of the proof. The exit status is 0 if the proof holds, 1 if it does not,
+    and 2 if a file cannot be read.
+
+    \b
+    Example:
+      bbparse solve problem.npz --proof solution.npz
+      bbparse verify problem.npz solution.npz
+    """
+    claimed_problem, claimed = Problem.load(problem), Solution.load(solution)
+    try:
+        check_proof(claimed_problem, claimed)
+    except VerificationError as error:
+        say(f"not verified: {one_line(error)}")
+        raise click.exceptions.Exit(1) from None
+    click.echo(f"verified: {_claim(claimed)}")
+
+
+def _claim(solution: Solution) -> str:
+    """Say what a proof shows."""
+    count = len(solution)
+    if solution.proof is None or not count:
+        return "there is no feasible tree"
+    leaves = f"shown by {solution.proof.n_leaves} leaves"
+    best = f"best score {solution.scores[0]:.10g}, {leaves}"
+    if count < solution.proof.k_best:
+        return f"these are all feasible trees, {count} of them; {best}"
+    if count == 1:
+        return f"this is the best tree; {best}"
+    return f"these are the {count} best trees; {best}"

@@ -37,11 +37,7 @@ def tell_unused(needed: Iterable[FactorFamily]) -> None:
 
 
 def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:
-    """Read sentences of CoNLL-U or CoNLL-X, or of running text, segmented as `split` says.
-
-    Without `split`, only files named ``.txt`` are running text. Raises `TreebankError` if the
-    source cannot be read or is neither, `ModelError` if the model has no tokenizer.
-    """
+    """Read sentences of CoNLL-U or CoNLL-X, or of running text if `split` or the name says so."""
     for section in read_sections([source], parser, split):
         if section is not None:
             yield from sentences_of(section)
@@ -70,14 +66,19 @@ def read_sections(
 
 def sentences_of(section: Section) -> Iterator[Sentence]:
     """Yield the sentences of a section, with the errors of `read_sentences`."""
-    return _with_hint(section.sentences()) if section.number == 1 else section.sentences()
+    is_first = section.number == 1
+    try:
+        for sentence in section.sentences():
+            yield sentence
+            is_first = False
+    except TreebankError as error:
+        if is_first and _ONE_COLUMN.search(str(error)):
+            raise TreebankError(f"{error}; for running text say --text") from None
+        raise
 
 
 def check_sources(sources: Sequence[str]) -> None:
-    """Check, before any work, that all sources exist and none is given twice.
-
-    Raises `TreebankError` otherwise.
-    """
+    """Check, before any work, that all sources exist and none is given twice."""
     for i, source in enumerate(sources):
         name = "standard input" if source == "-" else source
         if source in sources[:i]:
@@ -93,15 +94,3 @@ def total_size(sources: Sequence[str], split: Split | None) -> int | None:
         if split or split_of_name(source) or packed or not os.path.isfile(source):
             return None
     return sum(map(os.path.getsize, sources))
-
-
-def _with_hint(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
-    first = True
-    try:
-        for sentence in sentences:
-            yield sentence
-            first = False
-    except TreebankError as error:
-        if first and _ONE_COLUMN.search(str(error)):
-            raise TreebankError(f"{error}; for running text say --text") from None
-        raise

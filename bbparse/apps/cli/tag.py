@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from tqdm import tqdm
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option, say
-from bbparse.apps.cli.embeddings import embedding_options, embeddings_of_options
+from bbparse.apps.cli.embeddings import embedding_loader, embedding_options
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.models.model_file import load_tagger, save_tagger
 from bbparse.runtime.output import check_output
@@ -30,7 +29,7 @@ from bbparse.treebank import read_conllu, write_conllu
 @option(
     "--jackknife folds", "Tag each of K parts of INPUT by a tagger trained on the other parts;"
     " needs no model.", click.IntRange(2), metavar="K",
-)  # fmt: skip
+)
 def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     """Tag CoNLL-U or CoNLL-X: predict LEMMA, UPOS, XPOS and FEATS.
 
@@ -77,24 +76,20 @@ def train_tagger(
     """
     target = Path(model)
     check_output(target)
-    passing = target.with_name(target.name + ".states")
-    states = vectors["states"] or passing
-    take = embeddings_of_options(vectors, states)
     settings = TaggerSettings()
     if seed is not None:
         settings = replace(settings, seed=seed)
     if epochs is not None:
         settings = settings.with_epochs(epochs)
-    sentences = list(read_conllu(treebank))
-    dev_sentences = list(read_conllu(dev)) if dev is not None else []
-    source = None if take is None else take(sentences, dev_sentences)
-    tagger = learn(sentences, settings, embeddings=source, progress=sys.stderr.isatty())
-    if dev_sentences:
-        scores = accuracy(tagger, dev_sentences)
-        tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
-        shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
-        say(f"dev: {shown}")
-    save_tagger(target, tagger, train_tokenizer(sentences))
-    if states is passing:
-        shutil.rmtree(passing, ignore_errors=True)
+    with embedding_loader(vectors, target) as load:
+        sentences = list(read_conllu(treebank))
+        dev_sentences = list(read_conllu(dev)) if dev is not None else []
+        embeddings = None if load is None else load(sentences, dev_sentences)
+        tagger = learn(sentences, settings, embeddings=embeddings, progress=sys.stderr.isatty())
+        if dev_sentences:
+            scores = accuracy(tagger, dev_sentences)
+            tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
+            shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
+            say(f"dev: {shown}")
+        save_tagger(target, tagger, train_tokenizer(sentences))
     say(f"wrote {target}")

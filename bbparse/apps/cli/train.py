@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
@@ -13,8 +12,8 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
-from bbparse.apps.cli.embeddings import embedding_options, embeddings_of_options
-from bbparse.apps.cli.results import results, table
+from bbparse.apps.cli.embeddings import embedding_loader, embedding_options
+from bbparse.apps.cli.model import results, table
 from bbparse.models import MODELS
 from bbparse.models.configuration import CONFIGURATIONS, Configuration
 from bbparse.models.learning.checkpoint import Checkpoint, digest_of
@@ -45,37 +44,37 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @option(
     "--config config_name", "Configuration: a TOML file, or the name of one that comes with"
     " bbparse.", CONFIGURATIONS, "english",
-)  # fmt: skip
+)
 @option(
     "--print-config", "Print a configuration and stop; edit it and pass it as --config.",
     CONFIGURATIONS, is_eager=True, expose_value=False, callback=_print_configuration,
-)  # fmt: skip
+)
 @option("--model", "Where to write the model.", OutputFile(), required=True)
 @option(
     "--factors", "Factor families, instead of the configuration's; '' for none. See 'bbparse"
     " factors'.", metavar="NAME,NAME…",
-)  # fmt: skip
+)
 @option("--prune", "Candidate heads per word.", click.IntRange(1), metavar="K")
 @options.epochs
 @options.seed
 @option(
     "--projective", "Projective trees only, or crossing arcs, too; auto: no if 5 % of the trees of"
     " TRAIN have some. Default: the configuration's.", ["yes", "no", "auto"],
-)  # fmt: skip
+)
 @option(
     "--text-from", "Take tokenizer and tagger from this model or tagger instead of training them.",
     MODELS,
-)  # fmt: skip
+)
 @flag("--no-text", "Train no tokenizer and no tagger: the model parses words with tags only.")
 @flag("--skip-invalid", "Leave out sentences without a well-formed tree; report their number.")
 @option(
     "--raw", "Running text, from which the networks learn, too, by the trees of --teacher. May be"
     " given several times.", FILE, multiple=True,
-)  # fmt: skip
+)
 @option(
     "--teacher", "Model that parses --raw. Default: one that is trained on TRAIN alone first.",
     MODELS,
-)  # fmt: skip
+)
 @embedding_options
 @option("--name", "Name of the treebank, for the model's card.", metavar="TEXT")
 @option("--language", "Language, such as hu, for the model's card.", metavar="CODE")
@@ -83,7 +82,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 def train(
     treebank: str, dev: str | None, config_name: str, model: str, text_from: str | None,
     no_text: bool, skip_invalid: bool, raw: tuple[str, ...], **about: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Train a model on the trees of TRAIN.
 
     The model has a parser, a tokenizer and a tagger, so it parses running text. Its card says which
@@ -104,52 +103,44 @@ def train(
       bbparse train train.conllu --dev dev.conllu --raw text.txt --model en.model
     """
     config, factors = _configured(config_name, about), about.pop("factors")
-    teacher = about.pop("teacher")
-    target = Path(model)
-    check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
-    passing = target.with_name(target.name + ".states")
-    states = about["states"] or passing
-    take = embeddings_of_options(about, states)
-    single_root = config.model.single_root
-    sentences = _read(treebank, skip_invalid, single_root)
-    dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
-    terminal = sys.stderr.isatty()
+    teacher, target, terminal = about.pop("teacher"), Path(model), sys.stderr.isatty()
+    check_output(target)
     if text_from is not None and no_text:
         raise click.UsageError("--text-from and --no-text exclude each other")
-    if raw and (take is not None or not config.network.epochs):
-        raise click.UsageError("--raw is for networks without --vectors and --encoder")
     if (teacher is not None and not raw) or (raw and no_text and teacher is None):
         raise click.UsageError("--teacher is for --raw, which needs one with --no-text")
-    given = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
+    with embedding_loader(about, target) as load:
+        if raw and (load is not None or not config.network.epochs):
+            raise click.UsageError("--raw is for networks without --vectors and --encoder")
+        single_root = config.model.single_root
+        sentences = _read(treebank, skip_invalid, single_root)
+        dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
+        known = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
 
-    def learn(target: Path, silver: Silver | None = None) -> Parser:
-        def reading(source: Embeddings | None, kept: Checkpoint) -> Reading:
-            if given is not None:
-                return given
-            seed = config.learning.seed
-            return learn_to_read(
-                sentences, seed, source, kept, silver=silver or (), progress=terminal, say=say
+        def learn(target: Path, silver: Silver | None = None) -> Parser:
+            def reading(embeddings: Embeddings | None, checkpoint: Checkpoint) -> Reading:
+                return known or learn_to_read(
+                    sentences, config.learning.seed, embeddings, checkpoint, silver=silver or (),
+                    progress=terminal, say=say,
+                )
+
+            return Parser.train(
+                sentences, dev_sentences, config, factors=names, model=target, embeddings=load,
+                reading=None if no_text else reading, about=about, progress=terminal, report=say,
+                checkpoint=target.with_name(target.name + ".checkpoint"), silver=silver,
             )
 
-        return Parser.train(
-            sentences, dev_sentences, config, factors=names, model=target, embeddings=take,
-            reading=None if no_text else reading, about=about, progress=terminal, report=say,
-            checkpoint=target.with_name(target.name + ".checkpoint"), silver=silver,
-        )  # fmt: skip
-
-    silver, made = None, list[Path]()
-    if raw:
-        identity = digest_of((*sentences, *dev_sentences), config.to_table(), names, text_from)
-        silver, made = _silver(raw, teacher, target, learn, identity, sentences)
-    parser = learn(target, silver)
-    if dev_sentences:
-        parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
-        parser.save(target)
-        say(table(accuracy))
-    if states is passing:
-        shutil.rmtree(passing, ignore_errors=True)
-    for path in made:
+        silver, temporary = None, list[Path]()
+        if raw:
+            identity = digest_of((*sentences, *dev_sentences), config.to_table(), names, text_from)
+            silver, temporary = _silver(raw, teacher, target, learn, identity, sentences)
+        parser = learn(target, silver)
+        if dev_sentences:
+            parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
+            parser.save(target)
+            say(table(accuracy))
+    for path in temporary:
         path.unlink(missing_ok=True)
     say(f"wrote {target}")
 
@@ -157,18 +148,14 @@ def train(
 def _silver(
     raw: Sequence[str], teacher: str | None, target: Path, learn: Callable[[Path], Parser],
     identity: str, gold: Sequence[Sentence],
-) -> tuple[Silver, list[Path]]:  # fmt: skip
-    """Return the trees of raw text, and the files to remove in the end.
-
-    Without a teacher, one is trained by `learn`, or that of an earlier run of the same ``identity``
-    is read.
-    """
-    text, made = check_raw(raw), list[Path]()
+) -> tuple[Silver, list[Path]]:
+    """Return the trees that a teacher finds in raw text, and the files to remove in the end."""
+    text, temporary = check_raw(raw), list[Path]()
     if teacher is not None:
         path = MODELS.path(teacher)
     else:
         path = target.with_name(f"{target.name}.teacher-{identity[:12]}")
-        made.append(path)
+        temporary.append(path)
         if not path.exists():
             unfinished = path.with_name(path.name + ".part")
             learn(unfinished)
@@ -176,34 +163,34 @@ def _silver(
     parser = Parser.load(path)
     check_teacher(teacher or str(path), parser, gold)
     identity = digest_of((), text, blake2b(path.read_bytes()).hexdigest())
-    made.append(target.with_name(f"{target.name}.silver-{identity[:12]}"))
+    temporary.append(target.with_name(f"{target.name}.silver-{identity[:12]}"))
     with progress_bars(sys.stderr.isatty()):
-        silver = label_text(parser, raw, made[-1], identity)
+        silver = label_text(parser, raw, temporary[-1], identity)
     words, left_out = silver.counts()
     say(f"raw text: {words} words, without {left_out} in sentences of little confidence")
-    return silver, made
+    return silver, temporary
 
 
-def _configured(name: str, given: dict[str, Any]) -> Configuration:
+def _configured(name: str, options: dict[str, Any]) -> Configuration:
     """Load a configuration, and change what the options say, which are taken out of them."""
     config = Configuration.load(name)
     learner = "network" if config.network.epochs else "learning"
-    config = config.with_("pruner", k=given.pop("prune"))
-    config = config.with_("learning", seed=given.pop("seed"))
-    config = config.with_(learner, epochs=given.pop("epochs"))
-    projective = given.pop("projective")
+    config = config.with_("pruner", k=options.pop("prune"))
+    config = config.with_("learning", seed=options.pop("seed"))
+    config = config.with_(learner, epochs=options.pop("epochs"))
+    projective = options.pop("projective")
     if projective is None:
         return config
     return config.with_("model", projective={"yes": True, "no": False}.get(projective, projective))
 
 
 def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
+    """Read the trees of a treebank; report sentences that are skipped."""
     skipped: list[BBParseError] = []
-    stream = read_conllu(
+    sentences = list(read_conllu(
         path, require_heads=True, single_root=single_root, skip_invalid=skip_invalid,
         on_skip=skipped.append,
-    )  # fmt: skip
-    sentences = list(stream)
+    ))
     if skipped:
         say(f"{len(skipped)} sentences skipped; the first: {skipped[0]}")
     if not sentences:

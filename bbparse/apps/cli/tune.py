@@ -33,18 +33,17 @@ def prune_numbers(text: str) -> list[int]:
 @option(
     "--prune prunes", "Numbers of candidate heads to try; none: no pruning.", prune_numbers,
     "3,5,10,20,none", metavar="K,K…",
-)  # fmt: skip
+)
 @option(
     "--max-loss", "Loss in percentage points that the fastest setting may have.", RealRange(0.0),
     0.1, metavar="POINTS",
-)  # fmt: skip
+)
 @option(
     "--measure", "Measure of accuracy. Default: las, or uas for a model without labels.",
     ["las", "uas"],
-)  # fmt: skip
+)
 @option(
-    "--plot",
-    "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
+    "--plot", "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
     OutputFile(),
 )
 @option("--sentences", "Use N random sentences of DEV.", click.IntRange(1))
@@ -55,15 +54,8 @@ def prune_numbers(text: str) -> list[int]:
 @options.number("node_limit", "Limit per sentence in search nodes.", options.NODE_LIMIT)
 @flag("--json as_json", "Print one JSON object.")
 def tune(
-    dev: str,
-    model: str,
-    prunes: list[int],
-    max_loss: float,
-    measure: str | None,
-    plot: str | None,
-    sentences: int | None,
-    as_json: bool,
-    **limits: Any,
+    dev: str, model: str, prunes: list[int], max_loss: float, measure: str | None,
+    plot: str | None, sentences: int | None, as_json: bool, **limits: Any,
 ) -> None:
     """Choose the number of candidate heads per word on DEV, a treebank with trees.
 
@@ -111,9 +103,8 @@ def _table(settings: list[Setting]) -> str:
         [s.name, f"{100 * s.scores.uas:.2f}", f"{100 * s.scores.las:.2f}",
          f"{s.words_per_second:,.0f}", f"{s.figures['dp_calls']:.2f}",
          f"{100 * s.figures['proved']:.2f}"]
-        for s in settings
-        if not s.failure
-    ]  # fmt: skip
+        for s in settings if not s.failure
+    ]
     if not settings[0].labelled:
         rows = [row[:2] + row[3:] for row in rows]
     failed = [f"{s.name}: not possible: {s.failure}" for s in settings if s.failure]
@@ -121,26 +112,24 @@ def _table(settings: list[Setting]) -> str:
 
 
 def _advice(found: Suggestion | None, measure: str, max_loss: float) -> str:
+    """Name the suggested setting, and what it costs and saves."""
     if found is None:
         return "nothing to suggest"
-    setting, best, loss = found.setting, found.best, found.loss
+    setting, best, loss, name = found.setting, found.best, found.loss, measure.upper()
     text = f"suggested: --prune {setting.name}"
     if setting is best:
-        within = f"{max_loss:g} points of {measure.upper()}"
-        return f"{text}, the most accurate and the fastest within {within}"
+        return f"{text}, the most accurate and the fastest within {max_loss:g} points of {name}"
     return (
-        f"{text}: {setting.words_per_second / best.words_per_second:.1f} times as fast as "
-        f"{best.name}, the most accurate, for {100 * loss.difference:.2f} points of "
-        f"{measure.upper()} (95 % interval {100 * loss.low:+.2f} to {100 * loss.high:+.2f})"
+        f"{text}: {setting.words_per_second / best.words_per_second:.1f} times as fast as"
+        f" {best.name}, the most accurate, for {100 * loss.difference:.2f} points of {name}"
+        f" (95 % interval {100 * loss.low:+.2f} to {100 * loss.high:+.2f})"
     )
 
 
 def _as_dict(settings: list[Setting], found: Suggestion | None, measure: str) -> dict[str, object]:
     return {
-        "settings": [setting.as_dict() for setting in settings],
-        "measure": measure,
-        "suggested": None if found is None else found.setting.name,
-        "best": None if found is None else found.best.name,
-        "loss": None if found is None else found.loss.difference,
-        "loss_interval": None if found is None else [found.loss.low, found.loss.high],
+        "settings": [setting.as_dict() for setting in settings], "measure": measure,
+        "suggested": found and found.setting.name, "best": found and found.best.name,
+        "loss": found and found.loss.difference,
+        "loss_interval": found and [found.loss.low, found.loss.high],
     }

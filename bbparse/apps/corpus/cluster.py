@@ -17,17 +17,18 @@ from typing import Any
 from bbparse import __version__
 from bbparse.apps.corpus.spec import ParseSpec
 from bbparse.apps.corpus.work import LOCK, MAX_LOSSES, Outcomes, Task, lost
-from bbparse.runtime.errors import ClusterError, one_line
+from bbparse.runtime.errors import ClusterError, OutputError, one_line
 
 #: Seconds after which an address counts as not answering.
 PATIENCE = 10.0
 
 
-def sources_digest() -> str:
-    """Return a hash of the code of this bbparse, which may differ within one version."""
-    folder = Path(__file__).resolve().parents[2]
-    files = sorted(folder.rglob("*.py"))
-    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+def versions() -> dict[str, str]:
+    """Return what must be the same on all nodes; the code may differ within one version."""
+    files = sorted(Path(__file__).resolve().parents[2].rglob("*.py"))
+    code = sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    python = ".".join(map(str, sys.version_info[:2]))
+    return {"Python": python, "bbparse": __version__, "the code of bbparse": code}
 
 
 def _remote_function() -> Callable[..., Any]:
@@ -38,24 +39,18 @@ def _remote_function() -> Callable[..., Any]:
     bbparse is there.
     """
 
-    def parse_shard(expected: dict[str, str], lock: str, word: str, given: list[Any]) -> Any:
-        import sys
-
+    def parse_shard(expected: dict[str, str], lock: str, word: str, inputs: list[Any]) -> Any:
         import ray
 
         where = f"node {ray.util.get_node_ip_address()}"
-        versions = {"Python": ".".join(map(str, sys.version_info[:2]))}
         try:
-            from bbparse import __version__ as version
-            from bbparse.apps.corpus.cluster import sources_digest
+            from bbparse.apps.corpus.cluster import versions
             from bbparse.apps.corpus.work import parse_task
-
-            versions |= {"bbparse": version, "the code of bbparse": sources_digest()}
         except ImportError as error:
             return f"{where}: bbparse cannot be imported there ({error})"
-        for name, value in expected.items():
-            if versions[name] != value:
-                return f"{where}: {name} is {versions[name]} there, and {value} here"
+        for name, value in versions().items():
+            if value != expected[name]:
+                return f"{where}: {name} is {value} there, and {expected[name]} here"
         try:
             with open(lock, encoding="utf-8") as file:
                 is_shared = word in file.read()
@@ -66,8 +61,7 @@ def _remote_function() -> Callable[..., Any]:
                 f"{where}: the output folder is not what it is here ({lock}): use one that nodes"
                 " share"
             )
-        spec, task = ray.get(given)
-        return parse_task(spec, task)
+        return parse_task(*ray.get(inputs))
 
     return parse_shard
 
@@ -87,15 +81,8 @@ def work_on_cluster(spec: ParseSpec, tasks: Sequence[Task], address: str, word: 
     _connect(ray, address)
     try:
         remote = ray.remote(num_cpus=1, max_retries=MAX_LOSSES - 1)(_remote_function())
-        versions = {
-            "Python": ".".join(map(str, sys.version_info[:2])),
-            "bbparse": __version__,
-            "the code of bbparse": sources_digest(),
-        }
-        lock, shared = str(tasks[0].output.parent / LOCK), ray.put(spec)
-        busy = {
-            remote.remote(versions, lock, word, [shared, ray.put(task)]): task for task in tasks
-        }
+        lock, shared, here = str(tasks[0].output.parent / LOCK), ray.put(spec), versions()
+        busy = {remote.remote(here, lock, word, [shared, ray.put(task)]): task for task in tasks}
         while busy:
             ray.wait(list(busy), num_returns=1)
             # all at once: to take one at a time would go through all futures for each
@@ -105,8 +92,9 @@ def work_on_cluster(spec: ParseSpec, tasks: Sequence[Task], address: str, word: 
                 try:
                     outcome = ray.get(future)
                 except ray.exceptions.RayTaskError as error:
-                    cause = one_line(error.cause)
-                    kind = type(error.cause).__name__
+                    if isinstance(error.cause, OutputError):
+                        raise error.cause from None
+                    kind, cause = type(error.cause).__name__, one_line(error.cause)
                     raise ClusterError(f"{kind} on a node: {cause}") from error
                 except ray.exceptions.RayError:
                     yield lost(task)

@@ -9,19 +9,17 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from bbparse.apps.corpus.spec import ParseSpec
 from bbparse.apps.corpus.work import (
     Manifest,
     Outcomes,
     Task,
-    first_new,
     locked,
     warm_up,
     work_through,
 )
-from bbparse.runtime.errors import BBParseError, OutputError, TreebankError
+from bbparse.runtime.errors import OutputError, TreebankError
 from bbparse.runtime.output import remove_unfinished
 from bbparse.runtime.signals import undone_by
 from bbparse.treebank.progress import Bar
@@ -44,13 +42,8 @@ class CorpusSummary:
 
 
 def parse_corpus(
-    patterns: Iterable[str],
-    folder: str | Path,
-    spec: ParseSpec,
-    *,
-    workers: int = 1,
-    cluster: str | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    patterns: Iterable[str], folder: str | Path, spec: ParseSpec, *, workers: int = 1,
+    cluster: str | None = None, tell: Callable[[str], None] = lambda text: None,
     show_progress: bool = False,
 ) -> CorpusSummary:
     """Parse shards into a folder, each output atomically, and list the finished ones in a manifest.
@@ -103,7 +96,7 @@ def parse_corpus(
         manifest.write(about)
         outcomes = _outcomes(spec, tasks, workers, cluster, word)
         tidy = partial(remove_unfinished, folder, 0.0)  # after killed workers; one run has a folder
-        with undone_by(lambda _: tidy(), lambda: None), closing(manifest):
+        with undone_by(lambda _: tidy(), lambda: None):
             try:
                 with closing(outcomes):
                     summary = _work(outcomes, tasks, sizes, manifest, tell, show_progress)
@@ -117,34 +110,29 @@ def _outcomes(
     spec: ParseSpec, tasks: list[Task], workers: int, cluster: str | None, word: str
 ) -> Outcomes:
     """Yield the outcomes of tasks as they end, here or on a cluster."""
+    new = [task.shard for task in tasks if not task.previous or task.previous.recipe != spec.digest]
+    if new:
+        spec.parse(spec.parser(), ())  # raises the errors of the specification
     if cluster is not None:
         from bbparse.apps.corpus.cluster import work_on_cluster  # imports Ray
 
         return work_on_cluster(spec, tasks, cluster, word)
-    new = first_new(spec, tasks)
-    if new is not None:
-        warm_up(spec, new)  # once for all forks
+    if new:
+        warm_up(spec, new[0])  # once for all forks
     return work_through(spec, tasks, min(workers, len(tasks)))
 
 
 def _work(
-    outcomes: Outcomes,
-    tasks: list[Task],
-    sizes: dict[Path, int],
-    manifest: Manifest,
-    tell: Callable[[str], None],
-    show_progress: bool,
+    outcomes: Outcomes, tasks: list[Task], sizes: dict[Path, int], manifest: Manifest,
+    tell: Callable[[str], None], show_progress: bool,
 ) -> CorpusSummary:
+    """Record all outcomes in the manifest, and count them."""
     summary = CorpusSummary()
-    bar_options: dict[str, Any] = {
-        "bar_format": "{percentage:3.0f}%|{bar}| {desc}, {remaining} left", "delay": 2,
-        "disable": not show_progress, "total": sum(sizes.values()),
-    }  # fmt: skip
-    with Bar(**bar_options) as bar:
+    bar_format = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
+    total = sum(sizes.values())
+    with Bar(bar_format=bar_format, delay=2, disable=not show_progress, total=total) as bar:
         for outcome in outcomes:
             entry, size = outcome.entry, sizes[outcome.task.shard]
-            if outcome.state == "fatal":
-                raise BBParseError(entry.error)
             if outcome.state == "kept":
                 summary.kept += 1
                 bar.total -= size  # says nothing about the speed of the others
@@ -184,11 +172,7 @@ def find_shards(patterns: Iterable[str]) -> list[Path]:
 
 
 def output_names(shards: Iterable[Path], folder: Path, format_name: str) -> dict[str, Path]:
-    """Return the shard of each output, by the name of the output in the folder.
-
-    An output is compressed as its shard is. Its name depends on the name of the shard alone, so
-    that a shard has the same output whatever other shards it is parsed with.
-    """
+    """Return the shard of each output, by the name of the output in the folder."""
     shard_of: dict[str, Path] = {}
     for shard in shards:
         stem, compression = os.path.splitext(shard.name)

@@ -24,9 +24,6 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import FORMATS, Style
 from bbparse.treebank.sections import attempts
 
-#: Settings for reading, parsing and writing shards.
-Settings = FileOptions
-
 
 @dataclass(frozen=True)
 class ParseSpec:
@@ -34,16 +31,14 @@ class ParseSpec:
 
     model: str  #: Name of the model, for messages.
     content: bytes = field(repr=False)  #: Bytes of the model file.
-    settings: Settings = USUAL_FILES
+    settings: FileOptions = USUAL_FILES
     factors: tuple[str, ...] = ()  #: Families that the model needs, as ``"module:Class"``.
     rules: Rules | None = field(default=None, compare=False)  #: Rules of ``settings.valid``.
     rules_digest: str = ""  #: SHA-256 of their file.
 
     @classmethod
     def of(
-        cls,
-        model: str | os.PathLike[str] = DEFAULT_MODEL,
-        settings: Settings | None = None,
+        cls, model: str | os.PathLike[str] = DEFAULT_MODEL, settings: FileOptions = USUAL_FILES,
         factors: Iterable[str] = (),
     ) -> ParseSpec:
         """Read the model and the rules, so that no other process has to.
@@ -51,18 +46,15 @@ class ParseSpec:
         Parameters
         ----------
         model : path or name
-        settings : Settings, optional
+        settings : FileOptions, optional
         factors : iterable of "module:Class"
             Families that the model was trained with and that are not installed as plug-ins.
 
         Raises
         ------
-        ModelError
-            If there is no such model.
-        ConfigError
-            If the rules cannot be read.
+        ModelError, ConfigError
+            If there is no such model, or the rules cannot be read.
         """
-        settings = settings or USUAL_FILES
         path = MODELS.path(model)
         try:
             content = path.read_bytes()
@@ -80,10 +72,8 @@ class ParseSpec:
     def description(self) -> dict[str, Any]:
         """Everything that distinguishes it, for manifests; the model by its hash."""
         about = {
-            "bbparse": __version__,
-            "model_sha256": sha256(self.content).hexdigest(),
-            "settings": asdict(self.settings),
-            "factors": list(self.factors),
+            "bbparse": __version__, "model_sha256": sha256(self.content).hexdigest(),
+            "settings": asdict(self.settings), "factors": list(self.factors),
         }
         return {**about, "rules_sha256": self.rules_digest} if self.rules_digest else about
 
@@ -97,26 +87,14 @@ class ParseSpec:
         return _loaded(self)
 
     def parse(
-        self,
-        parser: Parser,
-        sentences: Iterable[Sentence],
+        self, parser: Parser, sentences: Iterable[Sentence],
         leave_out: Callable[[str], None] | None = None,
     ) -> Iterator[Parse]:
-        """Parse sentences with the parser of this specification.
+        """Parse sentences with the result of :meth:`parser`.
 
-        Parameters
-        ----------
-        parser : Parser
-            Result of :meth:`parser`.
-        sentences : iterable of Sentence
-        leave_out : callable, optional
-            If given, a sentence that cannot be parsed is left out, and this is called with the
-            error and its place. Otherwise the error is raised when the sentence is reached.
-
-        Raises
-        ------
-        BBParseError
-            At once if the specification is wrong.
+        With `leave_out`, a sentence that cannot be parsed is left out, and this is called with the
+        error and its place. Otherwise the error is raised when the sentence is reached. Errors of
+        the specification are raised at once, as a `BBParseError`.
         """
         valid: Rules | str | None = self.settings.valid
         if self.rules is not None:
@@ -131,10 +109,8 @@ class ParseSpec:
             return list(parser.parse_all(parser.tag(batch), options))
 
         return (
-            result
-            for batch in batches(sentences)
-            for results in attempts(parse, batch, batch[0].source, leave_out)
-            for result in results
+            result for batch in batches(sentences)
+            for results in attempts(parse, batch, batch[0].source, leave_out) for result in results
         )
 
     def text(self, parse: Parse) -> str:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import file_digest
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from bbparse.apps.corpus.spec import ParseSpec
 from bbparse.parser.parser import Parser
@@ -29,8 +29,10 @@ from bbparse.text.segmentation import read_text, split_of_name
 from bbparse.treebank import Sentence, read_conllu
 
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1
-#: Seconds that a folder may stay locked by processes whose parent was just killed.
+#: Seconds to wait for a lock, which processes of a killed run may still hold.
 PATIENCE = 2.0
+#: Number of processes that died with one shard after which the shard counts as the cause.
+MAX_LOSSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class ManifestEntry:
 
     output: str  #: Name of its file in the folder.
     shard: str  #: Name of the input, without folders.
-    recipe: str  #: `ParseSpec.digest` of its run, under the name that it has in files.
+    recipe: str  #: `ParseSpec.digest` of its run.
     input_sha256: str = ""
     output_sha256: str = ""
     sentences: int = 0
@@ -47,79 +49,66 @@ class ManifestEntry:
     left_out: int = 0  #: Sentences that cannot be parsed, if they are skipped.
     error: str = ""
 
+    @property
+    def line(self) -> str:
+        """The entry as a line of JSON."""
+        values = {key: value for key, value in asdict(self).items() if value != ""}
+        return json.dumps(values, ensure_ascii=False) + "\n"
+
 
 class Manifest:
     """List of the finished shards in an output folder: lines of JSON after a header.
 
     A line is added as soon as a shard is finished, so that an interrupted run loses nothing;
-    `write` sorts the lines and replaces the file atomically. An incomplete last line is ignored. An
-    existing manifest is read; `OutputError` if it is of another version, or the file is none.
+    `write` sorts the lines and replaces the file atomically. An existing manifest is read without
+    incomplete lines; `OutputError` if it is of another version, or the file is none.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
         self.entries: dict[str, ManifestEntry] = {}
-        self._file: IO[str] | None = None
         try:
-            lines = self.path.read_text("utf-8", errors="replace").splitlines()
+            header, *lines = self.path.read_text("utf-8", errors="replace").splitlines() or [""]
         except FileNotFoundError:
             return
         except OSError as error:
             raise OutputError(f"{self.path}: cannot be read: {error.strerror}") from error
-        header = _json(lines[0]) if lines else {}
-        if header.get("manifest") != FORMAT:
+        if _json(header).get("manifest") != FORMAT:
             raise OutputError(
                 f"{self.path}: not a manifest of this version of bbparse: choose another folder"
             )
-        for line in lines[1:]:
-            try:
+        for line in lines:
+            with suppress(TypeError):
                 entry = ManifestEntry(**_json(line))
-            except TypeError:
-                continue
-            self.entries[entry.output] = entry
+                self.entries[entry.output] = entry
 
     def add(self, entry: ManifestEntry) -> None:
         """Add a shard and write it to disk at once; `write` comes first."""
         self.entries[entry.output] = entry
-        with writing(self.path):
-            if self._file is None:
-                self._file = open(self.path, "a", encoding="utf-8")
-            self._file.write(_line(entry))
-            self._file.flush()
+        with writing(self.path), open(self.path, "a", encoding="utf-8") as file:
+            file.write(entry.line)
 
     def write(self, about: dict[str, Any]) -> None:
         """Write the manifest atomically, with a header of facts about the run and counts."""
-        self.close()
         entries = [self.entries[name] for name in sorted(self.entries)]
         header = {
-            "manifest": FORMAT, **about,
-            "shards": len(entries),
+            "manifest": FORMAT, **about, "shards": len(entries),
             "failed": sum(bool(entry.error) for entry in entries),
             "sentences": sum(entry.sentences for entry in entries),
             "words": sum(entry.words for entry in entries),
-        }  # fmt: skip
+        }
         with open_output(self.path) as file:
             file.write(json.dumps(header, ensure_ascii=False) + "\n")
-            file.writelines(map(_line, entries))
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            file, self._file = self._file, None
-            file.close()
-
-
-def _line(entry: ManifestEntry) -> str:
-    values = {key: value for key, value in asdict(entry).items() if value != ""}
-    return json.dumps(values, ensure_ascii=False) + "\n"
+            file.writelines(entry.line for entry in entries)
 
 
 def _json(line: str) -> dict[str, Any]:
-    try:
+    """Read an object; {} if the line is none."""
+    with suppress(ValueError):
         value = json.loads(line)
-    except ValueError:
-        value = None
-    return value if isinstance(value, dict) else {}
+        if isinstance(value, dict):
+            return value
+    return {}
 
 
 @contextmanager
@@ -129,10 +118,9 @@ def locked(folder: Path) -> Iterator[str]:
     The lock ends with this process and its forks, however they end. Raises `OutputError` if another
     run is writing there, or the folder cannot be written.
     """
-    path = folder / LOCK
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        file = open(path, "a+", encoding="utf-8")
+        file = open(folder / LOCK, "a+", encoding="utf-8")
     with file:
         end = time.monotonic() + PATIENCE
         while lock_file(file) is False:
@@ -153,11 +141,6 @@ def locked(folder: Path) -> Iterator[str]:
         yield word
 
 
-Outcomes = Generator["Outcome", None, None]
-#: Number of processes that died with one shard after which the shard counts as the cause.
-MAX_LOSSES = 3
-
-
 @dataclass(frozen=True, slots=True)
 class Task:
     """A shard to be parsed, unless its output agrees with the entry of an earlier run."""
@@ -169,46 +152,27 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a task. After a fatal one, which no shard causes, the run ends."""
+    """Result of a task."""
 
     task: Task
     entry: ManifestEntry
-    state: Literal["parsed", "kept", "failed", "fatal"]
+    state: Literal["parsed", "kept", "failed"]
     left_out: tuple[str, ...] = ()  #: Errors of the sentences that were left out.
 
 
+Outcomes = Generator[Outcome, None, None]
+
+
 def parse_task(spec: ParseSpec, task: Task) -> Outcome:
-    """Parse a shard; raises nothing, because the error of one shard must not stop the others."""
+    """Parse a shard; raises only `OutputError`: the error of one shard must not stop the others."""
     entry = ManifestEntry(task.output.name, task.shard.name, spec.digest)
     try:
         entry = replace(entry, input_sha256=digest_of(task.shard))
         if _is_done(task, entry):
             return Outcome(task, task.previous or entry, "kept")
-        try:
-            parser = spec.parser()
-            spec.parse(parser, ())
-        except BBParseError as error:
-            return Outcome(task, replace(entry, error=str(error)), "fatal")
-        sentences = words = 0
-        errors: list[str] = []
-        leave_out = errors.append if spec.settings.skip_invalid else None
-        shard_sentences = sentences_of(task.shard, parser, spec, leave_out)
-        with open_binary_output(task.output) as file:
-            for parse in spec.parse(parser, shard_sentences, leave_out):
-                file.write(spec.text(parse).encode())
-                sentences += 1
-                words += parse.sentence.n_words
-            if errors and not sentences:
-                raise TreebankError(
-                    f"{task.shard}: no sentence is left to parse: {len(errors)} are invalid"
-                )
-        entry = replace(
-            entry, output_sha256=digest_of(task.output), sentences=sentences, words=words,
-            left_out=len(errors),
-        )  # fmt: skip
-        return Outcome(task, entry, "parsed", tuple(errors))
-    except OutputError as error:
-        return Outcome(task, replace(entry, error=str(error)), "fatal")
+        return _parse(spec, task, entry)
+    except OutputError:
+        raise
     except BBParseError as error:
         problem = str(error)
     except OSError as error:
@@ -220,6 +184,28 @@ def parse_task(spec: ParseSpec, task: Task) -> Outcome:
     return Outcome(task, replace(entry, error=one_line(problem)), "failed")
 
 
+def _parse(spec: ParseSpec, task: Task, entry: ManifestEntry) -> Outcome:
+    """Parse a shard and write its output."""
+    parser, errors = spec.parser(), list[str]()
+    leave_out = errors.append if spec.settings.skip_invalid else None
+    sentences = words = 0
+    with open_binary_output(task.output) as file:
+        found = sentences_of(task.shard, parser, spec, leave_out)
+        for parse in spec.parse(parser, found, leave_out):
+            file.write(spec.text(parse).encode())
+            sentences += 1
+            words += parse.sentence.n_words
+        if errors and not sentences:
+            raise TreebankError(
+                f"{task.shard}: no sentence is left to parse: {len(errors)} are invalid"
+            )
+    entry = replace(
+        entry, output_sha256=digest_of(task.output), sentences=sentences, words=words,
+        left_out=len(errors),
+    )
+    return Outcome(task, entry, "parsed", tuple(errors))
+
+
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
@@ -228,57 +214,38 @@ def digest_of(path: Path) -> str:
 
 def _is_done(task: Task, entry: ManifestEntry) -> bool:
     """Return True if the previous output was made from the same input, and is unchanged."""
-    previous, wanted = task.previous, (entry.recipe, entry.input_sha256)
-    if previous is not None and not previous.error:
-        with suppress(OSError):
-            made_from = previous.recipe, previous.input_sha256
-            return made_from == wanted and digest_of(task.output) == previous.output_sha256
+    previous = task.previous
+    if previous is None or previous.error:
+        return False
+    if (previous.recipe, previous.input_sha256) != (entry.recipe, entry.input_sha256):
+        return False
+    with suppress(OSError):
+        return digest_of(task.output) == previous.output_sha256
     return False
 
 
 def sentences_of(
     shard: Path, parser: Parser, spec: ParseSpec, leave_out: Callable[[str], None] | None = None
 ) -> Iterator[Sentence]:
-    """Read the sentences of a shard: CoNLL-U, or running text if its name ends in ``.txt``.
-
-    With ``leave_out``, invalid sentences are left out, and it is called with the error of each.
-    """
+    """Read the sentences of a shard; with `leave_out`, report invalid ones and go on."""
     split = spec.settings.split or split_of_name(shard.name)
-    if split is None:
-        if leave_out is None:
-            return read_conllu(shard)
-        return read_conllu(
-            shard, skip_invalid=True, on_skip=lambda error: leave_out(str(error))
-        )
-    return read_text(shard, parser.needed_tokenizer(), split)
-
-
-def first_new(spec: ParseSpec, tasks: Iterable[Task]) -> Path | None:
-    """Return the first shard that certainly has to be parsed, or None."""
-    for task in tasks:
-        if task.previous is None or task.previous.recipe != spec.digest:
-            return task.shard
-    return None
+    if split is not None:
+        return read_text(shard, parser.needed_tokenizer(), split)
+    if leave_out is None:
+        return read_conllu(shard)
+    return read_conllu(shard, skip_invalid=True, on_skip=lambda error: leave_out(str(error)))
 
 
 def warm_up(spec: ParseSpec, shard: Path) -> None:
-    """Load the model, and compile what parsing needs with the beginning of a shard.
-
-    Raises the error of the specification, if it has one.
-    """
+    """Compile what parsing needs with the beginning of a shard."""
     parser = spec.parser()
-    spec.parse(parser, ())
     with suppress(Exception):  # the worker that parses the shard reports it
         next(spec.parse(parser, sentences_of(shard, parser, spec)), None)
 
 
 def work_through(spec: ParseSpec, tasks: Iterable[Task], workers: int) -> Outcomes:
-    """Yield the outcomes of tasks as they end in processes of this machine.
-
-    The task of a process that died is done again.
-    """
-    queue = deque(tasks)
-    losses: Counter[Task] = Counter()
+    """Yield the outcomes of tasks as they end in processes; repeat those whose process died."""
+    queue, losses = deque(tasks), Counter[Task]()
     with closing(as_they_end(partial(parse_task, spec), queue, workers)) as ended:
         for task, future in ended:
             if not isinstance(future.exception(), BrokenProcessPool):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from bbparse.apps.explain.explanation import ArcLoss, Explanation, arc_losses, explain
+from bbparse.apps.explain.explanation import (
+    ArcLoss,
+    Explanation,
+    WholeScores,
+    arc_losses,
+    explain,
+)
 from bbparse.apps.explain.page import page
 from bbparse.apps.explain.terms import Feature, Term, terms_of
 from bbparse.apps.explain.trace import Trace, trace_search
-from bbparse.apps.explain.whole import WholeScores
 
 __all__ = [
     "ArcLoss",

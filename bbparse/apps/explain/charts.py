@@ -116,9 +116,7 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
     }
 
 
-def tree_of_nodes(
-    trace: Trace, short: Callable[[tuple[int, int]], str]
-) -> list[dict[str, Any]]:
+def tree_of_nodes(trace: Trace, short: Callable[[tuple[int, int]], str]) -> list[dict[str, Any]]:
     """Return the search tree, nested from the root, with the bound and the outcome of each node."""
     drawn: dict[int, dict[str, Any]] = {0: {"children": []}}
     parents = {node.parent for node in trace.nodes[:MOST_NODES]}

@@ -6,19 +6,32 @@ An `Explanation` includes the max-marginal gap of each arc and the validity rule
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.apps.explain.terms import PARTS, Feature, Term, names_of, with_features
+from bbparse.apps.explain.terms import (
+    PARTS,
+    Feature,
+    Term,
+    largest,
+    names_of,
+    terms_of,
+    with_features,
+)
 from bbparse.apps.explain.trace import Trace, trace_search
-from bbparse.apps.explain.whole import WholeScores, WholeTerms
-from bbparse.core import Problem
+from bbparse.core import Problem, Solution
 from bbparse.inference.solve import solve
+from bbparse.models.factors.tree_family import TreeFamily
+from bbparse.models.factors.tree_family import terms_of_tree as family_terms
+from bbparse.models.factors.view import ROOT
+from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parse import AnyTreeFamily
+from bbparse.parser.parser import Parser
 from bbparse.parser.steps import tree_families, tree_score_options
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
@@ -26,13 +39,9 @@ from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import ScoredTree
 from bbparse.treebank.trees import changed_words
-
-if TYPE_CHECKING:
-    from bbparse.core import Solution
-    from bbparse.parser.parser import Parser
-    from bbparse.treebank import Sentence
-    from bbparse.treebank.sentence import ScoredTree
 
 K = TypeVar("K", str, tuple[str, str])
 
@@ -68,13 +77,8 @@ class ArcLoss:
 
 
 def arc_losses(
-    problem: Problem,
-    arcs: NDArray[np.int32],
-    score: float,
-    *,
-    backbone: str | None = None,
-    watch: Callable[[list[int]], Iterable[int]] = iter,
-    deadline: Deadline = NO_DEADLINE,
+    problem: Problem, arcs: NDArray[np.int32], score: float, *, backbone: str | None = None,
+    watch: Callable[[list[int]], Iterable[int]] = iter, deadline: Deadline = NO_DEADLINE,
     **limits: Any,
 ) -> list[ArcLoss]:
     """Find the max-marginal gap of each arc of a tree: int32[n], a row of `Solution.arcs`.
@@ -117,11 +121,7 @@ def rule_costs(
     parser: Parser, sentence: Sentence, best: ScoredTree, valid: str | Rules | None = None,
     **limits: Any,
 ) -> list[RuleCost]:
-    """Find the cost of each validity rule that the best tree breaks, and of all of them together.
-
-    `best` is the best tree without rules. `valid`, and the limits `prune`, `time_limit` and
-    `node_limit`, are those of `ParseOptions`.
-    """
+    """Find the cost of each validity rule that the best tree breaks, and of all together."""
     rules = rules_for(valid, parser.labeller)
     if rules is None:
         return []
@@ -139,6 +139,38 @@ def rule_costs(
     if len(costs) > 1 or (costs and ruled.faults(costs[0].tree.heads, costs[0].tree.labels)):
         costs.append(cost("all rules", rules))
     return costs
+
+
+@dataclass(frozen=True, slots=True)
+class WholeScores:
+    """Effect and cost of scores of whole trees."""
+
+    families: tuple[str, ...]  #: Names of the tree families.
+    looked_at: int  #: Number of trees scored to prove the best ones.
+    plain: ScoredTree  #: The best tree without them, with the score that it has without them.
+    terms: list[Term]  #: All terms of that tree, with those of the tree families.
+
+    @property
+    def score(self) -> float:
+        """Score that the tree families give to the best tree without them."""
+        return math.fsum(term.value for term in self.terms if term.kind in self.families)
+
+
+def _tree_terms(
+    parser: Parser, scored: Scored, families: Sequence[TreeFamily], arcs: NDArray[np.int32],
+    heads: NDArray[np.int32],
+) -> list[Term]:
+    """Return all terms of a tree, with those of tree families, whose texts are its features."""
+    terms = terms_of(scored.problem, arcs, parser, scored.sentence)
+    if families:
+        view = parser.maker.view_of(scored)
+        labels = parser.model.labels_of(scored, heads)
+        labels = [ROOT, *labels] if labels else []
+        for family in families:
+            texts = largest(Feature(*term) for term in family_terms(family, view, heads, labels))
+            if value := math.fsum(text.weight for text in texts):
+                terms.append(Term(family.name, (), (), value, texts))
+    return terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +241,20 @@ class Explanation:
         """True if a network scores arcs and parts."""
         return any(term.without for terms in self.terms for term in terms)
 
+    def _balance(
+        self, k: int, entries: Callable[[Term], Iterable[tuple[K, float]]]
+    ) -> list[tuple[K, float]]:
+        """Return the non-zero differences by key, best tree less tree k, largest first."""
+        sums: dict[K, list[float]] = defaultdict(list)
+        for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k])):
+            for term in terms:
+                for key, weight in entries(term):
+                    sums[key].append(sign * weight)
+        nets = [(key, math.fsum(weights)) for key, weights in sums.items()]
+        return sorted(
+            [(key, net) for key, net in nets if net], key=lambda entry: (-abs(entry[1]), entry[0])
+        )
+
     def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
         """Compare the weight of each feature in the best tree with that in tree k (from 0).
 
@@ -219,12 +265,10 @@ class Explanation:
             of the scores. A term without features, such as a network's, counts as one feature that
             is named by its words.
         """
-        return _nets(
-            ((term.kind, feature.text), sign * feature.weight)
-            for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k]))
-            for term in terms
+        return self._balance(k, lambda term: [
+            ((term.kind, feature.text), feature.weight)
             for feature in term.features or (Feature(self.in_words(term), term.value),)
-        )
+        ])
 
     def word_balance(self, k: int) -> list[Feature]:
         """Return how much of the best tree's lead over tree k (from 0) depends on each word.
@@ -232,37 +276,14 @@ class Explanation:
         This is the part of the lead that is lost if the word is unknown to the network. Words
         without effect are omitted; the largest magnitude comes first.
         """
-        nets = _nets(
-            (word.text, sign * word.weight)
-            for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k]))
-            for term in terms
-            for word in term.without
-        )
+        nets = self._balance(k, lambda term: [(word.text, word.weight) for word in term.without])
         return [Feature(*entry) for entry in nets]
 
 
-def _nets(weights: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
-    """Return the non-zero sums by key, largest magnitude first."""
-    sums: dict[K, list[float]] = {}
-    for key, weight in weights:
-        sums.setdefault(key, []).append(weight)
-    nets = ((key, math.fsum(values)) for key, values in sums.items())
-    return sorted(
-        ((key, net) for key, net in nets if net), key=lambda entry: (-abs(entry[1]), entry[0])
-    )
-
-
 def explain(
-    parser: Parser,
-    sentence: Sentence,
-    *,
-    k_best: int = 3,
-    prune: int | None = None,
-    valid: str | Rules | None = None,
-    watch: Callable[[list[int]], Iterable[int]] = iter,
-    deadline: Deadline = NO_DEADLINE,
-    tree_score: AnyTreeFamily | None = None,
-    **limits: Any,
+    parser: Parser, sentence: Sentence, *, k_best: int = 3, prune: int | None = None,
+    valid: str | Rules | None = None, watch: Callable[[list[int]], Iterable[int]] = iter,
+    deadline: Deadline = NO_DEADLINE, tree_score: AnyTreeFamily | None = None, **limits: Any,
 ) -> Explanation:
     """Parse a sentence and explain why its best tree is the best.
 
@@ -310,20 +331,27 @@ def explain(
         problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,
         **method, **of_trees,
     )
-    terms_of_tree, whole = WholeTerms(parser, scored, families), None
+    trees = parser.labelled(sentence, solution).trees
+    terms = [
+        _tree_terms(parser, scored, families, *tree) for tree in zip(solution.arcs, solution.heads)
+    ]
+    whole = None
     if families:
-        whole = terms_of_tree.without(solution, parser.solve_problem(problem, **limits))
+        plain = parser.solve_problem(problem, **limits)
+        whole = WholeScores(
+            tuple(family.name for family in families), int(solution.stats["trees_scored"]),
+            parser.labelled(sentence, plain.first(1)).trees[0],
+            _tree_terms(parser, scored, families, plain.arcs[0], plain.heads[0]),
+        )
         trace = Trace(
             status=solution.status, upper=solution.upper_bound, lower=float(solution.scores[0]),
             dp_calls=int(solution.stats["dp_calls"]),
         )
     else:
         trace = trace_search(problem, **method)
-    trees = parser.labelled(sentence, solution).trees
     rules = rule_costs(
         parser, sentence, trees[0], valid, prune=prune, tree_score=tree_score, **limits
     )
-    terms = [terms_of_tree(*tree) for tree in zip(solution.arcs, solution.heads)]
     if not deadline.is_over():
         terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
     names = dict.fromkeys(family.name for family in (*parser.maker.families, *families))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
@@ -24,14 +24,12 @@ from bbparse.apps.explain.charts import (
     spelled,
     tree_of_nodes,
 )
+from bbparse.apps.explain.explanation import ArcLoss, Explanation
 from bbparse.apps.explain.terms import PARTS, Term
 from bbparse.treebank.drawing.layout import in_english, printable, runs_to_the_left
 from bbparse.treebank.drawing.svg import Arc, describe_tree, draw_arcs
 from bbparse.treebank.drawing.text import draw_text
 from bbparse.treebank.trees import changed_words
-
-if TYPE_CHECKING:
-    from bbparse.apps.explain.explanation import ArcLoss, Explanation
 
 #: Most candidate arcs that are drawn as cells.
 _CELLS = 4000
@@ -50,10 +48,7 @@ def _templates() -> Environment:
 
 
 def page(explanation: Explanation, *, model: str = "") -> str:
-    """Render an explanation as a complete HTML document; `model` is named in its footer.
-
-    The same explanation always gives the same document.
-    """
+    """Render an explanation as a complete HTML document; `model` is named in its footer."""
     e = explanation
     arcs = _Arcs(e)
     by_word: dict[int, list[Term]] = defaultdict(list)
@@ -66,9 +61,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
     order = [*PARTS, *e.families, "factor", "count factor"]
     finite = [loss.loss for loss in e.losses if loss.heads]
     # One line per word also fits on a narrow screen.
-    lines = draw_text(
-        e.sentence.forms, e.best.heads, e.best.labels, e.sentence.upos
-    ).splitlines()
+    lines = draw_text(e.sentence.forms, e.best.heads, e.best.labels, e.sentence.upos).splitlines()
     largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
     return _templates().get_template("page.html").render(
         e=e, model=model, version=__version__, names=PARTS, infinity=math.inf,

@@ -7,27 +7,24 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.core import Problem
 from bbparse.core.parts import ANY, PART_NAMES, rows_of
 from bbparse.core.tree import count_terms, fired_factors, fired_parts, heads_of
 from bbparse.models.factors.family import tree_batches
 from bbparse.models.factors.view import FactorView
+from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
 from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.models.templates import KINDS, Template, TemplateSet
+from bbparse.parser.parser import Parser
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.layout import in_english
 from bbparse.treebank.encode import encode
-
-if TYPE_CHECKING:
-    from bbparse.core import Problem
-    from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
-    from bbparse.parser.parser import Parser
-    from bbparse.treebank import Sentence
 
 #: Kinds of term that a dynamic program scores: name of the arrays → name for readers.
 PARTS = {
@@ -72,9 +69,7 @@ class Term:
 
 
 def terms_of(
-    problem: Problem,
-    arcs: NDArray[np.int32],
-    parser: Parser | None = None,
+    problem: Problem, arcs: NDArray[np.int32], parser: Parser | None = None,
     sentence: Sentence | None = None,
 ) -> list[Term]:
     """Return all terms of a tree's score; their values add up to it.
@@ -96,17 +91,11 @@ def terms_of(
         for f in fired_factors(problem, arcs).tolist():
             members = problem.factors.members(f)
             terms.append(_factor(problem, "factor", members, float(problem.factor_score[f])))
-        terms += _count_terms(problem, arcs)
-    return terms
-
-
-def _count_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
-    terms = []
-    for c, value in enumerate(count_terms(problem, arcs).tolist()):
-        if value:
-            members = problem.counts.members(c)
-            fired = members[np.isin(members, arcs)]
-            terms.append(_factor(problem, "count factor", fired, value))
+        for c, value in enumerate(count_terms(problem, arcs).tolist()):
+            if value:
+                members = problem.counts.members(c)
+                fired = members[np.isin(members, arcs)]
+                terms.append(_factor(problem, "count factor", fired, value))
     return terms
 
 
@@ -154,21 +143,19 @@ def family_terms(parser: Parser, view: FactorView) -> list[Term]:
                 names = family.name_features(view)
             features = [
                 Feature(names.get(key, "unnamed feature"), weight)
-                for key, weight in zip(keys[known].tolist(), weights)
-                if weight
+                for key, weight in zip(keys[known].tolist(), weights) if weight
             ]
-            terms.append(_factor(view, family.name, members, value, _largest(features)))
+            terms.append(_factor(view, family.name, members, value, largest(features)))
     return terms
 
 
-def _largest(features: Iterable[Feature]) -> tuple[Feature, ...]:
+def largest(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Sort features, largest magnitude first."""
     return tuple(sorted(features, key=lambda f: (-abs(f.weight), f.text)))
 
 
 def with_features(
-    parser: Parser,
-    sentence: Sentence,
-    trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
+    parser: Parser, sentence: Sentence, trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
     deadline: Deadline = NO_DEADLINE,
 ) -> list[list[Term]]:
     """Add the sources of scores to the terms of trees, given as (heads, terms).
@@ -204,20 +191,16 @@ def with_features(
                         features[kind, words].append(Feature(text, float(value[i])))
     return [
         [
-            replace(term, features=_largest(features[term.kind, term.words]))
-            if term.kind in PARTS else term
-            for term in terms
+            replace(term, features=largest(features[term.kind, term.words]))
+            if term.kind in PARTS else term for term in terms
         ]
         for (_, terms), features in zip(trees, features_of)
     ]
 
 
 def _without_words(
-    parser: Parser,
-    network: ArcNetwork,
-    sentence: Sentence,
-    trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
-    deadline: Deadline,
+    parser: Parser, network: ArcNetwork, sentence: Sentence,
+    trees: Sequence[tuple[NDArray[np.int32], list[Term]]], deadline: Deadline,
 ) -> list[list[Term]]:
     """Set `Term.without` of the terms of trees, unless the deadline passes first."""
     embeddings = parser.maker.embeddings
@@ -248,14 +231,12 @@ def _without_words(
                         if loss:
                             losses.append(Feature(name, float(loss)))
     return [
-        [replace(t, without=_largest(lost_terms[t.kind, t.words][1])) for t in terms]
+        [replace(t, without=largest(lost_terms[t.kind, t.words][1])) for t in terms]
         for (_, terms), lost_terms in zip(trees, lost)
     ]
 
 
-def _rivals(
-    scores: NetworkScores, best: NDArray[np.int32], quantum: float
-) -> NDArray[np.float64]:
+def _rivals(scores: NetworkScores, best: NDArray[np.int32], quantum: float) -> NDArray[np.float64]:
     """Return the log-sum of scores of heads other than the best tree's, float64[n + 1]."""
     others = scores.scores - scores.totals
     others[best[1:], np.arange(1, len(best))] = -np.inf

@@ -64,7 +64,6 @@ class Trace:
     candidates: int = 0
     edges: int = 0
     factors: int = 0
-    moved_factors: int = 0  #: Absorbed factors, which the dynamic program scores.
     status: str = "optimal"
     upper: float = np.inf  #: Final upper bound.
     lower: float = -np.inf
@@ -87,37 +86,34 @@ class Recorder(Observer):
         trace = self.trace
         for arc in event.arcs.tolist():
             trace.gone.pop(self._pairs[arc], None)
-        trace.candidates, trace.edges = len(event.arcs), event.edges
-        trace.factors, trace.moved_factors = event.factors, event.moved_factors
+        trace.candidates, trace.edges, trace.factors = len(event.arcs), event.edges, event.factors
 
     def called(self, event: CallEvent) -> None:
         self._steps.append(event.state)
 
     def bounded(self, event: NodeEvent) -> None:
-        known = self._by_number.get(event.node)
-        noted = known or TracedNode(
-            len(self.trace.nodes) + 1,
-            self._by_number[event.parent].number if event.parent else 0,
-            self._pairs[event.arc] if event.arc >= 0 else None,
-            event.present, event.depth, event.inherited,
-        )
-        if known is None:
-            self._by_number[event.node] = noted
-            self.trace.nodes.append(noted)
-        last = event.state
+        node, last = self._by_number.get(event.node), event.state
+        if node is None:
+            node = self._by_number[event.node] = TracedNode(
+                len(self.trace.nodes) + 1,
+                self._by_number[event.parent].number if event.parent else 0,
+                self._pairs[event.arc] if event.arc >= 0 else None,
+                event.present, event.depth, event.inherited,
+            )
+            self.trace.nodes.append(node)
         for state in self._steps:
-            if noted.number <= DETAILED and state.calls < last.calls:
-                self._add(noted, event.node, state)
-            if noted.number == 1:
+            if node.number <= DETAILED and state.calls < last.calls:
+                self._add(node, event.node, state)
+            if node.number == 1:
                 self._lose(state)
         self._steps.clear()
-        noted.closed, noted.bound = event.closed, last.bound
+        node.closed, node.bound = event.closed, last.bound
         if event.closed:
             self._open.pop(event.node, None)
         else:
             self._open[event.node] = last.bound
-        self._add(noted, event.node, last)
-        if noted.number == 1:
+        self._add(node, event.node, last)
+        if node.number == 1:
             self._lose(last)
             self.trace.left = {self._pairs[arc] for arc in last.arcs.tolist()}
 
@@ -143,13 +139,12 @@ class Recorder(Observer):
             if arc not in alive:
                 self.trace.gone.setdefault(arc, state.calls)
 
-    def _add(self, noted: TracedNode, number: int, state: State) -> None:
-        noted.steps.append(state)
-        others = [bound for key, bound in self._open.items() if key != number]
-        mine = [] if noted.closed else [min(state.bound, noted.start)]
-        upper = max([state.lower, *others, *mine])
-        curve = self.trace.curve
-        lower = state.lower
+    def _add(self, node: TracedNode, number: int, state: State) -> None:
+        """Add a step of a node, and the bounds of the search after it."""
+        node.steps.append(state)
+        bounds = [bound for key, bound in self._open.items() if key != number]
+        bounds += [] if node.closed else [min(state.bound, node.start)]
+        upper, lower, curve = max([state.lower, *bounds]), state.lower, self.trace.curve
         if curve:
             upper, lower = min(upper, curve[-1].upper), max(lower, curve[-1].lower)
             if curve[-1].calls == state.calls:

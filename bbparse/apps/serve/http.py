@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import email
-import ipaddress
-import signal
+import math
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import closing, contextmanager
 from importlib.abc import Traversable
 from importlib.resources import files
 from typing import Annotated, Any
@@ -18,12 +16,7 @@ from urllib.parse import parse_qsl
 import uvicorn
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import (
-    HTMLResponse,
-    JSONResponse,
-    PlainTextResponse,
-    Response,
-)
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from prometheus_client import generate_latest
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
@@ -32,8 +25,16 @@ from starlette.requests import ClientDisconnect
 from bbparse import __version__
 from bbparse.apps.serve import inception, udpipe
 from bbparse.apps.serve.pool import Metrics, Pool
-from bbparse.apps.serve.schema import Options, ParseRequest, TextOptions, with_bodies
-from bbparse.apps.serve.settings import Refused, Settings
+from bbparse.apps.serve.schema import (
+    Options,
+    ParseRequest,
+    Refused,
+    Settings,
+    TextOptions,
+    with_bodies,
+)
+from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import ServiceError
 from bbparse.runtime.signals import stopped_by
 
 Message = MutableMapping[str, Any]
@@ -44,12 +45,55 @@ SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:;"
     " frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-}  # fmt: skip
-_KINDS = {
-    "jsonl": "application/x-ndjson", "conllu": "text/x-conllu", "tree": "text/plain",
-}  # fmt: skip
-_TYPES = sorted(set(_KINDS.values()))
+}
+_KINDS = {"jsonl": "application/x-ndjson", "conllu": "text/x-conllu", "tree": "text/plain"}
 _ANYONE = {"Access-Control-Allow-Origin": "*"}  # as in UDPipe's service
+
+
+def serve(
+    load: Callable[[], Mapping[str, Parser]], host: str, port: int, settings: Settings,
+    tell: Callable[[str], None],
+) -> None:
+    """Answer requests until SIGTERM or SIGINT.
+
+    The first model that `load` returns is the default. Port 0 stands for any free port. `tell` is
+    called with lines for the person who started the service. `ServiceError` if it cannot listen
+    there.
+    """
+    with listening(host, port) as listener, closing(Pool(load(), settings, tell)) as pool:
+        url = url_of(listener, host)
+        server = Server(
+            application(pool), settings, pool.metrics,
+            lambda: tell(f"serving {', '.join(pool.models)} on {url}"),
+            timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
+        )
+        server.run([listener])
+
+
+def url_of(listener: socket.socket, host: str) -> str:
+    """Return the address of a service that listens on a host."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises `ServiceError` if it cannot."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+    except (OSError, UnicodeError):
+        raise ServiceError(f"{host}: there is no such address") from None
+    # naming the protocol makes asyncio send without delay
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(1)  # now: bind alone succeeds twice
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        raise ServiceError(f"{host}, port {port}: {reason}") from None
+    return listener
 
 
 def application(pool: Pool) -> FastAPI:
@@ -75,12 +119,12 @@ def application(pool: Pool) -> FastAPI:
 
 def _add_parsing(app: FastAPI, pool: Pool) -> None:
     """Add the paths that parse and explain."""
+    content = {kind: {"schema": {"type": "string"}} for kind in sorted(_KINDS.values())}
 
     @app.post(
         "/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"],
-        response_class=PlainTextResponse,
-        responses={200: {"content": {kind: {"schema": {"type": "string"}} for kind in _TYPES}}},
-    )  # fmt: skip
+        response_class=PlainTextResponse, responses={200: {"content": content}},
+    )
     async def parse(request: Request, options: Annotated[Options, Query()]) -> Response:
         """Answer in JSON lines, CoNLL-U or drawn trees.
 
@@ -145,15 +189,6 @@ def _add_recommender(app: FastAPI, pool: Pool) -> None:
 def _add_service(app: FastAPI, pool: Pool) -> None:
     """Add the paths about the service itself."""
 
-    @app.post("/v1/models/reload", tags=["service"], summary="Load the models again")
-    async def load_anew(request: Request) -> Response:
-        """Reload, from this machine only. Requests continue; /health shows the generation."""
-        client = request.client.host if request.client else "127.0.0.1"
-        if not ipaddress.ip_address(client).is_loopback or "origin" in request.headers:
-            raise Refused(403, "models are reloaded from the machine of the service only")
-        await pool.reload()
-        return JSONResponse({"generation": pool.generation}, 202)
-
     @app.get("/health", tags=["service"], summary="Tell if requests are answered")
     async def health() -> Response:
         return JSONResponse({"status": "ok", "version": __version__, **pool.facts()})
@@ -189,15 +224,12 @@ async def _fields(request: Request, options: Options) -> dict[str, Any]:
         fields = ParseRequest.model_validate_json(body).model_dump()
         inputs = [name for name in ("text", "conllu", "words") if fields[name] is not None]
         if len(inputs) != 1:
-            raise Refused(
-                400, f"found {' and '.join(inputs) or 'none'}, expected one of text, conllu, words"
-            )
+            found = " and ".join(inputs) or "none"
+            raise Refused(400, f"found {found}, expected one of text, conllu, words")
         return fields
     if kind not in ("text/plain", "text/x-conllu", "application/conllu"):
-        raise Refused(
-            415, f"the body is of type {kind!r}, expected text/plain, text/x-conllu or"
-            " application/json",
-        )  # fmt: skip
+        expected = "text/plain, text/x-conllu or application/json"
+        raise Refused(415, f"the body is of type {kind!r}, expected {expected}")
     field = "text" if kind == "text/plain" else "conllu"
     return {**options.model_dump(), field: _decoded(body)}
 
@@ -212,6 +244,7 @@ def _decoded(body: bytes) -> str:
 
 
 def _form(body: bytes, kind: str) -> dict[str, str]:
+    """Return the fields of a form."""
     if not body:
         return {}
     if kind.startswith("multipart/form-data"):
@@ -219,9 +252,8 @@ def _form(body: bytes, kind: str) -> dict[str, str]:
         parts: Any = message.get_payload() if message.is_multipart() else ()
         return {
             str(part.get_param("name", header="Content-Disposition")):
-            _decoded(part.get_payload(decode=True) or b"")
-            for part in parts
-        }  # fmt: skip
+            _decoded(part.get_payload(decode=True) or b"") for part in parts
+        }
     if kind.startswith("application/x-www-form-urlencoded"):
         try:
             return dict(parse_qsl(_decoded(body), keep_blank_values=True, errors="strict"))
@@ -248,34 +280,24 @@ async def refusal(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": text}, status, headers)
 
 
-class Limits:
-    """Limits the size of bodies and the time to send them; counts requests."""
+class Measured:
+    """An application with a limit on the size of bodies, and with metrics of its requests."""
 
-    def __init__(self, app: Any, settings: Settings, metrics: Metrics) -> None:
-        self.app, self.settings, self.metrics = app, settings, metrics
+    def __init__(self, app: Any, max_bytes: int, metrics: Metrics) -> None:
+        self.app, self.max_bytes, self.metrics = app, max_bytes, metrics
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        started, size, status, is_more = time.perf_counter(), 0, 499, True
-        upload_ends = asyncio.get_running_loop().time() + self.settings.upload
-        closing = {"Connection": "close"}  # the rest of the body will not be read
+        started, size, status = time.perf_counter(), 0, 499
 
         async def limited() -> Message:
-            nonlocal size, is_more
-            try:
-                async with asyncio.timeout_at(upload_ends if is_more else None):
-                    message = await receive()
-            except TimeoutError:
-                text = f"the body took longer than {self.settings.upload:g} s"
-                raise HTTPException(408, text, closing) from None
-            is_more = message.get("more_body", False)
+            nonlocal size
+            message = await receive()
             size += len(message.get("body", b""))
-            if size > self.settings.max_bytes:
-                text = f"the body has more than {self.settings.max_bytes:,} bytes"
-                raise HTTPException(413, f"{text}: send less at a time", closing)
+            if size > self.max_bytes:
+                text = f"the body has more than {self.max_bytes:,} bytes: send less at a time"
+                # the rest of the body will not be read
+                raise HTTPException(413, text, {"Connection": "close"})
             return message
 
         async def noted(message: Message) -> None:
@@ -292,38 +314,25 @@ class Limits:
 
 
 class Server(uvicorn.Server):
-    """HTTP server with graceful shutdown, which reports when it is ready.
-
-    After SIGHUP `on_reload` is called, if it is set.
-    """
+    """HTTP server with graceful shutdown, which reports when it is ready."""
 
     def __init__(
         self, app: FastAPI, settings: Settings, metrics: Metrics, ready: Callable[[], object],
         **options: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            uvicorn.Config(
-                Limits(app, settings, metrics), http="h11", ws="none", lifespan="off",
-                log_level="error", access_log=False, server_header=False, timeout_keep_alive=30,
-                limit_concurrency=settings.connections, **options,
-            )
-        )  # fmt: skip
+    ) -> None:
+        super().__init__(uvicorn.Config(
+            Measured(app, settings.max_bytes, metrics), http="h11", ws="none", lifespan="off",
+            log_level="error", access_log=False, server_header=False, timeout_keep_alive=30,
+            limit_concurrency=1000, **options,
+        ))
         self._ready = ready
-        self.on_reload: Callable[[], Awaitable[None]] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._loop = asyncio.get_running_loop()
         self._ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle signals without raising them again at the end."""
-        with stopped_by(self._stop):
+        with stopped_by(lambda number: self.handle_exit(number, None)):
             yield
-
-    def _stop(self, number: int) -> None:
-        if self.on_reload is not None and number == getattr(signal, "SIGHUP", None):
-            asyncio.run_coroutine_threadsafe(self.on_reload(), self._loop)  # type: ignore[arg-type]
-        else:
-            self.handle_exit(number, None)

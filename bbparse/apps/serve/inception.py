@@ -11,14 +11,15 @@ as in Java.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
-from bbparse.apps.serve.settings import Refused
+from bbparse.apps.serve.schema import Refused
 from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.parser.validity.conditions import UPOS
@@ -37,15 +38,6 @@ _UIMA = "{http://uima.apache.org/resourceSpecifier}"
 ParseAll = Callable[[Parser, Iterable[Sentence]], Iterator[Parse]]
 
 
-def _encodable(text: str) -> str:
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise ValueError("found half of a surrogate pair, expected text")
-    return text
-
-
-Text = Annotated[str, AfterValidator(_encodable)]
-
-
 class Range(BaseModel):
     """Part of the text that suggestions are wanted for."""
 
@@ -56,15 +48,15 @@ class Range(BaseModel):
 class Metadata(BaseModel):
     """What to predict."""
 
-    layer: Text
-    feature: Text
+    layer: str
+    feature: str
     range: Range | None = None
 
 
 class Document(BaseModel):
     """A document as XMI."""
 
-    xmi: Text
+    xmi: str
 
 
 class Predict(BaseModel):
@@ -72,7 +64,7 @@ class Predict(BaseModel):
 
     metadata: Metadata
     document: Document
-    type_system: Text = Field(alias="typeSystem")
+    type_system: str = Field(alias="typeSystem")
 
 
 class Train(BaseModel):
@@ -80,13 +72,6 @@ class Train(BaseModel):
 
     metadata: Metadata
     documents: list[Document]
-
-
-class Layer(NamedTuple):
-    """The layer to predict."""
-
-    types: frozenset[str]  #: Its type and subtypes.
-    features: frozenset[str]
 
 
 class Unit(NamedTuple):
@@ -102,17 +87,17 @@ def answer(parser: Parser, request: Predict, parse: ParseAll) -> str:
     A sentence gets none if the arcs that it has make no tree, or a word has two heads, or one in
     another sentence.
     """
-    layer = _layer(request)
+    types, features = _layer(request)
     root = _parsed("document.xmi", request.document.xmi)
-    by_type: dict[str, list[ElementTree.Element]] = {}
+    by_type: dict[str, list[ElementTree.Element]] = defaultdict(list)
     for element in root:
-        by_type.setdefault(_type_of(element), []).append(element)
+        by_type[_type_of(element)].append(element)
     by_id = {element.get(_ID): element for element in root}
-    arcs: dict[str, list[ElementTree.Element]] = {}  # by dependent
-    for arc in [x for name in sorted(layer.types) for x in by_type.get(name, ())]:
+    arcs: dict[str, list[ElementTree.Element]] = defaultdict(list)  # by dependent
+    for arc in [x for name in sorted(types) for x in by_type[name]]:
         if arc.get("flavor", "basic") == "basic" and arc.get(_PREDICTED) != "true":
-            arcs.setdefault(arc.get("Dependent", ""), []).append(arc)
-    sofa = next((s for s in by_type.get(_SOFA, ()) if s.get("sofaString")), None)
+            arcs[arc.get("Dependent", "")].append(arc)
+    sofa = next((s for s in by_type[_SOFA] if s.get("sofaString")), None)
     if sofa is None:
         raise Refused(400, "document.xmi: found no Sofa with a sofaString, expected a text")
     suggestions: list[dict[str, str]] = []
@@ -125,25 +110,21 @@ def answer(parser: Parser, request: Predict, parse: ParseAll) -> str:
         except TreebankError:  # the arcs make no tree
             continue
         for tree in trees:
-            suggestions += _suggestions(request.metadata.feature, layer, unit, around, tree)
+            suggestions += _suggestions(request.metadata.feature, features, unit, around, tree)
     return _with_suggestions(request, sofa, by_id, suggestions)
 
 
 def _best(parser: Parser, sentence: Sentence, parse: ParseAll) -> list[ScoredTree]:
     """Return the best tree around the arcs of a sentence; arcs may cross if there is no other."""
-    tagged = _tagged(parser, sentence)
+    if not sentence.has_tags or parser.tagger is None:
+        tagged = parser.tagged(sentence)
+    else:
+        tagged = with_columns(parser.tagger(sentence), upos=sentence.upos)
     try:
         (found,) = parse(parser, [tagged])
     except TreebankError:
         (found,) = parse(Parser(parser.model.with_crossing()), [tagged])
     return found.trees[:1]
-
-
-def _tagged(parser: Parser, sentence: Sentence) -> Sentence:
-    """Return the sentence with its own UPOS, if it has them, and other tags by the tagger."""
-    if not sentence.has_tags or parser.tagger is None:
-        return parser.tagged(sentence)
-    return with_columns(parser.tagger(sentence), upos=sentence.upos)
 
 
 def _parsed(where: str, text: str) -> ElementTree.Element:
@@ -162,36 +143,37 @@ def _type_of(element: ElementTree.Element) -> str:
     return f"{space.removeprefix('{http:///').removesuffix('.ecore').replace('/', '.')}.{name}"
 
 
-def _layer(request: Predict) -> Layer:
-    """Return the layer by the type system; `Refused` if it has no arcs between tokens."""
+def _layer(request: Predict) -> tuple[set[str], set[str]]:
+    """Return the layer's type with its subtypes, and its features, by the type system."""
     name, feature = request.metadata.layer, request.metadata.feature
     for key, value in (("layer", name), ("feature", feature)):
         if not re.fullmatch(r"[A-Za-z_][\w.]*", value):
             raise Refused(400, f"metadata.{key}: found {value!r}, expected a name")
     supertypes: dict[str, str] = {}
     ranges: dict[str, str] = {}
+
+    def text(element: ElementTree.Element, child: str) -> str:
+        return element.findtext(_UIMA + child, "").strip()
+
     types = _parsed("typeSystem", request.type_system).iter(f"{_UIMA}typeDescription")
     for description in types:
-        own_name = description.findtext(f"{_UIMA}name", "").strip()
-        supertypes[own_name] = description.findtext(f"{_UIMA}supertypeName", "").strip()
+        own_name = text(description, "name")
+        supertypes[own_name] = text(description, "supertypeName")
         if own_name == name:
-            ranges = {
-                x.findtext(f"{_UIMA}name", "").strip():
-                x.findtext(f"{_UIMA}rangeTypeName", "").strip()
-                for x in description.iter(f"{_UIMA}featureDescription")
-            }  # fmt: skip
+            of_layer = description.iter(f"{_UIMA}featureDescription")
+            ranges = {text(x, "name"): text(x, "rangeTypeName") for x in of_layer}
     for end in ("Governor", "Dependent"):
         if ranges.get(end) != f"{_SEGMENTATION}Token":
             raise Refused(
                 400, f"typeSystem: {end} of {name!r} is {ranges.get(end)!r}, expected"
                 f" {_SEGMENTATION}Token: a layer of relations between tokens",
-            )  # fmt: skip
+            )
     if feature not in ranges:
         raise Refused(400, f"typeSystem: {name} has no feature {feature!r}")
     names = {name}
     while more := {own for own, above in supertypes.items() if above in names} - names:
         names |= more
-    return Layer(frozenset(names), frozenset(ranges))
+    return names, {*ranges}
 
 
 def _span(element: ElementTree.Element, size: int) -> tuple[int, int]:
@@ -200,7 +182,7 @@ def _span(element: ElementTree.Element, size: int) -> tuple[int, int]:
         raise Refused(
             400, f"document.xmi: {_type_of(element).rpartition('.')[2]} {element.get(_ID)} is from"
             f" {begin!r} to {end!r}, expected offsets from 0 to {size}",
-        )  # fmt: skip
+        )
     return int(begin), int(end)
 
 
@@ -208,7 +190,7 @@ def _units(
     wanted: Range | None, sofa: ElementTree.Element,
     by_type: Mapping[str, list[ElementTree.Element]],
     by_id: Mapping[str | None, ElementTree.Element],
-) -> Iterator[Unit]:  # fmt: skip
+) -> Iterator[Unit]:
     """Yield the sentences in the range; their words have tags if all of them have some."""
     text = sofa.get("sofaString", "").encode("utf-16-le", "surrogatepass")
     size = len(text) // 2
@@ -258,7 +240,7 @@ def _with_arcs(
 
 
 def _suggestions(
-    feature: str, layer: Layer, unit: Unit, around: Sentence, tree: ScoredTree
+    feature: str, features: set[str], unit: Unit, around: Sentence, tree: ScoredTree
 ) -> Iterator[dict[str, str]]:
     """Yield the attributes of an element for each word without a head or label of its own."""
     for i, token in enumerate(unit.tokens):
@@ -269,9 +251,9 @@ def _suggestions(
         found |= {"Governor": head.get(_ID, ""), "Dependent": token.get(_ID, "")}
         if tree.labels:
             found[feature] = tree.labels[i]
-        if "flavor" in layer.features:
+        if "flavor" in features:
             found["flavor"] = "basic"
-        if tree.confidences and f"{feature}_score" in layer.features:
+        if tree.confidences and f"{feature}_score" in features:
             found[f"{feature}_score"] = f"{tree.confidences[i]:.4f}"
         yield {**found, _PREDICTED: "true"}
 
@@ -279,7 +261,7 @@ def _suggestions(
 def _with_suggestions(
     request: Predict, sofa: ElementTree.Element, by_id: Mapping[str | None, ElementTree.Element],
     suggestions: list[dict[str, str]],
-) -> str:  # fmt: skip
+) -> str:
     """Return the text of the document with elements at its end, as members of the view."""
     text, number = request.document.xmi, sofa.get(_ID, "")
     last = max([int(x) for x in by_id if x is not None and _NUMBER(x)], default=0)

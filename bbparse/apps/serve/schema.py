@@ -1,7 +1,8 @@
-"""Requests to ``/v1/parse`` and ``/v1/explain``, as models for OpenAPI."""
+"""Limits of the service, and requests to its own paths as models for OpenAPI."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal
 
@@ -15,25 +16,54 @@ Arc = tuple[Head, Position]
 Word = str | Annotated[list[str], Field(min_length=1, max_length=5)]
 
 
-class Options(BaseModel):
-    """Options of parsing; in the query of a request whose body is text or CoNLL-U."""
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits of the service: the options of the command, and others."""
+
+    workers: int = 1  #: Number of processes that parse.
+    queue: int = 128  #: Maximum number of requests that wait for a worker.
+    deadline: float = 60.0  #: Maximum seconds for a request, from its arrival.
+    max_bytes: int = 4 << 20  #: Maximum size of the body of a request.
+    max_words: int = 1000  #: Maximum length of a sentence.
+    max_parts: int = 8_000_000  #: Maximum number of candidate parts; they take some seconds.
+    grace: float = 5.0  #: Seconds after its deadline when a request is given up.
+
+
+class Refused(Exception):
+    """A request that is not answered: HTTP status, and a line that says what was expected.
+
+    It may be tried again after so many seconds; 0: trying again does not help.
+    """
+
+    def __init__(self, status: int, text: str, after: int = 0) -> None:
+        super().__init__(status, text, after)  # the arguments from which pickle makes it again
+        self.status, self.text, self.after = status, text, after
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Strict(BaseModel):
+    """A model without other fields than its own."""
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
+
+class Options(Strict):
+    """Options of parsing; in the query of a request whose body is text or CoNLL-U."""
+
     model: str = Field("", description="Name of a model; the first one if left out.")
     split: Literal["text", "lines", "words"] = Field(
-        "text",
-        description="How to split text: as the model has learned; each line is a sentence; each"
-        " line is a sentence of words with spaces between them.",
+        "text", description="How to split text: as the model has learned; each line is a sentence;"
+        " each line is a sentence of words with spaces between them.",
     )
     k_best: int = Field(1, ge=1, le=1000, description="Number of trees for each sentence.")
     keep_heads: bool = Field(
         False, description="Keep the HEADs of the CoNLL-U, and find only those that are _."
     )
     valid: str | None = Field(
-        None,
-        description="Validity rules of the trees: none, ud, or ud and those of a plug-in. Default:"
-        " ud for models of Universal Dependencies.",
+        None, description="Validity rules of the trees: none, ud, or ud and those of a plug-in."
+        " Default: ud for models of Universal Dependencies.",
     )
     spans: str | None = Field(
         None,
@@ -48,7 +78,7 @@ class Options(BaseModel):
     time_limit: float | None = Field(
         None, gt=0, description="Seconds for the search of one sentence; after them, the answer has"
         " the best trees so far and their bounds."
-    )  # fmt: skip
+    )
     node_limit: int | None = Field(
         None, ge=1, le=MAX_INT, description="Maximum number of search nodes for one sentence."
     )
@@ -67,11 +97,10 @@ class Options(BaseModel):
     @classmethod
     def _no_file(cls, value: str | None) -> str | None:
         """Refuse paths: clients must not read files of this machine."""
-        shipped = ("none", "ud", "parallel")
-        if value not in (None, *shipped):
-            names = [*shipped, *sorted(entry_points(group="bbparse.rules").names)]
-            if value not in names:
-                raise ValueError(f"expected one of {', '.join(names)}")
+        plugins = sorted(entry_points(group="bbparse.rules").names)
+        names = ["none", "ud", "parallel", *plugins]
+        if value is not None and value not in names:
+            raise ValueError(f"expected one of {', '.join(names)}")
         return value
 
 
@@ -81,10 +110,8 @@ class TextOptions(Options):
     text: str
 
 
-class Factor(BaseModel):
+class Factor(Strict):
     """A score for trees that have all of some arcs."""
-
-    model_config = ConfigDict(extra="forbid")
 
     arcs: list[Arc] = Field(min_length=1)
     weight: float | None = Field(
@@ -92,10 +119,8 @@ class Factor(BaseModel):
     )
 
 
-class Subtree(BaseModel):
+class Subtree(Strict):
     """Words that form a connected subtree."""
-
-    model_config = ConfigDict(extra="forbid")
 
     words: list[Position] = Field(min_length=1)
     complete: bool = Field(True, description="No other words hang from them.")
@@ -105,10 +130,8 @@ class Subtree(BaseModel):
     )
 
 
-class Constraint(BaseModel):
+class SentenceConstraints(Strict):
     """Constraints on the trees of one sentence."""
-
-    model_config = ConfigDict(extra="forbid")
 
     sentence: Position = Field(1, description="Number of the sentence, from 1.")
     heads: dict[Position, Head] = Field({}, description="Word to head; 0 is the root.")
@@ -119,24 +142,19 @@ class Constraint(BaseModel):
     factors: list[Factor] = []
     subtrees: list[Subtree] = []
 
-    def joined(self, constraint: Constraint | None) -> Constraint:
-        """Merge two constraints on one sentence; `ValueError` if no tree can satisfy both."""
-        if constraint is None:
-            return self
+    def merge(self, other: SentenceConstraints) -> None:
+        """Add a constraint on the same sentence; `ValueError` if no tree can satisfy both."""
         for name in ("heads", "labels"):
-            other_values, own_values = getattr(constraint, name), getattr(self, name)
-            for m in sorted(other_values.keys() & own_values.keys()):
-                if other_values[m] != own_values[m]:
+            values, others = getattr(self, name), getattr(other, name)
+            for m in sorted(values.keys() & others.keys()):
+                if values[m] != others[m]:
                     raise ValueError(
-                        f"found {name} {other_values[m]} and {own_values[m]} for word {m} of"
-                        f" sentence {self.sentence}, expected one"
+                        f"found {name} {values[m]} and {others[m]} for word {m} of sentence"
+                        f" {self.sentence}, expected one"
                     )
-        return Constraint(
-            sentence=self.sentence, heads={**constraint.heads, **self.heads},
-            labels={**constraint.labels, **self.labels}, forbid=[*constraint.forbid, *self.forbid],
-            factors=[*constraint.factors, *self.factors],
-            subtrees=[*constraint.subtrees, *self.subtrees],
-        )  # fmt: skip
+            values.update(others)
+        for name in ("forbid", "factors", "subtrees"):
+            getattr(self, name).extend(getattr(other, name))
 
 
 class ParseRequest(Options):
@@ -145,40 +163,33 @@ class ParseRequest(Options):
     text: str | None = None
     conllu: str | None = None
     words: list[list[Word]] | None = Field(
-        None,
-        description="Sentences as lists of words: forms, or lists of form, UPOS, XPOS, lemma and"
-        " FEATS, of which the last may be left out.",
+        None, description="Sentences as lists of words: forms, or lists of form, UPOS, XPOS, lemma"
+        " and FEATS, of which the last may be left out.",
     )
-    constraints: list[Constraint] = Field(
+    constraints: list[SentenceConstraints] = Field(
         [], description="All constraints on a sentence apply; they must not contradict one another."
     )
 
     @field_validator("constraints")
     @classmethod
-    def _joined(cls, constraints: list[Constraint]) -> list[Constraint]:
+    def _merged(cls, constraints: list[SentenceConstraints]) -> list[SentenceConstraints]:
         """Merge the constraints on each sentence."""
-        merged: dict[int, Constraint] = {}
+        merged: dict[int, SentenceConstraints] = {}
         for constraint in constraints:
-            merged[constraint.sentence] = constraint.joined(merged.get(constraint.sentence))
+            if merged.setdefault(constraint.sentence, constraint) is not constraint:
+                merged[constraint.sentence].merge(constraint)
         return list(merged.values())
-
-
-_REFERENCE = "#/components/schemas/{model}"
 
 
 def with_bodies(document: dict[str, Any], paths: tuple[str, ...]) -> dict[str, Any]:
     """Add to an OpenAPI document the bodies of requests to some paths."""
-    schema = ParseRequest.model_json_schema(ref_template=_REFERENCE)
+    place = "#/components/schemas/"
+    schema = ParseRequest.model_json_schema(ref_template=place + "{model}")
     parts = document.setdefault("components", {}).setdefault("schemas", {})
     parts.update(schema.pop("$defs"), ParseRequest=schema)
     text = {"schema": {"type": "string"}}
+    record = {"schema": {"$ref": place + "ParseRequest"}}
+    content = {"application/json": record, "text/plain": text, "text/x-conllu": text}
     for path in paths:
-        document["paths"][path]["post"]["requestBody"] = {
-            "required": True,
-            "content": {
-                "application/json": {"schema": {"$ref": _REFERENCE.format(model="ParseRequest")}},
-                "text/plain": text,
-                "text/x-conllu": text,
-            },
-        }
+        document["paths"][path]["post"]["requestBody"] = {"required": True, "content": content}
     return document

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 
 from bbparse import __version__
-from bbparse.apps.serve.settings import Refused
+from bbparse.apps.serve.schema import Refused
 from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
@@ -41,16 +41,10 @@ def check(options: Mapping[str, str]) -> None:
 
 
 def answer(
-    parser: Parser,
-    model: str,
-    options: Mapping[str, str],
+    parser: Parser, model: str, options: Mapping[str, str],
     parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
 ) -> Iterator[str]:
-    """Yield the pieces of the result: the header, and one for each sentence.
-
-    `options` are the parameters of the request: ``data``, ``tokenizer``, ``tagger``, ``parser``,
-    ``input``, ``output``.
-    """
+    """Yield the pieces of the result: the header, and one for each sentence."""
     output = _name(options, "output")
     if output == "conllu":
         yield f"# generator = bbparse {__version__}\n# udpipe_model = {model}\n"

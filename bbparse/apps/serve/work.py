@@ -19,14 +19,13 @@ from pydantic import Field
 from bbparse.apps.explain import explain, page
 from bbparse.apps.serve import inception, udpipe
 from bbparse.apps.serve.inception import Predict
-from bbparse.apps.serve.schema import Constraint, ParseRequest
-from bbparse.apps.serve.settings import Refused
+from bbparse.apps.serve.schema import ParseRequest, Refused, SentenceConstraints
 from bbparse.core import Problem
 from bbparse.parser.confidence import NOTE
 from bbparse.parser.parse import Parse, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import sentence_of
-from bbparse.parser.valid import rules_for
+from bbparse.parser.valid import Restriction
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import BBParseError, one_line
 from bbparse.text import sentences_of_text
@@ -50,10 +49,9 @@ class Job(ParseRequest):
 
     kind: Literal["parse", "process", "explain", "inception"]
     until: float = math.inf  #: Its deadline by `bbparse.runtime.deadline.clock`.
-    max_words: int = 1000  #: As `max_tree_words`, see `bbparse.apps.serve.settings.Settings`.
-    max_tree_words: int = 200_000
+    max_words: int = 1000  #: See `bbparse.apps.serve.schema.Settings`.
     udpipe: dict[str, str] = Field({})
-    inception: Predict | None = Field(None)
+    inception: Predict | None = None
     sentences: int = 0  #: Number of sentences done.
     n_words: int = 0  #: Number of their words.
 
@@ -79,8 +77,6 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
     if job.kind == "explain":
         yield _page(parser, sentences, job)
         return
-    if job.valid is not None:
-        rules_for(job.valid, parser.labeller)
     write = FORMATS[job.format]
     style = Style(job.k_best, last=False)
     for result in parses(parser, parser.tag(sentences), job):
@@ -110,26 +106,23 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
     the best trees found so far.
     """
     names = [field.name for field in fields(ParseOptions)]
-    asked = ParseOptions(**{name: getattr(job, name) for name in names})
+    options = ParseOptions(**{name: getattr(job, name) for name in names})
     constraints = {constraint.sentence: constraint for constraint in job.constraints}
     if constraints:
         sentences = list(sentences)
-        if max(constraints) > len(sentences):
-            raise Refused(
-                400,
-                f"constraints: found sentence {max(constraints)}, the input has {len(sentences)}",
-            )
+        last, count = max(constraints), len(sentences)
+        if last > count:
+            raise Refused(400, f"constraints: found sentence {last}, the input has {count}")
     for batch in _batches(sentences, job):
         seconds_left = job.end.left()
         if seconds_left <= 0 and job.sentences:
             raise Refused(
                 504, f"the deadline is over after sentence {job.sentences}: send less at a time"
             )
-        seconds = max(_MIN_SECONDS, seconds_left / len(batch))
-        limit = job.time_limit
+        seconds, limit = max(_MIN_SECONDS, seconds_left / len(batch)), job.time_limit
         if limit is not None or seconds < _SENTENCE_SECONDS:
             limit = min(seconds, math.inf if limit is None else limit)
-        options = replace(asked, time_limit=limit)
+        options = replace(options, time_limit=limit)
         if job.keep_heads or constraints:
             results = _around(parser, batch, job, constraints, options)
         else:
@@ -141,65 +134,58 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
 
 
 def _around(
-    parser: Parser, batch: list[Sentence], job: Job, constraints: dict[int, Constraint],
+    parser: Parser, batch: list[Sentence], job: Job, constraints: dict[int, SentenceConstraints],
     options: ParseOptions,
-) -> Iterator[Parse]:  # fmt: skip
+) -> Iterator[Parse]:
     """Parse sentences under their constraints."""
     for number, sentence in enumerate(batch, start=job.sentences + 1):
-        constraint = constraints.get(number, Constraint())
-        constrained, restrict = _constrained(sentence, constraint, job.keep_heads)
+        constraint = constraints.get(number, SentenceConstraints())
+        if not job.keep_heads:
+            n = sentence.n_words
+            sentence = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
         # no reasons: to find them, kernels would be compiled that parsing does not need
         yield from parser.parse_around(
-            [constrained], options, restrict=restrict, reasons=False, until=job.end
+            [_with_heads(sentence, constraint)], options, restrict=_restriction(constraint),
+            reasons=False, until=job.end,
         )
 
 
 def _batches(sentences: Iterable[Sentence], job: Job) -> Iterator[list[Sentence]]:
+    """Yield sentences that are parsed together; refuse those that are too long."""
     batch: list[Sentence] = []
     words, max_words = 0, FIRST_WORDS
     for sentence in sentences:
-        if sentence.n_words > job.max_words:
-            raise Refused(
-                413,
-                f"{sentence.name} has {sentence.n_words} words, expected at most {job.max_words}",
-            )
-        limit = max(1, job.max_tree_words // sentence.n_words)
-        if job.k_best > limit:
-            raise Refused(
-                413, f"k_best is {job.k_best}, expected at most {limit} for {sentence.name}, which"
-                f" has {sentence.n_words} words",
-            )  # fmt: skip
-        if batch and words + sentence.n_words > max_words:
+        n = sentence.n_words
+        if n > job.max_words:
+            raise Refused(413, f"{sentence.name} has {n} words, expected at most {job.max_words}")
+        if batch and words + n > max_words:
             yield batch
             batch, words, max_words = [], 0, MAX_WORDS
         batch.append(sentence)
-        words += sentence.n_words
+        words += n
     if batch:
         yield batch
 
 
-def _constrained(
-    sentence: Sentence, constraint: Constraint, keep_heads: bool
-) -> tuple[Sentence, Any]:
-    """Return the sentence with its required heads, and a function to restrict its problem.
-
-    The function is None if the heads and labels are all constraints.
-    """
-    n = sentence.n_words
-    if not keep_heads:
-        sentence = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
-    heads, labels = list(sentence.heads), list(sentence.deprels)
-    for m, value in [*constraint.heads.items(), *constraint.labels.items()]:
-        if not 1 <= m <= n or (isinstance(value, int) and not 0 <= value <= n):
-            column = "heads" if isinstance(value, int) else "labels"
-            raise Refused(
-                400, f"constraints, {column}: found {m}: {value} for {sentence.name}, which has"
-                f" {n} words",
-            )  # fmt: skip
+def _with_heads(sentence: Sentence, constraint: SentenceConstraints) -> Sentence:
+    """Return the sentence with the required heads and labels."""
+    n, heads, labels = sentence.n_words, list(sentence.heads), list(sentence.deprels)
+    for column, required in (("heads", constraint.heads), ("labels", constraint.labels)):
+        for m, value in required.items():
+            if m > n or (isinstance(value, int) and value > n):
+                raise Refused(
+                    400, f"constraints, {column}: found {m}: {value} for {sentence.name}, which has"
+                    f" {n} words",
+                )
     for m, head in constraint.heads.items():
         heads[m - 1] = head
     for m, label in constraint.labels.items():
         labels[m - 1] = label
+    return replace(sentence, heads=heads, deprels=labels)
+
+
+def _restriction(constraint: SentenceConstraints) -> Restriction | None:
+    """Return a function that restricts a problem; None if heads and labels are all constraints."""
 
     def restrict(problem: Problem) -> Problem:
         weights = [
@@ -213,7 +199,7 @@ def _constrained(
         return problem
 
     has_more = constraint.forbid or constraint.factors or constraint.subtrees
-    return replace(sentence, heads=heads, deprels=labels), restrict if has_more else None
+    return restrict if has_more else None
 
 
 def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, Any]:
@@ -221,16 +207,16 @@ def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, 
     sentence, status = parse.sentence, parse.solution.status
     record = sentence_record(sentence, parse.trees, status)
     record["trees"] = list(deadline.through(record["trees"]))
+    names = ["the root", *map(in_english, sentence.forms)]
     for tree, entry in deadline.through(zip(parse.trees, record["trees"])):
         arcs = tree_arcs(tree.heads, tree.labels)
-        names = ["the root", *map(in_english, sentence.forms)]
         for arc in arcs:
             label = f", {arc.label}" if arc.label else ""
             arc.tip = f"{names[arc.mod]} ← {names[arc.head]}{label}"
         entry["svg"] = draw_arcs(
             sentence.forms, arcs, sentence.upos, interactive=True, title="The best tree",
             description=describe_tree(sentence.forms, tree.heads, tree.labels),
-        )  # fmt: skip
+        )
         entry["conllu"] = as_conllu(sentence, [tree], status, Style(last=False))
     return record
 
@@ -246,30 +232,30 @@ def _page(parser: Parser, sentences: Iterator[Sentence], job: Job) -> str:
         parser, parser.tagged(sentence), k_best=job.k_best, prune=job.prune, valid=job.valid,
         node_limit=_EXPLAIN_NODES, deadline=job.end,
         time_limit=max(_MIN_SECONDS, job.end.left() / (sentence.n_words + 4)),
-    )  # fmt: skip
+    )
     return page(explanation, model=job.model)
 
 
 def warm_up(parsers: Mapping[str, Parser]) -> None:
     """Compile and load the code before requests come and workers are forked."""
     words = [[["The", "DET"], ["cat", "NOUN"], ["slept", "VERB"], [".", "PUNCT"]]]
+    crossing = Sentence.from_words(
+        [form for form, _ in words[0]], upos=[tag for _, tag in words[0]], heads=[3, 4, 0, NO_HEAD],
+        deprels=["det", "nsubj", "root", "_"],
+    )
     for name, parser in parsers.items():
-        requests: list[dict[str, Any]] = [
-            {}, {"k_best": 2}, {"prune": 0}, {"constraints": [{"forbid": [(1, 2)]}]},
-            {"constraints": [{"factors": [{"arcs": [(3, 2), (2, 1)]}]}]},
-        ]  # fmt: skip
-        if NOTE in parser.notes:
-            requests += [{"confidence": True}]
+        constraints: list[dict[str, Any]] = [
+            {"forbid": [(1, 2)]}, {"factors": [{"arcs": [(3, 2), (2, 1)]}]},
+        ]
         if parser.labeller is not None:  # a tree that breaks validity rules
-            two_subjects = {"heads": {1: 3, 2: 3}, "labels": {1: "nsubj", 2: "nsubj"}}
-            requests += [{"constraints": [two_subjects]}]
+            constraints += [{"heads": {1: 3, 2: 3}, "labels": {1: "nsubj", 2: "nsubj"}}]
+        requests: list[dict[str, Any]] = [
+            {}, {"k_best": 2}, {"prune": 0}, *({"constraints": [one]} for one in constraints),
+            {"kind": "explain"}, *[{"confidence": True}] * (NOTE in parser.notes),
+        ]
         for request in requests:
-            list(pieces(parsers, Job(kind="parse", model=name, words=words, **request)))
-        list(pieces(parsers, Job(kind="explain", model=name, words=words)))
-        crossing = Sentence.from_words(
-            [form for form, _ in words[0]], upos=[tag for _, tag in words[0]],
-            heads=[3, 4, 0, NO_HEAD], deprels=["det", "nsubj", "root", "_"],
-        )  # fmt: skip
+            job = {"kind": "parse", "model": name, "words": words, **request}
+            list(pieces(parsers, Job.model_validate(job)))
         list(Parser(parser.model.with_crossing()).parse_around([crossing], reasons=False))
         if parser.tagger is not None and parser.tokenizer is not None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
@@ -284,10 +270,7 @@ class Answer(NamedTuple):
 
 
 def answer(parsers: Mapping[str, Parser], fields: Mapping[str, Any]) -> Answer:
-    """Return the answer to a request with the fields of a `Job`; `Refused` if there is none.
-
-    If the deadline ends the work on some sentences, the last line says so.
-    """
+    """Return the answer to a request; the last line says if the deadline ended the work."""
     warnings.simplefilter("ignore")  # such as texts in other languages: nobody reads them here
     job, text = Job.model_validate(fields), ""
     try:
@@ -301,8 +284,7 @@ def answer(parsers: Mapping[str, Parser], fields: Mapping[str, Any]) -> Answer:
     except BBParseError as error:
         raise Refused(400, one_line(error)) from None
     except MemoryError:
-        text = "too much for the memory of the service: send less"
-        raise Refused(413, text) from None
+        raise Refused(413, "too much for the memory of the service: send less") from None
     except Exception as error:
         traceback.print_exc(file=sys.stderr)
         raise Refused(500, f"internal error: {type(error).__name__}") from None

@@ -43,12 +43,9 @@ class Setting:
     #: if there are no sentences of these lengths). Counts: ``sentences_beyond_60_words``, and
     #: ``most_nodes``, the maximum over the sentences.
     figures: dict[str, float] = field(default_factory=dict)
-    #: int32[sentences]: number of words.
-    lengths: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    #: int64[sentences]: calls of the dynamic program.
-    sentence_calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    #: float64[sentences]: seconds for scoring and solving, one sentence at a time.
-    sentence_seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: float64[sentences, 3]: words, calls of the dynamic program, and seconds for scoring and
+    #: solving, one sentence at a time.
+    per_sentence: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
     failure: str = ""  #: Why the setting could not be measured; empty if it was.
 
     @property
@@ -65,7 +62,7 @@ class Setting:
     def words_per_second(self) -> float:
         """Speed of the median pass; 0 if there was none."""
         seconds = median(self.passes) if self.passes else 0.0
-        return int(self.lengths.sum()) / seconds if seconds else 0.0
+        return float(self.per_sentence[:, 0].sum()) / seconds if seconds else 0.0
 
     def as_dict(self) -> dict[str, object]:
         """Return the figures by name, for JSON, without those of single sentences."""
@@ -73,46 +70,31 @@ class Setting:
             return {"prune": self.name, "failure": self.failure}
         scores = self.scores
         return {
-            "prune": self.name,
-            "uas": scores.uas,
-            "uas_no_punct": scores.uas_no_punct,
+            "prune": self.name, "uas": scores.uas, "uas_no_punct": scores.uas_no_punct,
             "las": scores.las if self.labelled else None,
-            "words_per_second": self.words_per_second,
-            "seconds": self.passes,
-            **self.figures,
+            "words_per_second": self.words_per_second, "seconds": self.passes, **self.figures,
         }
 
     def by_length(self, width: int = 5, min_sentences: int = 5) -> NDArray[np.float64]:
-        """Average over sentences of similar length.
+        """Average over sentences whose lengths are in the same range of `width` words.
 
-        Parameters
-        ----------
-        width : int
-            Range of lengths in a class, in words.
-        min_sentences : int
-            Minimum number of sentences in a class; a smaller one is merged with its neighbour.
+        Ranges with fewer than `min_sentences` sentences are merged with a neighbour.
 
         Returns
         -------
-        float64[classes, 4]
+        float64[ranges, 4]
             Mean length, mean DP calls, mean seconds, number of sentences.
         """
-        order = np.argsort(self.lengths, kind="stable")
-        classes = (self.lengths[order] - 1) // width
+        rows = self.per_sentence[np.argsort(self.per_sentence[:, 0], kind="stable")]
+        classes = (rows[:, 0] - 1) // width
         starts = [0]
-        for i in range(1, len(order)):
+        for i in range(1, len(rows)):
             if classes[i] != classes[i - 1] and i - starts[-1] >= min_sentences:
                 starts.append(i)
-        if len(order) - starts[-1] < min_sentences and len(starts) > 1:
+        if len(rows) - starts[-1] < min_sentences and len(starts) > 1:
             starts.pop()
-        means = [
-            (
-                self.lengths[rows_of_class].mean(), self.sentence_calls[rows_of_class].mean(),
-                self.sentence_seconds[rows_of_class].mean(), len(rows_of_class),
-            )
-            for rows_of_class in np.split(order, starts[1:])
-            if len(rows_of_class)
-        ]  # fmt: skip
+        parts = [part for part in np.split(rows, starts[1:]) if len(part)]
+        means = [[*part.mean(axis=0), len(part)] for part in parts]
         return np.array(means, np.float64).reshape(-1, 4)
 
 
@@ -127,15 +109,9 @@ class Suggestion:
 
 @with_options
 def measure_settings(
-    parser: Parser,
-    sentences: Sequence[Sentence],
-    prunes: Sequence[int],
-    options: ParseOptions = USUAL,
-    *,
-    passes: int = 3,
-    progress: bool = False,
-    clock: Callable[[], float] = time.perf_counter,
-    **changes: Any,
+    parser: Parser, sentences: Sequence[Sentence], prunes: Sequence[int],
+    options: ParseOptions = USUAL, *, passes: int = 3, progress: bool = False,
+    clock: Callable[[], float] = time.perf_counter, **changes: Any,
 ) -> list[Setting]:
     """Parse a treebank with several numbers of candidate heads, in turns.
 
@@ -170,10 +146,8 @@ def measure_settings(
 
     Raises
     ------
-    TreebankError
-        If there are no sentences, or one has no tree.
-    ConfigError, ProblemError
-        If a number is out of range.
+    TreebankError, ConfigError, ProblemError
+        If there are no sentences, one has no tree, or a number is out of range.
     """
     if not sentences:
         raise TreebankError("there are no sentences to tune on")
@@ -191,15 +165,11 @@ def measure_settings(
         bar = tqdm(
             sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
             disable=not progress, file=sys.stderr,
-        )  # fmt: skip
-        setting, seconds = _first_pass(parser, bar, replace(options, prune=prune), clock)
-        if seconds > LONG_PASS and not setting.failure:
-            setting.passes.append(seconds)
-        settings.append(setting)
+        )
+        settings.append(_first_pass(parser, bar, replace(options, prune=prune), clock))
     for _ in tqdm(range(passes), desc="speed", unit=" passes", delay=2, disable=not progress):
         for setting in settings:
-            slow = setting.passes and setting.passes[0] > LONG_PASS
-            if setting.failure or slow:
+            if setting.failure or (setting.passes and setting.passes[0] > LONG_PASS):
                 continue
             started = clock()
             for _ in parser.parse_all(sentences, replace(options, prune=setting.prune)):
@@ -209,12 +179,9 @@ def measure_settings(
 
 
 def _first_pass(
-    parser: Parser,
-    sentences: tqdm[Sentence],
-    options: ParseOptions,
-    clock: Callable[[], float],
-) -> tuple[Setting, float]:
-    """Measure accuracy, and the time and work of each sentence; return also the total seconds."""
+    parser: Parser, sentences: tqdm[Sentence], options: ParseOptions, clock: Callable[[], float]
+) -> Setting:
+    """Measure accuracy, and the time and work of each sentence."""
     prune = options.prune or 0
     setting = Setting(prune, labelled=parser.labeller is not None)
     solutions: list[Solution] = []
@@ -233,32 +200,27 @@ def _first_pass(
             solutions.append(parse.solution)
     except ProblemError as error:
         sentences.close()
-        return Setting(prune, failure=str(error)), 0.0
+        return Setting(prune, failure=str(error))
     total_seconds = clock() - pass_started
+    if total_seconds > LONG_PASS:
+        setting.passes.append(total_seconds)
 
     def stats(name: str) -> list[float]:
         return [float(solution.stats.get(name, 0)) for solution in solutions]
 
     nodes = stats("nodes")
+    lengths = [solution.heads.shape[1] - 1 for solution in solutions]
+    setting.per_sentence = np.array([lengths, stats("dp_calls"), seconds]).T
     proved = [bool(solution.proved.all()) for solution in solutions]
-    setting.lengths = np.array([s.heads.shape[1] - 1 for s in solutions], np.int32)
-    setting.sentence_calls = np.array(stats("dp_calls"), np.int64)
-    setting.sentence_seconds = np.array(seconds)
-    short = [p for p, n in zip(proved, setting.lengths) if n <= 60]
-    long = [p for p, n in zip(proved, setting.lengths) if n > 60]
+    short = [p for p, n in zip(proved, lengths) if n <= 60]
+    long = [p for p, n in zip(proved, lengths) if n > 60]
     setting.figures = {
-        "dp_calls": fmean(stats("dp_calls")),
-        "dp_work": fmean(stats("dp_work")),
-        "nodes": fmean(nodes),
-        "closed_at_root": fmean(stats("closed_at_root")),
-        "within_three_nodes": fmean(count <= 3 for count in nodes),
-        "proved": fmean(proved),
-        "proved_to_60_words": fmean(short or [1.0]),
-        "proved_beyond_60_words": fmean(long or [1.0]),
-        "sentences_beyond_60_words": len(long),
-        "most_nodes": int(max(nodes)),
+        **{name: fmean(stats(name)) for name in ("dp_calls", "dp_work", "nodes", "closed_at_root")},
+        "within_three_nodes": fmean(count <= 3 for count in nodes), "proved": fmean(proved),
+        "proved_to_60_words": fmean(short or [1.0]), "proved_beyond_60_words": fmean(long or [1.0]),
+        "sentences_beyond_60_words": len(long), "most_nodes": int(max(nodes)),
     }
-    return setting, total_seconds
+    return setting
 
 
 def suggest(

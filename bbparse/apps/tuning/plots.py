@@ -86,7 +86,7 @@ def legend_below(figure: Any, ax: Any) -> None:
     figure.legend(
         handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=10,
         labelcolor=_INK,
-    )  # fmt: skip
+    )
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
@@ -105,10 +105,7 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
 
 
 def plot_settings(
-    settings: Sequence[Setting],
-    path: str | os.PathLike[str],
-    *,
-    measure: str = "las",
+    settings: Sequence[Setting], path: str | os.PathLike[str], *, measure: str = "las",
     suggestion: Suggestion | None = None,
 ) -> None:
     """Plot accuracy against speed, and time and DP calls against sentence length.
@@ -134,7 +131,7 @@ def plot_settings(
         style = {
             "color": PALETTE[i % len(PALETTE)], "marker": MARKERS[i % len(MARKERS)],
             "markersize": 4.5, "linewidth": 1.6, "label": _name(setting),
-        }  # fmt: skip
+        }
         times.plot(rows[:, 0], 1000.0 * rows[:, 2], **style)
         calls.plot(rows[:, 0], rows[:, 1], **style)
     times.set_yscale("log")
@@ -166,16 +163,16 @@ def _draw_trade(
         ax.plot(
             speed, accuracy, color=PALETTE[i % len(PALETTE)], marker=MARKERS[i % len(MARKERS)],
             markersize=7, linestyle="none",
-        )  # fmt: skip
+        )
         if suggestion is not None and suggestion.setting is settings[i]:
             ax.plot(
                 speed, accuracy, marker="o", markersize=15, linestyle="none",
                 markerfacecolor="none", markeredgecolor=_INK, markeredgewidth=1.2,
-            )  # fmt: skip
+            )
             ax.annotate(
                 "suggested", (speed, accuracy), xytext=(0, 12), textcoords="offset points",
                 ha="center", fontsize=9.5, color=_INK,
-            )  # fmt: skip
+            )
     if settings:  # room for the labels
         ax.set_xlim(min(speeds) / 1.7, max(speeds) * 1.7)
         low, high = min(accuracies), max(accuracies)

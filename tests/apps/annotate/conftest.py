@@ -15,7 +15,7 @@ import pytest
 from bbparse.apps.annotate.completion import Completer
 from bbparse.apps.annotate.http import Server
 from bbparse.apps.annotate.treebank import Act, Treebank
-from bbparse.apps.serve.service import listening
+from bbparse.apps.serve.http import listening
 from tests import toy
 from tests.apps.serve.conftest import Answer
 

@@ -147,9 +147,9 @@ def test_arcs_that_cross_and_trees_that_cannot_be(opened: Opened) -> None:
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        ({"kind": "accept", "tree": -1}, "tree: found -1, expected a whole number from 0 to 99"),
+        ({"kind": "accept", "tree": -1}, "tree: found -1, expected 0 to 99"),
         ({"kind": "undo", "tree": 100}, "tree: found 100"),
-        ({"kind": "fix", "word": 8, "head": 6}, "word: found 8, expected a whole number from 1 to"),
+        ({"kind": "fix", "word": 8, "head": 6}, "word: found 8, expected 1 to"),
         ({"kind": "cell", "word": 0, "column": "upos"}, "word: found 0"),
         ({"kind": "forbid", "word": 1, "head": -1}, "head: found -1"),
         ({"kind": "fix", "word": 6, "head": 6}, "a word cannot be its own head"),

@@ -11,7 +11,7 @@ from select import select
 
 import pytest
 
-from bbparse.apps.cli.workers import answers
+from bbparse.apps.cli.parse import answers
 from bbparse.runtime import pool
 from bbparse.runtime.errors import WorkerError
 from bbparse.runtime.pool import CAN_FORK

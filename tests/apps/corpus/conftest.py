@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.apps.corpus import ParseSpec, Settings
+from bbparse.apps.corpus import FileOptions, ParseSpec
 from bbparse.treebank import format_sentence
 from tests import toy
 
 
 @pytest.fixture(scope="session")
 def spec(model: Path) -> ParseSpec:
-    return ParseSpec.of(model, Settings())
+    return ParseSpec.of(model, FileOptions())
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import bbparse
-from bbparse.apps.corpus import CorpusSummary, Manifest, ParseSpec, Settings, parse_corpus, work
+from bbparse.apps.corpus import CorpusSummary, FileOptions, Manifest, ParseSpec, parse_corpus, work
 from bbparse.apps.corpus.work import (
     LOCK,
     Outcome,
@@ -83,11 +83,11 @@ def test_what_is_done_is_kept_as_long_as_it_is_what_it_was(
     assert (done.parsed, done.kept) == (2, 6)
     assert (out / "shard-3.conllu.xz").read_bytes() == first["shard-4.conllu.xz"]
     # other settings, another model of the same name
-    done = parse(shards, out, ParseSpec.of(model, Settings(prune=2)))
+    done = parse(shards, out, ParseSpec.of(model, FileOptions(prune=2)))
     assert (done.parsed, done.kept) == (8, 0)
     other = tmp_path / "toy.model"
     Parser(replace(toy.parser().model, notes={"another": 1})).save(other)
-    assert parse(shards, out, ParseSpec.of(other, Settings(prune=2))).parsed == 8
+    assert parse(shards, out, ParseSpec.of(other, FileOptions(prune=2))).parsed == 8
 
 
 def test_a_corrupt_shard_is_named_and_the_rest_is_done(
@@ -205,7 +205,7 @@ def test_names_of_outputs(tmp_path: Path, spec: ParseSpec, shards: Path, model: 
     with pytest.raises(TreebankError, match="is a folder"):
         parse_corpus([str(tmp_path)], out, spec)
     assert not out.exists()
-    lines = ParseSpec.of(model, Settings(format_name="jsonl"))
+    lines = ParseSpec.of(model, FileOptions(format_name="jsonl"))
     twice = [f"{tmp_path}/a/*", str(tmp_path / "a" / "x.conllu")]
     assert parse_corpus(twice, out, lines).parsed == 1
     assert json.loads((out / "x.jsonl").read_text().splitlines()[0])["trees"]
@@ -239,7 +239,7 @@ def test_what_is_no_fault_of_a_shard_ends_the_run(
     with pytest.raises(ModelError, match=r"^.*damaged\.model: not a complete"):
         parse(shards, tmp_path / "out", ParseSpec.of(damaged))
     with pytest.raises(ModelError, match="calibrate"):
-        parse(shards, tmp_path / "out", ParseSpec.of(model, Settings(confidence=True)))
+        parse(shards, tmp_path / "out", ParseSpec.of(model, FileOptions(confidence=True)))
 
 
 def test_text(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bbparse.apps.serve.service import serve
-from bbparse.apps.serve.settings import Settings
+from bbparse.apps.serve.http import serve
+from bbparse.apps.serve.schema import Settings
 from bbparse.apps.serve.work import warm_up
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence

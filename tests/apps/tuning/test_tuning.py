@@ -32,22 +32,22 @@ def test_agrees_with_the_parser() -> None:
             tally.add(found.sentence, found.solution.heads[0, 1:].tolist(), found.labels[0])
             calls.append(found.solution.stats.get("dp_calls", 0))
         assert setting.scores == tally.scores()
-        assert setting.sentence_calls.tolist() == calls
+        assert setting.per_sentence[:, 1].tolist() == calls
         assert setting.figures["dp_calls"] == pytest.approx(np.mean(calls))
-        assert setting.lengths.tolist() == [sentence.n_words for sentence in sentences]
+        assert setting.per_sentence[:, 0].tolist() == [sentence.n_words for sentence in sentences]
         assert setting.figures["proved"] == setting.figures["proved_to_60_words"] == 1.0
         assert len(setting.passes) == 2 and min(setting.passes) > 0
         words = sum(sentence.n_words for sentence in sentences)
         assert setting.words_per_second == pytest.approx(words / np.median(setting.passes))
-        assert (setting.sentence_seconds > 0).all()
+        assert (setting.per_sentence[:, 2] > 0).all()
         assert setting.as_dict()["prune"] == setting.name
 
 
 def test_classes_of_length() -> None:
     setting = Setting(
-        3, lengths=np.array([1, 2, 5, 6, 30, 31, 40], np.int32),
-        sentence_calls=np.array([1, 2, 3, 4, 5, 6, 100]),
-        sentence_seconds=np.arange(7, dtype=float),
+        3, per_sentence=np.array([
+            [1, 2, 5, 6, 30, 31, 40], [1, 2, 3, 4, 5, 6, 100], range(7)
+        ], float).T,
     )  # fmt: skip
     rows = setting.by_length(width=5, min_sentences=2)
     assert rows[:, 3].tolist() == [3, 2, 2]  # 6 takes 30 in; 40 alone goes with 31
@@ -66,7 +66,7 @@ def made_up(prune: int, right: int, seconds: float) -> Setting:
         here = min(10, max(0, right - 10 * i))
         predicted = [h if m < here else m + 1 for m, h in enumerate(heads)]
         tally.add(Sentence.from_words(["w"] * 10, heads=heads), predicted, ["_"] * 10)
-    return Setting(prune, tally, passes=[seconds], lengths=np.full(10, 10, np.int32))
+    return Setting(prune, tally, passes=[seconds], per_sentence=np.full((10, 3), 10.0))
 
 
 def test_suggestions() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bbparse.apps.cli.factors import factors as factors_command
+from bbparse.apps.cli.model import factors as factors_command
 from bbparse.factors import FactorFamily, available, load_families, specification
 from bbparse.runtime.errors import FactorError
 
