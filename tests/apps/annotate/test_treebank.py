@@ -12,7 +12,7 @@ import pytest
 from bbparse.apps.annotate.completion import Completer
 from bbparse.apps.annotate.marks import Marks
 from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
-from bbparse.apps.annotate.view import options_view, row, sentence_view
+from bbparse.apps.annotate.view import options_view, row, rows, search, sentence_view
 from bbparse.parser.combine import combine, with_disputes
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, OutputError
@@ -305,3 +305,15 @@ def test_trees_of_a_file_that_are_none(opened: Opened) -> None:
 def test_models_that_cannot_annotate(opened: Opened) -> None:
     with pytest.raises(BBParseError, match="calibrate it"):
         Completer(toy.parser())
+
+
+def test_lists(opened: Opened) -> None:
+    treebank = opened()
+    assert rows(treebank, -1)[0]["sure"] is None
+    for index in range(3):
+        treebank.trees(index, 1)
+    known = rows(treebank, -1)
+    assert all(0 <= each["least"] <= 1 and each["broken"] is not None for each in known)
+    assert [each["index"] for each in rows(treebank, 2)] == [2]
+    assert search(treebank, "form", "CAT") == [2]
+    assert search(treebank, "relation", "det") == [0, 2]

@@ -89,6 +89,11 @@ def test_arrays_that_kernels_would_follow_anywhere(changes: dict[str, Any], text
     refuse(Own(dataclasses.replace(batch(), **changes)), text)
 
 
+def test_a_batch_may_be_empty() -> None:
+    none = Own(FactorBatch.from_lists([], []))
+    assert not len(alive_factors([none], VIEW, TABLE).score) and not len(none.propose_all(VIEW))
+
+
 def test_what_is_no_batch() -> None:
     refuse(Own(None), "gave None, expected a FactorBatch")
 
