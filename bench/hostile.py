@@ -28,6 +28,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import numpy as np
 from click.testing import CliRunner
 from measure import arguments, markdown, peak_memory_mb, write_result
 from serve import serving
@@ -183,6 +184,7 @@ COMMANDS = {
     "no standard error": ("parse d -o p 2>&-", 0),
     "one line of 1 GB in a .gz": ("check line.gz", 2),
     "20,000 words in a sentence": ("parse long -o p --time-limit 2", 2),
+    "two trees of 1,000 words and all arcs": ("solve dense.npz --k-best 2 --time-limit 1", 2),
     "a blank FORM": ("check blank", 2),
     "two roots, which the official scorer refuses": ("evaluate d d", 0),
     "files with other words": ("combine d other", 2),
@@ -215,6 +217,7 @@ def commands() -> dict[str, dict[str, Any]]:
         for name, text in files.items():
             (place / name).write_text(text + "\n" * (name == "long"))
         (place / "link").symlink_to("d")
+        bbparse.Problem.from_arc_scores(np.zeros((1001, 1001))).save(place / "dense.npz")
         with gzip.open(place / "line.gz", "wb", compresslevel=1) as stream:
             for _ in range(1000):
                 stream.write(b"a" * 1_000_000)
