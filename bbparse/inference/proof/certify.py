@@ -126,7 +126,8 @@ class Certifier(Bounder[Space]):
         rounding, above = tolerances(self.problem, terms)
         scale = self.scale = scaled(self.problem, terms)
         largest = largest_score(scale.problem)
-        if rounding / scale.unit < NOISE * largest:
+        # without a loss, all scores are 0 there
+        if scale.loss and rounding / scale.unit < NOISE * largest:
             raise _NoProof("the scores are too far apart for a proof")
         self.target = scale.score(terms)
         # higher trees may score less at this scale, but not more
