@@ -20,7 +20,7 @@ import click
 import bbparse
 from bbparse.apps.cli.main import COMMANDS, cli
 from bbparse.inference.search.settings import SearchSettings
-from bbparse.models import records
+from bbparse.models import configuration as records
 
 project = "bbparse"
 author = "The bbparse authors"

@@ -28,7 +28,7 @@ from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
 from bbparse.models.scoring.labeller import Labeller, Labelling
 from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner
-from bbparse.neural.embeddings import EMBEDDINGS_ARRAYS, embeddings_from
+from bbparse.neural.embeddings import EMBEDDINGS_ARRAYS, Embeddings, embeddings_from
 from bbparse.runtime.archive import (
     INTS,
     REALS,
@@ -44,16 +44,17 @@ from bbparse.runtime.options import check_type
 from bbparse.text.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
+Arrays = dict[str, NDArray[Any]]
+AnyFamily = str | type[FactorFamily] | FactorFamily
+"""A factor family, its class, its name or ``"module:Class"``."""
+
 KIND = "bbparse.Model"
 TAGGER_KIND = "bbparse.Tagger"
 
 def packed_rules(name: str) -> dict[str, Rule]:
     """Return the fields of the archive that hold a packed table."""
-    return {
-        f"{name}_gap": ("u", 1, f"{name}_gap"),
-        f"{name}_value": ("i", 1, f"{name}_gap"),
-        f"{name}_step": (INTS, 0, None),
-    }
+    gap = f"{name}_gap"
+    return {gap: ("u", 1, gap), f"{name}_value": ("i", 1, gap), f"{name}_step": (INTS, 0, None)}
 
 
 TEMPLATE_ARRAYS = {**packed_rules("backbone"), **packed_rules("pruner")}
@@ -85,48 +86,48 @@ def model_bytes(model: Model) -> bytes:
     return archive_bytes(KIND, _arrays_of(model))
 
 
-def _reduced(model: Model) -> tuple[Any, ...]:
-    """Pickle a model as its file, with its families: a fifth of its size in memory."""
-    return model_of_bytes, (model_bytes(model), tuple(model.maker.families))
+# Pickle a model as its file, with its families: a fifth of its size in memory.
+copyreg.pickle(
+    Model, lambda model: (model_of_bytes, (model_bytes(model), tuple(model.maker.families)))
+)
 
 
-copyreg.pickle(Model, _reduced)
-
-
-def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
-    maker = model.maker
+def _arrays_of(model: Model) -> Arrays:
+    maker, labeller = model.maker, model.labeller
     header = {
-        "bbparse": __version__,
-        "quantum": maker.quantum,
-        "configuration": model.config.to_table(),
+        "bbparse": __version__, "quantum": maker.quantum, "configuration": model.config.to_table(),
         "notes": model.notes,
     }
-    arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header, sort_keys=True))}
-    if maker.network is not None:
-        arrays |= maker.network.to_arrays()
+    table = maker.table.pruned()
+    arrays: Arrays = {
+        "header": np.array(json.dumps(header, sort_keys=True)),
+        **(maker.network.to_arrays() if maker.network is not None else {}),
+    }
     if maker.scorer is not None and maker.pruner is not None:
         arrays |= pack("backbone", maker.scorer.weights)
         arrays |= pack("pruner", maker.pruner.scorer.weights)
-    table = maker.table.pruned()
-    arrays["factor_keys"] = table.keys
-    arrays["factor_weights"] = table.weights
-    if isinstance(model.labeller, Labeller):
-        arrays["label_names"] = np.array(model.labeller.labels)
-        arrays["label_root"] = np.array(model.labeller.root, np.int32)
-        arrays |= pack("label", model.labeller.weights.reshape(-1))
-    embeddings = model.embeddings
-    if embeddings is not None:
-        arrays.update(embeddings.to_arrays())
-    if model.tagger is not None:
-        arrays.update(tagger_arrays(model.tagger))
-    if model.tokenizer is not None:
-        arrays.update(model.tokenizer.to_arrays())
-    return arrays
+    arrays |= {"factor_keys": table.keys, "factor_weights": table.weights}
+    if isinstance(labeller, Labeller):
+        arrays["label_names"] = np.array(labeller.labels)
+        arrays["label_root"] = np.array(labeller.root, np.int32)
+        arrays |= pack("label", labeller.weights.reshape(-1))
+    return arrays | _reading_arrays(model.tagger, model.tokenizer, model.embeddings)
+
+
+def _reading_arrays(
+    tagger: Tagger | None, tokenizer: Tokenizer | None, embeddings: Embeddings | None
+) -> Arrays:
+    """Return the arrays of embeddings, tagger and tokenizer, as far as there are any."""
+    return {
+        **(embeddings.to_arrays() if embeddings is not None else {}),
+        **(tagger_arrays(tagger) if tagger is not None else {}),
+        **(tokenizer.to_arrays() if tokenizer is not None else {}),
+    }
 
 
 def load_model(
     name_or_path: str | os.PathLike[str],
-    factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
+    factors: Iterable[AnyFamily] = (),
 ) -> Model:
     """Read a model file, or a model that comes with the package, by its name.
 
@@ -140,16 +141,13 @@ def load_model(
 
 
 def model_of_bytes(
-    data: bytes, factors: Iterable[str | type[FactorFamily] | FactorFamily] = ()
+    data: bytes, factors: Iterable[AnyFamily] = ()
 ) -> Model:
     """Read a model from the bytes of `model_bytes` or of a model file; see `load_model`."""
     return _model(_arrays(data), "bytes", factors)
 
 
-def _model(
-    arrays: dict[str, NDArray[Any]], where: str,
-    factors: Iterable[str | type[FactorFamily] | FactorFamily],
-) -> Model:
+def _model(arrays: Arrays, where: str, factors: Iterable[AnyFamily]) -> Model:
     try:
         header = json.loads(str(arrays["header"].item()))
         config = Configuration.from_table(header["configuration"])
@@ -157,20 +155,14 @@ def _model(
         if not 0.0 < quantum < float("inf"):
             raise ValueError(f"quantum is {quantum}, expected a number above 0")
         notes = dict(header["notes"])
-    except ModelError:
-        raise
     except (ValueError, KeyError, TypeError, BBParseError) as error:
         raise ModelError(f"{where}: header is damaged: {error}") from error
-    families = load_families(
-        config.factors.families, given=load_families(factors), paths=False
-    )
+    families = load_families(config.factors.families, given=load_families(factors), paths=False)
     network = pruner = scorer = None
     if config.network.epochs:
         network = ArcNetwork.from_arrays(arrays, where)
     else:
-        for name in TEMPLATE_ARRAYS:
-            if name not in arrays:
-                raise ModelError(f"{where}: array {name} is missing")
+        _require(arrays, TEMPLATE_ARRAYS, where)
         weights = unpack(where, "backbone", arrays, 1 << config.templates.bits)
         scorer = LinearScorer(config.templates, weights, quantum)
         weights = unpack(where, "pruner", arrays, 1 << config.pruner_templates.bits)
@@ -191,20 +183,21 @@ def _model(
     return Model(maker, labeller, tagger, notes, _tokenizer(arrays, where))
 
 
-def _labeller(config: Configuration, arrays: dict[str, NDArray[Any]], where: str) -> Labeller:
-    """Return the labeller of a model with templates."""
-    for name in LABEL_ARRAYS:
+def _require(arrays: Arrays, names: Iterable[str], where: str) -> None:
+    for name in names:
         if name not in arrays:
             raise ModelError(f"{where}: array {name} is missing")
+
+
+def _labeller(config: Configuration, arrays: Arrays, where: str) -> Labeller:
+    """Return the labeller of a model with templates."""
+    _require(arrays, LABEL_ARRAYS, where)
     names = tuple(arrays["label_names"].tolist())
     try:
         labeller = Labeller(config.label_templates, names, int(arrays["label_root"]))
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None
-    weights = unpack(where, "label", arrays, labeller.weights.size)
-    limit = np.iinfo(np.int16).max
-    if (largest := int(np.abs(weights).max())) > limit:
-        raise ModelError(f"{where}: label_value goes up to {largest}, expected at most {limit}")
+    weights = unpack(where, "label", arrays, labeller.weights.size, np.int16)
     labeller.weights[:] = weights.reshape(labeller.weights.shape)
     return labeller
 
@@ -232,25 +225,20 @@ def save_tagger(
     """Write a tagger's file atomically; raises `OutputError` if it cannot be written."""
     check_type("tagger", tagger, Tagger, "a Tagger", ModelError)
     check_type("tokenizer", tokenizer, (Tokenizer, NoneType), "a Tokenizer or None", ModelError)
-    arrays = tagger_arrays(tagger)
-    if tagger.embeddings is not None:
-        arrays.update(tagger.embeddings.to_arrays())
-    if tokenizer is not None:
-        arrays.update(tokenizer.to_arrays())
-    write_archive(path, TAGGER_KIND, arrays)
+    write_archive(path, TAGGER_KIND, _reading_arrays(tagger, tokenizer, tagger.embeddings))
 
 
-def _tokenizer(arrays: dict[str, NDArray[Any]], where: str) -> Tokenizer | None:
+def _tokenizer(arrays: Arrays, where: str) -> Tokenizer | None:
     if arrays.keys().isdisjoint(TOKENIZER_ARRAYS):
         return None
     return Tokenizer.from_arrays(arrays, where)
 
 
-def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
+def _arrays(source: str | os.PathLike[str] | bytes) -> Arrays:
     return read_archive(source, KIND, _RULES, _OPTIONAL, ModelError)
 
 
-def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:
+def pack(name: str, weights: NDArray[np.integer[Any]]) -> Arrays:
     """Return the fields of a table of weights, with names that begin with `name`."""
     index = np.flatnonzero(weights)
     values = weights[index].astype(np.int64)
@@ -262,14 +250,16 @@ def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]
     }
 
 
-def unpack(where: str, name: str, arrays: dict[str, NDArray[Any]], size: int) -> NDArray[np.int32]:
+def unpack(
+    where: str, name: str, arrays: Arrays, size: int, dtype: type[np.integer[Any]] = np.int32
+) -> NDArray[np.int32]:
     """Return the table of `size` weights that `pack` packed.
 
-    The fields are validated: raises `ModelError`, naming the file `where`, if an index lies outside
-    the table or occurs twice, or a weight does not fit.
+    Raises `ModelError`, naming the file `where`, if an index lies outside the table or occurs
+    twice, or a weight does not fit the type.
     """
     gaps, values = arrays[f"{name}_gap"], arrays[f"{name}_value"].astype(np.int64)
-    step, most = int(arrays[f"{name}_step"].item()), int(np.iinfo(np.int32).max)
+    step, most = int(arrays[f"{name}_step"].item()), int(np.iinfo(dtype).max)
     if not 1 <= step <= most:
         raise ModelError(f"{where}: {name}_step is {step}, expected 1..{most}")
     weights = np.zeros(size, np.int32)

@@ -135,7 +135,7 @@ def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
         (lambda a: a.pop("label_names"), "array label_names is missing"),
         (lambda a: a.update(label_names=a["label_names"][::-1]), r"labels\[1\] is"),
         (lambda a: a.update(label_root=np.array(99)), "root is 99"),
-        (lambda a: a.update(label_step=np.array(1 << 20)), "label_value .* expected at most"),
+        (lambda a: a.update(label_step=np.array(1 << 20)), "label_step is .* expected 1"),
         (lambda a: a.update(factor_keys=a["factor_keys"][::-1].copy()), "strictly ascending keys"),
         (lambda a: a["factor_weights"].fill(np.nan), "weights .* expected finite numbers"),
         (lambda a: a.update(header=np.array("{")), "header is damaged"),

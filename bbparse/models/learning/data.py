@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.inference.oracles.projective.dense import eisner
-from bbparse.models.records import ModelConfig
+from bbparse.models.configuration import ModelConfig
 from bbparse.models.scoring.labeller import MAX_LABELS
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from bbparse.models.configuration import ModelConfig
 from bbparse.models.learning.data import closest_projective, prepare
-from bbparse.models.records import ModelConfig
 from bbparse.treebank import Sentence
 from tests.oracles.enumerate import is_projective, is_tree
 from tests.strategies import random_tree
