@@ -25,7 +25,7 @@ from one_backbone import OneBackbone
 from rules import Balanced, Depth
 
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning.reading import learn_to_read
+from bbparse.models.learning.train import learn_to_read
 from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, Tally, compare_tallies

@@ -13,8 +13,7 @@ from bbparse.factors import load_families, specification
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.checkpoint import Checkpoint
 from bbparse.models.learning.data import prepare
-from bbparse.models.learning.network import held_out_problems, learn_with_network
-from bbparse.models.learning.run import Run, learn_factors
+from bbparse.models.learning.run import Run, held_out_problems, learn_factors, learn_with_network
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
 

@@ -58,12 +58,7 @@ def load(
 
 
 class Pipeline:
-    """A parser that takes text, sentences, words, or lists of them, and returns a `Document`.
-
-    Parameters
-    ----------
-    parser : Parser
-    """
+    """A parser that takes text, sentences, words, or lists of them, and returns a `Document`."""
 
     def __init__(self, parser: Parser) -> None:
         check_type("parser", parser, Parser, "a Parser: bbparse.load reads one")
@@ -121,8 +116,8 @@ class Pipeline:
         Yields a `Document` for each, which has no sentences if a text is blank. The arguments are
         those of a call.
         """
-        sizes: deque[int] = deque()  # numbers of sentences of the texts that are on their way
-        found: list[ParsedSentence] = []
+        sizes: deque[int] = deque()  # numbers of sentences of the texts that are being parsed
+        parsed: list[ParsedSentence] = []
         stream = self._stream(texts, split, sizes)
         # Without a tagger, words without tags are parsed by their forms.
         tagged = stream if self.parser.tagger is None else self.parser.tag(stream)
@@ -130,11 +125,11 @@ class Pipeline:
             while not sizes[0]:
                 yield Document([])
                 sizes.popleft()
-            found.append(ParsedSentence(parse.sentence, parse.trees, parse.solution.status))
-            if len(found) == sizes[0]:
-                yield Document(found)
+            parsed.append(ParsedSentence(parse.sentence, parse.trees, parse.solution.status))
+            if len(parsed) == sizes[0]:
+                yield Document(parsed)
                 sizes.popleft()
-                found = []
+                parsed = []
         for _ in sizes:
             yield Document([])
 
@@ -196,19 +191,9 @@ def _is_word(item: Any) -> bool:
 
 
 def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
-    """Build a sentence from a list of words.
+    """Build a sentence from forms, or tuples as in `Token`; ``number`` is for messages.
 
-    Parameters
-    ----------
-    words : iterable of str or tuple
-        Forms, or tuples (form, UPOS, XPOS, lemma, FEATS), of which the last may be left out.
-    number : int
-        Number of the sentence, for messages.
-
-    Raises
-    ------
-    TreebankError
-        If a word is neither, or there are no words.
+    Raises `TreebankError` if a word is neither, or there are no words.
     """
     rows: list[tuple[str, ...]] = []
     if isinstance(words, str | bytes | bytearray) or not isinstance(words, Iterable):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from bbparse.models.learning.silver import Silver
+from bbparse.models.learning.data import Silver
 from bbparse.parser.confidence import NOTE
 from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser

@@ -60,11 +60,9 @@ def make_parser(
     A missing model file is no error before the first text, because spaCy may read the component
     from where `SpacyParser.to_disk` wrote it.
     """
-    there = model in MODELS.names() or Path(model).exists()
-    return SpacyParser(
-        load(model) if there else model, name, k_best=k_best, prune=prune,
-        node_limit=node_limit, time_limit=time_limit,
-    )
+    exists = model in MODELS.names() or Path(model).exists()
+    limits = {"prune": prune, "node_limit": node_limit, "time_limit": time_limit}
+    return SpacyParser(load(model) if exists else model, name, k_best=k_best, **limits)
 
 
 class SpacyParser:
@@ -79,14 +77,8 @@ class SpacyParser:
     each with ``heads`` (indices into the `Doc`; a root is its own head), ``labels``, ``score``,
     ``upper_bound`` and ``proved``.
 
-    Parameters
-    ----------
-    pipeline : Pipeline, or path
-        Given a path, the model is read when it is first needed.
-    name : str
-        Name of the component.
-    options
-        For `Pipeline.pipe`.
+    Given a path in place of a pipeline, the model is read when it is first needed. ``options`` are
+    those of `Pipeline.pipe`.
     """
 
     def __init__(self, pipeline: Pipeline | str, name: str = "bbparse", **options: Any) -> None:
@@ -130,37 +122,38 @@ class SpacyParser:
     def __call__(self, doc: Doc) -> Doc:
         bounds = list(self._bounds(doc))
         tokens = [[t for t in doc[start:end] if not t.is_space] for start, end in bounds]
-        self._look_for_tags(doc)
+        self._warn_without_tags(doc)
         sentences = [_sentence_of(words) for words in tokens if words]
         results = self.pipeline.pipe(sentences, **self.options)
-        strings = doc.vocab.strings
         columns = np.zeros((len(doc), 2), np.uint64)  # offset of the head, label
-        facts: list[dict[str, Any]] = []
+
+        def attach(token: Token, head: int, label: str) -> None:
+            offset = np.int64(head - token.i).astype(np.uint64)
+            columns[token.i] = offset, doc.vocab.strings.add(label)
+
+        records: list[dict[str, Any]] = []
         for (start, end), words in zip(bounds, tokens):
             before = words[0].i if words else start
             for token in doc[start:end]:
-                if not token.is_space:
+                if token.is_space:  # depends on the word before it, or on the first word
+                    attach(token, before, _SPACE if words else _ROOT)
+                else:
                     before = token.i
-                    continue
-                # White space depends on the word before it, or on the first word at the beginning.
-                label = strings.add(_SPACE if words else _ROOT)
-                columns[token.i] = np.int64(before - token.i).astype(np.uint64), label
             if not words:
                 continue
             (parsed,) = next(results)
-            record = _record(parsed.best, words)
-            for token, head, name in zip(words, record["heads"], parsed.labels or repeat("")):
-                label = strings.add(_ROOT if head == token.i else name or _SPACE)
-                columns[token.i] = np.int64(head - token.i).astype(np.uint64), label
+            best, *others = [_record(tree, words) for tree in parsed.trees]
+            for token, head, name in zip(words, best["heads"], parsed.labels or repeat("")):
+                attach(token, head, _ROOT if head == token.i else name or _SPACE)
             _set_tags(words, parsed.sentence)
             keys = ("score", "upper_bound", "proved")
-            facts.append({"start": start, "end": end, **{name: record[name] for name in keys}})
+            records.append({"start": start, "end": end, **{name: best[name] for name in keys}})
             if self.options.get("k_best", 1) > 1:
-                facts[-1]["trees"] = [_record(tree, words) for tree in parsed.trees]
+                records[-1]["trees"] = [best, *others]
         if len(doc):
             doc.from_array([HEAD, DEP], columns)
         doc.noun_chunks_iterator = noun_chunks  # spaCy's own for English knows no UD relations
-        doc._.bbparse = facts
+        doc._.bbparse = records
         return doc
 
     def _bounds(self, doc: Doc) -> Iterator[tuple[int, int]]:
@@ -178,16 +171,15 @@ class SpacyParser:
         ]
         yield from zip(starts, [*starts[1:], len(doc)])
 
-    def _look_for_tags(self, doc: Doc) -> None:
-        parser = self.pipeline.parser
-        if parser.model.takes_words:
+    def _warn_without_tags(self, doc: Doc) -> None:
+        if self.pipeline.parser.model.takes_words or self._warned or not len(doc):
             return
-        if self._warned or not len(doc) or doc.has_annotation("POS") or doc.has_annotation("TAG"):
+        if doc.has_annotation("POS") or doc.has_annotation("TAG"):
             return
         self._warned = True
         warnings.warn(
-            "the documents have no tags, which the parser was trained to look at: add a tagger "
-            "to the pipeline before bbparse, or to the model with 'bbparse bundle'",
+            "the documents have no tags, which the parser was trained with: add a tagger to the"
+            " pipeline before bbparse, or to the model with 'bbparse bundle'",
             stacklevel=3,
         )
 
@@ -255,12 +247,6 @@ class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the
 
     A multiword token that does not split into pieces of text (*du*, which is *de le*) stays one
     token, as spaCy's tokens are pieces of the text.
-
-    Parameters
-    ----------
-    vocab : Vocab
-    model : str
-        A model with a tokenizer.
     """
 
     def __init__(self, vocab: Vocab, model: str = DEFAULT_MODEL) -> None:
@@ -274,6 +260,11 @@ class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the
         starts: list[bool] = []
         end = 0
 
+        def add(word: str, begins: bool) -> None:
+            words.append(word)
+            spaces.append(False)
+            starts.append(begins or len(words) == 1)
+
         def fill(start: int) -> None:
             """Add the blanks before `start`, except the one that ends the word before them."""
             blank = text[end:start]
@@ -281,28 +272,24 @@ class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the
                 spaces[-1] = True
                 blank = blank[1:]
             if blank:
-                words.append(blank)
-                spaces.append(False)
-                starts.append(len(words) == 1)
+                add(blank, False)
 
         for sentence in sentences_of_text(text, self.tokenizer):
             # Words of a multiword token that are not pieces of it count once.
             for i, (a, b) in enumerate(dict.fromkeys(offsets(sentence))):
                 fill(a)
-                words.append(text[a:b])
-                spaces.append(False)
-                starts.append(not i or len(words) == 1)
+                add(text[a:b], not i)
                 end = b
         fill(len(text))
         return Doc(self.vocab, words=words, spaces=spaces, sent_starts=starts)
 
 
 def _sentence_of(tokens: list[Token]) -> Sentence:
-    def column(values: list[str]) -> list[str]:
-        return [" ".join(value.split()) or "_" for value in values]
+    def column(values: Iterable[Any]) -> list[str]:
+        return [" ".join(str(value).split()) or "_" for value in values]
 
     return Sentence.from_words(
-        column([t.text for t in tokens]), upos=column([t.pos_ for t in tokens]),
-        xpos=column([t.tag_ for t in tokens]), lemmas=column([t.lemma_ for t in tokens]),
-        feats=column([str(t.morph) for t in tokens]),
+        column(t.text for t in tokens), upos=column(t.pos_ for t in tokens),
+        xpos=column(t.tag_ for t in tokens), lemmas=column(t.lemma_ for t in tokens),
+        feats=column(t.morph for t in tokens),
     )

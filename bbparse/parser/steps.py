@@ -39,11 +39,10 @@ from bbparse.parser.valid import (
     no_tree,
     rules_for,
     scored_around,
-    unsuspected,
     valid_parse,
 )
-from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.rules import Rules
+from bbparse.parser.validity.screen import screen_of
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
 from bbparse.runtime.options import check_type
@@ -59,6 +58,8 @@ NODE_LIMIT = 50
 TREE_LIMIT = 1000
 #: Seconds that scoring all arcs of a sentence may take, per cube of its length.
 _ALL_ARCS = 2e-6
+# Smaller batches are checked faster sentence by sentence.
+_FEW = 8
 
 #: Scores a sentence over the arcs that the `prune` and `margin` of `ProblemMaker` keep.
 Score = Callable[[int | None, float | None], Scored]
@@ -171,21 +172,28 @@ class Steps:
         if self.families or "method" in self.model.config.method:
             return [self.begun().parse(one.sentence, one) for one in scored]
         solutions = self._solve_batch([one.problem for one in scored])
-        names: Sequence[list[str] | None] = [None] * len(batch)
-        if self.model.labeller is not None and all(len(solution) == 1 for solution in solutions):
-            names = [self._best_labels(one, tree, 0) for one, tree in zip(scored, solutions)]
-        if self.options.k_best > 1 or self.calibration is not None:
-            done = [False] * len(batch)
-        else:
-            done = unsuspected(self.model.labeller, self.rules, scored, solutions, names)
-        parses = []
-        for one, solution, labels, is_done in zip(scored, solutions, names, done):
-            if labels is not None and is_done:
-                parses.append(Parse(one.sentence, solution, [labels]))
-            else:
-                own = self.begun(solution.stats.get("seconds", 0.0))
-                parses.append(own.parse(one.sentence, one, solution, labels))
-        return parses
+        return [
+            Parse(one.sentence, solution, [labels]) if labels is not None
+            else self.begun(solution.stats.get("seconds", 0.0)).parse(one.sentence, one, solution)
+            for one, solution, labels in zip(scored, solutions, self._final(scored, solutions))
+        ]
+
+    def _final(
+        self, scored: Sequence[Scored], solutions: Sequence[Solution]
+    ) -> list[list[str] | None]:
+        """Return the labels of each sentence's only tree; None if it needs the steps below."""
+        labeller = self.model.labeller
+        needs_more = self.options.k_best > 1 or self.calibration is not None or len(scored) < _FEW
+        if labeller is None or needs_more or any(len(trees) != 1 for trees in solutions):
+            return [None] * len(scored)
+        names = [self._best_labels(one, tree, 0) for one, tree in zip(scored, solutions)]
+        if self.rules is None:
+            return [*names]
+        suspects = screen_of(self.rules, labeller.labels)(
+            [one.sentence for one in scored], [tree.heads[0] for tree in solutions], names,
+            scored[0].problem.projective,
+        )
+        return [None if suspect else own for own, suspect in zip(names, suspects.tolist())]
 
     def _solve_batch(self, problems: Sequence[Problem]) -> list[Solution]:
         """Solve the problems of a batch in one call, and those that it leaves open one by one."""
@@ -198,13 +206,11 @@ class Steps:
         )
 
     def parse(
-        self, sentence: Sentence, scored: Scored | None = None, solution: Solution | None = None,
-        labels: list[str] | None = None,
+        self, sentence: Sentence, scored: Scored | None = None, solution: Solution | None = None
     ) -> Parse:
         """Parse one sentence; the results of its first steps are given as far as they are known."""
         score = partial(self.score, sentence)
-        solved = self.solve(sentence, score, scored, solution)
-        return self.judge(*self.valid_trees(score, solved, labels))
+        return self.judge(*self.valid_trees(score, self.solve(sentence, score, scored, solution)))
 
     def parse_around(
         self, sentence: Sentence, restrict: Restriction | None = None, reasons: bool = True
@@ -213,30 +219,29 @@ class Steps:
 
         Where firm spans leave no tree that keeps all rules, those that are in the way are named.
         """
-        spans, error = self.spans, None
-        faults: Sequence[Sequence[Fault]] = ()
         try:
             parse = self._parse_around(sentence, restrict, reasons)
-            faults = parse.faults[:1]
-        except TreebankError as found:
-            error = found
-        if spans is None or not (error or any(faults)):
-            if error is not None:
-                raise error
+        except TreebankError as error:
+            against = self._blame(sentence, restrict, math.inf)
+            raise TreebankError(f"{error}{against}") from None
+        faults = parse.faults[:1]
+        if not any(faults):
             return parse
+        against = self._blame(sentence, restrict, sum(map(len, faults)))
+        named = [[fault._replace(name=fault.name + against) for fault in row] for row in faults]
+        return parse._replace(faults=[*named, *parse.faults[1:]])
 
-        def count(others: Spans) -> float:
+    def _blame(self, sentence: Sentence, restrict: Restriction | None, n_faults: float) -> str:
+        """Name the spans without which a sentence has fewer faults."""
+
+        def count(spans: Spans) -> float:
             try:
-                other = replace(self, spans=others)._parse_around(sentence, restrict, False)
+                other = replace(self, spans=spans)._parse_around(sentence, restrict, False)
             except TreebankError:
                 return math.inf
             return sum(map(len, other.faults[:1]))
 
-        against = spans.blame(sentence, count, math.inf if error else sum(map(len, faults)))
-        if error is not None:
-            raise TreebankError(f"{error}{against}")
-        named = [[fault._replace(name=fault.name + against) for fault in row] for row in faults]
-        return parse._replace(faults=[*named, *parse.faults[1:]])
+        return "" if self.spans is None else self.spans.blame(sentence, count, n_faults)
 
     def _parse_around(
         self, sentence: Sentence, restrict: Restriction | None, reasons: bool
@@ -359,13 +364,9 @@ class Steps:
     # ---- label, validate, judge ----------------------------------------------------------------
 
     def valid_trees(
-        self, score: Score, solved: Solved, labels: list[str] | None = None,
-        fixed: Mapping[int, str] = _NO_LABELS,
+        self, score: Score, solved: Solved, fixed: Mapping[int, str] = _NO_LABELS
     ) -> tuple[Scored, Parse]:
-        """Label and validate trees.
-
-        ``labels`` are those of the only tree, if known, and ``fixed`` those of words that have one.
-        """
+        """Label and validate trees; ``fixed`` are the labels of words that have one."""
         scored, solution, _ = solved
         if self.families and not len(solution):
             sentence, names = scored.sentence, ", ".join(repr(one.name) for one in self.families)
@@ -374,8 +375,6 @@ class Steps:
                 f" families {names} allow, among {int(solution.stats.get('trees_scored', 0))} that"
                 f" were looked at ({solution.status}): prune less, or allow more"
             )
-        if labels is not None and len(solution) == 1:
-            return self.validate(score, solved, Parse(scored.sentence, solution, [labels]), fixed)
         return self.validate(score, solved, self.label(scored, solution, fixed), fixed)
 
     def _best_labels(self, scored: Scored, solution: Solution, k: int) -> list[str]:

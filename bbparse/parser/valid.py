@@ -5,7 +5,7 @@ Sentences whose trees break rules are solved again under these rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +19,6 @@ from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.constraints import ArcLabelScores
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rules, speaks_of_ud
-from bbparse.parser.validity.screen import screen_of
 from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ModelError, TreebankError
@@ -30,8 +29,6 @@ from bbparse.treebank.trees import crossing_words
 #: A constraint on the trees of a sentence besides its heads: maps a problem to a restricted one.
 Restriction = Callable[[Problem], Problem]
 
-# The trees of a smaller batch are checked faster one by one.
-_FEW = 8
 # Most arcs that a message names.
 _NAMED = 6
 
@@ -91,23 +88,6 @@ def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | 
     if valid not in (None, "ud"):
         rules += Rules.load(str(valid))
     return rules.binding if len(rules) else None
-
-
-def unsuspected(
-    labeller: Labelling | None, rules: Rules | None, scored: Sequence[Scored],
-    solutions: Sequence[Solution], labels: Sequence[list[str] | None],
-) -> list[bool]:
-    """Return which sentences of a batch certainly break no rules with their only trees."""
-    names = [own for own in labels if own is not None]
-    if len(names) < len(scored) or len(scored) < _FEW:
-        return [False] * len(scored)
-    if labeller is None or rules is None:
-        return [True] * len(scored)
-    suspects = screen_of(rules, labeller.labels)(
-        [one.sentence for one in scored], [one.heads[0] for one in solutions], names,
-        scored[0].problem.projective,
-    )
-    return (~suspects).tolist()
 
 
 def label_scores_around(labeller: Labelling, scored: Scored, heads: Ints) -> ArcLabelScores:

@@ -17,8 +17,8 @@ from bbparse.apps.cli.model import results, table
 from bbparse.models import MODELS
 from bbparse.models.configuration import CONFIGURATIONS, Configuration
 from bbparse.models.learning.checkpoint import Checkpoint, digest_of
-from bbparse.models.learning.reading import Reading, learn_to_read
-from bbparse.models.learning.silver import Silver
+from bbparse.models.learning.data import Silver
+from bbparse.models.learning.train import Reading, learn_to_read
 from bbparse.models.model import NOTE
 from bbparse.models.model_file import load_tagger
 from bbparse.neural.embeddings import Embeddings

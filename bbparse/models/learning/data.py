@@ -1,8 +1,9 @@
-"""Training sentences: encoded, with gold trees and candidate arcs."""
+"""Training sentences: encoded, with gold trees and candidate arcs; and a teacher's trees."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +16,13 @@ from bbparse.models.scoring.labeller import MAX_LABELS
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import TreebankError
-from bbparse.treebank import Sentence, is_projective
+from bbparse.treebank import Sentence, is_projective, read_conllu
 from bbparse.treebank.encode import encode
 from bbparse.treebank.progress import watched
+from bbparse.treebank.sentence import miscs
+
+#: Mean confidence of the arcs of a silver sentence below which it is left out.
+MIN_CONFIDENCE = 0.9
 
 
 @dataclass(slots=True)
@@ -118,3 +123,37 @@ def folds_of(
         (np.flatnonzero((fold_of != fold) | (folds == 1)), np.flatnonzero(fold_of == fold))
         for fold in range(folds)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Silver:
+    """Silver trees: those of a teacher, in a CoNLL-U file, whose arcs have enough confidence.
+
+    The file is read anew for every iteration, so that it may be larger than the memory. ``digest``
+    identifies what is in it: the teacher and the text.
+    """
+
+    path: str | os.PathLike[str]
+    digest: str
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return (sentence for sentence in read_conllu(self.path) if _is_sure(sentence))
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of words, and of those in the sentences that are left out."""
+        words, every = (
+            sum(sentence.n_words for sentence in sentences)
+            for sentences in (self, read_conllu(self.path))
+        )
+        return words, every - words
+
+
+def _is_sure(sentence: Sentence) -> bool:
+    """Return True if the arcs have enough confidence, or none because the teacher has none."""
+    values = [
+        float(item.partition("=")[2])
+        for misc in miscs(sentence)
+        for item in misc.split("|")
+        if item.startswith("Confidence=")
+    ]
+    return not values or sum(values) >= MIN_CONFIDENCE * len(values)

@@ -1,4 +1,10 @@
-"""Training runs: epochs of a trainer, with the best on dev kept, resumed after an interruption."""
+"""Training runs: epochs of a trainer, networks, and factors beside them, resumed if interrupted.
+
+Factors beside a network are trained on sentences that it was not trained on, because its errors
+there are like those in new text. The training data is divided into folds (as QL13 §4.2 does for
+tags), and the sentences of a fold are scored by a network that was trained on the other folds.
+Afterwards the factors are used with the network that was trained on everything.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +19,18 @@ from bbparse.core import Problem
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
+from bbparse.models.factors.tree_family import TreeFamily
+from bbparse.models.learning.arc_network import train_arcs
 from bbparse.models.learning.checkpoint import Checkpoint, key_of
-from bbparse.models.learning.data import TrainingData
+from bbparse.models.learning.data import TrainingData, folds_of, labels_of
+from bbparse.models.learning.linear import root_label
 from bbparse.models.learning.trainer import Trainer
 from bbparse.models.model import Model
-from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner
+from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
+from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner, with_arcs_of
 from bbparse.neural.ragged import batches
 from bbparse.runtime.archive import REALS, Rule
+from bbparse.runtime.arrays import Ints, Longs
 from bbparse.runtime.errors import ConfigError
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
@@ -43,10 +54,6 @@ class Run:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     #: Name of this part of a larger run, for messages and for the file of its checkpoint.
     part: str = ""
-
-    def of(self, part: str, **changes: object) -> Run:
-        """Return a run for a part of this run, with `changes`."""
-        return replace(self, part=part, **changes)  # type: ignore[arg-type]
 
     def learn(self, families: Sequence[FactorFamily] = ()) -> Model:
         """Train the backbone with the factors of `families`."""
@@ -76,7 +83,7 @@ class Run:
             report = trainer.epoch(number)
             average = trainer.learner.average()
             if self.dev:
-                report.dev_uas = self._uas(trainer.model(average).maker)
+                report.dev_uas = self.judge(trainer.model(average).maker)
             self.say(prefix + report.line())
             if not self.dev or report.dev_uas > best_uas[0]:
                 done[1], best_uas[0], weights[:] = number, report.dev_uas, average
@@ -86,13 +93,8 @@ class Run:
             raise ConfigError(f"learning.epochs is {count}, none is left to train")
         return weights, {"epoch": int(done[1]), "dev_uas": float(best_uas[0])}
 
-    def judge(self, model: Model, what: str) -> None:
-        """Measure the accuracy of a model on dev, note it in the model and report it."""
-        if self.dev:
-            model.notes["dev_uas"] = uas = self._uas(model.maker)
-            self.say(f"{what} UAS {100 * uas:.2f} on dev")
-
-    def _uas(self, maker: ProblemMaker) -> float:
+    def judge(self, maker: ProblemMaker) -> float:
+        """Return the unlabelled accuracy on dev."""
         return unlabelled_accuracy(maker, self.dev, self.config.learning.node_limit)
 
 
@@ -125,6 +127,84 @@ def learn_factors(
     )
     factors = sum(map(len, trainer.proposals)) / len(problems)
     run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors per sentence")
-    weights, notes = run.of("families").epochs(trainer, run.config.factors.epochs)
+    weights, notes = replace(run, part="families").epochs(trainer, run.config.factors.epochs)
     before = {f"backbone_{key}": value for key, value in backbone.notes.items()}
     return trainer.model(weights, {**before, **notes})
+
+
+def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
+    """Train a network on the data of a run, and the factors of `families` beside it.
+
+    Raises `TreebankError` if there are more labels than `MAX_LABELS`.
+    """
+    config, everything = run.config, np.arange(len(run.data.sentences))
+    network, *others = (
+        _network(
+            run, config.with_("learning", seed=config.learning.seed + 10_000 * i), everything,
+            config.network.epochs, f"network {i + 1}" if i else "network",
+        )
+        for i in range(config.network.members)
+    )
+    network = network.with_others(others)
+    run.say(f"network trained: {len(network.labels)} labels")
+    model = Model(ProblemMaker(config, network, families=families, embeddings=run.data.embeddings))
+    if run.dev:
+        model.notes["dev_uas"] = uas = run.judge(model.maker)
+        run.say(f"network: UAS {100 * uas:.2f} on dev")
+    if not all(isinstance(family, TreeFamily) for family in families):  # these learn nothing
+        model = learn_factors(run, model, held_out_problems(run), families)
+    model.labeller = network if network.labels else None
+    return model
+
+
+def _network(run: Run, config: Configuration, chosen: Longs, epochs: int, part: str) -> ArcNetwork:
+    """Train a network on the sentences `chosen`, or read the one of an interrupted run."""
+    data = run.data
+    labels = [label for label in labels_of(data.sentences) if label != "_"]
+    names = tuple(labels) if config.labels.epochs else ()
+    root = root_label(data.sentences, labels) if names else -1
+    arrays = run.checkpoint.once(
+        part, key_of(config), ARC_ARRAYS,
+        lambda: train_arcs(config, data, chosen, names, root, epochs, part).to_arrays(),
+    )
+    return ArcNetwork.from_arrays(arrays, part)
+
+
+def held_out_problems(run: Run) -> list[Problem]:
+    """Return the problem of every training sentence, scored by a network not trained on it.
+
+    The candidate arcs of these networks, and the gold arcs, become the candidate arcs of the data.
+    """
+    data, config = run.data, run.config
+    count = len(data.sentences)
+    problems: dict[int, Problem] = {}
+    data.arcs, data.arc_labels = [(np.zeros(0, np.int32),) * 2] * count, []
+    labels: dict[int, Ints] = {}
+    missing = 0
+    folds = folds_of(count, config.factors.folds, config.learning.seed)
+    for fold, (others, held_out) in enumerate(folds, start=1):
+        network = _network(run, config, others, config.factors.fold_epochs, f"fold {fold}")
+        maker = ProblemMaker(config, network, embeddings=data.embeddings)
+        for i in watched(held_out.tolist(), f"fold {fold}"):
+            (scored,) = maker([data.sentences[i]])
+            p = scored.problem
+            head, mod = with_arcs_of(p.arc_head, p.arc_mod, data.heads[i])
+            if added := len(head) - len(p.arc_head):
+                missing += added
+                gold = {m: h for m, h in enumerate(data.heads[i].tolist()) if m}
+                (scored,) = maker([data.sentences[i]], given=[gold])
+                head, mod = scored.problem.arc_head, scored.problem.arc_mod
+            data.arcs[i] = np.array(head), np.array(mod)
+            problems[i] = scored.problem
+            if network.labels and scored.scores is not None:
+                best = scored.scores.label_scores(head, mod).argmax(axis=1)
+                labels[i] = 1 + best.astype(np.int32)
+    if labels:
+        data.arc_labels = [labels[i] for i in range(count)]
+    words = sum(sentence.n_words for sentence in data.sentences)
+    data.recall = (words - missing) / max(1, words)
+    run.say(
+        f"{sum(len(head) for head, _ in data.arcs) / words:.2f} candidate heads per word,"
+        f" {100 * data.recall:.2f} % of gold heads among them"
+    )
+    return [problems[i] for i in range(count)]

@@ -13,8 +13,7 @@ from bbparse.factors import load_families
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.arc_network import train_arcs
 from bbparse.models.learning.data import folds_of, prepare
-from bbparse.models.learning.network import held_out_problems
-from bbparse.models.learning.run import Run, unlabelled_accuracy
+from bbparse.models.learning.run import Run, held_out_problems, unlabelled_accuracy
 from bbparse.models.learning.trainer import Trainer
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.parser.parser import Parser

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.models.learning.silver import Silver
+from bbparse.models.learning.data import Silver
 from bbparse.models.learning.train import train
 from bbparse.runtime.errors import ConfigError
 from bbparse.text import accuracy, train_tagger
