@@ -52,10 +52,7 @@ class Combs(FactorFamily):
         self._word_column = np.array([ATTRIBUTES.index(word) for _, word, _ in TEMPLATES], np.int32)
         self._kind = np.array([kind for _, _, kind in TEMPLATES], np.int32)
         self._salts = np.array(
-            [
-                [salt(self.name, (*entry, place)) for place in range(4)]
-                for entry in TEMPLATES
-            ],
+            [[salt(self.name, (*entry, place)) for place in range(4)] for entry in TEMPLATES],
             dtype=np.uint64,
         )
 

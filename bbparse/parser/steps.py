@@ -1,10 +1,9 @@
 """From sentences to parses: score, solve, label, validate, judge.
 
-`Steps` holds the options of one call of the parser, resolved against its model. A batch is scored,
-solved and labelled in one call of each kernel. A sentence that needs more than its best tree and
-that tree's labels goes through the steps by itself: pruning is loosened until there are as many
-trees as requested, trees that break validity rules give way to valid ones, and arcs get their
-probabilities.
+`Steps` holds the options of one call of the parser, resolved against its model. A batch is scored
+and solved in one call of each kernel. Then each sentence goes through the steps by itself: pruning
+is loosened until there are as many trees as requested, trees get labels, those that break validity
+rules give way to valid ones, and arcs get their probabilities.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ from bbparse.parser.valid import (
     valid_parse,
 )
 from bbparse.parser.validity.rules import Rules
-from bbparse.parser.validity.screen import screen_of
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
 from bbparse.runtime.options import check_type
@@ -58,8 +56,6 @@ NODE_LIMIT = 50
 TREE_LIMIT = 1000
 #: Seconds that scoring all arcs of a sentence may take, per cube of its length.
 _ALL_ARCS = 2e-6
-# Smaller batches are checked faster sentence by sentence.
-_FEW = 8
 
 #: Scores a sentence over the arcs that the `prune` and `margin` of `ProblemMaker` keep.
 Score = Callable[[int | None, float | None], Scored]
@@ -165,7 +161,7 @@ class Steps:
     # ---- the whole way -------------------------------------------------------------------------
 
     def parse_batch(self, batch: Sequence[Sentence]) -> list[Parse]:
-        """Parse a batch: all sentences together as far as one tree of each is all they need."""
+        """Parse a batch: score all sentences together, and find their trees together."""
         if self.takes_all_arcs:
             return [self.begun().parse(sentence) for sentence in batch]
         scored = [*map(self.with_spans, self.model.maker(batch, self.options.prune))]
@@ -173,27 +169,9 @@ class Steps:
             return [self.begun().parse(one.sentence, one) for one in scored]
         solutions = self._solve_batch([one.problem for one in scored])
         return [
-            Parse(one.sentence, solution, [labels]) if labels is not None
-            else self.begun(solution.stats.get("seconds", 0.0)).parse(one.sentence, one, solution)
-            for one, solution, labels in zip(scored, solutions, self._final(scored, solutions))
+            self.begun(found.stats.get("seconds", 0.0)).parse(one.sentence, one, found)
+            for one, found in zip(scored, solutions)
         ]
-
-    def _final(
-        self, scored: Sequence[Scored], solutions: Sequence[Solution]
-    ) -> list[list[str] | None]:
-        """Return the labels of each sentence's only tree; None if it needs the steps below."""
-        labeller = self.model.labeller
-        needs_more = self.options.k_best > 1 or self.calibration is not None or len(scored) < _FEW
-        if labeller is None or needs_more or any(len(trees) != 1 for trees in solutions):
-            return [None] * len(scored)
-        names = [self._best_labels(one, tree, 0) for one, tree in zip(scored, solutions)]
-        if self.rules is None:
-            return [*names]
-        suspects = screen_of(self.rules, labeller.labels)(
-            [one.sentence for one in scored], [tree.heads[0] for tree in solutions], names,
-            scored[0].problem.projective,
-        )
-        return [None if suspect else own for own, suspect in zip(names, suspects.tolist())]
 
     def _solve_batch(self, problems: Sequence[Problem]) -> list[Solution]:
         """Solve the problems of a batch in one call, and those that it leaves open one by one."""
@@ -377,23 +355,19 @@ class Steps:
             )
         return self.validate(score, solved, self.label(scored, solution, fixed), fixed)
 
-    def _best_labels(self, scored: Scored, solution: Solution, k: int) -> list[str]:
-        """Return the best labels of the arcs of tree k."""
-        labeller = self.model.labeller
-        assert labeller is not None
-        scores = labeller.tree_scores(scored, solution.heads[k], solution.arcs[k])
-        return best_labels(labeller, scores)
-
     def label(
         self, scored: Scored, solution: Solution, fixed: Mapping[int, str] = _NO_LABELS
     ) -> Parse:
         """Return a solution with the labels of its trees."""
-        if self.model.labeller is None:
+        labeller = self.model.labeller
+        if labeller is None:
             return Parse(scored.sentence, solution, [])
         names = []
-        for k in self.deadline.through(range(len(solution))):
-            labels = self._best_labels(scored, solution, k)
-            names.append([fixed.get(m, label) for m, label in enumerate(labels, start=1)])
+        for heads, arcs in self.deadline.through(zip(solution.heads, solution.arcs)):
+            labels = best_labels(labeller, labeller.tree_scores(scored, heads, arcs))
+            for m, label in fixed.items():
+                labels[m - 1] = label
+            names.append(labels)
         return Parse(scored.sentence, solution.first(len(names)), names)
 
     def validate(
@@ -407,12 +381,12 @@ class Steps:
         if self.rules is None or self.model.labeller is None or not len(parse.solution):
             return scored, parse
         valid = partial(
-            valid_parse, self.model.labeller, self.rules, k_best=self.options.k_best,
+            valid_parse, self.model.labeller, self.rules, self.solver, k_best=self.options.k_best,
             deadline=self.deadline, fixed=fixed,
         )
         if self.takes_all_arcs:
             scored, complete = score(None, None), False  # labels of likely arcs only
-        best = valid(scored, parse, self.solver(scored))
+        best = valid(scored, parse)
         if best.solution is parse.solution:
             return solved.scored, best
         for pruning in islice(self.pruning(self.options.prune, scored.sentence.n_words), 1, None):
@@ -420,13 +394,13 @@ class Steps:
                 break
             try:
                 more = score(*pruning)
-                solver = self.solver(more)
-                solution = solver(more.problem, work_of(best.solution), explain=False)
+                spent = work_of(best.solution)
+                solution = self.solver(more)(more.problem, spent, explain=False)
             except ProblemError:  # too many arcs or parts for memory
                 break
             if not len(solution):
                 break
-            again = valid(more, self.label(more, solution, fixed), solver)
+            again = valid(more, self.label(more, solution, fixed))
             if again.solution.status not in ("optimal", "gap"):
                 break
             scored, best, complete = more, again, pruning[0] == 0

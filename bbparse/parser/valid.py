@@ -111,13 +111,13 @@ def label_scores_around(labeller: Labelling, scored: Scored, heads: Ints) -> Arc
 
 
 def valid_parse(
-    labeller: Labelling, rules: Rules, scored: Scored, parse: Parse,
-    solve: Callable[..., Solution], *, k_best: int, deadline: Deadline, fixed: Mapping[int, str],
+    labeller: Labelling, rules: Rules, solver: Callable[[Scored], Callable[..., Solution]],
+    scored: Scored, parse: Parse, *, k_best: int, deadline: Deadline, fixed: Mapping[int, str],
 ) -> Parse:
     """Return the k best valid trees, and the rules that they still break.
 
-    ``parse`` has the trees without rules; it is returned unchanged if they break none. ``solve``
-    is that of `Steps.solver`. ``fixed`` are labels by word.
+    ``parse`` has the trees without rules; it is returned unchanged if they break none. ``solver``
+    is `Steps.solver`. ``fixed`` are labels by word.
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(parse.solution.heads[:, 1:].tolist(), parse.labels))
@@ -135,7 +135,7 @@ def valid_parse(
         known = around(head, mod)
         return np.pad(known, (0, len(names) - len(known)), constant_values=-np.inf)
 
-    spent = work_of(parse.solution)
+    solve, spent = solver(scored), work_of(parse.solution)
 
     def solve_again(problem: Problem, k: int) -> Solution:
         nonlocal spent

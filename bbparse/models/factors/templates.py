@@ -227,9 +227,7 @@ class TemplateFamily(FactorFamily):
             max((j for j in leaves if j < i and head[j] == h and i in leaves), default=-1)
             for i, h in enumerate(head)
         ]
-        return _Shape(
-            head, after, order, distance, place[self.alike] - 1 if self.alike else -1
-        )
+        return _Shape(head, after, order, distance, place[self.alike] - 1 if self.alike else -1)
 
     def _parse(self, template: str) -> list[Term]:
         """Return the terms of a template, the common ones among them, in a fixed order."""

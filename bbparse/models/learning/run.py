@@ -122,9 +122,7 @@ def learn_factors(
     ``problems`` are the training sentences, in order, scored by backbones of the same kind that
     were not trained on them.
     """
-    trainer = Trainer(
-        run.config, run.data, None, families, below=backbone.maker, problems=problems
-    )
+    trainer = Trainer(run.config, run.data, None, families, below=backbone.maker, problems=problems)
     factors = sum(map(len, trainer.proposals)) / len(problems)
     run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors per sentence")
     weights, notes = replace(run, part="families").epochs(trainer, run.config.factors.epochs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
@@ -115,11 +115,11 @@ class Rules:
         tests = [test for _, c in self._conditions for test in c.tests]
         columns = {test.attribute.partition(".")[2] for test in tests}
         with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
-        self._is_read = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
+        self._reads = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
         self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
         self._items = Cache(self._items_of)
         self._of_label = Cache(self._bits_of_label)
-        self._of_word = Cache(self.bits_of_key)
+        self._of_word = Cache(self._bits_of_word)
         #: Conditions that can hold for modifiers to the left and to the right.
         self.left = self._bits_of({"side": ("left",)})
         self.right = self._bits_of({"side": ("right",)})
@@ -214,43 +214,28 @@ class Rules:
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
         """Return the conditions that each word may fulfil, the root first."""
-        miscs = self._miscs_of(sentence) if self._misc else repeat("")
-        return [*map(self._of_word.__getitem__, self.keys_of(sentence, miscs))]
-
-    def keys_of(
-        self, sentence: Sentence, miscs: Iterable[str | None] = repeat(None)
-    ) -> Iterator[tuple[str | None, ...]]:
-        """Yield what conditions name of each word, the root first; a MISC of None is unknown."""
         columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
-        keys = zip(
-            *(column if is_read else repeat("") for column, is_read in zip(columns, self._is_read)),
-            miscs,
-        )
-        return chain([_ROOT], islice(keys, sentence.n_words))
-
-    def _miscs_of(self, sentence: Sentence) -> list[str]:
-        """Return the items of MISC that conditions name, by word."""
-        lines, items = sentence.lines, self._items
-        return [items[(line := lines[i])[line.rfind("\t") + 1 :]] for i in sentence.word_lines]
+        read = [column if is_read else repeat("") for column, is_read in zip(columns, self._reads)]
+        miscs: Iterable[str] = repeat("")
+        if self._misc:
+            lines = [sentence.lines[i] for i in sentence.word_lines]
+            miscs = [self._items[line[line.rfind("\t") + 1 :]] for line in lines]
+        keys = chain([_ROOT], islice(zip(*read, miscs), sentence.n_words))
+        return [*map(self._of_word.__getitem__, keys)]
 
     def _items_of(self, misc: str) -> str:
-        """Return the items of a MISC column that conditions name.
-
-        Other items, which every word may have, would make words harder to cache.
-        """
+        """Return the items of MISC that conditions name; others would make words hard to cache."""
         return "|".join([item for item in misc.rstrip("\r").split("|") if item in self._misc])
 
-    def bits_of_key(self, word: tuple[Any, ...]) -> WordBits:
-        """Return the conditions that a word of `keys_of` may fulfil."""
+    def _bits_of_word(self, word: tuple[str, ...]) -> WordBits:
+        """Return the conditions that a word with these columns may fulfil."""
         upos, xpos, form, lemma, feats, misc = word
         external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
-        pos = external[0].partition("=")[2] if external else upos
-        columns: dict[str, Sequence[str]] = dict(
-            upos=[upos], pos=[pos], xpos=[xpos], form=[form], lemma=[lemma],
-            feats=feats.split("|"),
-        )
-        if misc is not None:
-            columns["misc"] = misc.split("|")
+        columns: dict[str, Sequence[str]] = {
+            "upos": [upos], "pos": [external[0].partition("=")[2] if external else upos],
+            "xpos": [xpos], "form": [form], "lemma": [lemma], "feats": feats.split("|"),
+            "misc": misc.split("|"),
+        }
         return WordBits(*(
             self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
             for role in ("head", "mod")
