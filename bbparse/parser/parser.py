@@ -15,7 +15,6 @@ from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.model import Model
 from bbparse.models.model_file import load_model, save_model
-from bbparse.models.scoring.linear import checked_heads
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
@@ -167,8 +166,10 @@ class Parser:
         """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
         if self.labeller is None:
             return []
-        values = encode(sentence)
-        tree = checked_heads(values, heads)
+        values, n = encode(sentence), sentence.n_words
+        tree = np.array([0, *heads[1:]], np.int32)
+        if tree.shape != (n + 1,) or tree.min() < 0 or tree.max() > n:
+            raise ProblemError(f"heads are {heads!r:.60}, expected {n + 1} from 0 to {n}")
         order = np.lexsort((np.arange(1, len(tree)), tree[1:]))
         mods = (1 + order).astype(np.int32)
         scored = self.maker.over_arcs(sentence, values, tree[mods], mods)

@@ -219,8 +219,9 @@ class Trainer:
         backbone, factors = np.split(weights, [self.n_backbone])
         table = FactorTable(self.table.keys, factors * QUANTUM)
         maker = replace(self.maker, table=table)
-        if self.n_backbone and maker.scorer is not None:
-            maker = replace(maker, scorer=maker.scorer.with_weights(backbone))
+        if self.n_backbone:
+            scorer = LinearScorer(self.config.templates, backbone, QUANTUM)
+            maker = replace(maker, scorer=scorer)
         return Model(maker, notes=dict(notes or {}))
 
 

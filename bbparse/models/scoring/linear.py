@@ -12,9 +12,8 @@ from bbparse.inference.search.rescore import tree_parts
 from bbparse.models.scoring.candidates import LONG, REACH, all_arcs, enumerate_parts
 from bbparse.models.scoring.features import compile_templates, find_features, score_parts
 from bbparse.models.templates import KINDS, TemplateSet
-from bbparse.runtime.arrays import Ints, Longs
-from bbparse.runtime.errors import ModelError, ProblemError
-from bbparse.treebank.encode import ATTRIBUTES, PAD
+from bbparse.runtime.arrays import Float64s, Hashes, Ints, Longs
+from bbparse.treebank.encode import PAD
 
 #: Numbers of the kinds of part (`KINDS`).
 ARC, SIBLING, GRANDCHILD, OUTERMOST, GRANDSIBLING = range(len(KINDS))
@@ -34,47 +33,36 @@ class Features:
         #: Numbers of the kinds that have templates.
         self.kinds = [k for k, kind in enumerate(KINDS) if templates.templates[kind]]
 
-    def of_parts(self, values: NDArray[np.uint64], parts: Words, kind: int) -> tuple[Longs, Longs]:
+    def of_parts(self, values: Hashes, parts: Words, kind: int) -> tuple[Longs, Longs]:
         """Return the features of parts of a kind: the part of each feature, and its index."""
         ends, indices = find_features(values, parts, kind, self.compiled)
         return np.repeat(np.arange(len(ends) - 1), np.diff(ends)), indices
 
-    def of_tree(self, values: NDArray[np.uint64], heads: Ints) -> Longs:
+    def of_tree(self, values: Hashes, heads: Ints) -> Longs:
         """Return the indices of all features of a tree, int32[n + 1] heads."""
-        heads = checked_heads(values, heads)
-        found = [self.of_parts(values, parts_of(heads, kind), kind)[1] for kind in self.kinds]
-        return np.concatenate([np.zeros(0, np.int64), *found])
+        tree = heads.copy()  # writable, and without the -1 of the root
+        tree[0] = 0
+        rows = [self.of_parts(values, parts_of(tree, kind), kind)[1] for kind in self.kinds]
+        return np.concatenate([np.zeros(0, np.int64), *rows])
 
 
 class LinearScorer:
     """The linear model over arcs, siblings, grandchildren and grand-siblings.
 
     Scoring changes nothing in the scorer, so threads may share it. Weights (int32[2**bits], zeros
-    by default) are in units of `quantum`; they may be changed in place between calls. Raises
-    `ModelError` if weights have another size or dtype.
+    by default) are in units of `quantum`; they may be changed in place between calls.
     """
 
     def __init__(
         self, templates: TemplateSet, weights: Weights | None = None, quantum: float = 1.0
     ) -> None:
-        size = 1 << templates.bits
-        if weights is None:
-            weights = np.zeros(size, np.int32)
-        elif weights.shape != (size,) or weights.dtype != np.int32:
-            raise ModelError(
-                f"weights have shape {weights.shape} and dtype {weights.dtype},"
-                f" expected {(size,)} and int32"
-            )
         self.templates = templates
-        self.weights = np.ascontiguousarray(weights)
+        self.weights = np.zeros(1 << templates.bits, np.int32) if weights is None else weights
         self.quantum = float(quantum)
         self.features = Features(templates)
 
-    def with_weights(self, weights: Weights) -> LinearScorer:
-        return LinearScorer(self.templates, weights, self.quantum)
-
     def score(
-        self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints, projective: bool = True,
+        self, values: Hashes, arc_head: Ints, arc_mod: Ints, projective: bool = True,
         single_root: bool = True,
     ) -> dict[str, NDArray[Any]]:
         """Score candidate arcs and all parts that they can form.
@@ -107,15 +95,11 @@ class LinearScorer:
                 fields.update(zip(PART_NAMES[name], (*words, scores)))
         return fields
 
-    def _scores(self, values: NDArray[np.uint64], parts: Words, kind: int) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = score_parts(
-            values, parts, kind, self.features.compiled, self.weights, self.quantum
-        )
-        return scores
+    def _scores(self, values: Hashes, parts: Words, kind: int) -> Float64s:
+        compiled = self.features.compiled
+        return score_parts(values, parts, kind, compiled, self.weights, self.quantum)
 
-    def score_all_arcs(
-        self, values: NDArray[np.uint64], reach: int | None = None
-    ) -> NDArray[np.float64]:
+    def score_all_arcs(self, values: Hashes, reach: int | None = None) -> Float64s:
         """Score all arcs by the arc templates alone, float64[n + 1, n + 1].
 
         Arcs into the root and from a word to itself score -inf, and with `reach` those from other
@@ -127,7 +111,7 @@ class LinearScorer:
         square[head, mod] = self._scores(values, (_NONE, head, _NONE, mod), ARC)
         return square
 
-    def score_likely_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
+    def score_likely_arcs(self, values: Hashes) -> Float64s:
         """Score all arcs; of sentences of more than `LONG` words those up to `REACH` long only."""
         n = len(values) - 2 * PAD - 1
         return self.score_all_arcs(values, n if n <= LONG else REACH)
@@ -160,21 +144,3 @@ def difference(added: Longs, removed: Longs) -> tuple[Longs, Longs]:
     counts = np.bincount(inverse, signs, len(indices)).astype(np.int64)
     kept = counts != 0
     return indices[kept].astype(np.int64), counts[kept]
-
-
-def checked_heads(values: NDArray[np.uint64], heads: Ints) -> Ints:
-    """Return a copy of heads that kernels can read: in range, 0 at position 0, writable.
-
-    Raises `ProblemError` if values and heads do not fit each other, or a head is out of range.
-    """
-    n = len(values) - 2 * PAD - 1
-    if values.ndim != 2 or n < 0 or values.shape[1] != len(ATTRIBUTES):
-        raise ProblemError(f"values: found shape {values.shape}, expected that of an encoding")
-    if np.shape(heads) != (n + 1,):
-        raise ProblemError(f"heads: found shape {np.shape(heads)}, expected {(n + 1,)}")
-    checked = np.array(heads, np.int32)
-    checked[0] = 0
-    if checked.min() < 0 or checked.max() > n:
-        m = int(np.flatnonzero((checked < 0) | (checked > n))[0])
-        raise ProblemError(f"heads[{m}] is {checked[m]}, expected 0 to {n}")
-    return checked
