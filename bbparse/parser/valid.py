@@ -18,7 +18,7 @@ from bbparse.parser.parse import Parse
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.constraints import ArcLabelScores
 from bbparse.parser.validity.lazily import solve_valid
-from bbparse.parser.validity.rules import Rules, speaks_of_ud
+from bbparse.parser.validity.rules import Rules, has_ud_relations
 from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ModelError, TreebankError
@@ -83,7 +83,7 @@ def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | 
         raise ModelError("the model has no labels, and rules of valid trees are about labels")
     if isinstance(valid, Rules):
         return valid.binding
-    default = valid == "ud" or speaks_of_ud(labeller.labels)
+    default = valid == "ud" or has_ud_relations(labeller.labels)
     rules = Rules.load("ud") if default else Rules(())
     if valid not in (None, "ud"):
         rules += Rules.load(str(valid))

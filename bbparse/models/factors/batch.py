@@ -1,9 +1,9 @@
 """Sets of arcs with their features as flat arrays.
 
-A plain factor asks whether all of its arcs are in the tree. A *count factor* (QL13 §5.1: valency,
-OR) has a score for every number of them: "a noun has at most one determiner", "a verb has some
-subject", "this verb takes two modifiers on its right". The search bounds such a set as one thing,
-which is both tighter and smaller than the 2ʳ plain factors it is a sum of.
+A plain factor scores if all of its arcs are in the tree. A *count factor* (QL13 §5.1: valency, OR)
+has a score for every number of them: "a noun has at most one determiner", "a verb has some
+subject". The search bounds such a set as a whole, which is both tighter and smaller than the 2ʳ
+plain factors it is a sum of.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class FactorBatch:
         return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features)
 
     def scores(self, table: FactorTable) -> Float64s:
-        """Score of each cell, float64[cells]: the sum of the weights of its known features."""
+        """Return the score of each cell, float64[cells]: the sum of its known features' weights."""
         places = table.find(self.feat_keys)
         known = places >= 0
         owner = np.repeat(np.arange(len(self.feat_ptr) - 1), np.diff(self.feat_ptr))

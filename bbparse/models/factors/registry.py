@@ -75,10 +75,10 @@ def load_families(
     """Make families of names, classes or objects, in the order given.
 
     A text is the name of an installed family, or ``module:Class`` for a class that Python can
-    import (the current directory is looked at last), be it installed or not. What is `given` stands
-    in for texts that are its name or `specification`: how a model is loaded whose families this
-    process cannot import by name. Without `paths`, ``module:Class`` is forbidden: what a model file
-    names is not to be imported unasked.
+    import (the current directory comes last), installed or not. Families that are `given` stand in
+    for texts that are their name or `specification`, so that a model can be loaded whose families
+    this process cannot import by name. Without `paths`, ``module:Class`` is forbidden: a model file
+    alone must not have code imported.
 
     `FactorError` if a name is unknown (the message lists those that exist), a family cannot be
     imported, is no family, or two have the same name.

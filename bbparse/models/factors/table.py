@@ -45,7 +45,7 @@ token = lru_cache(maxsize=1 << 16)(text_hash)
 
 
 def feature_key(family: str, feature: Feature) -> int:
-    """64-bit key of a feature of a family, the same in every process.
+    """Return the 64-bit key of a feature of a family, the same in every process.
 
     `FactorError` if the feature is not text, an integer or a tuple of such.
     """
@@ -79,7 +79,7 @@ def _mixed(key: int, feature: Feature) -> int:
 
 
 def salt(family: str, feature: Feature) -> int:
-    """64-bit number for what a kernel makes keys of by itself; no key of `feature_key`."""
+    """Return a 64-bit number to make keys from in a kernel; no key of `feature_key`."""
     return token(f"{len(family)}:{family}" + _canonical(feature))
 
 
@@ -117,7 +117,7 @@ class FactorTable:
         return len(self.keys)
 
     def find(self, keys: ArrayLike) -> Longs:
-        """Position of each key, uint64[*], in `keys` and `weights`, -1 for the unknown."""
+        """Return the position of each key, uint64[*], in `keys`, -1 for the unknown."""
         places: Longs = _find(np.array(keys, np.uint64), self.keys, self._slots)
         return places
 

@@ -106,7 +106,7 @@ class TemplateFamily(FactorFamily):
         self._terms = np.array(
             [term for terms in parsed for term in (*terms, *order)], np.int32
         ).reshape(-1, 3)
-        # Salts come from what a template says, not from its place: the table may be reordered.
+        # Salts come from the text of a template, not from its place: the table may be reordered.
         self._salts = np.array([salt(self.name, self._text(terms)) for terms in parsed], np.uint64)
 
     def propose(self, view: FactorView) -> FactorBatch:
@@ -189,13 +189,13 @@ class TemplateFamily(FactorFamily):
         for of_set, members in zip(keys.tolist(), arcs):
             words = [int(view.arc_head[members[0]]), *view.arc_mod[members].tolist()]
             for key, terms in zip(of_set, parsed):
-                names[key] = " ".join(self._told(view, members, words, *term) for term in terms)
+                names[key] = " ".join(self._filled(view, members, words, *term) for term in terms)
         return names
 
-    def _told(
+    def _filled(
         self, view: FactorView, arcs: Ints, words: list[int], r: int, offset: int, column: int
     ) -> str:
-        """Give a term its value for a factor."""
+        """Return a term with its value for a factor, for people."""
         if r == ATOM and column == DISTANCE:
             return "distance"
         if r == ATOM:

@@ -27,7 +27,7 @@ class TreeFamily(FactorFamily):
     ----------
     at_most : float
         Upper bound on all scores. The nearer the scores of good trees are to it, the fewer trees
-        are looked at.
+        are listed.
     """
 
     at_most: float = 0.0

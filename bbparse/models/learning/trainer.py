@@ -144,7 +144,7 @@ class Trainer:
             arcs = np.flatnonzero(right | others.any(axis=0))
             view = self._view(i, arcs)
             counter.add(
-                telling(family.propose_all(view), right[arcs], others[:, arcs])
+                contrast(family.propose_all(view), right[arcs], others[:, arcs])
                 for family in self.families
             )
         return counter.table(self.config.factors.cutoff)
@@ -269,7 +269,7 @@ def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[L
     ))
 
 
-def telling(batch: FactorBatch, gold: Flags, others: Iterable[Flags]) -> FactorBatch:
+def contrast(batch: FactorBatch, gold: Flags, others: Iterable[Flags]) -> FactorBatch:
     """Return the features that distinguish the gold tree from its rivals.
 
     Such a feature fires in the gold tree but not in all rivals, or in a rival but not in the gold

@@ -363,7 +363,7 @@ def example_of(rule: Rule) -> Sentence:
     return sentence
 
 
-def speaks_of_ud(labels: Iterable[str]) -> bool:
+def has_ud_relations(labels: Iterable[str]) -> bool:
     """Return True if labels are relations of UD, so that the rules of UD apply to them."""
     universal = {label.partition(":")[0] for label in labels}
     return universal <= set(RELATIONS) and {"root", "nsubj", "punct"} <= universal

@@ -20,7 +20,7 @@ from bbparse.factors import (
     feature_key,
     tree_batches,
 )
-from bbparse.models.learning.trainer import features_apart, proposals_of, telling, with_proposals
+from bbparse.models.learning.trainer import contrast, features_apart, proposals_of, with_proposals
 from bbparse.runtime.errors import FactorError
 from tests.models.factors.helpers import (
     random_arcs,
@@ -120,8 +120,8 @@ def test_scores_in_problems_and_in_learning(seed: int) -> None:
     found = {int(table.keys[p]): int(c) for p, c in zip(places, counts)}
     assert found == {key: c for key, c in difference.items() if c}
     batch = family.propose_counts(view)
-    assert set(found) <= set(telling(batch, flags[0], flags[1:]).feat_keys.tolist())
-    assert not len(telling(batch, flags[0], flags[:1]))
+    assert set(found) <= set(contrast(batch, flags[0], flags[1:]).feat_keys.tolist())
+    assert not len(contrast(batch, flags[0], flags[:1]))
 
 
 def test_what_breaks_the_contract() -> None:

@@ -13,7 +13,6 @@ from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.conditions import KINDS, ArcCondition
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rule, Rules
-from bbparse.parser.validity.screen import screen_of
 from bbparse.runtime.errors import ProblemError
 from bbparse.treebank import Sentence
 from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees
@@ -136,38 +135,6 @@ def check_at_once(seed: int) -> bool:
     found = solve(ruled, explain=False)
     np.testing.assert_allclose(found.scores, [score for score, _ in wanted[:1]], rtol=1e-12)
     return True
-
-
-def check_screen(seed: int) -> tuple[int, int, int]:
-    """Numbers of trees: all of a batch, those under suspicion, those that break a rule."""
-    rng = np.random.default_rng(seed)
-    rules, projective = random_rules(rng), bool(rng.random() < 0.5)
-    rules = Rules(rules.rules * int(rng.choice([1, 40])))  # more than a word of 64 bits holds
-    batch, heads, labels = [], [], []
-    for _ in range(8):
-        problem = random_problem(rng, max_words=6, projective=projective)
-        trees = list(enumerate_trees(problem))
-        if trees:
-            arcs = list(trees[int(rng.integers(len(trees)))][1])
-            heads.append(np.array([-1, *problem.arc_head[arcs]], np.int32))
-            n = len(arcs)
-            labels.append([str(rng.choice(NAMES)) for _ in range(n)])
-            upos = [str(rng.choice(TAGS)) for _ in range(n)]
-            batch.append(Sentence.from_words(["w"] * n, upos=upos))
-    if not batch:
-        return 0, 0, 0
-    suspected = screen_of(rules, tuple(NAMES))(batch, heads, labels, projective)
-    faults = [
-        bool(broken(rules, sentence, own[1:].tolist(), names))
-        for sentence, own, names in zip(batch, heads, labels)
-    ]
-    assert (suspected >= faults).all()
-    return len(batch), int(suspected.sum()), sum(faults)
-
-
-def test_screen_misses_nothing() -> None:
-    total, suspected, faulty = np.sum([check_screen(seed) for seed in range(100)], axis=0)
-    assert faulty <= suspected < (total + faulty) / 2
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
