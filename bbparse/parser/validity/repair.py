@@ -136,13 +136,7 @@ def repair(
     table, kept = _table(sentence, names, steps, ties)
     if options.only_punct:
         table = _only_punct(sentence, names, table)
-    for (first, last), analysis in wanted.items():
-        head, mod = (last, first) if analysis.side == "left" else (first, last)
-        of_arc = np.where(np.array(names) == analysis.label, table[head, mod], -np.inf)
-        table[first, last] = table[last, first] = -np.inf
-        if analysis.side:
-            table[:, mod] = -np.inf
-            table[head, mod] = of_arc
+    _require(wanted, names, table)
     for span in spans.of(sentence) if spans is not None and is_soft else ():
         outside = [h for h in range(len(table)) if h not in span.words]
         table[np.ix_(outside, span.words)] -= kept * steps[-1]
@@ -165,16 +159,32 @@ def repair(
         against = spans.blame(sentence, count, len(after))
         after = [fault._replace(name=fault.name + against) for fault in after]
     changes = _changes(sentence, heads, labels, rules, options, wanted)
+    cost = (len(after), *_cost(changes, names, unit * steps, ties))
+    return Repair(sentence, heads, labels, changes, before, after, status == "optimal", cost=cost)
+
+
+def _require(wanted: Wanted, names: Sequence[str], table: Float64s) -> None:
+    """Forbid in the table all that differs from wanted analyses."""
+    for (first, last), analysis in wanted.items():
+        head, mod = (last, first) if analysis.side == "left" else (first, last)
+        of_arc = np.where(np.array(names) == analysis.label, table[head, mod], -np.inf)
+        table[first, last] = table[last, first] = -np.inf
+        if analysis.side:
+            table[:, mod] = -np.inf
+            table[head, mod] = of_arc
+
+
+def _cost(
+    changes: Sequence[Change], names: Sequence[str], weights: Longs, ties: Float64s
+) -> tuple[float, float, float]:
+    """Return the weight of what is not kept, the number of changes, and what new arcs take off."""
     lost = taken = 0.0
     for word, (head, label), new, _ in changes:
-        lost += unit * int(steps[word - 1]) * ((head != new[0]) + (label != new[1]))
+        lost += float(weights[word - 1]) * ((head != new[0]) + (label != new[1]))
         is_known = head != NO_HEAD and label in names
         old = ties[head, word, names.index(label)] if is_known else ties.min()
         taken += float(old - ties[new[0], word, names.index(new[1])])
-    cost = (len(after), lost, len(changes), taken)
-    return Repair(
-        sentence, heads, labels, changes, before, after, status == "optimal", cost=cost
-    )
+    return lost, len(changes), taken
 
 
 def _is_valid(trees: ValidTrees) -> bool:
