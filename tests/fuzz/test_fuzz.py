@@ -36,6 +36,19 @@ def test_nothing_is_wrong(first: int) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+#: Rounded multipliers of proofs; weights below the least number; bounds of agreement that rose; a
+#: gap beyond the one asked for; trees that tie; tiny scores without a proof.
+WRONG_ONCE = [
+    (1, 546, ""), (1, 2706, ""), (11, 8986, ""), (1, 121, "gap"), (1, 356, "gap"), (1, 442, "gap"),
+    (12, 7906, ""), (11, 14396, ""), (21, 1006, "proof"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("seed", "index", "kind"), WRONG_ONCE)
+def test_what_was_wrong_once(seed: int, index: int, kind: str) -> None:
+    assert verdict(draw(seed, index, kind)) == ""
+
+
 def wrong_ones(cases: Iterable[Case], notes: Notes) -> list[str]:
     """What is wrong with each that is not as it must be; ``notes`` counts what was met."""
     found = ((case, verdict(case, notes)) for case in cases)
