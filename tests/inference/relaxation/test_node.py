@@ -38,6 +38,9 @@ class Bounded:
         """bool[A]: the arcs that are alive in a node."""
         alive = node.state.base > -math.inf
         alive[node.dead] = False
+        arc, present = node.branched
+        if arc >= 0 and not present:
+            alive[arc] = False
         return alive
 
 
