@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.inference.oracles.projective.recurrences import GRANDSIB
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.jit import kernel
@@ -13,8 +14,6 @@ from bbparse.runtime.jit import kernel
 MOST_POSITIONS = 2**28
 #: Over fewer arcs no table is too large.
 _FEW_ARCS = 10_000
-#: The recurrence whose siblings have contexts.
-_GRANDSIB = 3
 
 
 @kernel
@@ -90,7 +89,7 @@ def check_size(n: int, mode: int, head: Ints, mod: Ints, of_pair: int = 1) -> No
     if mode > 0:
         siblings = np.bincount(2 * head.astype(np.int64) + (mod > head), minlength=2 * n + 2)
         pairs = (siblings * (siblings + 1) // 2).reshape(-1, 2).sum(axis=1)
-        above = np.bincount(mod, minlength=n + 1)[: n + 1] if mode == _GRANDSIB else 1
+        above = np.bincount(mod, minlength=n + 1)[: n + 1] if mode == GRANDSIB.mode else 1
         positions = max(positions, int((pairs * above).sum()))
     if positions > MOST_POSITIONS:
         raise too_large(n, head)
