@@ -1,4 +1,4 @@
-"""Whether answers are right: random problems of all kinds and proportions against all their trees.
+"""Compare answers to random problems of all kinds and scales with all their trees.
 
     python bench/exactness.py [--problems 100000] [--seed 1] [--processes 1] [--kinds KIND…]
     python bench/exactness.py --only SEED:INDEX     # one case again, and made small if it fails
@@ -39,20 +39,20 @@ from tests.fuzz.shrink import Report, report
 
 #: Seconds after which a case is given up, and its process with it.
 PATIENCE = 600.0
-#: Kind of case → what is asked.
+#: Kind of case → its description.
 KINDS = {
-    "search": "branch and bound as it comes, 1 to 50 trees",
-    "settings": "branch and bound, settings of all kinds",
+    "search": "branch and bound, default settings, 1 to 50 trees",
+    "settings": "branch and bound, random settings",
     "published": "branch and bound as published (`AS_PUBLISHED`)",
-    "gap": "a gap, by each method",
-    "limit": "a limit of nodes, time or work",
+    "gap": "with a gap, each method",
+    "limit": "with a limit of nodes, time or work",
     "ilp": "the integer program",
-    "pricing": "price and cut, rows and columns of all kinds",
-    "proof": "a proof, checked by the separate checker",
-    "batch": "a batch on several threads, in several orders",
-    "agree": "`agree` of two or three oracles",
-    "rules": "valid trees under random rules, against all with all labels",
-    "large": "8 to 20 words, each method against the others",
+    "pricing": "price and cut",
+    "proof": "proofs, checked by the independent checker",
+    "batch": "batches on several threads, in several orders",
+    "agree": "`agree` with two or three oracles",
+    "rules": "valid trees under random rules, all labels enumerated",
+    "large": "8 to 20 words, methods against each other",
 }
 #: What a result counts of problems.
 TRAITS = {
@@ -127,11 +127,11 @@ def totals(seed: int, cases: Iterable[tuple[int, Report | None, list[str]]]) -> 
 
 
 def write(found: dict[str, Any]) -> None:
-    """The result, and what it says: problems, wrong answers, lies that were told to the checker."""
+    """Write the result: problems, wrong answers, false solutions shown to the checker."""
     wrong = {**found["wrong"], "all": len(found["disagreements"])}
     asked = {KINDS[kind]: kind for kind in found["kinds"]} | {"all": "all"}
     numbers = {**found["kinds"], "all": found["problems"]}
-    text = markdown("asked", asked.items(), (
+    text = markdown("case", asked.items(), (
         ("problems", lambda kind: f"{numbers[kind]:,}"),
         ("wrong", lambda kind: f"{wrong.get(kind, 0):,}"),
     ))  # fmt: skip
@@ -141,8 +141,8 @@ def write(found: dict[str, Any]) -> None:
     traits = ", ".join(f"{name} {number:,}" for name, number in found["traits"].items())
     lies = sum(number for name, number in found["met"].items() if name.startswith("lie: "))
     text += (
-        f"\nAmong them: {traits}.\n\nSolutions that are not so, with proofs as made or spoiled,"
-        f" each of which the checker must refuse: {lies:,}.\n"
+        f"\nAmong them: {traits}.\n\nFalse solutions with original or tampered"
+        f" proofs, which the checker must refuse: {lies:,}.\n"
     )
     write_result("exactness", found, text, ["highspy"])
 

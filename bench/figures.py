@@ -1,12 +1,12 @@
-"""The figures of the documentation, from what the benchmarks wrote.
+"""Write the figures of the documentation from stored measurements.
 
     python bench/figures.py [--check]
 
-writes docs/figures.md (what a user decides by), docs/notes/figures.md (all of it) and the table of
-the README from bench/results, so that no figure is written by hand. What stands around them is in
-bench/pages: {accuracy[megabytes]} there is a number of accuracy.json, and {accuracy} alone, in the
-notes, the whole of accuracy.md. With --check it writes nothing and fails if one of them is not up
-to date.
+Fills the templates in bench/pages from bench/results and writes docs/figures.md (for users),
+docs/notes/figures.md (all figures) and the table of the README. In docs/figures.md and the README,
+{accuracy[megabytes]} stands for a number of accuracy.json; in the notes, {accuracy} stands for all
+of accuracy.md and {accuracy:1} for its text up to the first table. With --check nothing is written,
+and the command fails if a page is out of date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
 #: Treebank of accuracy.json → its title.
 TREEBANKS = {"en_ewt": "English EWT", "en_gum": "English GUM"}
-#: What is given, in accuracy.json → as a reader would say it.
+#: Input, as accuracy.json names it → its title.
 INPUTS = {"gold tags": "words and gold tags", "gold words": "words", "text": "raw text"}
 #: Treebanks of text.json on which both systems were trained, and their training sentences.
 TRAINED = {
@@ -33,7 +33,7 @@ SCORES = {
     "sentences": "sentences", "words": "words", "upos": "UPOS", "uas": "UAS", "las": "LAS",
     "mlas": "MLAS",
 }  # fmt: skip
-#: What is timed beside UDPipe.
+#: Columns of times beside UDPipe's.
 KINDS = {"tags": "words/s, tags given", "text": "words/s from text"}
 #: Solvers of decode.json.
 SOLVERS = {
@@ -43,27 +43,36 @@ SOLVERS = {
 
 
 class Results(dict[str, Any]):
-    """What is known by name: what it begins with, and the results of all benchmarks."""
+    """Values of a template by name; other names are results of benchmarks."""
 
     def __missing__(self, name: str) -> dict[str, Any]:
         return result(name)
 
 
+class Body(str):
+    """The text of a result; {name:2} shows it up to its second table."""
+
+    def __format__(self, tables: str) -> str:
+        if not tables:
+            return str(self)
+        *blocks, below = self.split("\n\n")
+        starts = [i for i, block in enumerate(blocks) if block.startswith("|")]
+        return "\n\n".join([*blocks[: starts[int(tables) - 1] + 1], below])
+
+
 class Bodies(dict[str, str]):
-    """What the notes show of a result: its table, its plots, and where it was measured."""
+    """The text of each result for the notes: tables, plots, date and machine."""
 
     def __missing__(self, name: str) -> str:
         body = (RESULTS / f"{name}.md").read_text(encoding="utf-8").strip()
-        body = body.replace("\n## ", "\n### ").removeprefix("## ")
-        body = f"### {body}" if name == "tables" else body
         plots = sorted(RESULTS.glob("tables-*.svg" if name == "tables" else f"{name}.svg"))
         shown = ", ".join(f"[{plot.stem}](../../bench/results/{plot.name})" for plot in plots)
-        below = (f"Plots: {shown}." if shown else "", measured(result(name)))
-        return "\n\n".join([body, *filter(None, below)])
+        below = f"Plots: {shown}. " if shown else ""
+        return Body(f"{body}\n\n{below}{measured(result(name))}")
 
 
 def measured(found: dict[str, Any]) -> str:
-    """When and on what something was measured."""
+    """Say when and on which machine a result was measured."""
     machine = found.get("machine")
     if machine is None:
         return ""
@@ -75,12 +84,12 @@ def measured(found: dict[str, Any]) -> str:
 
 
 def page(name: str, values: dict[str, Any]) -> str:
-    """A page of bench/pages with what is known by name in it."""
+    """Fill a template of bench/pages."""
     return (HERE / "pages" / name).read_text(encoding="utf-8").format_map(values)
 
 
 def in_lines(text: str) -> str:
-    """A text with its paragraphs in lines of at most 105 characters."""
+    """Wrap paragraphs at 105 characters."""
     return "\n\n".join(
         block if block.startswith(("#", "|", "Measured"))
         else textwrap.fill(block, 105, break_long_words=False, break_on_hyphens=False)
@@ -89,7 +98,7 @@ def in_lines(text: str) -> str:
 
 
 def known() -> Results:
-    """What docs/figures.md and the README tell beside the results as they are."""
+    """Collect the values of docs/figures.md and the README."""
     found = Results()
     accuracy, exactness = found["accuracy"]["rows"], found["exactness"]
     beside, english = found["beside_udpipe"]["rows"], found["throughput"]["rows"]["english"]
@@ -106,7 +115,7 @@ def known() -> Results:
 
 
 def tables(found: Results) -> dict[str, str]:
-    """The tables of docs/figures.md and of the README, by name."""
+    """Make the tables of docs/figures.md and the README, by name."""
     accuracy, text = found["accuracy"]["rows"], found["text"]["rows"]
     by_input = {
         name: [(title, accuracy[f"{name}, {key}"]) for key, title in INPUTS.items()]
@@ -144,10 +153,10 @@ def tables(found: Results) -> dict[str, str]:
     first, k_best = found["startup"], found["limits"]["k_best"]["of the model"]
     costs = [
         ["the model's file", f"{found['accuracy']['megabytes']:.1f} MB"],
-        ["memory of `bbparse parse` on EWT dev, at most",
+        ["peak memory of `bbparse parse` on EWT dev",
          f"{accuracy['en_ewt, gold tags']['memory_mb']:.0f} MB"],
-        ["first sentence ever, kernels are compiled",
-         "{seconds:.0f} s, {processor_seconds:.0f} s of processor".format(**first["cold"])],
+        ["first sentence ever, with compilation",
+         "{seconds:.0f} s, {processor_seconds:.0f} s of processor time".format(**first["cold"])],
         ["one sentence, later runs", f"{first['warm']['seconds']:.1f} s"],
         ["100 best trees of a long sentence, earlier model", f"{k_best['100']['seconds']:.2f} s"],
         ["10,000 best trees of it", f"{k_best['10000']['seconds']:.1f} s"],
@@ -176,7 +185,7 @@ def tables(found: Results) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write all, or check them."""
+    """Write all pages, or check them."""
     given = arguments(__doc__, check=False)
     before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
     after, values = rest.partition(END)[2], known()

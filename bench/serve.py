@@ -1,4 +1,4 @@
-"""What the service costs, and what it bears: speed against this process, hostile clients, deaths.
+"""Measure the service: speed against this process, hostile clients, killed workers.
 
     python bench/serve.py MODEL DEV [--sentences N] [--requests N] [--hostile N] [--workers W]
 
@@ -304,10 +304,10 @@ def main() -> None:
     here, hostile = result["here"], result["hostile"]
     memory = [sum(kinds.values()) for kinds in hostile["memory_mb"]]
     table += (
-        f"\nA batch: {100 * here['batch_ratio']:.0f} % of the words a processor second that there"
-        f" are without the service; one sentence: {here['added_ms']:.1f} ms more."
-        f" Between {hostile['requests']:,} hostile requests {hostile['good']:,} good ones, all"
-        " answered as without the service; private memory of the processes, in MB, on the way: "
+        f"\nA batch reaches {100 * here['batch_ratio']:.0f} % of the words per processor second of"
+        f" the same parser without the service; a single sentence takes {here['added_ms']:.1f} ms"
+        f" more. Among {hostile['requests']:,} hostile requests, all {hostile['good']:,} good ones"
+        " got the answer of the parser; private memory of the processes, in MB, meanwhile: "
         + ", ".join(f"{mb:.0f}" for mb in memory)
         + ".\n"
     )

@@ -45,17 +45,11 @@ ALL = "all"
 CONFIGURATIONS = {"en": "english", "zh": "chinese"}
 #: Differences to the baseline in points, with their p-values.
 GAIN = "+ (p) {{differences[{0}][difference]:+.2p}} ({{differences[{0}][p_value]:.3f}})"
-WORK = "words/s {words_per_second:,.0f} | DP calls {dp_calls:.2f} | full-size calls {dp_work:.2f}"
-BEYOND = "beyond, % {proved_beyond_60_words:.2p} of {sentences_beyond_60_words}"
+WORK = """words/s {words_per_second:,.0f} | DP calls {dp_calls:.2f}
+    | closed at root, % {closed_at_root:.2p}"""
 TABLE_2 = f"""
-    UAS {{uas:.2p}} | {GAIN.format("uas")} | LAS {{las:.2p}} | {GAIN.format("las")}
-    | UAS, no punct {{uas_no_punct:.2p}} | {WORK} | closed at root, % {{closed_at_root:.2p}}
-    | proved to 60 words, % {{proved_to_60_words:.2p}} | {BEYOND}
-    | training, s {{training_seconds:.0f}}"""
-TABLE_3 = f"""
-    UAS {{uas:.2p}} | LAS {{las:.2p}} | {WORK} | closed at root, % {{closed_at_root:.2p}}
-    | within three nodes, % {{within_three_nodes:.2p}}
-    | proved to 60 words, % {{proved_to_60_words:.2p}} | {BEYOND}"""
+    UAS {{uas:.2p}} | {GAIN.format("uas")} | LAS {{las:.2p}} | {GAIN.format("las")} | {WORK}"""
+TABLE_3 = f"UAS {{uas:.2p}} | LAS {{las:.2p}} | {WORK}"
 
 
 class Treebank:
@@ -196,17 +190,23 @@ def main() -> None:
         if given.prune:
             settings = [s for s in treebank.table_3() if not s.failure]
             found[treebank.name]["table_3"] = {s.name: s.as_dict() for s in settings}
-        text = [text_of(name, table) for name, table in found.items()]
-        write_result("tables", {"treebanks": found}, "\n".join(text))
+        write_result("tables", {"treebanks": found}, text_of(found))
 
 
-def text_of(name: str, table: dict[str, Any]) -> str:
-    """The tables of a treebank in Markdown."""
-    runs = f"{table['config']}.toml; {table['runs']}"
-    text = f"## {name}\n\n{runs}\n\n{markdown('model', table['table_2'].items(), TABLE_2)}"
-    if "table_3" in table:
-        text += "\n" + markdown("candidate heads", table["table_3"].items(), TABLE_3)
-    return text
+def text_of(found: dict[str, Any]) -> str:
+    """The tables of all treebanks in Markdown."""
+    models = [
+        (name if model == BASELINE else f"{name} {model}", row)
+        for name, tables in found.items() for model, row in tables["table_2"].items()
+    ]  # fmt: skip
+    heads = [
+        (f"{name}, {prune}", row)
+        for name, tables in found.items() for prune, row in tables.get("table_3", {}).items()
+    ]  # fmt: skip
+    return "\n".join([
+        markdown("treebank, + family", models, TABLE_2),
+        markdown("treebank, candidate heads", heads, TABLE_3),
+    ])  # fmt: skip
 
 
 if __name__ == "__main__":
