@@ -7,27 +7,24 @@ form (Bojanowski et al. 2017), so that new words have something in common with k
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.treebank.encode import PAD, RowMemory, attribute_hash, row_of, shape
+from bbparse.treebank.encode import PAD, attribute_hash, row_of, shape
 
-#: Number of n-grams of a form that count: those of a word of eight letters.
+#: Maximum number of n-grams of a form: a word of eight letters has as many.
 N_GRAMS = 24
 #: Lengths of n-grams; the ends of a word count as characters.
 LENGTHS = (3, 4, 5)
 #: Attributes of a form, and the one of its sentence: the use of capitals.
 COLUMNS: tuple[str, ...] = (
-    "form", "lower",
-    "prefix1", "prefix2", "prefix3", "prefix4",
-    "suffix1", "suffix2", "suffix3", "suffix4", "suffix5",
-    "shape", "kinds", "habit",
-    *(f"gram{i}" for i in range(N_GRAMS)),
-    "style",
-)  # fmt: skip
+    "form", "lower", "prefix1", "prefix2", "prefix3", "prefix4",
+    "suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "shape", "kinds", "habit",
+    *(f"gram{i}" for i in range(N_GRAMS)), "style",
+)
 #: Number of the first columns that are the whole word.
 N_WHOLE = 2
 
@@ -40,12 +37,8 @@ def _kinds(form: str) -> str:
             ("A", form.isupper() and len(form) > 1),
             ("T", form[:1].isupper() and not form[1:].isupper()),
             ("X", any(c.isupper() for c in form[1:]) and not form.isupper()),
-            ("d", any(c.isdigit() for c in form)),
-            ("-", "-" in form),
-            (".", "." in form),
-            ("@", "@" in form[1:-1]),
-            ("/", "/" in form),
-            ("o", not any(c.isalnum() for c in form)),
+            ("d", any(c.isdigit() for c in form)), ("-", "-" in form), (".", "." in form),
+            ("@", "@" in form[1:-1]), ("/", "/" in form), ("o", not any(c.isalnum() for c in form)),
             ("u", not form.isascii()),
         )
         if there
@@ -72,49 +65,46 @@ def grams(lower: str) -> list[str]:
     return some[:N_GRAMS]
 
 
-def _row(habits: Mapping[str, str], form: str) -> list[int]:
+def _row(habits: Mapping[str, str], form: str) -> NDArray[np.uint64]:
     lower = form.lower()
     kinds, habit = _kinds(form), habits.get(lower, "")
-    # affixes of digits say nothing
+    # affixes of digits are not informative
     plain = "".join("0" if c.isdigit() else c for c in lower)
     values = (
-        form, lower,
-        plain[:1], plain[:2], plain[:3], plain[:4],
+        form, lower, plain[:1], plain[:2], plain[:3], plain[:4],
         plain[-1:], plain[-2:], plain[-3:], plain[-4:], plain[-5:],
         shape(form, 4), f"{shape(form)}|{kinds}", f"{habit}|{kinds}",
-    )  # fmt: skip
-    row = row_of(zip(COLUMNS, values))
-    row += [attribute_hash("gram", gram) for gram in grams(plain)]
-    return row + [0] * (len(COLUMNS) - 1 - len(row))
+    )
+    hashes = row_of(zip(COLUMNS, values))
+    hashes += [attribute_hash("gram", gram) for gram in grams(plain)]
+    row = np.zeros(len(COLUMNS), np.uint64)
+    row[: len(hashes)] = hashes
+    return row
 
 
 class FormEncoder:
     """Encodes forms; safe to share between threads.
 
-    ``habits`` maps common forms in lower case to their capitals within sentences. Up to
-    ``max_forms`` rows are cached (`bbparse.treebank.encode.RowMemory`).
+    ``habits`` maps common forms in lower case to their capitals within sentences.
     """
 
-    def __init__(self, habits: Mapping[str, str], max_forms: int = 200_000) -> None:
+    def __init__(self, habits: Mapping[str, str]) -> None:
         self.habits = dict(habits)
-        n_columns = len(COLUMNS) - 1
         # Not a method of this object: a cycle would keep the rows after it.
-        row = partial(_row, self.habits)
-        self.memory = RowMemory(lambda: row, n_columns, np.uint64, max_forms)
-        self._max_forms = max_forms
+        self._row = lru_cache(200_000)(partial(_row, self.habits))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what pickling needs: another process caches rows of its own."""
-        return FormEncoder, (self.habits, self._max_forms)
+        """Return the arguments for pickling; another process has its own cache."""
+        return FormEncoder, (self.habits,)
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
         """Return the words of a sentence, uint64[n + 2 * PAD, len(COLUMNS)].
 
         Row PAD + i is word i (from 0), the rows around them are padding.
         """
-        places, rows, _ = self.memory(forms)
-        n = len(places)
+        n = len(forms)
         out = np.zeros((n + 2 * PAD, len(COLUMNS)), np.uint64)
-        out[PAD : PAD + n, :-1] = rows[places]
+        if n:
+            out[PAD : PAD + n] = np.concatenate([*map(self._row, forms)]).reshape(n, -1)
         out[PAD : PAD + n, -1] = attribute_hash("style", style(forms))
         return out

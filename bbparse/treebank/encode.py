@@ -2,25 +2,20 @@
 
 A hash depends only on the name of the attribute and its value (BLAKE2b of "attribute=value"), so it
 is the same in every process, on every platform and in every release. Equal values of two attributes
-have different hashes. Rows are cached for each distinct (form, lemma, upos, xpos, feats): encoding
-a sentence takes one dictionary look-up per word and one `numpy.take`.
+have different hashes. Rows are cached for each distinct (form, lemma, upos, xpos, feats).
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.treebank.sentence import Sentence, Word
-
-D = TypeVar("D", bound=Callable[[Any], Sequence[int]])
 
 #: Rows of padding on either side of a sentence: templates may look this many words past its ends.
 PAD = 3
@@ -49,7 +44,7 @@ def shape(form: str, longest: int = 1) -> str:
             else "d" if character.isdigit()
             else "x" if character.isalpha()
             else character
-        )  # fmt: skip
+        )
         if not kinds.endswith(kind * longest):
             kinds += kind
     return kinds[:12]
@@ -129,86 +124,28 @@ _BEFORE = (*(f"\tbefore-{k}" for k in range(PAD, 0, -1)), "\troot")
 _AFTER = tuple(f"\tafter+{k}" for k in range(1, PAD + 1))
 
 
-class _Generation(Generic[D]):
-    """Rows that were made: they are only ever added to, so that readers need no lock."""
-
-    def __init__(self, make: D, n_columns: int, dtype: type) -> None:
-        self.make = make
-        self.index: dict[Any, int] = {}
-        self.rows: NDArray[Any] = np.empty((256, n_columns), dtype)
-
-
-class RowMemory(Generic[D]):
-    """Cache of rows of numbers by key, safe to share between threads.
-
-    `new` is called when the cache is empty, and returns the function that makes the row of a key.
-    With more than `most` keys, the cache is emptied and filled anew, so that an endless stream of
-    text does not fill the memory (a word takes some 0.5 kB).
-    """
-
-    def __init__(
-        self, new: Callable[[], D], n_columns: int, dtype: type, most: int = 100_000
-    ) -> None:
-        self._empty = lambda: _Generation(new(), n_columns, dtype)
-        self._most = most
-        self._now = self._empty()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._now.index)
-
-    def __call__(self, keys: Sequence[Any]) -> tuple[list[int], NDArray[Any], D]:
-        """Return the row numbers of keys, the rows, and the function that made them."""
-        rows = self._now  # read once: another thread may replace it, but not its content
-        try:
-            return [rows.index[key] for key in keys], rows.rows, rows.make
-        except KeyError:
-            pass
-        with self._lock:
-            rows = self._now
-            if len(rows.index) + len(keys) > self._most and rows.index:
-                rows = self._now = self._empty()
-            for key in keys:
-                if key not in rows.index:
-                    row = len(rows.index)
-                    if row == len(rows.rows):
-                        rows.rows = np.concatenate([rows.rows, np.empty_like(rows.rows)])
-                    rows.rows[row] = rows.make(key)
-                    rows.index[key] = row  # last, so that a reader who finds the key finds the row
-            return [rows.index[key] for key in keys], rows.rows, rows.make
-
-
-class WordEncoder:
-    """Encoder of sentences, with up to `max_words` distinct words cached (see `RowMemory`)."""
-
-    def __init__(self, max_words: int = 100_000) -> None:
-        self.memory = RowMemory(lambda: _row, len(ATTRIBUTES), np.uint64, max_words)
-
-    def __call__(self, sentence: Sentence) -> NDArray[np.uint64]:
-        """Return a sentence as uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)].
-
-        The array is C-contiguous and writable. Row PAD is the root and row PAD + i word i. The rows
-        around them are padding, with distinct values for each distance from the sentence.
-        """
-        return self.together([sentence])[0]
-
-    def together(self, sentences: Iterable[Sentence]) -> list[NDArray[np.uint64]]:
-        """Return each sentence of a batch as a part of one array."""
-        keys: list[Word | str] = []
-        ends = [0]
-        for sentence in sentences:
-            keys += [*_BEFORE, *sentence.words, *_AFTER]
-            ends.append(len(keys))
-        index, rows, _ = self.memory(keys)
-        encoded = rows.take(index, axis=0)
-        return [encoded[a:b] for a, b in pairwise(ends)]
-
-
-def _row(key: Word | str) -> list[int]:
+@lru_cache(100_000)  # the limit keeps an endless stream of text from filling the memory
+def _row(key: Word | str) -> NDArray[np.uint64]:
     if isinstance(key, str):  # padding
-        return row_of((name, key) for name in ATTRIBUTES)
-    return row_of(attribute_values(*key).items())
+        return np.array(row_of((name, key) for name in ATTRIBUTES), np.uint64)
+    return np.array(row_of(attribute_values(*key).items()), np.uint64)
 
 
-#: Encode a sentence with a cache that the whole process shares; see `WordEncoder.__call__`.
-encode = WordEncoder()
+def encode(sentence: Sentence) -> NDArray[np.uint64]:
+    """Return a sentence as uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)].
+
+    The array is C-contiguous and writable. Row PAD is the root and row PAD + i word i. The rows
+    around them are padding, with distinct values for each distance from the sentence.
+    """
+    return encode_all([sentence])[0]
+
+
+def encode_all(sentences: Iterable[Sentence]) -> list[NDArray[np.uint64]]:
+    """Return each sentence of a batch as a part of one array; see `encode`."""
+    rows: list[NDArray[np.uint64]] = []
+    ends = [0]
+    for sentence in sentences:
+        rows += map(_row, (*_BEFORE, *sentence.words, *_AFTER))
+        ends.append(len(rows))
+    encoded = np.concatenate(rows or [np.empty(0, np.uint64)]).reshape(-1, len(ATTRIBUTES))
+    return [encoded[a:b] for a, b in pairwise(ends)]

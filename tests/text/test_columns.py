@@ -21,7 +21,7 @@ def column(values: np.ndarray, name: str) -> np.ndarray:
     ("form", "short", "long"),
     [("Obama", "Xx", "Xxxxx"), ("U.S.", "X.X.", "X.X."), ("1999", "d", "dddd"), ("e-mail", "x-x",
       "x-xxxx"), ("été", "x", "xxx")],
-)  # fmt: skip
+)
 def test_shape(form: str, short: str, long: str) -> None:
     assert shape(form, 1) == short
     assert shape(form, 4) == long
@@ -31,7 +31,7 @@ def test_shape(form: str, short: str, long: str) -> None:
     ("words", "found"),
     [("THE WHOLE TITLE", "A"), ("The Whole Title", "T"), ("the whole title", "l"),
      ("The whole title is here", "x"), ("!", "?")],
-)  # fmt: skip
+)
 def test_style(words: str, found: str) -> None:
     assert style(words.split()) == found
 
@@ -63,7 +63,7 @@ def test_a_rule_makes_its_lemma(form: str, lemma: str) -> None:
      ("running", "run", "winning", "win"), ("running", "run", "going", None),
      ("gemacht", "machen", "gelacht", "lachen"), ("Paris", "Paris", "London", "London"),
      ("IBM", "IBM", "dog", "dog"), ("OBAMA", "Obama", "SMITH", "Smith")],
-)  # fmt: skip
+)
 def test_a_rule_goes_on_to_other_words(
     form: str, lemma: str, other: str, found: str | None
 ) -> None:

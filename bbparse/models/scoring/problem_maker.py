@@ -36,7 +36,7 @@ from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD, encode
+from bbparse.treebank.encode import PAD, encode, encode_all
 
 Values = NDArray[np.uint64]
 
@@ -155,7 +155,7 @@ class ProblemMaker:
                     f" {MAX_WORDS:,}: cut the sentence, or leave such sentences out with"
                     " --skip-invalid"
                 )
-        values = encode.together(sentences)
+        values = encode_all(sentences)
         scores = self.scores(sentences, values)
         arcs = self._candidates(values, scores, prune, margin, in_trees=not given and prune != 0)
         for i, fixed in enumerate(given):
