@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import click
 
@@ -24,15 +23,28 @@ from bbparse.apps.cli.sources import (
 )
 from bbparse.parser.parse import USUAL_FILES, FileOptions
 from bbparse.parser.parser import Parser
-from bbparse.parser.spans import Spans, check_found
+from bbparse.parser.spans import Spans
 from bbparse.parser.valid import rules_for
-from bbparse.runtime.errors import TreebankError, WorkerError
-from bbparse.runtime.output import open_binary_output
+from bbparse.runtime.errors import BBParseError, TreebankError, WorkerError
+from bbparse.runtime.output import open_output
 from bbparse.runtime.pool import AHEAD, Workers, in_order
 from bbparse.treebank.drawing.formats import FORMATS, Style
 from bbparse.treebank.drawing.text import wants_ascii, wants_colour
 from bbparse.treebank.progress import Bar
 from bbparse.treebank.sections import Section, attempts
+
+R = TypeVar("R")
+
+_BLANK_LINE = ("\n\n", "\n\r\n")
+
+
+@dataclass(slots=True)
+class _Answer:
+    """Result of parsing a section."""
+
+    text: str = ""  #: Output for its sentences, or for those before an error.
+    left_out: list[str] = field(default_factory=list)  #: Errors of sentences that are left out.
+    error: BBParseError | None = None
 
 
 @command()
@@ -133,60 +145,74 @@ def parse(
     parse_files(parser, sources or ["-"], output, settings, threads=threads, colour=colour)
 
 
+@dataclass(frozen=True, slots=True)
+class _SectionParser:
+    """Parses sections, here or in a worker."""
+
+    parser: Parser
+    settings: FileOptions
+    style: Style
+
+    def __call__(self, section: Section) -> _Answer:
+        answer, name = _Answer(), section.name
+        try:
+            if self.settings.skip_invalid:
+                texts = attempts(
+                    lambda blocks: "".join(self._texts(Section(blocks, name))), section.blocks,
+                    name, answer.left_out.append,
+                )
+            else:
+                texts = self._texts(section)
+            for text in texts:
+                answer.text += text
+        except BBParseError as error:
+            answer.error = error
+        return answer
+
+    def _texts(self, section: Section) -> Iterator[str]:
+        format_name = self.settings.format_name
+        if not section.n_sentences and format_name == "conllu":
+            yield section.raw.decode("latin-1")  # blank lines
+        sentences = self.parser.tag(sentences_of(section))
+        for parse in self.parser.parse_all(sentences, self.settings):
+            status = parse.solution.status
+            yield FORMATS[format_name](parse.sentence, parse.trees, status, self.style)
+
+
 def parse_files(
     parser: Parser, sources: Sequence[str], output: str, settings: FileOptions = USUAL_FILES, *,
     threads: int = 1, colour: bool | None = None,
 ) -> None:
     """Run the command after the model is loaded; see its options."""
-    style = _style(output, settings, colour)
     settings = replace(settings, valid=rules_for(settings.valid, parser.labeller) or "none")
-    write, is_conllu = FORMATS[settings.format_name], settings.format_name == "conllu"
-
-    def texts(section: Section) -> Iterator[str]:
-        """Yield the text of each sentence."""
-        if not section.n_sentences and is_conllu:
-            yield section.raw.decode("latin-1")  # blank lines
-        sentences = parser.tag(sentences_of(section))
-        for parse in parser.parse_all(sentences, settings):
-            yield write(parse.sentence, parse.trees, parse.solution.status, style)
-
-    def whole_text(section: Section) -> str:
-        return "".join(texts(section))
-
+    work = _SectionParser(parser, settings, _style(output, settings, colour))
+    is_conllu = settings.format_name == "conllu"
     sections = read_sections(sources, parser, settings.split)
-    results = answers(whole_text, sections, threads, _input_waits)
-    count, left_out, name, last = 0, 0, "", b""
+    count, left_out, name, last = 0, 0, "", ""
     spans = None if settings.spans is None else Spans.parsed(settings.spans)
     has_spans = False
     size = total_size(sources, settings.split)
     with (
-        open_binary_output(output) as stream, _progress_bar(output, size) as bar, closing(results),
+        open_output(output) as stream, _progress_bar(output, size) as bar,
+        closing(answers(work, sections, threads, _input_waits)) as results,
     ):
         for section, answer in results:
-            count += section.n_sentences
+            count, left_out = count + section.n_sentences, left_out + len(answer.left_out)
             has_spans |= spans is not None and f"{spans.key}=".encode() in section.raw
-            step = 1 if size is None else len(section.raw) / max(1, section.n_sentences)
+            if name != section.name and is_conllu and last and not last.endswith(_BLANK_LINE):
+                stream.write("\n" if last.endswith("\n") else "\n\n")
+            stream.write(answer.text)
+            name, last = section.name, answer.text or last
+            for line in answer.left_out:
+                tell(f"left out: {line}")
+            if answer.error is not None:
+                raise answer.error
             bar.set_description_str(f"{count:,} sentences" if size else None, refresh=False)
-            if name != section.name:
-                if is_conllu and last and not last.endswith((b"\n\n", b"\n\r\n")):
-                    stream.write(b"\n" if last.endswith(b"\n") else b"\n\n")
-                name = section.name
-            if answer is None and settings.skip_invalid:
-                text, left = _valid_text(section, whole_text)
-                answer, left_out = text.encode(), left_out + left
-            if answer is None:
-                for text in texts(section):
-                    last = text.encode()
-                    stream.write(last)
-                    bar.update(step)
-            else:
-                last = answer or last
-                stream.write(answer)
-                bar.update(step * section.n_sentences)
+            bar.update(len(section.raw) if size else section.n_sentences)
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section
         if spans is not None:
-            check_found(has_spans, ", ".join(sources), spans)
+            spans.check_found(has_spans, ", ".join(sources))
         if left_out and left_out == count:
             raise TreebankError(f"no sentence is left to parse: {count} are invalid")
     if left_out:
@@ -194,24 +220,22 @@ def parse_files(
 
 
 def answers(
-    work: Callable[[Section], str], sections: Iterable[Section | None], workers: int,
+    work: Callable[[Section], R], sections: Iterable[Section | None], workers: int,
     has_input: Callable[[], bool] = lambda: False,
-) -> Generator[tuple[Section, bytes | None], None, None]:
-    """Yield sections in order, each with the text (in UTF-8) that `work` makes of it in a worker.
+) -> Generator[tuple[Section, R], None, None]:
+    """Yield sections in order, each with the result of `work`; raise its errors.
 
-    None among the sections, and `has_input`, are as in `in_order`. An answer of None leaves the
-    work to the caller: always with one worker; otherwise for the first section, so that workers
-    share what it loads and compiles, and for sections with an error, which the caller then raises
-    as it would without workers. Raises `WorkerError` if a worker died.
+    The first section is parsed in this process, so that workers share what it loads and compiles.
+    None among the sections, and `has_input`, are as in `in_order`. `WorkerError` if a worker died.
     """
     source = iter(sections)
     for section in source:
         if section is not None:
-            yield section, None
+            yield section, work(section)
             if workers > 1:
                 break
     if workers > 1:
-        with closing(Workers(partial(_answer, work), workers)) as pool:
+        with closing(Workers(work, workers)) as pool:
             try:
                 yield from in_order(pool.take, source, AHEAD * workers, has_input)
             except BrokenProcessPool:
@@ -219,13 +243,6 @@ def answers(
                     "a process that parses has died, as when memory runs out: use fewer --threads"
                     " or a smaller --prune"
                 ) from None
-
-
-def _answer(work: Callable[[Section], str], section: Section) -> bytes | None:
-    """Return the answer; None after an error, which the caller's own attempt raises again."""
-    with suppress(Exception):
-        return work(section).encode()
-    return None
 
 
 def _input_waits() -> bool:
@@ -249,7 +266,7 @@ def _parse_shards(
     workers: int,
 ) -> None:
     """Run the command with ``--output-dir``; report shards that cannot be parsed at the end."""
-    from bbparse.apps.corpus import ParseSpec, parse_corpus  # only where it is asked for
+    from bbparse.apps.corpus import ParseSpec, parse_corpus  # imported when needed
 
     spec = ParseSpec.of(model, settings, options.given_factors())
     done = parse_corpus(
@@ -265,19 +282,6 @@ def _parse_shards(
         raise TreebankError(
             f"{done.failed} shards cannot be parsed: see above, and {folder}/manifest.jsonl"
         )
-
-
-def _valid_text(section: Section, work: Callable[[Section], str]) -> tuple[str, int]:
-    """Return the text of the sentences that can be parsed; report the others and their number."""
-    errors: list[str] = []
-    texts = attempts(
-        lambda blocks: work(Section(blocks, section.name)), section.blocks, section.name,
-        errors.append,
-    )
-    text = "".join(texts)
-    for error in errors:
-        tell(f"left out: {error}")
-    return text, len(errors)
 
 
 def _style(output: str, options: FileOptions, colour: bool | None) -> Style:
