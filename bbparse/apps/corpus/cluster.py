@@ -16,7 +16,7 @@ from typing import Any
 
 from bbparse import __version__
 from bbparse.apps.corpus.spec import ParseSpec
-from bbparse.apps.corpus.work import LOCK, MAX_LOSSES, Outcomes, Task, lost
+from bbparse.apps.corpus.work import LOCK, Outcomes, Task, lost
 from bbparse.runtime.errors import ClusterError, OutputError, one_line
 
 #: Seconds after which an address counts as not answering.
@@ -80,7 +80,7 @@ def work_on_cluster(spec: ParseSpec, tasks: Sequence[Task], address: str, word: 
         raise ClusterError("--cluster needs Ray: pip install 'bbparse[ray]'") from None
     _connect(ray, address)
     try:
-        remote = ray.remote(num_cpus=1, max_retries=MAX_LOSSES - 1)(_remote_function())
+        remote = ray.remote(num_cpus=1, max_retries=2)(_remote_function())
         lock, shared, here = str(tasks[0].output.parent / LOCK), ray.put(spec), versions()
         busy = {remote.remote(here, lock, word, [shared, ray.put(task)]): task for task in tasks}
         while busy:

@@ -11,14 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from bbparse.apps.corpus.spec import ParseSpec
-from bbparse.apps.corpus.work import (
-    Manifest,
-    Outcomes,
-    Task,
-    locked,
-    warm_up,
-    work_through,
-)
+from bbparse.apps.corpus.work import Manifest, Outcomes, Task, locked, warm_up, work_through
 from bbparse.runtime.errors import OutputError, TreebankError
 from bbparse.runtime.output import remove_unfinished
 from bbparse.runtime.signals import undone_by

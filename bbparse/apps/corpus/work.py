@@ -10,7 +10,7 @@ import os
 import secrets
 import socket
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
@@ -31,8 +31,6 @@ from bbparse.treebank import Sentence, read_conllu
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1
 #: Seconds to wait for a lock, which processes of a killed run may still hold.
 PATIENCE = 2.0
-#: Number of processes that died with one shard after which the shard counts as the cause.
-MAX_LOSSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,32 +235,25 @@ def sentences_of(
 
 
 def warm_up(spec: ParseSpec, shard: Path) -> None:
-    """Compile what parsing needs with the beginning of a shard."""
+    """Compile the kernels by parsing the beginning of a shard."""
     parser = spec.parser()
     with suppress(Exception):  # the worker that parses the shard reports it
         next(spec.parse(parser, sentences_of(shard, parser, spec)), None)
 
 
 def work_through(spec: ParseSpec, tasks: Iterable[Task], workers: int) -> Outcomes:
-    """Yield the outcomes of tasks as they end in processes; repeat those whose process died."""
-    queue, losses = deque(tasks), Counter[Task]()
-    with closing(as_they_end(partial(parse_task, spec), queue, workers)) as ended:
+    """Yield the outcomes of tasks as they end in processes."""
+    with closing(as_they_end(partial(parse_task, spec), deque(tasks), workers)) as ended:
         for task, future in ended:
-            if not isinstance(future.exception(), BrokenProcessPool):
-                yield future.result()
-                continue
-            losses[task] += 1
-            if losses[task] < MAX_LOSSES:
-                queue.append(task)
-            else:
-                yield lost(task)
+            has_died = isinstance(future.exception(), BrokenProcessPool)
+            yield lost(task) if has_died else future.result()
 
 
 def lost(task: Task) -> Outcome:
-    """Return the outcome of a task whose processes have died."""
+    """Return the outcome of a task whose process has died."""
     problem = (
-        f"{task.shard}: {MAX_LOSSES} processes died that parsed it, as when memory runs out: use"
-        " fewer --threads, or smaller shards"
+        f"{task.shard}: the process that parsed it has died, as when memory runs out: use fewer"
+        " --threads, or smaller shards"
     )
     entry = ManifestEntry(task.output.name, task.shard.name, "", error=problem)
     return Outcome(task, entry, "failed")
