@@ -65,7 +65,7 @@ class Setting:
         return float(self.per_sentence[:, 0].sum()) / seconds if seconds else 0.0
 
     def as_dict(self) -> dict[str, object]:
-        """Return the figures by name, for JSON, without those of single sentences."""
+        """Return the figures of all sentences by name, for JSON."""
         if self.failure:
             return {"prune": self.name, "failure": self.failure}
         scores = self.scores
@@ -78,12 +78,9 @@ class Setting:
     def by_length(self, width: int = 5, min_sentences: int = 5) -> NDArray[np.float64]:
         """Average over sentences whose lengths are in the same range of `width` words.
 
-        Ranges with fewer than `min_sentences` sentences are merged with a neighbour.
-
-        Returns
-        -------
-        float64[ranges, 4]
-            Mean length, mean DP calls, mean seconds, number of sentences.
+        Ranges with fewer than `min_sentences` sentences are merged with a neighbour. Returns, for
+        each range, the mean length, DP calls and seconds, and the number of sentences:
+        float64[ranges, 4].
         """
         rows = self.per_sentence[np.argsort(self.per_sentence[:, 0], kind="stable")]
         classes = (rows[:, 0] - 1) // width
@@ -209,7 +206,7 @@ def _first_pass(
         return [float(solution.stats.get(name, 0)) for solution in solutions]
 
     nodes = stats("nodes")
-    lengths = [solution.heads.shape[1] - 1 for solution in solutions]
+    lengths = [sentence.n_words for sentence in sentences.iterable]
     setting.per_sentence = np.array([lengths, stats("dp_calls"), seconds]).T
     proved = [bool(solution.proved.all()) for solution in solutions]
     short = [p for p, n in zip(proved, lengths) if n <= 60]

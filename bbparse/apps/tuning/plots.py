@@ -1,7 +1,4 @@
-"""Plots of tuning and benchmarks: plain axes, colours that everyone can distinguish.
-
-matplotlib is imported only for drawing; it comes with ``pip install 'bbparse[plot]'``.
-"""
+"""Plots of tuning and benchmarks; matplotlib, which draws them, comes with ``bbparse[plot]``."""
 
 from __future__ import annotations
 
@@ -16,12 +13,9 @@ from bbparse.runtime.output import check_output
 
 #: Colours that people with any kind of colour vision can distinguish (Okabe & Ito 2008).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 #: File name extensions of the formats.
 ENDINGS = (".svg", ".png", ".pdf")
-
-_INK = "#333333"
-_GRID = "#DDDDDD"
 
 
 def check_plot(path: str | os.PathLike[str]) -> None:
@@ -53,55 +47,43 @@ def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
-        ax.spines[["left", "bottom"]].set_color(_INK)
-        ax.tick_params(colors=_INK, labelsize=10)
-        ax.grid(axis="y", color=_GRID, linewidth=0.8)
+        ax.grid(axis="y", color="#DDDDDD", linewidth=0.8)
         ax.set_axisbelow(True)
     return figure, axes
 
 
 def label(ax: Any, title: str, x: str, y: str) -> None:
-    """Label axes: the title in bold, the quantities on the axes below and beside them."""
-    ax.set_title(title, fontsize=11.5, fontweight="bold", loc="left", color=_INK, pad=10)
-    ax.set_xlabel(x, fontsize=10.5, color=_INK)
-    ax.set_ylabel(y, fontsize=10.5, color=_INK)
+    """Set the title and the labels of the axes."""
+    ax.set_title(title, fontsize=11.5, fontweight="bold", loc="left", pad=10)
+    ax.set(xlabel=x, ylabel=y)
 
 
-def plain_numbers(axis: Any) -> None:
+def _plain_numbers(axis: Any) -> None:
     """Put a few ticks such as 0.1, 20 and 5,000 on a logarithmic axis."""
     ticker = _matplotlib().ticker
     low, high = sorted(axis.get_view_interval())
     # up to three decades leave room for ticks at 2 and 5
-    steps = (1.0, 2.0, 5.0) if high < 1000.0 * low else (1.0,)
-    axis.set_major_locator(ticker.LogLocator(subs=steps))
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 1000.0 * low else (1,)))
     axis.set_minor_locator(ticker.NullLocator())
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_major_formatter("{x:,.10g}")
 
 
 def legend_below(figure: Any, ax: Any) -> None:
     """Draw one legend for the whole figure, below it, with the entries of ``ax``."""
     handles, names = ax.get_legend_handles_labels()
-    inches = 0.5 + 0.09 * max(map(len, names), default=0)  # width of the widest entry, at 10 points
+    inches = 0.5 + 0.09 * max(map(len, names), default=0)  # width of the widest entry
     columns = max(1, min(len(names), int(figure.get_figwidth() / inches)))
-    figure.legend(
-        handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=10,
-        labelcolor=_INK,
-    )
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure; the same figure gives the same SVG file."""
-    target = Path(path)
-    options: dict[str, Any] = {"dpi": 160, "facecolor": "white"}
-    if target.suffix.lower() == ".svg":
-        options["metadata"] = {"Date": None}
-    elif target.suffix.lower() == ".pdf":
-        options["metadata"] = {"CreationDate": None}
+    date = {".svg": "Date", ".pdf": "CreationDate"}.get(Path(path).suffix.lower())
     with _matplotlib().rc_context({"svg.hashsalt": "bbparse", "svg.fonttype": "none"}):
         try:
-            figure.savefig(target, **options)
+            figure.savefig(path, dpi=160, metadata={date: None} if date else None)
         except OSError as error:
-            raise OutputError(f"{target}: cannot be written: {error.strerror}") from error
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def plot_settings(
@@ -124,27 +106,21 @@ def plot_settings(
     measured = [setting for setting in settings if not setting.failure]
     figure, (trade, times, calls) = new_figure(3)
     _draw_trade(trade, measured, measure, suggestion)
-    max_calls = []
-    for i, setting in enumerate(measured):
+    max_calls = [1.0]
+    for setting, colour, marker in zip(measured, PALETTE * 9, _MARKERS * 9):
         rows = setting.by_length()
-        max_calls.append(float(rows[:, 1].max(initial=0.0)))
-        style = {
-            "color": PALETTE[i % len(PALETTE)], "marker": MARKERS[i % len(MARKERS)],
-            "markersize": 4.5, "linewidth": 1.6, "label": _name(setting),
-        }
+        max_calls.append(float(rows[:, 1].max(initial=1.0)))
+        name = "no pruning" if setting.prune == 0 else f"k = {setting.prune}"
+        style = {"color": colour, "marker": marker, "markersize": 4.5, "label": name}
         times.plot(rows[:, 0], 1000.0 * rows[:, 2], **style)
         calls.plot(rows[:, 0], rows[:, 1], **style)
     times.set_yscale("log")
-    plain_numbers(times.yaxis)
-    # the settings differ much, as they do without pruning
-    if max(max_calls, default=0.0) > 8.0 * max(1.0, min(max_calls, default=0.0)):
+    _plain_numbers(times.yaxis)
+    if max(max_calls) > 8.0 * min(max_calls[1:], default=1.0):  # as without pruning
         calls.set_yscale("log")
-        plain_numbers(calls.yaxis)
+        _plain_numbers(calls.yaxis)
     else:
         calls.set_ylim(bottom=0.0)
-        calls.yaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(nbins=7, integer=True))
-    for ax in (times, calls):
-        ax.set_xlim(left=0.0)
     label(times, "Time by sentence length", "words in the sentence", "milliseconds a sentence")
     label(calls, "DP calls by sentence length", "words in the sentence", "DP calls a sentence")
     if measured:
@@ -155,31 +131,13 @@ def plot_settings(
 def _draw_trade(
     ax: Any, settings: Sequence[Setting], measure: str, suggestion: Suggestion | None
 ) -> None:
-    speeds = [setting.words_per_second for setting in settings]
-    accuracies = [100.0 * float(getattr(setting.scores, measure)) for setting in settings]
+    for setting, colour, marker in zip(settings, PALETTE * 9, _MARKERS * 9):
+        place = setting.words_per_second, 100.0 * float(getattr(setting.scores, measure))
+        ax.plot(*place, color=colour, marker=marker, markersize=7)
+        if suggestion is not None and suggestion.setting is setting:
+            ax.annotate("suggested", place, (0, 10), textcoords="offset points", ha="center")
     ax.set_xscale("log")
-    ax.plot(speeds, accuracies, color=_GRID, linewidth=1.6, zorder=1)
-    for i, (speed, accuracy) in enumerate(zip(speeds, accuracies)):
-        ax.plot(
-            speed, accuracy, color=PALETTE[i % len(PALETTE)], marker=MARKERS[i % len(MARKERS)],
-            markersize=7, linestyle="none",
-        )
-        if suggestion is not None and suggestion.setting is settings[i]:
-            ax.plot(
-                speed, accuracy, marker="o", markersize=15, linestyle="none",
-                markerfacecolor="none", markeredgecolor=_INK, markeredgewidth=1.2,
-            )
-            ax.annotate(
-                "suggested", (speed, accuracy), xytext=(0, 12), textcoords="offset points",
-                ha="center", fontsize=9.5, color=_INK,
-            )
-    if settings:  # room for the labels
-        ax.set_xlim(min(speeds) / 1.7, max(speeds) * 1.7)
-        low, high = min(accuracies), max(accuracies)
-        ax.set_ylim(low - 0.15 * (high - low) - 0.1, high + 0.2 * (high - low) + 0.1)
-        plain_numbers(ax.xaxis)
+    ax.margins(0.2)  # room for the text
+    if settings:
+        _plain_numbers(ax.xaxis)
     label(ax, "Accuracy against speed", "words a second", f"{measure.upper()}, %")
-
-
-def _name(setting: Setting) -> str:
-    return "no pruning" if setting.prune == 0 else f"k = {setting.prune}"

@@ -11,12 +11,7 @@ import pytest
 
 from bbparse.apps.tuning import Setting, measure_settings, suggest
 from bbparse.apps.tuning.plots import PALETTE, check_plot, plot_settings
-from bbparse.runtime.errors import (
-    BBParseError,
-    ConfigError,
-    OutputError,
-    TreebankError,
-)
+from bbparse.runtime.errors import BBParseError, ConfigError, OutputError, TreebankError
 from bbparse.treebank import Sentence, Tally
 from tests import toy
 
@@ -48,7 +43,7 @@ def test_classes_of_length() -> None:
         3, per_sentence=np.array([
             [1, 2, 5, 6, 30, 31, 40], [1, 2, 3, 4, 5, 6, 100], range(7)
         ], float).T,
-    )  # fmt: skip
+    )
     rows = setting.by_length(width=5, min_sentences=2)
     assert rows[:, 3].tolist() == [3, 2, 2]  # 6 takes 30 in; 40 alone goes with 31
     assert rows[:, 0].tolist() == pytest.approx([8 / 3, 18, 35.5])
@@ -111,7 +106,7 @@ def test_svg(settings: list[Setting], tmp_path: Path) -> None:
     assert text == again.read_text(encoding="utf-8")
     words = " ".join(ElementTree.fromstring(text).itertext())
     for part in ("Accuracy against speed", "words in the sentence", "DP calls", "LAS, %", "k = 2",
-                 "k = 4", "suggested"):  # fmt: skip
+                 "k = 4", "suggested"):
         assert part in words
     assert "no pruning" not in words  # it has no figures
     assert PALETTE[0].lower() in text.lower()
@@ -121,8 +116,7 @@ def test_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (tmp_path / "folder.svg").mkdir()
     for name, message in (
         ("a.gif", "expected a file that ends in .svg, .png, .pdf"),
-        ("plain", "expected a file that ends in"),
-        ("none/a.svg", "there is no folder"),
+        ("plain", "expected a file that ends in"), ("none/a.svg", "there is no folder"),
         ("folder.svg", "it is a folder"),
     ):
         with pytest.raises(OutputError, match=message):
