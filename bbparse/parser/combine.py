@@ -36,8 +36,8 @@ from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.evaluation import check_same_words
-from bbparse.treebank.sentence import ScoredTree, miscs
-from bbparse.treebank.writing import with_columns
+from bbparse.treebank.sentence import ScoredTree, misc_values
+from bbparse.treebank.writing import with_columns, with_misc
 
 #: Columns that are decided by votes of their own.
 TAGS = ("lemmas", "upos", "xpos", "feats")
@@ -200,16 +200,8 @@ def with_disputes(result: Combination) -> Sentence:
     sentence = result.sentence
     lines = sentence.lines.copy()
     for line, votes in zip(sentence.word_lines, result.disputes):
-        before, tab, misc = lines[line].rpartition("\t")
-        end = "\r" if misc.endswith("\r") else ""
-        items = [
-            item for item in misc.rstrip("\r").split("|")
-            if item != "_" and not item.startswith("Differs=")
-        ]
         texts = [f"{v.parse}:{'_' if v.head == NO_HEAD else v.head}:{v.label}" for v in votes]
-        if texts:
-            items.append("Differs=" + ",".join(texts))
-        lines[line] = before + tab + ("|".join(items) or "_") + end
+        lines[line] = with_misc(lines[line], "Differs", ",".join(texts))
     return replace(sentence, lines=lines)
 
 
@@ -219,8 +211,7 @@ def alternatives(sentence: Sentence) -> list[tuple[str, list[int], list[str]]]:
     Parses with the same tree are named together: "2, 3". Entries of another form are passed over.
     """
     trees: dict[str, tuple[list[int], list[str]]] = {}
-    for m, misc in enumerate(miscs(sentence)):
-        texts = [item for item in misc.split("|") if item.startswith("Differs=")]
+    for m, texts in enumerate(misc_values(sentence, "Differs")):
         for parse, head, label in re.findall(r"(\d+):(\d+|_):([^,]+)", "".join(texts)):
             heads, labels = trees.setdefault(parse, ([*sentence.heads], [*sentence.deprels]))
             heads[m], labels[m] = NO_HEAD if head == "_" else int(head), label

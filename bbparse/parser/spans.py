@@ -17,7 +17,7 @@ from bbparse.core import Problem
 from bbparse.core.check import MAX_SCORE
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
-from bbparse.treebank.sentence import miscs
+from bbparse.treebank.sentence import misc_values
 
 _EXPECTED = "expected KEY or KEY:WEIGHT, with a weight of at least 0"
 
@@ -58,11 +58,11 @@ class Spans:
         """Return the spans of two words or more; `TreebankError` names a bracket without other."""
         spans: list[Span] = []
         opened: list[tuple[str, int]] = []
-        for m, misc in enumerate(miscs(sentence), start=1):
-            items = [item for item in misc.split("|") if item.startswith(f"{self.key}=")]
-            for item in items:
-                brackets = re.findall(r"\([^()]*|[^()]*\)", item.partition("=")[2])
-                if "".join(brackets) != item.partition("=")[2]:
+        for m, values in enumerate(misc_values(sentence, self.key), start=1):
+            for value in values:
+                item = f"{self.key}={value}"
+                brackets = re.findall(r"\([^()]*|[^()]*\)", value)
+                if "".join(brackets) != value:
                     raise TreebankError(f"{sentence.place(m - 1)}: {item}: expected brackets")
                 for bracket in brackets:
                     if bracket[0] == "(":
@@ -98,9 +98,12 @@ class Spans:
         names = [x.name for x in spans if count(replace(self, without=x.name)) < now]
         return f", against {' and '.join(names)}" if names else ""
 
+    def are_in(self, sentence: Sentence) -> bool:
+        """Return True if a word has the key in MISC."""
+        return any(misc_values(sentence, self.key))
 
-def check_found(found: bool, source: str, spans: Spans) -> None:
-    """Raise `TreebankError` if no word of a source has the key."""
-    if not found:
-        raise TreebankError(f"{source}: no word has {spans.key}= in MISC")
+    def check_found(self, found: bool, source: str) -> None:
+        """Raise `TreebankError` if no word of a source has the key."""
+        if not found:
+            raise TreebankError(f"{source}: no word has {self.key}= in MISC")
 

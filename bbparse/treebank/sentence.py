@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, SupportsIndex
@@ -86,7 +86,7 @@ class Sentence:
     after: str = "\n\n"
     id_prefix: str = ""  #: Text before the number in ids such as ``s12_3`` of some CoNLL-X files.
     head_prefix: str = ""  #: The same for heads; empty where heads are plain numbers.
-    #: What the tagger of these tags finds likely; None for tags from elsewhere. Not in files.
+    #: Probabilities of the tagger; None for tags from other sources. Not stored in files.
     likely_tags: LikelyTags | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -144,7 +144,7 @@ class Sentence:
 
     @property
     def has_tags(self) -> bool:
-        """True if some word has UPOS or XPOS."""
+        """True if any word has UPOS or XPOS."""
         return any(tag != "_" for column in (self.upos, self.xpos) for tag in column)
 
     @property
@@ -154,18 +154,12 @@ class Sentence:
 
     @classmethod
     def from_words(
-        cls,
-        forms: Sequence[str],
-        *,
-        upos: Sequence[str] | None = None,
-        xpos: Sequence[str] | None = None,
-        lemmas: Sequence[str] | None = None,
-        feats: Sequence[str] | None = None,
-        heads: Sequence[int] | None = None,
-        deprels: Sequence[str] | None = None,
-        name: str | None = None,
+        cls, forms: Sequence[str], *, upos: Sequence[str] | None = None,
+        xpos: Sequence[str] | None = None, lemmas: Sequence[str] | None = None,
+        feats: Sequence[str] | None = None, heads: Sequence[int] | None = None,
+        deprels: Sequence[str] | None = None, name: str | None = None,
     ) -> Sentence:
-        """Make a sentence from its words; what is left out becomes ``_``.
+        """Make a sentence from its words; omitted columns become ``_``.
 
         Parameters
         ----------
@@ -189,7 +183,7 @@ class Sentence:
         inputs = {
             "forms": forms, "lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats,
             "deprels": deprels,
-        }  # fmt: skip
+        }
         columns: dict[str, Any] = {
             title: ["_"] * n if values is None else checked_column(title, values, n)
             for title, values in inputs.items()
@@ -273,6 +267,24 @@ def pieces(sentence: Sentence) -> list[Piece]:
 def miscs(sentence: Sentence) -> list[str]:
     """Return the MISC column of each word."""
     return [sentence.lines[i].rstrip("\r").rpartition("\t")[2] for i in sentence.word_lines]
+
+
+def misc_values(sentence: Sentence, key: str) -> list[list[str]]:
+    """Return the values of ``KEY=VALUE`` in the MISC column of each word."""
+    start = f"{key}="
+    return [
+        [item.removeprefix(start) for item in misc.split("|") if item.startswith(start)]
+        for misc in miscs(sentence)
+    ]
+
+
+def multiword_tokens(sentence: Sentence) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield the first and last word of each multiword token, and the columns of its line."""
+    for line in sentence.lines:
+        cells = line.rstrip("\r").split("\t")
+        first, dash, last = cells[0].rpartition("_")[2].partition("-")
+        if dash and not line.startswith("#"):
+            yield int(first), int(last), cells
 
 
 def offsets(sentence: Sentence) -> list[tuple[int, int]]:

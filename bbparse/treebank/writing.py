@@ -15,16 +15,11 @@ _COLUMNS = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
 
 
 def format_sentence(
-    sentence: Sentence,
-    heads: Sequence[int] | None = None,
-    deprels: Sequence[str] | None = None,
-    *,
-    comments: Sequence[str] = (),
-    confidences: Sequence[float] = (),
-    first: bool = True,
+    sentence: Sentence, heads: Sequence[int] | None = None, deprels: Sequence[str] | None = None, *,
+    comments: Sequence[str] = (), confidences: Sequence[float] = (), first: bool = True,
     last: bool = True,
 ) -> str:
-    """Format a sentence with the line breaks around it, with new HEAD and DEPREL if given.
+    """Format a sentence with the line breaks around it, and optionally a new HEAD and DEPREL.
 
     Only lines of words whose head or label differs change; their DEPS as in `with_tree`, while
     PHEAD and PDEPREL of CoNLL-X become ``_``. Without heads (-1 is written as ``_``) and deprels,
@@ -39,12 +34,12 @@ def format_sentence(
     lines = sentence.lines
     if heads is not None or deprels is not None:
         lines = with_tree(
-            sentence,
-            sentence.heads if heads is None else heads,
+            sentence, sentence.heads if heads is None else heads,
             sentence.deprels if deprels is None else deprels,
         ).lines
         for i, confidence in zip(sentence.word_lines, confidences):
-            lines[i] = _with_confidence(lines[i], confidence)
+            if lines[i].count("\t") == 9:
+                lines[i] = with_misc(lines[i], "Confidence", f"{confidence:.2f}")
     if comments:
         start = 0
         while start < len(lines) and lines[start].startswith("#"):
@@ -72,17 +67,13 @@ def _whole_break(sentence: Sentence) -> str:
     return "\n\n"
 
 
-def _with_confidence(line: str, confidence: float) -> str:
-    """Set the confidence in the MISC column of a word's line; an old one is replaced."""
+def with_misc(line: str, key: str, value: str) -> str:
+    """Set ``KEY=VALUE`` in the MISC column of a line, in place of old values; '' removes them."""
     before, tab, misc = line.rpartition("\t")
-    if before.count("\t") != 8:
-        return line
     end = "\r" if misc.endswith("\r") else ""
-    items = [
-        item for item in misc.rstrip("\r").split("|")
-        if item != "_" and not item.startswith("Confidence=")
-    ]  # fmt: skip
-    return before + tab + "|".join([*items, f"Confidence={confidence:.2f}"]) + end
+    items = [item for item in misc.rstrip("\r").split("|") if not item.startswith(f"{key}=")]
+    items = [item for item in items if item != "_"] + [f"{key}={value}"] * bool(value)
+    return before + tab + ("|".join(items) or "_") + end
 
 
 def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
@@ -123,12 +114,8 @@ def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[S
 
 
 def with_columns(
-    sentence: Sentence,
-    *,
-    lemmas: Sequence[str] | None = None,
-    upos: Sequence[str] | None = None,
-    xpos: Sequence[str] | None = None,
-    feats: Sequence[str] | None = None,
+    sentence: Sentence, *, lemmas: Sequence[str] | None = None, upos: Sequence[str] | None = None,
+    xpos: Sequence[str] | None = None, feats: Sequence[str] | None = None,
 ) -> Sentence:
     """Return a copy of a sentence with new columns of n values each, in its lists and in its lines.
 
@@ -191,7 +178,7 @@ def _connect(lines: list[str], word_lines: Sequence[int]) -> None:
             cells = next(
                 (cells for node in nodes if node in words
                  if (cells := lines[words[node]].split("\t"))[6] in reached), [],
-            )  # fmt: skip
+            )
             if not cells:
                 return
             edges = [edge.partition(":") for edge in (*cells[8].split("|"), ":".join(cells[6:8]))]
@@ -223,7 +210,7 @@ def _by_head(edge: tuple[str, str, str]) -> tuple[list[int], str]:
 
 
 def with_fields(sentence: Sentence, columns: Mapping[int, Sequence[str]]) -> list[str]:
-    """Return the lines of a sentence with new values in some columns, by index of the column."""
+    """Return the lines of a sentence with other values in columns, by index of the column."""
     lines = sentence.lines.copy()
     items = list(columns.items())
     last = max(columns, default=-1) + 1

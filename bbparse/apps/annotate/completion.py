@@ -1,4 +1,4 @@
-"""Best trees with given marks, their probabilities, and the validity rules that they break."""
+"""Best trees under an annotator's marks, with probabilities and broken validity rules."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class BrokenRule(NamedTuple):
 
 
 class Completer:
-    """A parser that finds trees with given marks; `ModelError` if it is not calibrated."""
+    """A parser that finds trees under marks; `ModelError` if it is not calibrated."""
 
     def __init__(self, parser: Parser, valid: str | None = None, spans: str | None = None) -> None:
         self.calibration = Calibration.of(parser.model)
@@ -66,7 +66,7 @@ class Completer:
             self._crossing = Parser(parser.model.with_crossing())
 
     def best(self, sentence: Sentence, marks: Marks, k: int = 1) -> list[RatedTree]:
-        """Return the k best trees with some marks; arcs cross only if no other tree exists."""
+        """Return the k best trees under marks; arcs cross only if no other tree exists."""
         arcs = marks.arcs(sentence.n_words)
         heads, labels = [head for head, _ in arcs], [label for _, label in arcs]
         around = replace(sentence, heads=heads, deprels=labels)
@@ -176,7 +176,6 @@ def _likely_first(values: Sequence[int | str], odds: NDArray[np.float64]) -> lis
 #: Descriptions of faults that are not rules: the heads form no tree.
 _SAYS = {
     "head-self-loop": "A word must not be its own head.",
-    "non-tree": "Heads must not form a cycle.",
-    "multiple-roots": "There must be exactly one root.",
+    "non-tree": "Heads must not form a cycle.", "multiple-roots": "There must be exactly one root.",
     "unknown-deprel": "The rules do not know this relation.",
 }

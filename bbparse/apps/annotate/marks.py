@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bbparse.treebank.sentence import NO_HEAD, Sentence, miscs
-from bbparse.treebank.writing import format_sentence, with_columns, with_fields
+from bbparse.treebank.sentence import NO_HEAD, Sentence, misc_values
+from bbparse.treebank.writing import format_sentence, with_columns, with_misc
 
 #: Columns that can be edited.
 COLUMNS = ("lemmas", "upos", "xpos", "feats")
-#: MISC item of a word whose arc is fixed.
-FIXED = "Fixed=Yes"
 #: Maximum number of characters of a label, a tag, features or a lemma.
 MAX_LENGTH = 1000
 
@@ -36,12 +34,12 @@ class Marks:
         tree is a draft, and only words with ``Fixed=Yes`` in MISC have fixed arcs.
         """
         every = suggest_only or not sentence.has_heads
-        rows = zip(sentence.heads, sentence.deprels, miscs(sentence))
+        rows = zip(sentence.heads, sentence.deprels, misc_values(sentence, "Fixed"))
         return cls(
             {
                 m: (head, "" if label == "_" else label)
-                for m, (head, label, misc) in enumerate(rows, start=1)
-                if head != NO_HEAD and (every or FIXED in misc.split("|"))
+                for m, (head, label, is_fixed) in enumerate(rows, start=1)
+                if head != NO_HEAD and (every or "Yes" in is_fixed)
             }
         )
 
@@ -128,13 +126,10 @@ def written(
     """Return the text of the sentence `base` with marks, a tree, and the tags of `tagged`."""
     sentence = marks.rewritten(tagged)
     if mark_fixed:
-        values = []
-        for m, (i, misc) in enumerate(zip(sentence.word_lines, miscs(sentence)), start=1):
-            items = [item for item in misc.split("|") if item not in ("_", FIXED)]
-            items += [FIXED] * (m in marks.fixed)
-            end = "\r" if sentence.lines[i].endswith("\r") else ""
-            values.append(("|".join(items) or "_") + end)
-        sentence = replace(sentence, lines=with_fields(sentence, {9: values}))
+        lines = sentence.lines.copy()
+        for m, i in enumerate(sentence.word_lines, start=1):
+            lines[i] = with_misc(lines[i], "Fixed", "Yes" if m in marks.fixed else "")
+        sentence = replace(sentence, lines=lines)
     if list(heads) == base.heads and list(labels) == base.deprels:
         return format_sentence(sentence)
     return format_sentence(sentence, heads, labels)

@@ -12,6 +12,7 @@ from bbparse.apps.annotate.treebank import Entry, Treebank
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.drawing.layout import printable, runs_to_the_left
 from bbparse.treebank.drawing.svg import compared_arcs, describe_tree, draw_arcs, tree_arcs
+from bbparse.treebank.sentence import multiword_tokens
 
 #: Maximum length of a form or label in the drawing; the panel shows them in full.
 _LONGEST = 24
@@ -141,10 +142,7 @@ def _others(entry: Entry) -> dict[str, Any]:
     rows = [line.split("\t")[:2] for line in lines if not line.startswith("#")]
     return {
         "comments": [line for line in lines if line.startswith("#")],
-        "tokens": [
-            [*map(int, name.rpartition("_")[2].split("-")), form] for name, form in rows
-            if "-" in name
-        ],
+        "tokens": [[first, last, cells[1]] for first, last, cells in multiword_tokens(entry.base)],
         "empty": [[int(name.partition(".")[0]), form] for name, form in rows if "." in name],
     }
 

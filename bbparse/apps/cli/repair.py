@@ -15,7 +15,7 @@ from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
 from bbparse.apps.cli.sources import load_parser
 from bbparse.models import MODELS
 from bbparse.parser.arc_scores import ModelScores
-from bbparse.parser.spans import Spans, check_found
+from bbparse.parser.spans import Spans
 from bbparse.parser.validity.consistency import Consistency
 from bbparse.parser.validity.repair import Repair, RepairOptions
 from bbparse.parser.validity.repair import repair as find_repair
@@ -23,7 +23,7 @@ from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_output
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu, write_conllu
-from bbparse.treebank.sentence import miscs
+from bbparse.treebank.sentence import misc_values
 from bbparse.treebank.writing import with_tree
 
 
@@ -52,8 +52,7 @@ from bbparse.treebank.writing import with_tree
     " 'bbparse check --consistent'); reads all of INPUT first.",
 )
 @options.number(
-    "time_limit", "For the search of one sentence. Without it, a search may do what takes some ten"
-    " seconds.",
+    "time_limit", "Limit per sentence. Default: the work of about ten seconds.",
 )
 def repair(
     source: str, output: str, valid: str, key: str | None, model: str | None,
@@ -103,14 +102,14 @@ def repair(
             counts.update(
                 sentences=1, changed=bool(result.changes), words=len(result.changes),
                 faulty=bool(result.after), unproved=not result.proved,
-                spanned=spans is not None and f"{spans.key}=" in "".join(miscs(sentence)),
+                spanned=spans is not None and spans.are_in(sentence),
             )
             if result.before or result.changes:
                 for line in [_record(result)] if as_json else _lines(source, result):
                     click.echo(line, file=stream, err=True)
             yield with_tree(sentence, result.heads, result.labels) if result.changes else sentence
         if spans is not None:
-            check_found(counts["spanned"] > 0, source, spans)
+            spans.check_found(counts["spanned"] > 0, source)
 
     with ExitStack() as stack:
         stream = None if report_file is None else stack.enter_context(open_output(report_file))
@@ -128,8 +127,7 @@ def misc_weights(sentence: Sentence, key: str | None) -> list[float] | None:
     if key is None:
         return None
     weights = []
-    for i, misc in enumerate(miscs(sentence)):
-        texts = [item.partition("=")[2] for item in misc.split("|") if item.startswith(f"{key}=")]
+    for i, texts in enumerate(misc_values(sentence, key)):
         try:
             weights.append(float(texts[0]) if texts else 1.0)
         except ValueError:
@@ -153,7 +151,7 @@ def _lines(source: str, result: Repair) -> Iterator[str]:
 
     for word, old, new, reasons in result.changes:
         form = sentence.forms[word - 1]
-        why = f"the old arc breaks {'; '.join(reasons)}" if reasons else "no rule asks for it"
+        why = f"the old arc breaks {'; '.join(reasons)}" if reasons else "no rule requires it"
         yield line(word, f"word {word}: {arc(*old)} {form} becomes {arc(*new)} {form}; {why}")
     for fault in result.after:
         text = fault.text(sentence, result.heads, result.labels)

@@ -7,6 +7,7 @@ of parameters follows the server of UDPipe 2.
 from __future__ import annotations
 
 import io
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,8 @@ from bbparse.treebank.drawing.formats import Style, as_conllu
 #: Formats of ``input`` and ``output``; options follow after ``=``.
 INPUTS = ("conllu", "generic_tokenizer", "horizontal", "vertical")
 OUTPUTS = ("conllu", "horizontal", "vertical", "plaintext")
+#: The last item of MISC that a tokenizer writes.
+_RANGE = re.compile(r"([\t|])TokenRange=(\d+):(\d+)$")
 
 
 def check(options: Mapping[str, str]) -> None:
@@ -119,21 +122,14 @@ def _composed(text: str) -> tuple[str, list[int]]:
 
 
 def _with_ranges(offsets: Sequence[int] | None, sentence: Sentence) -> Sentence:
-    """Write ``TokenRange`` with these offsets; without any, which UDPipe does by default."""
-    lines = []
-    for line in sentence.lines:
-        before, tab, misc = line.rpartition("\t")
-        if tab and not line.startswith("#"):
-            items = []
-            for item in misc.split("|"):
-                name, _, span = item.partition("=")
-                if name != "TokenRange":
-                    items.append(item)
-                elif offsets is not None:
-                    start, end = (offsets[int(place)] for place in span.split(":"))
-                    items.append(f"TokenRange={start}:{end}")
-            line = before + tab + ("|".join(items) or "_")
-        lines.append(line)
+    """Write ``TokenRange`` with these offsets; None removes it, as UDPipe does by default."""
+
+    def moved(match: re.Match[str]) -> str:
+        if offsets is None:
+            return "\t_" if match[1] == "\t" else ""
+        return f"{match[1]}TokenRange={offsets[int(match[2])]}:{offsets[int(match[3])]}"
+
+    lines = [line if line[0] == "#" else _RANGE.sub(moved, line) for line in sentence.lines]
     return replace(sentence, lines=lines)
 
 

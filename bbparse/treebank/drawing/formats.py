@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from bbparse.treebank import Sentence, format_sentence
 from bbparse.treebank.drawing.layout import printable
 from bbparse.treebank.drawing.text import draw_text, painted
-from bbparse.treebank.sentence import ScoredTree, miscs, offsets, pieces
+from bbparse.treebank.sentence import ScoredTree, miscs, multiword_tokens, offsets, pieces
 from bbparse.treebank.trees import changed_words
 
 VERSION = 1
@@ -24,22 +24,14 @@ VERSION = 1
 def tree_record(tree: ScoredTree) -> dict[str, Any]:
     """Return the record of one tree, as in the schema."""
     return {
-        "heads": list(tree.heads),
-        "labels": list(tree.labels) or None,
-        "score": finite(tree.score),
-        "upper_bound": finite(tree.upper_bound),
-        "proved": tree.proved,
-        "broken": list(tree.broken),
-        "confidences": list(tree.confidences) or None,
-        "confidence": finite(tree.confidence),
-        "rivals": list(tree.rivals) or None,
-        "either": list(tree.either) or None,
+        "heads": list(tree.heads), "labels": list(tree.labels) or None, "score": finite(tree.score),
+        "upper_bound": finite(tree.upper_bound), "proved": tree.proved, "broken": list(tree.broken),
+        "confidences": list(tree.confidences) or None, "confidence": finite(tree.confidence),
+        "rivals": list(tree.rivals) or None, "either": list(tree.either) or None,
     }
 
 
-def sentence_record(
-    sentence: Sentence, trees: Sequence[ScoredTree], status: str
-) -> dict[str, Any]:
+def sentence_record(sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> dict[str, Any]:
     """Return the record of a sentence and its trees, as in the schema."""
     return {
         "version": VERSION,
@@ -48,7 +40,10 @@ def sentence_record(
         **{name: list(getattr(sentence, name)) for name in ("lemmas", "upos", "xpos", "feats")},
         "misc": miscs(sentence),
         "offsets": _offsets(sentence),
-        "multiword": _multiword_tokens(sentence),
+        "multiword": [
+            {"words": [first, last], "form": cells[1], "misc": cells[-1]}
+            for first, last, cells in multiword_tokens(sentence)
+        ],
         "status": status,
         "trees": [tree_record(tree) for tree in trees],
     }
@@ -69,22 +64,11 @@ def _offsets(sentence: Sentence) -> list[list[int]] | None:
     return found
 
 
-def _multiword_tokens(sentence: Sentence) -> list[dict[str, Any]]:
-    """Return the multiword tokens: their first and last word, form and MISC."""
-    rows = (line.rstrip("\r").split("\t") for line in sentence.lines if line[:1] != "#")
-    return [
-        {"words": [int(x) for x in row[0].rpartition("_")[2].split("-")], "form": row[1],
-         "misc": row[-1]}
-        for row in rows
-        if "-" in row[0].rpartition("_")[2]
-    ]  # fmt: skip
-
-
 def json_line(sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> str:
     """Return the record on one line with its line feed; only control characters are escaped."""
     record = sentence_record(sentence, trees, status)
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
-    # Some readers break lines at these characters, although JSON does not.
+    # JSON does not break lines at these characters, but some readers do.
     for character in "\u0085\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text + "\n"

@@ -41,12 +41,12 @@ def test_annotate(run: Run, tmp_path: Path, model: Path) -> None:
     packed.write_bytes(gzip.compress(b""))
     none = tmp_path / "no.conllu"
     for arguments, message in (
-        (("-",), "name a file"),
-        ((toy.DEV, "-o", "-"), "name a file"),
+        (("-",), "name a file"), ((toy.DEV, "-o", "-"), "name a file"),
         ((none,), f"{none}: cannot be read: No such file or directory"),
         ((toy.DEV, "--model", model), "calibrate it with 'bbparse calibrate'"),
         ((toy.DEV, "--host", "no.such.host"), "no such address"),
         ((broken,), "line 1: expected 10 columns"),
+        ((toy.DEV, "--spans", "Entity"), f"{toy.DEV}: no word has Entity= in MISC"),
         ((toy.DEV, "-o", tmp_path / "no" / "out.conllu"), "there is no folder"),
         ((toy.DEV, "-o", packed), f"{packed}: exists and has no journal: remove it, or annotate"),
     ):
