@@ -11,4 +11,4 @@ from bbparse.text.tokenizer_training import train_tokenizer
 __all__ = [
     "TagColumns", "Tagger", "TaggerSettings", "Tokenizer", "accuracy", "read_text",
     "sentences_of_text", "train_tagger", "train_tokenizer",
-]  # fmt: skip
+]

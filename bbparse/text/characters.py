@@ -18,14 +18,14 @@ Words = NDArray[np.uint64]
 #: the same for its run of letters and digits; marks of its chunk.
 CHARACTER_COLUMNS = (
     "char", "low", "kind", "before", "after", "kbefore", "kafter", "rbefore", "rafter", "chunk",
-)  # fmt: skip
+)
 
 BLANK = 0
 #: Kinds of punctuation and symbols; the kind of other characters is their Unicode category.
 _MARKS = {
     ".!?…。！？": 5, "\"'”“’‘»«`„": 6, ")]}>」』）": 7, "([{<「『（": 8, ",;:，；：、": 9,
     "-–—_": 10, "/\\|@&=+%#*~^": 11,
-}  # fmt: skip
+}
 _KIND_OF_MARK = {mark: kind for marks, kind in _MARKS.items() for mark in marks}
 _CATEGORIES = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 3, "Nd": 4, "No": 4}
 _JOINED = frozenset(("Mn", "Mc", "Me", "Cf", "Sk"))
@@ -37,7 +37,7 @@ _UNSPACED = (
     (0x0E00, 0x0EFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x2FDF),
     (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
-)  # fmt: skip
+)
 _BASE = 0x9E3779B97F4A7C15 | 1
 
 
@@ -56,7 +56,7 @@ def _kind(code: int) -> int:
 
 @lru_cache(1 << 17)
 def _character(code: int) -> tuple[int, int, int]:
-    """Return the kind and the hashes of a character and its lower case; all spaces are alike."""
+    """Return the kind of a character, its hash and that of its lower case; all spaces are equal."""
     kind = _kind(code)
     text = " " if kind == BLANK else chr(code)
     return kind, attribute_hash("char", text), attribute_hash("low", text.lower())
@@ -73,7 +73,7 @@ def _hashed(text: str) -> tuple[NDArray[np.int64], Words, Words]:
     return (
         np.array(kinds, np.int64)[indices], np.array(chars, np.uint64)[indices],
         np.array(lows, np.uint64)[indices],
-    )  # fmt: skip
+    )
 
 
 def kinds_of(text: str) -> NDArray[np.int64]:
@@ -153,6 +153,6 @@ def _marks(chunk: str) -> int:
             any(c.isdigit() for c in chunk), any(c.isalpha() for c in chunk),
             chunk.count(".") > 1, chunk.count("-") > 1, chunk.count("/") > 1,
         )
-    ):  # fmt: skip
+    ):
         bits |= holds << bit
     return attribute_hash("chunk", str(bits))

@@ -1,4 +1,4 @@
-"""Edit rules: what turns a form into its lemma.
+"""Edit rules that turn a form into its lemma.
 
 A rule is text of five parts, separated by tabs: what happens to capitals, the beginning to take
 away and what takes its place, the ending to take away and what takes its place. The rule of
@@ -53,5 +53,5 @@ def apply_rule(rule: str, form: str) -> str | None:
 
 
 def is_absolute(rule: str) -> bool:
-    """Return whether a rule is the lemma of one word."""
+    """Return True if a rule is itself the lemma of a word."""
     return rule.startswith("=")

@@ -1,4 +1,4 @@
-"""Which tags of a word are likely, for parsers that read more than the best one."""
+"""Probabilities of the likely tags of words, for parsers that use more than the best tag."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
 from bbparse.treebank.likely import Likely
 
-#: Factor of the scores, which makes probabilities flatter than the tagger's own, which is too sure
-#: of itself. Of 0.3, 0.4, 0.5, 0.6, 0.8 and 1 this gives the best trees.
+#: Factor of the scores: flattens the probabilities of the tagger, which is overconfident. Of 0.3,
+#: 0.4, 0.5, 0.6, 0.8 and 1 this gives the best trees.
 _FLATTER = np.float32(0.5)
 # Tags of less than e^-5 of the probability of the best one are left out.
 _LEAST = np.float32(-5.0)

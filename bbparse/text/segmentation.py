@@ -28,7 +28,7 @@ _LINE_END = re.compile(r"\n\s*")
 _TOKEN = re.compile(r"\S+")
 # Number of characters after which text without paragraph breaks is split at the end of a line.
 _MAX_PARAGRAPH = 1 << 20
-# Number of characters after which paragraphs that are there go on together.
+# Number of characters from which on complete paragraphs are passed on.
 _TOGETHER = 1 << 14
 # Number of characters after which a line is split at a space.
 _MAX_LINE = 1 << 17
@@ -70,10 +70,7 @@ def read_text(source: Source, tokenizer: Tokenizer, split: Split = "text") -> It
 
 
 def stream_text(
-    source: Source,
-    tokenizer: Tokenizer,
-    split: Split = "text",
-    first: int = 1,
+    source: Source, tokenizer: Tokenizer, split: Split = "text", first: int = 1,
     document: str | None = None,
 ) -> Iterator[Sentence | None]:
     """Read sentences as `read_text` does, and yield None before reading on may have to wait.
@@ -91,11 +88,7 @@ def stream_text(
                 yield None
                 continue
             for sentence in sentences_of_text(
-                paragraph,
-                tokenizer,
-                split=split,
-                offset=offset,
-                first=number,
+                paragraph, tokenizer, split=split, offset=offset, first=number,
                 language_check=language_check,
             ):
                 if number == first and document is not None:
@@ -110,12 +103,7 @@ def stream_text(
 
 
 def sentences_of_text(
-    text: str,
-    tokenizer: Tokenizer,
-    *,
-    split: Split = "text",
-    offset: int = 0,
-    first: int = 1,
+    text: str, tokenizer: Tokenizer, *, split: Split = "text", offset: int = 0, first: int = 1,
     language_check: LanguageCheck | None = None,
 ) -> Iterator[Sentence]:
     """Split a text into sentences.
@@ -164,7 +152,7 @@ def sentences_of_text(
 
 
 def _spans(text: str, border: re.Pattern[str]) -> Iterator[Span]:
-    """Yield paragraphs or lines, those that are too long in parts; True: a paragraph begins."""
+    """Yield paragraphs or lines, split if too long; True: a paragraph begins."""
     start, new_paragraph = 0, False
     while start < len(text):
         if text[start].isspace():
@@ -180,9 +168,7 @@ def _spans(text: str, border: re.Pattern[str]) -> Iterator[Span]:
         start = match.end() if match else end
 
 
-def _split(
-    texts: Iterable[str], tokenizer: Tokenizer, split: Split
-) -> Iterator[list[list[Token]]]:
+def _split(texts: Iterable[str], tokenizer: Tokenizer, split: Split) -> Iterator[list[list[Token]]]:
     """Yield the tokens of the sentences of each paragraph or line."""
     if split == "text":
         yield from tokenizer.paragraphs(texts)
@@ -230,7 +216,7 @@ def _sentence(
     return Sentence(
         lines, word_lines, forms, empty, empty.copy(), empty.copy(), empty.copy(), [-1] * n,
         empty.copy(), number=number,
-    )  # fmt: skip
+    )
 
 
 def _visible(form: str) -> str:

@@ -49,20 +49,20 @@ class TagNetwork(LabelNetwork):
 
 _NEEDED: dict[str, Rule] = {
     "tagger_header": (TEXT, 0, None), "tagger_pairs": (INTS, 2, None), **TagNetwork.rules(),
-}  # fmt: skip
+}
 #: Arrays of a tagger, with the rules that `bbparse.runtime.archive.read_archive` checks them by.
 TAGGER_ARRAYS: dict[str, Rule] = {**_NEEDED, "tagger_lexicon": (TEXT, 0, None)}
 
 
 @dataclass(frozen=True, slots=True)
 class TagColumns:
-    """The columns of a tagger, one element for each word; ``_`` where it has nothing to say."""
+    """Columns predicted by a tagger, one element for each word; ``_`` for none."""
 
     lemmas: list[str]
     upos: list[str]
     xpos: list[str]
     feats: list[str]
-    #: Other tags that are likely, too.
+    #: Probabilities of alternative tags.
     likely: LikelyTags | None = field(default=None, repr=False, compare=False)
 
     def of(self, sentence: Sentence, *, keep_tags: bool = False) -> Sentence:
@@ -129,14 +129,9 @@ class Tagger:
     """
 
     def __init__(
-        self,
-        network: TagNetwork,
-        pairs: NDArray[np.int32],
-        rules: Mapping[str, Sequence[int]],
-        lexicon: Mapping[str, str],
-        habits: Mapping[str, str],
-        notes: Mapping[str, Any] | None = None,
-        embeddings: Embeddings | None = None,
+        self, network: TagNetwork, pairs: NDArray[np.int32], rules: Mapping[str, Sequence[int]],
+        lexicon: Mapping[str, str], habits: Mapping[str, str],
+        notes: Mapping[str, Any] | None = None, embeddings: Embeddings | None = None,
     ) -> None:
         self.network, self.pairs, self.embeddings = network, pairs, embeddings
         self.encode = FormEncoder(habits)
@@ -179,9 +174,7 @@ class Tagger:
         """Return a copy of a sentence with LEMMA, UPOS, XPOS and FEATS, in its lines, too."""
         return self.columns(sentence.forms).of(sentence)
 
-    def tag(
-        self, sentences: Iterable[Sentence], *, keep_tags: bool = False
-    ) -> Iterator[Sentence]:
+    def tag(self, sentences: Iterable[Sentence], *, keep_tags: bool = False) -> Iterator[Sentence]:
         """Yield copies of sentences with tags, a batch at a time, which is faster.
 
         With ``keep_tags``, words that have UPOS or XPOS stay as they are.
@@ -199,7 +192,7 @@ class Tagger:
     def _columns(
         self, forms: Sequence[str], tag_scores: Float32s, feats_scores: Float32s,
         rule_scores: Float32s,
-    ) -> TagColumns:  # fmt: skip
+    ) -> TagColumns:
         """Return the columns of a sentence with these scores of its words."""
         tag_scores, feats_scores = map(np.ascontiguousarray, (tag_scores, feats_scores))
         best = _best_pairs(tag_scores, feats_scores, self.pairs)
@@ -254,7 +247,7 @@ def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
         pairs = (
             (sentence.upos, predicted.upos), (sentence.xpos, predicted.xpos),
             (sentence.feats, predicted.feats), (sentence.lemmas, predicted.lemmas),
-        )  # fmt: skip
+        )
         same = [[a == b for a, b in zip(gold, column)] for gold, column in pairs]
         for name, column in zip(right, same):
             right[name] += sum(column)
@@ -268,10 +261,9 @@ def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
     header = {
         "bbparse": __version__, "habits": tagger.encode.habits, "notes": tagger.notes,
         "rules": tagger.rules,
-    }  # fmt: skip
+    }
     arrays = {
-        "tagger_header": np.array(json.dumps(header, sort_keys=True)),
-        "tagger_pairs": tagger.pairs,
+        "tagger_header": np.array(json.dumps(header, sort_keys=True)), "tagger_pairs": tagger.pairs,
         **tagger.network.to_arrays(),
     }
     if tagger.lexicon:

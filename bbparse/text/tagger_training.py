@@ -35,17 +35,13 @@ class TaggerSettings:
     seed: int = 1
 
     def with_epochs(self, epochs: int) -> TaggerSettings:
-        """Return the same settings with so many passes over the training data."""
+        """Return the same settings with another number of passes over the training data."""
         return replace(self, network=replace(self.network, epochs=epochs))
 
 
 def train_tagger(
-    sentences: Sequence[Sentence],
-    settings: TaggerSettings | None = None,
-    *,
-    embeddings: Embeddings | None = None,
-    silver: Iterable[Sentence] = (),
-    progress: bool = False,
+    sentences: Sequence[Sentence], settings: TaggerSettings | None = None, *,
+    embeddings: Embeddings | None = None, silver: Iterable[Sentence] = (), progress: bool = False,
 ) -> Tagger:
     """Train a tagger.
 
@@ -86,9 +82,9 @@ def train_tagger(
         """Return the numbers of the labels of a sentence, -1 for those of silver ones alone."""
         names: tuple[tuple[Mapping[str, int], Sequence[str]], ...] = (
             (tags, _tags(sentence)), (feats, sentence.feats), (lemmas.numbers, _rules(sentence)),
-            # what only helps to train the encoder
+            # further labels that help to train the encoder
             (upos, sentence.upos), (deprels, sentence.deprels),
-        )  # fmt: skip
+        )
         return np.array([[of.get(name, -1) for name in row] for of, row in names], np.int64).T
 
     gold = [columns(sentence) for sentence in sentences]
@@ -105,7 +101,7 @@ def train_tagger(
             (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)), gold,
             settings.network, settings.seed, vectors, n_kinds=3,
             silver=lambda: ((encode(sentence.forms), columns(sentence)) for sentence in silver),
-        )  # fmt: skip
+        )
     assert isinstance(network, TagNetwork)
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
     known = np.array(sorted(pairs), np.int32)
@@ -187,22 +183,20 @@ class _LemmaRules:
         }
 
 
-#: Sentences that stay together where the file does not say which documents it has.
+#: Number of sentences of a block, for files without document boundaries.
 _BLOCK = 20
 
 
 def folds_of(sentences: Sequence[Sentence], folds: int) -> NDArray[np.int64]:
-    """Return the fold of each sentence, int64[N].
-
-    Raises `TreebankError` if there are too few sentences.
+    """Return the fold of each sentence, int64[N]; `TreebankError` if there are too few sentences.
 
     Documents (comments ``newdoc``) stay whole, because their words repeat; in a file without them,
-    blocks of sentences do. They go round the folds, so that each has something of every genre.
+    blocks of sentences do. Neighbours are in different folds, so that each has all genres.
     """
     number = np.cumsum([
         any(line.startswith("# newdoc") for line in sentence.lines[: sentence.word_lines[0]])
         for sentence in sentences
-    ])  # fmt: skip
+    ])
     if len(np.unique(number)) < 2 * folds:
         block = max(1, min(_BLOCK, len(sentences) // (2 * folds)))
         number = np.arange(len(sentences)) // block
@@ -216,12 +210,8 @@ def folds_of(sentences: Sequence[Sentence], folds: int) -> NDArray[np.int64]:
 
 
 def jackknife(
-    sentences: Sequence[Sentence],
-    folds: int = 10,
-    settings: TaggerSettings | None = None,
-    *,
-    progress: bool = False,
-    report: Callable[[str], object] = lambda line: None,
+    sentences: Sequence[Sentence], folds: int = 10, settings: TaggerSettings | None = None, *,
+    progress: bool = False, report: Callable[[str], object] = lambda line: None,
 ) -> list[Sentence]:
     """Tag each fold of a treebank by a tagger that was trained on the others.
 

@@ -45,8 +45,8 @@ _WHOLE = re.compile(
 #: Maximum length of a sentence in tokens: none is longer in treebanks, and charts are quadratic.
 MAX_TOKENS = 1000
 
-# Characters that the network scores at once, and those around a part of a long text that it sees
-# besides.
+# Number of characters that the network scores at once, and number of context characters on each
+# side of a part of a long text.
 _WINDOW, _AROUND = 4096, 256
 
 
@@ -61,7 +61,7 @@ class CharacterNetwork(LabelNetwork):
 #: Arrays of a tokenizer in model files, with the rules that they are checked by.
 TOKENIZER_ARRAYS: dict[str, Rule] = {
     "tokenizer_header": (TEXT, 0, None), **CharacterNetwork.rules(),
-}  # fmt: skip
+}
 
 # Positions between letters and digits of scripts that are written with spaces.
 _WITHIN = frozenset(f"{kind} {following}" for kind in range(1, 5) for following in range(1, 5))
@@ -76,7 +76,7 @@ class Token(NamedTuple):
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield texts in lists of as many as the network scores at once, long ones alone."""
+    """Yield texts in batches of about the size of a window; a long text is a batch by itself."""
     batch: list[str] = []
     length = 0
     for text in texts:
@@ -93,14 +93,7 @@ def contexts(kinds_of_text: NDArray[np.int64]) -> tuple[list[str], NDArray[np.in
     """Return the distinct contexts of characters by name, and the context index of each character.
 
     The context of a character is its kind and that of the next character, beyond a space. The
-    labels that a character may have depend on it. The argument is that of `kinds_of` a text.
-
-    Returns
-    -------
-    names : list of str
-        Names of the contexts.
-    indices : int64[characters]
-        Index into the names for each character.
+    labels that a character may have depend on it.
     """
     kinds = np.append(kinds_of_text, (-1, -1))
     for i in np.flatnonzero(kinds == JOINED).tolist():
@@ -115,12 +108,12 @@ def contexts(kinds_of_text: NDArray[np.int64]) -> tuple[list[str], NDArray[np.in
         else f"{kind & 15} {after}" if after != BLANK
         else f"{kind & 15} 0 {last}"
         for kind, after, last in kinds[first[:, np.newaxis] + np.arange(3)].tolist()
-    ]  # fmt: skip
+    ]
     return names, indices
 
 
 def has_letter(word: str) -> bool:
-    """Return True if a word has a letter, so that it tells something about its language."""
+    """Return True if a word has a letter: only such words are typical of a language."""
     return any(character.isalpha() for character in word)
 
 
@@ -140,7 +133,7 @@ class LanguageCheck:
         self._n_common = self._n_words = 0
 
     def add(self, tokens: Iterable[Token]) -> None:
-        """Count words of the text until there are enough, and warn then if too few are common."""
+        """Count words until there are enough; then warn if too few of them are common."""
         if self._n_words >= self.WORDS:
             return
         for token in tokens:
@@ -153,35 +146,21 @@ class LanguageCheck:
                 f"of the first {self._n_words} words only {self._n_common} are common in the"
                 " language of the model: is the text in another language?",
                 UserWarning, "bbparse", 0,
-            )  # fmt: skip
+            )
 
 
 class Tokenizer:
     """Tokenizer of a model. It does not change while it is used, so threads may share it.
 
-    Parameters
-    ----------
-    network : CharacterNetwork
-    allowed : mapping of str to sequence of int
-        Labels that a character may have in a context (see `contexts`); the empty text has those of
-        new contexts, a single space those of new contexts before spaces.
-    multiwords : mapping of str to sequence of str
-        Lower-cased multiword tokens whose words are no substrings of them, and these words.
-    notes : mapping, optional
-        JSON values about the training text, which are saved with the model.
-
-    Raises
-    ------
-    ModelError
-        If the parts do not fit each other.
+    `allowed` has the labels that a character may have in a context (see `contexts`); the empty text
+    has those of new contexts, a single space those of new contexts before spaces. `multiwords` maps
+    lower-cased multiword tokens whose words are no substrings of them to these words. `notes` are
+    JSON values about the training text. `ModelError` if the parts do not fit each other.
     """
 
     def __init__(
-        self,
-        network: CharacterNetwork,
-        allowed: Mapping[str, Sequence[int]],
-        multiwords: Mapping[str, Sequence[str]],
-        notes: Mapping[str, Any] | None = None,
+        self, network: CharacterNetwork, allowed: Mapping[str, Sequence[int]],
+        multiwords: Mapping[str, Sequence[str]], notes: Mapping[str, Any] | None = None,
     ) -> None:
         self.network = network
         self.allowed = {context: tuple(labels) for context, labels in allowed.items()}

@@ -35,7 +35,7 @@ COMMON = 300
 SETTINGS = LabelSettings(
     layers="rr", word=32, width=96, hidden=32, dropout=0.2, attribute_dropout=0.1, unknown=0.0,
     cutoff=6, epochs=40, elements=10_000_000, batch=3000, members=1,
-)  # fmt: skip
+)
 #: A label that has less than this fraction of the occurrences of a context is no candidate there.
 MIN_FRACTION = 0.0003
 #: Maximum number of characters to train on: more of a large treebank would add little accuracy.
@@ -89,19 +89,8 @@ def train_tokenizer(
 ) -> Tokenizer:
     """Train a tokenizer on sentences in the order of their text.
 
-    Parameters
-    ----------
-    sentences : sequence of Sentence
-        Sentences of a treebank.
-    seed : int
-        Seed of the initial weights and of the order of the paragraphs.
-    settings : LabelSettings
-        Settings of the network.
-
-    Raises
-    ------
-    TreebankError
-        If there are no sentences.
+    The seed decides on initial weights and on the order of paragraphs. `TreebankError` if there are
+    no sentences.
     """
     if not sentences:
         raise TreebankError("a tokenizer cannot be trained: there are no sentences")
@@ -120,7 +109,7 @@ def train_tokenizer(
     network = train_labels(
         CharacterNetwork, [encode_characters(text.text) for text in texts],
         (CHARACTER_LABELS, SENTENCE_LABELS), gold, settings, seed,
-    )  # fmt: skip
+    )
     assert isinstance(network, CharacterNetwork)
     return Tokenizer(network, _allowed(texts, gold), multiwords, _language(texts))
 

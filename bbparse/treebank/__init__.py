@@ -11,20 +11,7 @@ from bbparse.treebank.trees import find_cycle, is_projective
 from bbparse.treebank.writing import format_sentence, write_conllu
 
 __all__ = [
-    "BREAKDOWNS",
-    "NO_HEAD",
-    "Breakdown",
-    "Difference",
-    "Scores",
-    "Sentence",
-    "Tally",
-    "check_tree",
-    "compare",
-    "compare_tallies",
-    "evaluate",
-    "find_cycle",
-    "format_sentence",
-    "is_projective",
-    "read_conllu",
-    "write_conllu",
+    "BREAKDOWNS", "NO_HEAD", "Breakdown", "Difference", "Scores", "Sentence", "Tally", "check_tree",
+    "compare", "compare_tallies", "evaluate", "find_cycle", "format_sentence", "is_projective",
+    "read_conllu", "write_conllu",
 ]

@@ -17,12 +17,12 @@ from bbparse.treebank.sentence import Sentence, pieces
 
 Span = tuple[int, int]
 
-#: Measures of aligned words, and what is counted for them.
+#: Measure of aligned words → its count.
 _COUNTS = {
     "upos": "upos", "xpos": "xpos", "ufeats": "ufeats", "all_tags": "all_tags",
     "lemmas": "lemmas", "uas": "heads", "las": "universal", "clas": "content_right",
     "mlas": "content_morphology", "blex": "content_lemmas",
-}  # fmt: skip
+}
 
 
 class MatchCounts(NamedTuple):
@@ -153,7 +153,7 @@ def _aligned(gold: Sequence[_Word], predicted: Sequence[_Word]) -> list[tuple[in
                 (first + i, second + j)
                 for i, j in _common([w.form for w in gold[first:a]],
                                     [w.form for w in predicted[second:b]])
-            ]  # fmt: skip
+            ]
         elif (left.start, left.end) == (right.start, right.end):
             pairs.append((a, b))
             a, b = a + 1, b + 1
@@ -185,7 +185,7 @@ def _region(
 
 def _common(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
     """Return the index pairs of a longest common subsequence."""
-    # Of the rest of both: length of the longest, its first pair, and what follows it.
+    # Longest common subsequence of both rests: length, first pair, continuation.
     best: list[Any] = [(0, None, None)] * (len(right) + 1)
     for i in reversed(range(len(left))):
         below, best = best, [*best]

@@ -16,8 +16,7 @@ _ROOT = "root"
 _DISTANCES = {1: "1", 2: "2", 3: "3-6", 7: "7-10", 11: "11-20", 21: "21-"}
 
 _RETRIEVAL: dict[str, Measure] = {
-    "recall": (("right",), ("gold",)),
-    "precision": (("right",), ("predicted",)),
+    "recall": (("right",), ("gold",)), "precision": (("right",), ("predicted",)),
     "f1": (("right", "right"), ("gold", "predicted")),
 }
 #: Columns of a row: counts, then measures.
@@ -25,8 +24,7 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], dict[str, Measure]]] = {
     "length": (
         ("sentences", "words"),
         {
-            "uas": (("heads",), ("words",)),
-            "las": (("labels",), ("words",)),
+            "uas": (("heads",), ("words",)), "las": (("labels",), ("words",)),
             "complete": (("complete",), ("sentences",)),
         },
     ),
@@ -113,8 +111,7 @@ class Breakdown:
         numbers, measures = _COLUMNS[self.by]
         return [
             {
-                self.by: key,
-                **{name: self._counts[key][name] for name in numbers},
+                self.by: key, **{name: self._counts[key][name] for name in numbers},
                 **shares(self._counts[key], measures),
             }
             for key in sorted(self._counts, key=self._sort_key)

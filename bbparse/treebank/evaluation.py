@@ -46,7 +46,7 @@ COUNTS = (
     "complete", "complete_labelled", "roots", "upos", "xpos", "feats", "ufeats", "all_tags",
     "lemmas", "content_morphology", "content_lemmas", "crossing_gold", "crossing_predicted",
     "crossing_right",
-)  # fmt: skip
+)
 
 Measure = tuple[tuple[str, ...], tuple[str, ...]]
 """Counts whose sum is the numerator, counts whose sum is the denominator."""
@@ -75,13 +75,8 @@ MEASURES: dict[str, Measure] = {
 
 # Measures that need tags, and the columns that they need.
 _NEEDS = {
-    "upos": ("upos",),
-    "xpos": ("xpos",),
-    "feats": ("feats",),
-    "ufeats": ("feats",),
-    "all_tags": ("upos", "xpos", "feats"),
-    "lemmas": ("lemmas",),
-    "mlas": ("upos", "feats"),
+    "upos": ("upos",), "xpos": ("xpos",), "feats": ("feats",), "ufeats": ("feats",),
+    "all_tags": ("upos", "xpos", "feats"), "lemmas": ("lemmas",), "mlas": ("upos", "feats"),
     "blex": ("lemmas",),
 }
 _COLUMNS = ("upos", "xpos", "feats", "lemmas")
@@ -160,10 +155,7 @@ class Tally:
         return np.array(self._rows, np.int64).reshape(-1, len(COUNTS))
 
     def add(
-        self,
-        gold: Sentence,
-        heads: Sequence[int],
-        deprels: Sequence[str] | None = None,
+        self, gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None = None,
         tags: Sentence | None = None,
     ) -> None:
         """Count one sentence.
@@ -205,7 +197,7 @@ class Tally:
             "roots": all((a == 0) == (b == 0) for a, b in zip(gold.heads, heads)),
             "crossing_gold": len(crossing), "crossing_predicted": len(predicted_crossing),
             "crossing_right": sum(right[m - 1] for m in crossing & predicted_crossing),
-        }  # fmt: skip
+        }
         if tags is not None:
             for column, has in self._has.items():
                 for side, sentence in enumerate((gold, tags)):
@@ -255,7 +247,7 @@ def shares(total: Mapping[str, int], measures: Mapping[str, Measure]) -> dict[st
 
 
 def _all(*columns: Iterable[bool]) -> list[bool]:
-    """Return for each position whether all columns are true there."""
+    """Combine boolean columns by "and"."""
     return list(map(all, zip(*columns)))
 
 
@@ -316,7 +308,7 @@ def check_same_words(first: Sentence, other: Sentence) -> None:
 
 
 class WordColumns(NamedTuple):
-    """What the official scorer compares of words, one item for each word."""
+    """Columns that the official scorer compares, one item for each word."""
 
     heads: list[int]
     labels: list[str]  #: Universal labels.
@@ -347,7 +339,7 @@ class WordColumns(NamedTuple):
         return sum(label in CONTENT for label in self.labels)
 
     def agreement(self, predicted: WordColumns) -> dict[str, list[bool]]:
-        """Return for each of these gold words what is right, by name of the count."""
+        """Compare predictions with these gold words; return a list for each count."""
         columns: Iterable[tuple[Any, Any]] = zip(self, predicted)
         equal = [list(map(eq, own, other)) for own, other in columns]
         heads, labels, upos, xpos, ufeats, _, functional = equal
@@ -359,4 +351,4 @@ class WordColumns(NamedTuple):
             "upos": upos, "xpos": xpos, "ufeats": ufeats, "all_tags": _all(upos, xpos, ufeats),
             "lemmas": lemmas, "content_lemmas": _all(content, lemmas),
             "content_morphology": _all(content, upos, ufeats, functional),
-        }  # fmt: skip
+        }

@@ -1,4 +1,4 @@
-"""`LikelyTags`: what a tagger finds likely besides the tags that a sentence has."""
+"""`LikelyTags`: probabilities of a tagger's alternatives for the tags of a sentence."""
 
 from __future__ import annotations
 
@@ -13,20 +13,11 @@ TagNames = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Likely(NamedTuple):
-    """Likely values of each of n words: those of word i are ``begin[i]`` to ``begin[i + 1]``.
+    """Likely values of each of n words: those of word i are ``begin[i]`` to ``begin[i + 1]``."""
 
-    Attributes
-    ----------
-    begin : int64[n + 1]
-    numbers : int32[m]
-        Numbers of the values.
-    shares : float32[m]
-        Their probabilities, which sum up to 1 for each word.
-    """
-
-    begin: NDArray[np.int64]
-    numbers: NDArray[np.int32]
-    shares: NDArray[np.float32]
+    begin: NDArray[np.int64]  #: int64[n + 1]
+    numbers: NDArray[np.int32]  #: int32[m]: numbers of the values.
+    shares: NDArray[np.float32]  #: float32[m]: their probabilities, whose sum is 1 for each word.
 
 
 class LikelyTags(NamedTuple):

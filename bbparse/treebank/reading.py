@@ -58,12 +58,8 @@ class _Malformed(Exception):
 
 
 def read_conllu(
-    source: Source,
-    *,
-    require_heads: bool = False,
-    single_root: bool = False,
-    skip_invalid: bool = False,
-    on_skip: Callable[[TreebankError], None] | None = None,
+    source: Source, *, require_heads: bool = False, single_root: bool = False,
+    skip_invalid: bool = False, on_skip: Callable[[TreebankError], None] | None = None,
 ) -> Iterator[Sentence]:
     """Read sentences one after the other; the file is opened with the first.
 
@@ -159,7 +155,7 @@ class Block(NamedTuple):
         return self.before.encode("latin-1") + b"".join(self.lines) + self.after.encode("latin-1")
 
     def sentence(self, name: str) -> Sentence:
-        """Parse the sentence; `TreebankError` says what is wrong with it."""
+        """Parse the sentence; `TreebankError` if it is malformed."""
         try:
             sentence = _parse_block(self.lines)
         except _Malformed as problem:
@@ -298,7 +294,7 @@ def _parse_block(raw: list[bytes]) -> Sentence:
     return Sentence(
         lines, word_lines, forms, lemmas, upos, xpos, feats, heads, deprels,
         before=before, after=after, id_prefix=id_prefix, head_prefix=head_prefix,
-    )  # fmt: skip
+    )
 
 
 def _without_comments(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[int]]:

@@ -25,7 +25,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,11 +51,8 @@ KINDS: dict[str, Callable[[Sentence], list[str]]] = {
         "_" if "_" in pair else " ".join(pair) for pair in zip(_distances(s), s.deprels)
     ],
     "head": _distances,
-    "label": lambda s: s.deprels,
-    "upos": lambda s: s.upos,
-    "xpos": lambda s: s.xpos,
-    "feats": lambda s: s.feats,
-    "lemma": lambda s: s.lemmas,
+    "label": attrgetter("deprels"), "upos": attrgetter("upos"), "xpos": attrgetter("xpos"),
+    "feats": attrgetter("feats"), "lemma": attrgetter("lemmas"),
 }
 
 
@@ -68,17 +67,9 @@ class Agreement(NamedTuple):
 
 
 class Annotations:
-    """Annotations of the same words by two or more annotators.
+    """Annotations of the same words: the sentences of two annotators or more.
 
-    Parameters
-    ----------
-    files : sequence of sequences of Sentence
-        One sequence for each annotator.
-
-    Raises
-    ------
-    TreebankError
-        If there are fewer than two annotators or no words, or words differ.
+    `TreebankError` if there are fewer than two annotators or no words, or words differ.
     """
 
     def __init__(self, files: Sequence[Sequence[Sentence]]) -> None:
@@ -113,19 +104,10 @@ class Annotations:
     def agreement(
         self, kind: str, category: str | None = None, *, resamples: int = 1000, seed: int = 1,
         confidence: float = 0.95,
-    ) -> Agreement:  # fmt: skip
+    ) -> Agreement:
         """Measure agreement in a kind of category, or in one category against all others.
 
-        Parameters
-        ----------
-        kind : str
-            One of `KINDS`.
-        category : str, optional
-            Such as a relation: every word has it or not.
-        resamples, seed : int
-            Bootstrap samples of sentences, and their seed.
-        confidence : float
-            Of the intervals, between 0 and 1.
+        The bootstrap draws the sentences `resamples` times.
         """
         columns = self.columns(kind)
         if category is not None:
@@ -134,12 +116,11 @@ class Annotations:
         values = flat.reshape(len(columns), -1)
         missing = int(np.searchsorted(names, "_")) if "_" in names and category is None else -1
         weights = np.ones(len(self.files[0]))
-        observed, kappa, alpha = self._measure(values, len(names), missing, weights)
-        rng = np.random.default_rng(seed)
-        drawn = np.array([
-            self._measure(values, len(names), missing, _draw(rng, len(weights)))
-            for _ in range(resamples)
-        ])  # fmt: skip
+        measure = partial(self._measure, values, len(names), missing)
+        observed, kappa, alpha = measure(weights)
+        rng, n = np.random.default_rng(seed), len(weights)
+        draws = (np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(resamples))
+        drawn = np.array([measure(draw.astype(np.float64)) for draw in draws])
         tail = (1.0 - confidence) / 2.0
         intervals = []
         for column in drawn[:, 1:].T:
@@ -150,7 +131,7 @@ class Annotations:
 
     def _measure(
         self, values: Longs, n: int, missing: int, weights: Float64s
-    ) -> tuple[float, float, float]:  # fmt: skip
+    ) -> tuple[float, float, float]:
         """Return observed agreement, kappa and alpha, each sentence weighted by its draws."""
         of_word = weights[self.sentence]
         pairs = list(combinations(values, 2))
@@ -160,10 +141,6 @@ class Annotations:
         chance = [float(a @ b) for a, b in combinations(shares, 2)]
         kappas = [(p - e) / (1.0 - e) if e < 1.0 else np.nan for p, e in zip(same, chance)]
         return float(np.mean(same)), float(np.mean(kappas)), _alpha(values, n, missing, of_word)
-
-
-def _draw(rng: np.random.Generator, n: int) -> Float64s:
-    return np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
 
 
 def _alpha(values: Longs, n: int, missing: int, of_word: Float64s) -> float:

@@ -45,9 +45,7 @@ class Difference:
 
 
 def compare(
-    gold: Iterable[Sentence],
-    first: Iterable[Sentence],
-    second: Iterable[Sentence],
+    gold: Iterable[Sentence], first: Iterable[Sentence], second: Iterable[Sentence],
     **settings: Any,
 ) -> dict[str, Difference]:
     """Compare the trees of two parsers for the same sentences, with a head for every word.
@@ -60,11 +58,7 @@ def compare(
 
 
 def compare_tallies(
-    first: Tally,
-    second: Tally,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    first: Tally, second: Tally, *, resamples: int = RESAMPLES, seed: int = SEED,
     confidence: float = CONFIDENCE,
 ) -> dict[str, Difference]:
     """Compare two tallies of the same gold sentences, added in the same order.

@@ -10,7 +10,7 @@ the sentence. Cost: O(words · longest sequence) time and memory.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -82,21 +82,10 @@ class Variation:
 def variations(
     sentences: Iterable[Sentence], *, context: int = 1, max_words: int = MAX_WORDS
 ) -> list[Variation]:
-    """Find word sequences with several analyses in the same context.
+    """Find word sequences with several analyses between the same words, `context` on each side.
 
-    Parameters
-    ----------
-    sentences : iterable of Sentence
-    context : int
-        Words on each side that have to be the same.
-    max_words : int
-        Words of the longest nucleus.
-
-    Returns
-    -------
-    list of Variation
-        In the order of their first occurrences. A nucleus inside of another one that varies at the
-        same places is reported, too.
+    They are in the order of their first occurrences. A nucleus inside another one that varies at
+    the same places is reported, too.
     """
     kept = list(sentences)
     connected: set[tuple[str, ...]] = set()
@@ -110,7 +99,9 @@ def variations(
     places: defaultdict[tuple[str, ...], list[Occurrence]] = defaultdict(list)
     for sentence in kept:
         forms = _padded(sentence, context)
-        for first, last in _spans(sentence.n_words, max_words):
+        n = sentence.n_words
+        pairs = ((a, a + size) for a in range(1, n) for size in range(1, min(max_words, n - a + 1)))
+        for first, last in pairs:
             words = tuple(forms[first - 1 : last + 2 * context])
             if (str(last - first), *words) in connected:
                 analysis = Analysis.of(sentence, first, last)
@@ -126,8 +117,3 @@ def _padded(sentence: Sentence, context: int) -> list[str]:
     edge = [EDGE] * context
     return [*edge, *sentence.forms, *edge]
 
-
-def _spans(n: int, max_words: int) -> Iterator[tuple[int, int]]:
-    for first in range(1, n):
-        for last in range(first + 1, min(n, first + max_words - 1) + 1):
-            yield first, last

@@ -75,7 +75,7 @@ def test_treebanks_without_some_columns() -> None:
             feats=["_"] * sentence.n_words,
         )
         for sentence in toy.sentences()
-    ]  # fmt: skip
+    ]
     some = train_tagger(bare, toy.TAGGER)
     found = some(toy.dev_sentences()[0])
     assert set(found.lemmas) == set(found.xpos) == set(found.feats) == {"_"}
@@ -116,7 +116,7 @@ def replaced(old: str, new: str) -> Callable[[Any], Any]:
          "expected numbers of rules"),
         (lambda arrays: arrays.update(tagger_tags_keys=np.zeros(1, np.uint32)), "is unknown"),
     ],
-)  # fmt: skip
+)
 def test_damaged_files(
     tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
@@ -190,7 +190,7 @@ def test_lemmas_of_known_and_of_new_words() -> None:
             ("Xylo", "NOUN\tNN", "_"), ("Xs", "NOUN\tNN", "_"), ("Ys", "NOUN\tNN", "_"),
             ("Ys", "NOUN\tNN", "Case=Nom"), ("y", "VERB\tVB", "_"),
         ]
-    ]  # fmt: skip
+    ]
     assert found == ["x", second, first, second, both]
 
 

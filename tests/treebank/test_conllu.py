@@ -28,7 +28,7 @@ SMALL = "\n".join((
     "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No", row("1", "Do", "0", "root"),
     row("2", "n't", "1", "advmod"), row("2.1", "go", "_", "_"),
     row("3", "!", "1", "punct", "SpaceAfter=No|Odd=ä"),
-))  # fmt: skip
+))
 
 
 def read(data: str | bytes, **options: object) -> list[Sentence]:
@@ -310,7 +310,7 @@ def test_skipping_invalid_sentences() -> None:
     assert [sentence.number for sentence in sentences] == [1, 5]
     assert [str(error).split(":")[0] for error in errors] == [
         "input, line 4, sentence #2", "input, line 6", "input, line 8",
-    ]  # fmt: skip
+    ]
     assert len(read(data, **skipping)) == 2
 
 
@@ -321,9 +321,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         list(read_conllu(tmp_path))
     packed = gzip.compress((DATA / "small-dev.conllu").read_bytes())
     for name, data in {
-        "cut.gz": packed[: len(packed) // 2],
-        "plain.gz": GOOD.encode(),
-        "plain.xz": GOOD.encode(),
+        "cut.gz": packed[: len(packed) // 2], "plain.gz": GOOD.encode(), "plain.xz": GOOD.encode(),
         "cut.xz": lzma.compress(GOOD.encode())[:-20],
         "damaged.gz": packed[:100] + bytes(100) + packed[200:],
     }.items():

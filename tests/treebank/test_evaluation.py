@@ -85,7 +85,7 @@ def test_agrees_with_the_official_scorer(rate: float) -> None:
     for name, title in (
         ("clas", "CLAS"), ("mlas", "MLAS"), ("blex", "BLEX"), ("upos", "UPOS"), ("xpos", "XPOS"),
         ("ufeats", "UFeats"), ("all_tags", "AllTags"), ("lemmas", "Lemmas"),
-    ):  # fmt: skip
+    ):
         assert getattr(ours, name) == pytest.approx(official[title].f1, abs=1e-12), name
     assert ours.words == official["Words"].gold_total
     if rate == 0:
@@ -162,7 +162,7 @@ def test_lengths() -> None:
          "complete": 1 / 2},
         {"length": "21-30", "sentences": 1, "words": 21, "uas": 1.0, "las": 1 / 21,
          "complete": 1.0},
-    ]  # fmt: skip
+    ]
 
 
 def test_relations() -> None:
@@ -175,10 +175,10 @@ def test_relations() -> None:
     assert list(rows) == ["obj", "nsubj", "root"]  # frequent first, then by name
     assert rows["obj"] == {
         "gold": 2, "predicted": 3, "uas": 1 / 2, "recall": 1 / 2, "precision": 1 / 3, "f1": 2 / 5,
-    }  # fmt: skip
+    }
     assert rows["nsubj"] == {
         "gold": 1, "predicted": 0, "uas": 1.0, "recall": 0.0, "precision": 0.0, "f1": 0.0,
-    }  # fmt: skip
+    }
     by = Breakdown("relation")
     by.add(gold, gold.heads)
     assert {row["recall"] for row in by.rows()} == {0.0}
@@ -225,7 +225,7 @@ NAMES = {
     "Tokens": "tokens", "Sentences": "sentences", "Words": "words", "UPOS": "upos", "XPOS": "xpos",
     "UFeats": "ufeats", "AllTags": "all_tags", "Lemmas": "lemmas", "UAS": "uas", "LAS": "las",
     "CLAS": "clas", "MLAS": "mlas", "BLEX": "blex",
-}  # fmt: skip
+}
 
 
 def treebank(random_: random.Random, text: str) -> list[Sentence]:
@@ -254,9 +254,9 @@ def treebank(random_: random.Random, text: str) -> list[Sentence]:
         n = len(forms)
         root = random_.randint(1, n)
         heads = [0 if m == root else random_.choice([h for h in range(1, n + 1) if h != m])
-                 for m in range(1, n + 1)]  # fmt: skip
+                 for m in range(1, n + 1)]
         heads = [0 if m == root else root if random_.random() < 0.7 else h
-                 for m, h in enumerate(heads, start=1)]  # fmt: skip
+                 for m, h in enumerate(heads, start=1)]
         if any(cyclic(heads, m) for m in range(1, n + 1)):
             heads = [0 if m == root else root for m in range(1, n + 1)]
         for i, place in enumerate(places):
@@ -264,12 +264,12 @@ def treebank(random_: random.Random, text: str) -> list[Sentence]:
             lines[place] = "\t".join(
                 (str(i + 1), forms[i], random_.choice("ab_"), random_.choice("NV"), "_",
                  random_.choice(["_", "Number=Sing", "Foo=Bar"]), str(heads[i]), label, "_", "_")
-            )  # fmt: skip
+            )
         columns = [[lines[p].split("\t")[k] for p in places] for k in (2, 3, 4, 5, 7)]
         sentences.append(
             Sentence(lines, places, forms, columns[0], columns[1], columns[2], columns[3], heads,
                      columns[4], number=len(sentences) + 1)
-        )  # fmt: skip
+        )
     return sentences
 
 

@@ -21,7 +21,7 @@ def coded(*rows: str) -> Annotations:
             for code in row.replace(" ", "")
         ]
         for row in rows
-    ])  # fmt: skip
+    ])
 
 
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, sections A, B and C.
@@ -38,7 +38,7 @@ def coded(*rows: str) -> Annotations:
             0.743,
         ),
     ],
-)  # fmt: skip
+)
 def test_published_alphas(rows: tuple[str, ...], alpha: float) -> None:
     assert coded(*rows).agreement("label", resamples=1).alpha == pytest.approx(alpha, abs=5e-4)
 
@@ -87,7 +87,7 @@ def test_random_annotations_of_trees() -> None:
                     deprels=[rng.choice("abc_") for _ in range(n)],
                 )
                 for n in lengths
-            ])  # fmt: skip
+            ])
         got = Annotations(files)
         heads = [
             [
@@ -95,7 +95,7 @@ def test_random_annotations_of_trees() -> None:
                 for s in file for m, h in enumerate(s.heads, start=1)
             ]
             for file in files
-        ]  # fmt: skip
+        ]
         labels = [[label for s in file for label in s.deprels] for file in files]
         for kind, rows in (("head", heads), ("label", labels)):
             result = got.agreement(kind, resamples=1)
@@ -109,8 +109,7 @@ def test_random_annotations_of_trees() -> None:
 def test_what_cannot_be_compared() -> None:
     one = [Sentence.from_words(["a"])]
     for files, complaint in (
-        ([one], "found 1 annotator, expected at least 2"),
-        ([one, []], "has only 0 sentences"),
+        ([one], "found 1 annotator, expected at least 2"), ([one, []], "has only 0 sentences"),
         ([one, [Sentence.from_words(["b"])]], "word 1 is 'b', expected 'a'"),
         ([one, [Sentence.from_words(["a", "b"])]], "found 2 words, expected 1"),
         ([[], []], "there are no words"),

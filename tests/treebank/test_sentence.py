@@ -19,7 +19,7 @@ def test_from_words_and_back() -> None:
     sentence = Sentence.from_words(
         ["Birds", "sing"], upos=["NOUN", "VERB"], lemmas=["bird", "sing"], heads=[2, 0],
         deprels=["nsubj", "root"], name="birds-1",
-    )  # fmt: skip
+    )
     assert sentence.name == "birds-1"
     assert sentence.text == "Birds sing"
     (again,) = read_conllu(io.StringIO(format_sentence(sentence)), require_heads=True)
@@ -85,7 +85,7 @@ def test_words_whose_arcs_cross(heads: list[int]) -> None:
     expected = {
         m for m, (a, b) in spans.items()
         if any(a < c < b < d or c < a < d < b for c, d in spans.values())
-    }  # fmt: skip
+    }
     assert crossing_words(heads) == expected
     assert bool(expected) == crosses(heads)
 
@@ -98,8 +98,7 @@ def with_rows(token: str, *words: str) -> str:
     """A sentence with an empty node and enhanced graphs, which ends in one token of two words."""
     rows = (
         "1\tI\t_\t_\t_\t_\t2\tnsubj\t2:nsubj|2.1:nsubj\tX=1",
-        "2\tsaw\t_\t_\t_\t_\t0\troot\t0:root\t_",
-        "2.1\tsaw\t_\t_\t_\t_\t_\t_\t2:conj\tCopyOf=2",
+        "2\tsaw\t_\t_\t_\t_\t0\troot\t0:root\t_", "2.1\tsaw\t_\t_\t_\t_\t_\t_\t2:conj\tCopyOf=2",
         f"3-4\t{token}\t_\t_\t_\t_\t_\t_\t_\t_",
     )
     return "\n".join([f"# text = 1.2 I saw {token}", *rows, *words, "", ""])
@@ -117,7 +116,7 @@ def test_graphs_keep_what_no_changed_arc_is() -> None:
             ([2, 0, 1, 2], sentence.deprels, "1:obj"),
             (sentence.heads, ["nsubj", "root", "iobj", "punct"], "2:iobj"),
             ([2, 0, -1, 2], ["nsubj", "root", "_", "punct"], "_"),
-        ):  # fmt: skip
+        ):
             (again,) = read(format_sentence(sentence, heads, labels))
             assert (again.heads, again.deprels) == (heads, labels)
             old = [line.split("\t") for line in sentence.lines[1:]]
@@ -132,14 +131,14 @@ def test_graphs_keep_what_no_changed_arc_is() -> None:
     assert format_sentence(sentence, [2, 0], ["sb", "root"]) == plain
     assert format_sentence(sentence, [0, 1]).splitlines() == [
         "1\tA\t_\tN\tN\t_\t0\tsb\t_\t_", "2\tB\t_\tV\tV\t_\t1\troot\t_\t_", "",
-    ]  # fmt: skip
+    ]
 
 
 def test_another_tree_changes_the_words_that_differ() -> None:
     text = with_rows(
         "atit.", "3\tat\t_\t_\t_\t_\t2\tcase\t_\t_",
         "4\tit\t_\t_\t_\t_\t2\tobl\t2.1:conj|2:obl:at\t_",
-    )  # fmt: skip
+    )
     for end in ("\n", "\r\n"):
         (sentence,) = read(text.replace("\n", end))
         same = with_tree(sentence, sentence.heads, sentence.deprels)
@@ -149,7 +148,7 @@ def test_another_tree_changes_the_words_that_differ() -> None:
             ([2, 0, 2, 3], "obl", {6: ("3", "obl", "2.1:conj|3:obl:at")}),
             ([2, 0, 2, 2], "nmod", {6: ("2", "nmod", "2:nmod|2.1:conj")}),
             ([3, 0, 4, 2], "obl", {1: ("3", "nsubj", "2.1:nsubj|3:nsubj"), 5: ("4", "case", "_")}),
-        ):  # fmt: skip
+        ):
             labels[3] = last
             new = with_tree(sentence, heads, labels)
             assert (new.heads, new.deprels) == (heads, labels)

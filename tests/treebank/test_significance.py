@@ -16,7 +16,7 @@ def chain(n: int) -> Sentence:
     return Sentence.from_words(
         [f"w{i}" for i in range(n)], upos=["X"] * n, heads=list(range(n)),
         deprels=["root"] + ["obj"] * (n - 1),
-    )  # fmt: skip
+    )
 
 
 def tally(lengths: list[int], accuracy: float, rng: random.Random) -> Tally:
@@ -94,7 +94,7 @@ def test_certain_cases() -> None:
         ({"resamples": 0}, "resamples is 0, expected"), ({"resamples": 1.5}, "resamples is 1.5"),
         ({"seed": -1}, "seed is -1"), ({"confidence": 1.0}, "confidence is 1.0"),
     ],
-)  # fmt: skip
+)
 def test_impossible_options(option: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         compare_tallies(*pair(1, 0.9, 0.9), **option)

@@ -16,7 +16,7 @@ def test_one_slip_among_three() -> None:
         return Sentence.from_words(
             ["I", "saw", "the", "man", "."], heads=[2, 0, 4, head, 2],
             deprels=["nsubj", "root", "det", label, "punct"],
-        )  # fmt: skip
+        )
 
     found = variations([sentence(2, "obj"), sentence(2, "nsubj"), sentence(2, "obj")])
     assert [v.words for v in found] == [("I", "saw", "the", "man", ".")]
@@ -37,7 +37,7 @@ def test_random_corpora(context: int) -> None:
         corpus.append(Sentence.from_words(
             [rng.choice("ab") for _ in range(n)], heads=[rng.randint(-1, n) for _ in range(n)],
             deprels=[rng.choice(["x", "y", "punct:x"]) for _ in range(n)],
-        ))  # fmt: skip
+        ))
         if any(h > 0 and corpus[-1].heads[h - 1] == m for m, h in enumerate(corpus[-1].heads, 1)):
             corpus.pop()  # two words are each other's heads
     places = []
@@ -66,4 +66,4 @@ def test_random_corpora(context: int) -> None:
             for p in v.occurrences
         }
         for v in found
-    }  # fmt: skip
+    }

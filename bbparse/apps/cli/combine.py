@@ -28,14 +28,14 @@ from bbparse.treebank.sentence import ScoredTree
 @options.output
 @options.rules
 @option(
-    "--weights", "Weights of the files: numbers such as 1,0.5,0.7; 'confidence': what MISC says of"
-    " each word (Confidence=0.97); or a FILE of gold trees of a part of the sentences, which shows"
-    " how accurate each file is.  [default: all alike]", metavar="NUMBERS|confidence|FILE",
+    "--weights", "Weights of the files: numbers such as 1,0.5,0.7; 'confidence': Confidence=0.97 in"
+    " MISC of each word; or a FILE with gold trees of some of the sentences, to estimate the"
+    " accuracy of each file.  [default: equal weights]", metavar="NUMBERS|confidence|FILE",
 )
 @options.number("k_best", "Number of trees for a sentence, best first.", 1)
-@flag("--disputed", "Write only sentences that need a person: files differ, or nothing is proved.")
+@flag("--disputed", "Write only sentences to adjudicate: files differ, or there is no proof.")
 @option("--projective", "yes: trees must have no crossing arcs.", ["yes", "no"], "no")
-@options.number("time_limit", "For the search of one sentence.")
+@options.number("time_limit", "Limit per sentence.")
 def combine(
     sources: Sequence[str], output: str, valid: str, weights: str | None, k_best: int,
     disputed: bool, projective: str, time_limit: float | None,

@@ -49,7 +49,7 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def _files(self, ctx: click.Context) -> Iterator[tuple[click.Parameter, str, object]]:
-        """Yield all files that the command is given, with their identities."""
+        """Yield all file arguments with their identities."""
         for parameter in self.params:
             kind, value = parameter.type, ctx.params.get(parameter.name or "") or ()
             if isinstance(kind, click.Path) or "FILE" in (parameter.metavar or ""):
@@ -114,7 +114,7 @@ def option(names: str, text: str, kind: Any = None, default: Any = None, **more:
 
 
 def flag(names: str, text: str) -> Decorator:
-    """Return a flag with some names."""
+    """Return a flag."""
     return click.option(*names.split(), is_flag=True, help=text)
 
 
@@ -124,13 +124,13 @@ def say(line: str) -> None:
 
 
 def tell(line: str) -> None:
-    """Write a line to standard error that says where it comes from."""
+    """Write a line to standard error, with the name of the program."""
     say(f"bbparse: {line}")
 
 
 @contextmanager
 def needing_serve() -> Iterator[None]:
-    """Import what the service needs; `ServiceError` if a package is not installed."""
+    """Import the packages of the service; `ServiceError` if one is not installed."""
     try:
         yield
     except ImportError as error:

@@ -24,7 +24,7 @@ from bbparse.treebank import (
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.evaluation import tallied
 
-#: Measures and their titles; values without punctuation stand in a column beside them.
+#: Measures and their titles; values without punctuation have a column of their own.
 _TITLES = {
     "uas": "UAS", "las": "LAS", "las_universal": "LAS, universal labels", "clas": "CLAS",
     "mlas": "MLAS", "blex": "BLEX", "complete": "complete trees",
@@ -178,7 +178,7 @@ def _check_standard_input(paths: Sequence[str]) -> None:
 def _print_agreement(
     paths: Sequence[str], by_relation: bool, as_json: bool, bootstrap: dict[str, Any]
 ) -> None:
-    """Print agreement beyond chance of two or more annotators, and what they confuse."""
+    """Print the chance-corrected agreement of annotators, and the relations they confuse."""
     from bbparse.treebank.reliability import Annotations, rows  # needs numpy
 
     _check_standard_input(paths)

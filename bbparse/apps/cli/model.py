@@ -33,7 +33,7 @@ _SHOWN = {
     "xpos": "XPOS", "ufeats": "FEATS", "lemmas": "lemmas", "uas": "UAS", "las": "LAS",
     "mlas": "MLAS",
 }
-#: Title of a row by its key in a card, which says what the parser gets of the treebank.
+#: Key of a card's row, the part of the treebank that the parser gets → its title.
 _TITLES = {
     "its words and tags": "gold tags", "its words": "gold words", "its text": "from text"
 }

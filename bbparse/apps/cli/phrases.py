@@ -42,8 +42,10 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
     "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs of"
     " the best one.", 1,
 )
-@options.number("time_limit", "For a sentence; the best tree found so far is written then.")
-@options.number("node_limit", "Search nodes for one sentence; 1: no branching.", options.NODE_LIMIT)
+@options.number("time_limit", "Limit per sentence. The best tree found by then is written.")
+@options.number(
+    "node_limit", "Limit per sentence in search nodes; 1: no branching.", options.NODE_LIMIT
+)
 def phrases(
     source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
     **limits: Any,

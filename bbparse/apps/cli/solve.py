@@ -20,13 +20,9 @@ from bbparse.runtime.output import check_output
 from bbparse.treebank.drawing.formats import finite
 
 _MEANING = {
-    "optimal": "proved",
-    "gap": "stopped by the gap",
-    "time_limit": "stopped by the time limit",
-    "node_limit": "stopped by the node limit",
-    "work_limit": "stopped by the work limit",
-    "tree_limit": "stopped by the limit on trees",
-    "infeasible": "no tree keeps all constraints",
+    "optimal": "proved", "gap": "stopped by the gap", "time_limit": "stopped by the time limit",
+    "node_limit": "stopped by the node limit", "work_limit": "stopped by the work limit",
+    "tree_limit": "stopped by the limit on trees", "infeasible": "no tree keeps all constraints",
 }
 
 
@@ -170,7 +166,7 @@ def verify(problem: str, solution: str) -> None:
 
 
 def _claim(solution: Solution) -> str:
-    """Say what a proof shows."""
+    """Describe what a proof shows."""
     count = len(solution)
     if solution.proof is None or not count:
         return "there is no feasible tree"

@@ -78,7 +78,7 @@ def sentences_of(section: Section) -> Iterator[Sentence]:
 
 
 def check_sources(sources: Sequence[str]) -> None:
-    """Check, before any work, that all sources exist and none is given twice."""
+    """Check, before any work, that all sources exist and none is repeated."""
     for i, source in enumerate(sources):
         name = "standard input" if source == "-" else source
         if source in sources[:i]:

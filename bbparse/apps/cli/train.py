@@ -68,8 +68,8 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @flag("--no-text", "Train no tokenizer and no tagger: the model parses words with tags only.")
 @flag("--skip-invalid", "Leave out sentences without a well-formed tree; report their number.")
 @option(
-    "--raw", "Running text, from which the networks learn, too, by the trees of --teacher. May be"
-    " given several times.", FILE, multiple=True,
+    "--raw", "Running text that the networks learn from, too, with trees of --teacher; may be"
+    " repeated.", FILE, multiple=True,
 )
 @option(
     "--teacher", "Model that parses --raw. Default: one that is trained on TRAIN alone first.",
@@ -92,8 +92,8 @@ def train(
     TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, compressed with .gz or .xz or not. An
     interrupted run leaves a checkpoint beside the model; the same command resumes it.
 
-    With --raw, a teacher tokenizes, tags and parses text, and the model learns from the sentences
-    that the teacher is sure of, too.
+    With --raw, a teacher tokenizes, tags and parses text, and the model also learns from the
+    sentences that the teacher is confident of.
 
     \b
     Examples:
@@ -172,7 +172,7 @@ def _silver(
 
 
 def _configured(name: str, options: dict[str, Any]) -> Configuration:
-    """Load a configuration, and change what the options say, which are taken out of them."""
+    """Load a configuration and apply the options that change it, which are removed."""
     config = Configuration.load(name)
     learner = "network" if config.network.epochs else "learning"
     config = config.with_("pruner", k=options.pop("prune"))

@@ -112,7 +112,7 @@ def _table(settings: list[Setting]) -> str:
 
 
 def _advice(found: Suggestion | None, measure: str, max_loss: float) -> str:
-    """Name the suggested setting, and what it costs and saves."""
+    """Describe the suggested setting, with its loss and its speed."""
     if found is None:
         return "nothing to suggest"
     setting, best, loss, name = found.setting, found.best, found.loss, measure.upper()

@@ -28,11 +28,8 @@ from bbparse.treebank.encode import encode
 
 #: Kinds of term that a dynamic program scores: name of the arrays → name for readers.
 PARTS = {
-    "arc": "arcs",
-    "sib": "adjacent siblings",
-    "gc": "grandchildren",
-    "ogc": "outermost grandchildren",
-    "gsib": "grand-siblings",
+    "arc": "arcs", "sib": "adjacent siblings", "gc": "grandchildren",
+    "ogc": "outermost grandchildren", "gsib": "grand-siblings",
 }
 _TEMPLATES_OF = dict(zip(PARTS, KINDS))
 

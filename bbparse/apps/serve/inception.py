@@ -39,7 +39,7 @@ ParseAll = Callable[[Parser, Iterable[Sentence]], Iterator[Parse]]
 
 
 class Range(BaseModel):
-    """Part of the text that suggestions are wanted for."""
+    """Part of the text for which to make suggestions."""
 
     begin: int
     end: int
@@ -191,7 +191,7 @@ def _units(
     by_type: Mapping[str, list[ElementTree.Element]],
     by_id: Mapping[str | None, ElementTree.Element],
 ) -> Iterator[Unit]:
-    """Yield the sentences in the range; their words have tags if all of them have some."""
+    """Yield the sentences in the range; a sentence has tags if each of its words has one."""
     text = sofa.get("sofaString", "").encode("utf-16-le", "surrogatepass")
     size = len(text) // 2
 
@@ -242,7 +242,7 @@ def _with_arcs(
 def _suggestions(
     feature: str, features: set[str], unit: Unit, around: Sentence, tree: ScoredTree
 ) -> Iterator[dict[str, str]]:
-    """Yield the attributes of an element for each word without a head or label of its own."""
+    """Yield the attributes of an element for each word that has no head or label yet."""
     for i, token in enumerate(unit.tokens):
         if around.deprels[i] != "_":
             continue

@@ -44,7 +44,7 @@ class Metrics:
 
 
 class Pool:
-    """Processes that share the models and answer requests; `tell` takes lines for the operator."""
+    """Processes that share the models and answer requests; `tell` reports to the operator."""
 
     def __init__(
         self, parsers: Mapping[str, Parser], settings: Settings, tell: Callable[[str], None]

@@ -1,4 +1,4 @@
-"""Limits of the service, and requests to its own paths as models for OpenAPI."""
+"""Limits of the service, and OpenAPI models of requests to ``/v1``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Refused(Exception):
 
 
 class Strict(BaseModel):
-    """A model without other fields than its own."""
+    """A model that forbids unknown fields."""
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
@@ -111,7 +111,7 @@ class TextOptions(Options):
 
 
 class Factor(Strict):
-    """A score for trees that have all of some arcs."""
+    """A score for trees that have all these arcs."""
 
     arcs: list[Arc] = Field(min_length=1)
     weight: float | None = Field(
@@ -182,7 +182,7 @@ class ParseRequest(Options):
 
 
 def with_bodies(document: dict[str, Any], paths: tuple[str, ...]) -> dict[str, Any]:
-    """Add to an OpenAPI document the bodies of requests to some paths."""
+    """Add the request bodies of paths to an OpenAPI document."""
     place = "#/components/schemas/"
     schema = ParseRequest.model_json_schema(ref_template=place + "{model}")
     parts = document.setdefault("components", {}).setdefault("schemas", {})

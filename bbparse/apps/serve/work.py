@@ -270,8 +270,8 @@ class Answer(NamedTuple):
 
 
 def answer(parsers: Mapping[str, Parser], fields: Mapping[str, Any]) -> Answer:
-    """Return the answer to a request; the last line says if the deadline ended the work."""
-    warnings.simplefilter("ignore")  # such as texts in other languages: nobody reads them here
+    """Return the answer to a request; its last line is an error if the deadline was over."""
+    warnings.simplefilter("ignore")  # nobody would read them here
     job, text = Job.model_validate(fields), ""
     try:
         for piece in pieces(parsers, job):

@@ -49,13 +49,8 @@ def describe_tree(forms: Sequence[str], heads: Sequence[int], labels: Sequence[s
 
 
 def draw_svg(
-    forms: Sequence[str],
-    heads: Sequence[int],
-    labels: Sequence[str] = (),
-    tags: Sequence[str] = (),
-    *,
-    other_heads: Sequence[int] = (),
-    other_labels: Sequence[str] = (),
+    forms: Sequence[str], heads: Sequence[int], labels: Sequence[str] = (),
+    tags: Sequence[str] = (), *, other_heads: Sequence[int] = (), other_labels: Sequence[str] = (),
     title: str = "",
 ) -> str:
     """Draw a tree as an SVG image with a title and a description.
@@ -95,7 +90,7 @@ def draw_svg(
     return draw_arcs(
         forms, arcs, tags, title=title or f"Dependency tree of: {' '.join(forms)}",
         description=description, style=_style(),
-    )  # fmt: skip
+    )
 
 
 def tree_arcs(heads: Sequence[int], labels: Sequence[str] = ()) -> list[Arc]:
@@ -123,14 +118,8 @@ def compared_arcs(arcs: Sequence[Arc], others: Sequence[Arc]) -> list[Arc]:
 
 
 def draw_arcs(
-    forms: Sequence[str],
-    arcs: Sequence[Arc],
-    tags: Sequence[str] = (),
-    *,
-    title: str,
-    description: str,
-    style: str = "",
-    interactive: bool = False,
+    forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = (), *, title: str,
+    description: str, style: str = "", interactive: bool = False,
 ) -> str:
     """Draw words, and any arcs above and below them, as SVG.
 
@@ -209,7 +198,7 @@ def _path(placed: PlacedArc, wide: bool) -> str:
     base = tip + up * 6.0
     arrow = (
         f'<path class="bbp-tip" d="M{end:.1f} {tip:.1f}l-3.4 {6.0 * up:.1f}h6.8z"/>'
-    )  # fmt: skip
+    )
     if not placed.arc.head:
         line = f"M{end:.1f} {top:.1f}V{base:.1f}"
         return f'<path d="{line}"/>{_target(line, wide)}{arrow}'
@@ -225,7 +214,7 @@ def _path(placed: PlacedArc, wide: bool) -> str:
     )
     last = (
         f"H{end - side * radius:.1f}Q{end:.1f} {top:.1f} {end:.1f} {turn:.1f}V{base:.1f}"
-    )  # fmt: skip
+    )
     unbroken = first + last
     if half:
         line = f"{first}H{middle - side * half:.1f}M{middle + side * half:.1f} {top:.1f}{last}"

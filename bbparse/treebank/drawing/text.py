@@ -21,16 +21,9 @@ from bbparse.treebank.drawing.layout import check_tree_columns, columns, levels,
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _BOXES = {
-    0: " ",
-    _UP | _DOWN: "│",
-    _LEFT | _RIGHT: "─",
-    _DOWN | _RIGHT: "╭",
-    _UP | _RIGHT: "╰",
-    _UP | _DOWN | _RIGHT: "├",
-    _DOWN | _LEFT | _RIGHT: "┬",
-    _UP | _LEFT | _RIGHT: "┴",
-    _UP | _DOWN | _LEFT | _RIGHT: "┼",
-    _RIGHT: "╶",
+    0: " ", _UP | _DOWN: "│", _LEFT | _RIGHT: "─", _DOWN | _RIGHT: "╭", _UP | _RIGHT: "╰",
+    _UP | _DOWN | _RIGHT: "├", _DOWN | _LEFT | _RIGHT: "┬", _UP | _LEFT | _RIGHT: "┴",
+    _UP | _DOWN | _LEFT | _RIGHT: "┼", _RIGHT: "╶",
 }
 _PLAIN = {box: "|" if box == "│" else "-" if box == "─" else "+" for box in _BOXES.values()}
 _PLAIN.update({" ": " ", "╶": "-", "►": ">", "●": "*"})
@@ -73,13 +66,8 @@ def wants_ascii(stream: IO[str] | None = None) -> bool:
 
 
 def draw_text(
-    forms: Sequence[str],
-    heads: Sequence[int],
-    labels: Sequence[str] = (),
-    tags: Sequence[str] = (),
-    *,
-    changed: Sequence[int] = (),
-    colour: bool = False,
+    forms: Sequence[str], heads: Sequence[int], labels: Sequence[str] = (),
+    tags: Sequence[str] = (), *, changed: Sequence[int] = (), colour: bool = False,
     ascii_only: bool = False,
 ) -> str:
     """Draw a tree as text, one line for each word.
@@ -124,8 +112,7 @@ def draw_text(
         kind = "changed" if i + 1 in marked else "root" if is_root else ""
         word = painted(words[i], kind, colour) if kind else words[i]
         cells = [
-            painted(gutter, kind or "arcs", colour),
-            word + " " * (form_width - columns(words[i])),
+            painted(gutter, kind or "arcs", colour), word + " " * (form_width - columns(words[i])),
         ]
         if tag_width:
             space = " " * (tag_width - columns(tag_texts[i]) + 1)

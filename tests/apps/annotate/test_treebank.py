@@ -107,7 +107,7 @@ def test_trees_of_several_files_come_first(opened: Opened) -> None:
              ([2, 3, 0, 3], ["det", "obj", "root", "nsubj"]),
              ([3, 3, 0, 3], ["dep", "nsubj", "root", "obj"]),
              ([3, 3, 0, 3], ["dep", "nsubj", "root", "obj"]),
-             ([2, -1, 0, 3], ["det", "_", "root", "obj"])]  # fmt: skip
+             ([2, -1, 0, 3], ["det", "_", "root", "obj"])]
     given = [Sentence.from_words(forms, upos=upos, heads=h, deprels=x) for h, x in trees]
     found = combine([given[0], *given], Rules.load("ud"))
     best = found.trees[0]

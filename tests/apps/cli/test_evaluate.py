@@ -82,7 +82,7 @@ def test_breakdowns(run: Run, chains: Path) -> None:
     lines = run("evaluate", DEV, chains, *options, "--against", DEV).out.splitlines()
     assert [line for line in lines if line[3:5] == "by"] == [
         "A, by relation", "A, by length", "B, by relation", "B, by length"
-    ]  # fmt: skip
+    ]
     asked = ("--by", "distance", "--json", "--against", DEV)
     found = json.loads(run("evaluate", DEV, chains, *asked).out)
     assert found["by"]["distance"][0]["distance"] == "root"

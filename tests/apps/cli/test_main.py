@@ -76,10 +76,10 @@ def test_completion(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         ("ev", "plain,evaluate"), ("evaluate --aga", "plain,--against"),
         ("evaluate a b --by dis", "plain,distance"), ("train t --config u", "plain,universal"),
         ("parse --model english-", "plain,english-large"), ("parze --m", ""),
-    ):  # fmt: skip
+    ):
         assert offered(f"bbparse {line}") == [only], line
     for line in ("parse in", "parse --model m", "solve p", "verify p s", "train t --dev d",
-                 "tune d", "tag t", "explain e", "evaluate g p --against a"):  # fmt: skip
+                 "tune d", "tag t", "explain e", "evaluate g p --against a"):
         assert offered(f"bbparse {line}") == [f"file,{line.split()[-1]}"], line
 
 
@@ -91,8 +91,7 @@ def test_completion(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         (KeyboardInterrupt(), 130, "bbparse: interrupted\n"),
         (BrokenPipeError(), 141, ""),
         (
-            OSError(28, "No space left on device"),
-            2,
+            OSError(28, "No space left on device"), 2,
             "bbparse: error: the output cannot be written: No space left on device\n",
         ),
     ],
@@ -100,7 +99,7 @@ def test_completion(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
 def test_errors_in_commands(
     failing: Callable[[BaseException], None], run: Run, monkeypatch: pytest.MonkeyPatch,
     error: BaseException, code: int, message: str,
-) -> None:  # fmt: skip
+) -> None:
     # Standard output is that of the test run; it must not be closed.
     monkeypatch.setattr(main_module, "_silence_stdout", lambda: None)
     failing(error)
@@ -113,7 +112,7 @@ def test_errors_in_commands(
 def test_debug_shows_tracebacks(
     failing: Callable[[BaseException], None], run: Run, arguments: list[str],
     error: BaseException, code: int,
-) -> None:  # fmt: skip
+) -> None:
     failing(error)
     done = run(*arguments)
     assert done.code == code and "Traceback" in done.err

@@ -27,7 +27,7 @@ OVERWRITING = [
     "explain r --valid d -o d",
     "tune d --plot d", "solve d --output d", "solve d --proof d", "solve d --output p --proof ./p",
     "bundle r d --output d", "calibrate d --model r -o d", "annotate d -o link",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("line", OVERWRITING)

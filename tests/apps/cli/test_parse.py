@@ -71,7 +71,7 @@ def test_k_best(run: Run, model: Path, tmp_path: Path) -> None:
             assert {*block.lines} >= {
                 f"# tree = {k} of {len(expected)}", f"# score = {tree.score:.6f}",
                 f"# upper_bound = {tree.upper_bound:.6f}", "# proved = yes",
-            }  # fmt: skip
+            }
             assert (block.name, block.forms) == (sentence.name, sentence.forms)
             assert (tuple(block.heads), tuple(block.deprels)) == (tree.heads, tree.labels)
     assert next(trees, None) is None
@@ -89,8 +89,7 @@ def in_parallel(
 
 
 @pytest.mark.parametrize(
-    "options",
-    [["--k-best", "3"], ["--keep-heads"], ["--format", "tree", "--color"]],
+    "options", [["--k-best", "3"], ["--keep-heads"], ["--format", "tree", "--color"]]
 )
 def test_threads_change_nothing(
     run: Run, in_parallel: Run, model: Path, tmp_path: Path, options: list[str]
@@ -101,7 +100,7 @@ def test_threads_change_nothing(
         "\ufeff" + raw.replace("\n\n# sent_id", "\n\n \n\n# sent_id", 5)
         + raw.rstrip("\n").replace("\n", "\r\n") + "\r\n\r\n\r\n" + raw.rstrip("\n"),
         encoding="utf-8", newline="",
-    )  # fmt: skip
+    )
     one = run("parse", source, "--model", model, *options)
     assert one.code == 0 and one.out
     assert in_parallel("parse", source, "--model", model, *options) == one
@@ -174,7 +173,7 @@ def test_heads_that_are_there_can_be_kept(run: Run, model: Path, tmp_path: Path)
         (tmp_path / name).write_text("".join(
             f"{i}\t{form}\t_\t{upos}\t_\t_\t{head}\t{label}\t_\t_\n"
             for i, (form, upos, head, label) in enumerate(lines, 1)
-        ) + "\n", encoding="utf-8")  # fmt: skip
+        ) + "\n", encoding="utf-8")
         return tmp_path / name
 
     source = given("some.conllu", "I PRON _ _", "saw VERB _ _", "stars NOUN 1 odd")
@@ -190,12 +189,10 @@ def test_heads_that_are_there_can_be_kept(run: Run, model: Path, tmp_path: Path)
 
 
 BAD = {
-    "columns": "1\tHello\n\n",
-    "no UTF-8": ROW.replace("hello", "\udcff") + "\n\n",
+    "columns": "1\tHello\n\n", "no UTF-8": ROW.replace("hello", "\udcff") + "\n\n",
     "only a comment": "# text\n\n",
     "too long": "".join(f"{i}{ROW[1:]}\n" for i in range(1, 501)) + "\n",
-    "no tags": "1\tHello\t_\t_\t_\t_\t_\t_\t_\t_\n\n",
-    "the end": ROW[:9],
+    "no tags": "1\tHello\t_\t_\t_\t_\t_\t_\t_\t_\n\n", "the end": ROW[:9],
 }
 
 
@@ -240,7 +237,7 @@ if CAN_FORK:
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             start_new_session=True,
-        ) as talk:  # fmt: skip
+        ) as talk:
             assert talk.stdin is not None and talk.stdout is not None and talk.stderr is not None
             for number in range(1, 6):
                 talk.stdin.write(f"{ROW}\n\n".encode())

@@ -43,7 +43,7 @@ def test_json_lines(run: Run, model: Path) -> None:
                  "upper_bound": tree.upper_bound, "proved": True, "broken": [], **unsure}
                 for tree in trees
             ],
-        }  # fmt: skip
+        }
 
 
 def test_json_of_odd_words_stays_on_its_line(run: Run, model: Path, tmp_path: Path) -> None:

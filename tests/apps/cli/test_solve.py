@@ -100,7 +100,7 @@ def test_limits(run: Run, tmp_path: Path, options: str, line: str) -> None:
     random_problem(
         np.random.default_rng(82), min_words=14, max_words=14, projective=False, labelled=False,
         parts=(), max_factors=3000, scale="normal", states=False, hard=False,
-    ).save(path)  # fmt: skip
+    ).save(path)
     lines = run("solve", path, *options.split()).out.splitlines()
     assert lines[1].startswith(line)
     assert " no  " in lines[-1] or lines[-1] == "no tree was found"

@@ -58,13 +58,13 @@ def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
     done = run(
         "train", toy.TRAIN, "--dev", toy.DEV, "--config", config, "--model", model,
         "--factors", "siblings,combs", "--prune", "5", "--epochs", "3", "--seed", "4",
-    )  # fmt: skip
+    )
     assert done.code == 0
     assert done.out == ""
     lines = done.err.splitlines()
     assert [line.split(":")[0] for line in lines if line.startswith("epoch")] == [
         "epoch 1", "epoch 2", "epoch 3"
-    ]  # fmt: skip
+    ]
     assert lines[-1] == f"wrote {model}"
     assert leftovers(tmp_path) == ["toy.model"]
     loaded = Parser.load(model)
@@ -96,9 +96,7 @@ def test_a_bad_sentence_is_named_or_skipped(run: Run, config: Path, tmp_path: Pa
     assert leftovers(tmp_path) == []
 
 
-def test_what_is_refused_before_anything_is_learned(
-    run: Run, config: Path, tmp_path: Path
-) -> None:
+def test_what_is_refused_before_anything_is_learned(run: Run, config: Path, tmp_path: Path) -> None:
     model, empty, wrong = tmp_path / "toy.model", treebank(tmp_path), tmp_path / "wrong.toml"
     wrong.write_text(toy.TOML.replace("epochs = 2", "epoks = 2"), encoding="utf-8")
     start = (toy.DEV, "--config", config, "--model")
@@ -113,7 +111,7 @@ def test_what_is_refused_before_anything_is_learned(
         ((toy.DEV, "--config", "klingon", "--model", model), "klingon: no such file, nor the name"
          " of a configuration"),
         (("--print-config", "odd"), "odd: no such file, nor the name of a configuration"),
-    ):  # fmt: skip
+    ):
         assert message in run("train", *arguments).complaint()
     assert leftovers(tmp_path) == ["wrong.toml"]
 
@@ -139,12 +137,8 @@ def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
     assert learned.tagger is not None and learned.tokenizer is not None
     shown = run("model", model).out
     for line in (
-        "treebank +Toys",
-        "licence +none at all",
-        "language +-",
-        "scripts +Latin",
-        f"trained on +{len(toy.sentences())} sentences",
-        "takes +text, words, words and",
+        "treebank +Toys", "licence +none at all", "language +-", "scripts +Latin",
+        f"trained on +{len(toy.sentences())} sentences", "takes +text, words, words and",
     ):
         assert re.search(f"^{line}", shown, re.MULTILINE)
     assert shown.endswith("\n" + done.err[done.err.index("dev, %") : done.err.index("wrote")])
@@ -201,7 +195,7 @@ def test_raw_text_teaches(run: Run, tmp_path: Path) -> None:
     gold = tmp_path / "train.conllu"
     write_conllu(gold, toy.sentences()[:60])
     start = ("train", gold, "--dev", toy.DEV, "--config", config, "--factors", "", "--raw", text,
-             "--text-from", "english")  # fmt: skip
+             "--text-from", "english")
     done = run(*start, "--model", tmp_path / "whole.model")
     assert done.code == 0 and "words, without" in done.err
     assert done.err.count("network trained") == 2  # the teacher's, and the model's own

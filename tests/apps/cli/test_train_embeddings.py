@@ -44,7 +44,7 @@ def train(run: Run, small: Path, model: Path, *more: str | Path, text: str = "--
     return run(
         "train", small / "train.conllu", "--dev", small / "dev.conllu", "--epochs", "1",
         "--config", small / "network.toml", *text.split(), "--factors", "", "--model", model, *more,
-    )  # fmt: skip
+    )
 
 
 def test_vectors(run: Run, small: Path, tmp_path: Path) -> None:
@@ -96,9 +96,7 @@ def test_complaints(given: list[str], message: str, run: Run, small: Path, tmp_p
     assert not list(tmp_path.iterdir())
 
 
-def test_an_encoder(
-    run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_encoder(run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")
     pytest.importorskip("torch")
     folder = make_encoder(tmp_path / "tiny")

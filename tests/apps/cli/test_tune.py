@@ -42,9 +42,7 @@ def test_json_and_samples(run: Run, model: Path) -> None:
     assert low <= found["loss"] <= high
 
 
-def test_errors(
-    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     empty = tmp_path / "empty.conllu"
     empty.write_text("", encoding="utf-8")
     for arguments, message in (

@@ -71,7 +71,7 @@ def test_consistency(run: Run, tmp_path: Path, model: Path) -> None:
         ([2, 0, 2], ["dep", "root", "sb"], "4: unknown-deprel: word 3: he -sb-> said"),
         ([2, 0, 2], ["dep:x", "root", "_"], "4: unknown-deprel: word 3: he -_-> said"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_tree(
     run: Run, tmp_path: Path, heads: list[int], labels: list[str], fault: str
 ) -> None:
@@ -88,7 +88,7 @@ def test_other_schemes(run: Run, tmp_path: Path) -> None:
     for heads, labels, code in (
         ([0, 0, 2], ["a", "b", "b:c"], 0), ([0, 0, 2], ["a", "b", "c"], 1),
         ([0, 3, 2], ["a", "b", "b"], 1),
-    ):  # fmt: skip
+    ):
         assert run("check", written(tmp_path, heads, labels), "--valid", rules).code == code
 
 
@@ -174,7 +174,7 @@ def test_only_punctuation(run: Run, tmp_path: Path) -> None:
     assert first["changes"] == [{
         "word": 3, "form": ",", "old": {"head": 1, "label": "punct"},
         "new": {"head": 2, "label": "punct"}, "breaks": first["faults"],
-    }]  # fmt: skip
+    }]
     assert second["obstacle"] == "no tree has all the heads that must stay"
     assert second["left"] == second["faults"] and not second["proved"] and not second["changes"]
 
@@ -184,7 +184,7 @@ def test_crossing_arcs(run: Run, tmp_path: Path) -> None:
     rows = [(3, "dep"), (4, "dep"), (0, "root"), (3, "dep")]
     path.write_text("".join(
         f"{m}\tw\t_\tX\t_\t_\t{head}\t{label}\t_\t_\n" for m, (head, label) in enumerate(rows, 1)
-    ) + "\n")  # fmt: skip
+    ) + "\n")
     assert run("repair", path).out == path.read_text()
     nested = run("repair", path, "--projective", "yes")
     assert nested.out != path.read_text() and "the old arc breaks crossing-arcs: " in nested.err

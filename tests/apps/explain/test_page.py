@@ -10,12 +10,7 @@ from typing import Any
 import pytest
 
 from bbparse.apps.explain import Explanation, explain, page
-from bbparse.apps.explain.charts import (
-    number,
-    ordinal,
-    signed,
-    spelled,
-)
+from bbparse.apps.explain.charts import number, ordinal, signed, spelled
 from bbparse.apps.explain.explanation import Explanation as Record
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
@@ -205,12 +200,8 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
     score = float(solution.scores[0])
     return Record(
         sentence=Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)]),
-        problem=problem,
-        solution=solution,
-        trees=trees_of(solution),
+        problem=problem, solution=solution, trees=trees_of(solution),
         terms=[terms_of(problem, arcs) for arcs in solution.arcs],
         losses=arc_losses(problem, solution.arcs[0], score, node_limit=node_limit),
-        trace=trace_search(problem, node_limit=node_limit),
-        backbone="first",
-        families=[],
+        trace=trace_search(problem, node_limit=node_limit), backbone="first", families=[],
     )

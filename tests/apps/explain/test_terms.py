@@ -13,13 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bbparse.apps.explain import explain
-from bbparse.apps.explain.terms import (
-    PARTS,
-    names_of,
-    part_terms,
-    terms_of,
-    with_features,
-)
+from bbparse.apps.explain.terms import PARTS, names_of, part_terms, terms_of, with_features
 from bbparse.core import Problem
 from bbparse.factors import FactorFamily, FactorView, load_families
 from bbparse.inference.solve import solve
@@ -52,8 +46,7 @@ def test_terms_add_up() -> None:
 def counting_parser() -> Parser:
     """The toy parser with families that count arcs, one with a kernel and one without."""
     return Parser.train(
-        toy.sentences(),
-        config=toy.configuration(),
+        toy.sentences(), config=toy.configuration(),
         factors=[Subjects, "bbparse_families.valency:Valency"],
     )
 
@@ -201,10 +194,8 @@ def test_features_say_what_they_look_at() -> None:
     arc = next(t for t in found.terms[0] if t.kind == "arc" and t.words == (3, 2))
     texts = {f.text for f in arc.features}
     assert texts <= {
-        "h.upos=NOUN m.upos=ADJ @dirdist",
-        "h.upos=NOUN m.lemma=small @dirdist",
-        "h.lemma=cat m.upos=ADJ @dirdist",
-        "h.lemma=cat m.lemma=small @dirdist",
+        "h.upos=NOUN m.upos=ADJ @dirdist", "h.upos=NOUN m.lemma=small @dirdist",
+        "h.lemma=cat m.upos=ADJ @dirdist", "h.lemma=cat m.lemma=small @dirdist",
         "h.upos=NOUN m-1.upos=DET m.upos=ADJ m+1.upos=NOUN @dir",
         "b.upos of a word between h.upos=NOUN m.upos=ADJ @dir",
     }
@@ -214,16 +205,11 @@ def test_features_say_what_they_look_at() -> None:
 
 
 FAMILIES = [
-    "bbparse_families.combs:Combs",
-    "bbparse_families.grandchildren:AllGrandchildren",
-    "bbparse_families.grandchildren:GreatGrandchildren",
-    "bbparse_families.handcrafted:RatherThan",
-    "bbparse_families.nephews:Nephews",
-    "bbparse_families.siblings:AllSiblings",
-    "bbparse_families.siblings:SiblingLabels",
-    "bbparse_families.siblings:TriSiblings",
-    "bbparse_families.valency:ModifiersOfKind",
-    "bbparse_families.valency:Valency",
+    "bbparse_families.combs:Combs", "bbparse_families.grandchildren:AllGrandchildren",
+    "bbparse_families.grandchildren:GreatGrandchildren", "bbparse_families.handcrafted:RatherThan",
+    "bbparse_families.nephews:Nephews", "bbparse_families.siblings:AllSiblings",
+    "bbparse_families.siblings:SiblingLabels", "bbparse_families.siblings:TriSiblings",
+    "bbparse_families.valency:ModifiersOfKind", "bbparse_families.valency:Valency",
 ]
 
 

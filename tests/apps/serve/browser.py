@@ -29,11 +29,11 @@ class Browser:
         command = [
             BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
             "--disable-dev-shm-usage", "--no-first-run", f"--user-data-dir={folder}", "about:blank",
-        ]  # fmt: skip
+        ]
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{high[0]} 4>&{high[1]}', "browser", *command],
             pass_fds=high, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         for fd in (theirs, theirs_too, *high):
             os.close(fd)
         self._read = b""
@@ -75,7 +75,7 @@ class Browser:
         found = self.call(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True,
             userGesture=True,
-        )  # fmt: skip
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -100,7 +100,7 @@ class Browser:
         self.call(
             "Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, clickCount=1,
             button="none" if kind == "Moved" else "left",
-        )  # fmt: skip
+        )
 
     def touch(self, kind: str, *points: tuple[float, float]) -> None:
         """Touch the screen."""
@@ -112,7 +112,7 @@ class Browser:
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, mobile=mobile,
             deviceScaleFactor=2 if mobile else 1,
-        )  # fmt: skip
+        )
         self.call("Emulation.setTouchEmulationEnabled", enabled=mobile)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])

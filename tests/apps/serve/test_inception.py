@@ -17,7 +17,7 @@ SEGMENTATION = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
 SYNTAX = "de.tudarmstadt.ukp.dkpro.core.api.syntax.type.dependency"
 POS = "de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos"
 LAYER = {"layer": f"{SYNTAX}.Dependency", "feature": "DependencyType", "projectId": 7,
-         "anchoringMode": "tokens", "crossSentence": False}  # fmt: skip
+         "anchoringMode": "tokens", "crossSentence": False}
 TEXT = "😀 The cat slept . It saw\nher ."
 
 
@@ -45,7 +45,7 @@ def type_system() -> str:
             inception_internal_predicted="uima.cas.Boolean",
         ),
         type_xml(f"{SYNTAX}.ROOT", f"{SYNTAX}.Dependency"),
-    )  # fmt: skip
+    )
     return (
         '<?xml version="1.0" encoding="UTF-8"?><typeSystemDescription'
         ' xmlns="http://uima.apache.org/resourceSpecifier"><types>'
@@ -70,8 +70,7 @@ def xmi(arcs: str = "", tags: bool = True) -> str:
     first = utf16(TEXT[: TEXT.index(".") + 1])
     rows += [
         f'<type3:Sentence xmi:id="91" sofa="1" begin="0" end="{first}"/>',
-        f'<type3:Sentence xmi:id="92" sofa="1" begin="{first + 1}" end="{utf16(TEXT)}"/>',
-        arcs,
+        f'<type3:Sentence xmi:id="92" sofa="1" begin="{first + 1}" end="{utf16(TEXT)}"/>', arcs,
     ]
     ids = re.findall('xmi:id="([0-9]+)"', "".join(rows))
     sofa = TEXT.replace("\n", "&#10;")
@@ -146,7 +145,7 @@ def test_fixed_arcs_are_kept(service: Running) -> None:
     assert {*found} == {3, *range(5, 10)}
     for impossible in (
         arc(301, 1, 2) + arc(302, 2, 1), arc(301, 1, 2) + arc(302, 3, 2), arc(301, 7, 2)
-    ):  # fmt: skip
+    ):
         text = service.ask("/inception/predict", body(xmi(impossible))).json["document"]
         assert {*suggested(text)} == {*range(6, 10)}
 

@@ -27,7 +27,7 @@ def test_text(service: Running) -> None:
     found = service.text(TEXT)
     assert (found.status, found.headers["content-type"]) == (
         200, "application/x-ndjson; charset=utf-8",
-    )  # fmt: skip
+    )
     assert found.text == expected()
     assert service.text(TEXT, "k_best=3&valid=none").text == expected(k_best=3, valid="none")
     assert service.text(TEXT, "split=lines").text == expected(split="lines")
@@ -55,7 +55,7 @@ def test_fixed_heads_and_forbidden_arcs(service: Running) -> None:
     asked: dict[str, Any] = {"words": [WORDS, WORDS], "valid": "none"}
     free = service.ask("/v1/parse", {**asked, "k_best": 2}).lines[0]["trees"]
     forbidden = [{"sentence": 2, "forbid": [[free[0]["heads"][m], m + 1]
-                 for m in range(5) if free[0]["heads"][m] != free[1]["heads"][m]]}]  # fmt: skip
+                 for m in range(5) if free[0]["heads"][m] != free[1]["heads"][m]]}]
     first, other = service.ask("/v1/parse", {**asked, "constraints": forbidden}).lines
     assert first["trees"][0] == free[0]
     assert other["trees"][0]["heads"] == free[1]["heads"]
@@ -114,7 +114,7 @@ def test_several_constraints_of_a_sentence_all_hold(service: Running) -> None:
         ([{"forbid": [[10**30, 1]]}], "constraints.0.forbid.0.0: Input should be less than"),
         ([{"factors": [{"arcs": [[1, 10**30]]}]}], "Input should be less than or equal"),
     ],
-)  # fmt: skip
+)
 def test_constraints_that_cannot_be(service: Running, constraints: Any, text: str) -> None:
     found = service.ask("/v1/parse", {"words": [WORDS], "constraints": constraints})
     assert (found.status, list(found.json)) == (400, ["error"])
@@ -195,7 +195,7 @@ def test_explain(service: Running) -> None:
         (b"a" * 100_001, "text/plain", "", 413, "more than 100,000 bytes"),
         (b"a", "text/plain", "confidence=true", 400, "calibrat"),
     ],
-)  # fmt: skip
+)
 def test_bad_requests(
     service: Running, body: bytes, kind: str, query: str, status: int, text: str
 ) -> None:

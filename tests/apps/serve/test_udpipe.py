@@ -125,7 +125,7 @@ def test_ranges_are_those_of_the_text_that_was_sent(service: Running) -> None:
         (b"--x", "multipart/form-data; boundary=x", "The parameter 'data' is required."),
         (b"--x", "multipart/form-data", "The parameter 'data' is required."),
     ],
-)  # fmt: skip
+)
 def test_bad_requests(service: Running, body: bytes, kind: str, text: str) -> None:
     found = service.ask("/process", body, kind)
     assert (found.status, found.headers["content-type"]) == (400, "text/plain; charset=utf-8")

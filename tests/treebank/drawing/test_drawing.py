@@ -96,8 +96,7 @@ def test_widths() -> None:
 def test_words_stand_as_their_script_runs() -> None:
     arcs = [Arc(2, 1, "a"), Arc(0, 2, "root"), Arc(2, 3, "b"), Arc(3, 4, "c")]
     for forms, to_the_left in (
-        (["one", "two", "three", "."], False),
-        (["שלום", "2026", "Israel", "كلمة"], True),
+        (["one", "two", "three", "."], False), (["שלום", "2026", "Israel", "كلمة"], True),
         (["1", "2", "3", "."], False),
     ):
         layout = lay_out(forms, arcs)
@@ -245,7 +244,7 @@ def crossings(arcs: list[PlacedArc]) -> int:
 @given(
     projective_heads(), st.sampled_from(["", "x", "nsubj:outer:pass"]),
     st.sampled_from(["a", "wordy", "Donaudampfschiff"]), st.booleans(),
-)  # fmt: skip
+)
 def test_arcs_and_labels_keep_apart(heads: list[int], label: str, form: str, below: bool) -> None:
     n = len(heads)
     arcs = arcs_of(heads, label, below=below)
@@ -276,7 +275,7 @@ def test_text_is_escaped_and_readable_without_the_image() -> None:
     assert not list(root.iter(f"{SVG}script"))
     assert [e.text for e in root.iter(f"{SVG}text") if e.get("class") == "bbp-form"] == [
         *forms[:2], r"\x00\x1b",
-    ]  # fmt: skip
+    ]
     title, description = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
     assert title is not None and description is not None
     assert f"{title.get('id')} {description.get('id')}" == root.get("aria-labelledby")
@@ -297,7 +296,7 @@ def test_another_tree_is_drawn_where_it_differs() -> None:
     image = draw_svg(
         list("abc"), [2, 0, 2], ["x", "root", "y"],
         other_heads=[2, 0, 1], other_labels=["z", "root", "y"],
-    )  # fmt: skip
+    )
     classes = [group.get("class", "") for group in ElementTree.fromstring(image).iter(f"{SVG}g")]
     assert classes.count("bbp-arc mine") == 2  # a's label and c's head differ
     assert classes.count("bbp-arc theirs") == 2

@@ -1,7 +1,7 @@
 "use strict";
-// One sentence is shown at a time. What its tree must keep to is in `fixed` and `forbidden`; every
-// change asks the service for the best trees around it. What an arc is worth is the score that the
-// best tree without it lacks, which is one more question, asked when the arc is pointed at.
+// One sentence is shown at a time. Its constraints are in `fixed` and `forbidden`; after every change
+// the service finds the best trees that satisfy them. The worth of an arc is the drop in score of the
+// best tree without it, which is requested when the mouse points at the arc.
 const $ = (id) => document.getElementById(id);
 let sentences = [], at = 0, shown = 0, chosen = 0, question = 0;
 const now = () => sentences[at];
@@ -47,7 +47,7 @@ async function change(s, undo) {
   try {
     const [record] = await again(s, { k_best: +$("count").value });
     if (mine !== question) return;
-    if (!record.trees.length) throw new Error("no tree keeps to this");
+    if (!record.trees.length) throw new Error("no tree satisfies these constraints");
     s.record = record; s.worth = new Map(); shown = 0;
     say("");
   } catch (error) { undo(); if (mine === question) say(error.message, true); }
@@ -69,7 +69,7 @@ function forbid(word) {
   change(s, () => { s.forbidden.delete(key); if (before !== undefined) s.fixed.set(word, before); });
 }
 const tree = () => now().record.trees[shown];
-const marked = (word) => (/[\u0590-\u08ff\ufb1d-\ufefc]/.test(word) ? `${word}\u200e` : word); // keeps what follows in order
+const marked = (word) => (/[\u0590-\u08ff\ufb1d-\ufefc]/.test(word) ? `${word}\u200e` : word); // keeps the order of the text after it
 const form = (i) => (i ? marked(now().record.words[i - 1]) : "the root");
 function button(text, pressed, act, label) {
   const made = document.createElement("button");
@@ -129,18 +129,18 @@ function choose(word) {
   $("head").value = head;
 }
 let pointing = 0;
-async function point(word) { // what the arc of a word is worth
+async function point(word) { // show the worth of a word's arc
   const s = now(), t = tree(), head = t.heads[word - 1], mine = ++pointing;
   const name = `${form(word)} ← ${form(head)}${t.labels ? ", " + t.labels[word - 1] : ""}`;
   const tell = (text) => { if (mine === pointing && s === now()) {
     const bold = document.createElement("b"); bold.textContent = name;
     $("tip").replaceChildren(bold, ": " + text); } };
-  if (s.fixed.get(word) === head) return tell("fixed by you.");
+  if (s.fixed.get(word) === head) return tell("fixed.");
   if (t.heads.length && shown) return tell(head === s.record.trees[0].heads[word - 1]
     ? "as in the best tree." : `the best tree has ${form(s.record.trees[0].heads[word - 1])}.`);
   if (!s.worth.has(word)) {
     tell("…");
-    await new Promise((done) => setTimeout(done, 60)); // who sweeps over many asks for the last
+    await new Promise((done) => setTimeout(done, 60)); // skip arcs that the mouse only passes
     if (mine !== pointing) return;
     s.worth.set(word, again(s, { drawings: false }, [head, word]).then(([record]) => {
       const other = record.trees[0];
