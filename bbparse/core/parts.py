@@ -238,7 +238,8 @@ class ProblemArrays:
         """Make a problem from valid arrays: nothing is checked, copied or converted.
 
         The arrays must have the dtypes of the contract, be C-contiguous, and not be written to
-        afterwards (they are made read-only). Fields that are left out are empty.
+        afterwards (they are made read-only). Fields that are left out are empty. The `part_table`
+        may be given, too, which is faster for a batch.
         """
         n_arcs = len(arc_head)
         states = _FREE[:n_arcs] if n_arcs <= len(_FREE) else np.zeros(n_arcs, np.int8)

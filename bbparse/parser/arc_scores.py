@@ -8,7 +8,6 @@ from bbparse.core import Problem
 from bbparse.models.scoring.candidates import all_arcs
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parser import Parser
-from bbparse.parser.valid import label_scores_around
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
@@ -46,9 +45,8 @@ class ModelScores:
             arcs = maker.pruner.scorer.score_all_arcs(values)
             scored = Scored(sentence, values, Problem.from_arc_scores(np.zeros((n + 1, n + 1))))
             tree = np.maximum([0, *sentence.heads], 0).astype(np.int32)
-            of_arc = label_scores_around(self.labeller, scored, tree)
             for h, m in zip(head.tolist(), mod.tolist()):
-                labels[m, h] = of_arc(h, m)
+                labels[m, h] = self.labeller.scores_around(scored, tree, h, m)
         arcs[:, 0] = 0.0
         scores_of_heads: Float64s = _log_softmax(arcs.T, 1)[:, :, None]
         return scores_of_heads + _log_softmax(labels, 2)

@@ -16,10 +16,9 @@ from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.parser.parse import Parse
 from bbparse.parser.validity.check import RuledSentence
-from bbparse.parser.validity.constraints import ArcLabelScores
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rules, has_ud_relations
-from bbparse.runtime.arrays import Float64s, Ints
+from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.treebank import Sentence
@@ -90,26 +89,6 @@ def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | 
     return rules.binding if len(rules) else None
 
 
-def label_scores_around(labeller: Labelling, scored: Scored, heads: Ints) -> ArcLabelScores:
-    """Return a function that scores the labels of any arc (head, modifier).
-
-    An arc of the tree `heads`, int32[n + 1], is scored in that tree; another arc is scored in the
-    tree that has it in place of its modifier's arc.
-    """
-    tree = heads.copy()
-    tree[0] = 0
-    of_tree = labeller.tree_scores(scored, tree)
-
-    def scores(head: int, mod: int) -> Float64s:
-        if tree[mod] == head:
-            return of_tree[mod - 1]
-        moved = tree.copy()
-        moved[mod] = head
-        return labeller.tree_scores(scored, moved)[mod - 1]
-
-    return scores
-
-
 def valid_parse(
     labeller: Labelling, rules: Rules, solver: Callable[[Scored], Callable[..., Solution]],
     scored: Scored, parse: Parse, *, k_best: int, deadline: Deadline, fixed: Mapping[int, str],
@@ -127,13 +106,15 @@ def valid_parse(
     if not any(faults):
         return parse
     names = [*labeller.labels, *sorted({*fixed.values()} - {*labeller.labels})]
-    around = label_scores_around(labeller, scored, parse.solution.heads[0])
 
     def scores(head: int, mod: int) -> Float64s:
+        of_arc = np.full(len(names), -np.inf)
         if mod in fixed:
-            return np.where(np.arange(len(names)) == names.index(fixed[mod]), 0.0, -np.inf)
-        known = around(head, mod)
-        return np.pad(known, (0, len(names) - len(known)), constant_values=-np.inf)
+            of_arc[names.index(fixed[mod])] = 0.0
+        else:
+            known = labeller.scores_around(scored, parse.solution.heads[0], head, mod)
+            of_arc[: len(known)] = known
+        return of_arc
 
     solve, spent = solver(scored), work_of(parse.solution)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbparse.parser.pipeline import Pipeline
-from bbparse.parser.valid import label_scores_around, rules_for
+from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.conditions import ArcCondition
 from bbparse.parser.validity.rules import Rule, Rules
@@ -56,10 +56,10 @@ def test_scores_are_the_models_own_less_what_labels_lose() -> None:
     for sentence in toy.dev_sentences()[:25]:
         (plain,), (tree,) = (parser.parse(sentence, valid=v) for v in ("none", RULES))
         scored = parser.maker([sentence])[0]
-        scores = label_scores_around(parser.labeller, scored, np.array([0, *plain.heads]))
+        around = np.array([0, *plain.heads])
         lost = 0.0
         for m, (head, label) in enumerate(zip(tree.heads, tree.labels), start=1):
-            row = scores(head, m)
+            row = parser.labeller.scores_around(scored, around, head, m)
             lost += row.max() - row[parser.labeller.labels.index(label)]
         own = scored.problem.score([-1, *tree.heads])
         assert tree.score == pytest.approx(own - lost, abs=2e-5 * len(tree.heads))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core.parts import PART_NAMES
-from bbparse.models.scoring.batch_kernels import candidate_arcs, part_words
+from bbparse.models.scoring.batch_kernels import candidate_arcs, part_tables, part_words
 from bbparse.models.scoring.labeller import by_root, checked_labels
 from bbparse.models.scoring.pair_kernels import (
     ARC_VALUES,
@@ -159,8 +159,19 @@ class ArcNetwork(SequenceNetwork):
         """Score all labels of the arcs of a tree, see `Labeller.tree_scores`."""
         assert scored.scores is not None  # this network made them
         known = None if arcs is None else scored.scores.labels_over(scored.problem.arc_head)
-        scores = scored.scores.tree_label_scores(heads) if known is None else known[arcs]
-        return by_root(scores.astype(np.float64), heads, self.root)
+        if known is None:
+            mods = np.arange(1, len(heads), dtype=np.int32)
+            scores = scored.scores.label_scores(np.asarray(heads[1:], np.int32), mods)
+        else:
+            scores = known[arcs]
+        return by_root(scores.astype(np.float64), heads[1:], self.root)
+
+    def scores_around(self, scored: Scored, heads: Ints, head: int, mod: int) -> Float64s:
+        """Score all labels of an arc, see `Labeller.scores_around`; the tree does not matter."""
+        assert scored.scores is not None
+        ends = np.array([[head], [mod]], np.int32)
+        scores = scored.scores.label_scores(*ends)
+        return by_root(scores.astype(np.float64), ends[0], self.root)[0]
 
     def __call__(
         self, values: Sequence[Values], embeddings: Sequence[Float32s | None] | None = None,
@@ -295,29 +306,23 @@ class BatchScores:
         members = list(zip(network.members, self.ends))
         # Every tree has one head for each word, so this subtracts the same from all trees.
         rows = np.repeat(self.starts[1], np.diff(ptr)) + mod
-        scores = self._of_arcs(ptr, head, mod) - self.totals[rows]
-        columns: dict[str, NDArray[Any]] = {"arc_score": np.rint(scores / quantum) * quantum}
-        bounds: dict[str, list[int]] = {"arc_score": ptr.tolist()}
+        scores = [self._of_arcs(ptr, head, mod) - self.totals[rows]]
         sib_ptr, siblings, gc_ptr, grandchildren = part_words(
             ptr, head, mod, self.size, self.first, projective, single_root
         )
-        parts = (sib_ptr, siblings), (gc_ptr, grandchildren)
-        for i, ((kind, order), (part_ptr, words)) in enumerate(zip(network.KINDS.items(), parts)):
+        for i, (words, order) in enumerate(zip((siblings, grandchildren), network.KINDS.values())):
             triples = tuple([words[3 + role] for role in order])
-            scores = mean_of([
+            scores.append(mean_of([
                 part_scores(triples, ends, 0, network.columns[i], m.part_weights[i])
                 for m, ends in members
-            ])
-            names = PART_NAMES[kind]
-            columns.update(zip(names, (*words[:3], np.rint(scores / quantum) * quantum)))
-            bounds.update(dict.fromkeys(names, part_ptr.tolist()))
-        total = sum(float(np.abs(columns[f"{kind}_score"]).sum()) for kind in ("arc", "sib", "gc"))
-        if not total < _LARGEST:
+            ]))
+        arc, sib, gc = (np.rint(values / quantum) * quantum for values in scores)
+        if not sum(float(np.abs(values).sum()) for values in (arc, sib, gc)) < _LARGEST:
             raise ModelError("the network's scores overflow: retrain the model")
-        slices = {name: [*map(slice, at, at[1:])] for name, at in bounds.items()}
+        tables = part_tables(sib_ptr, siblings, sib, gc_ptr, grandchildren, gc)
         return [
-            {name: column[slices[name][i]] for name, column in columns.items()}
-            for i in range(len(arcs))
+            {"arc_score": arc[a:b], **table}
+            for (a, b), table in zip(pairwise(ptr.tolist()), _part_fields(*tables))
         ]
 
     def label_scores(self, arcs: Sequence[Pairs]) -> list[Float32s]:
@@ -399,23 +404,27 @@ class NetworkScores:
         same = self._arcs is not None and self._arcs[0] is arc_head
         return self.arc_labels if same else None
 
-    def tree_label_scores(self, heads: Ints) -> Float32s:
-        """Score the labels of a tree's arcs, int32[n + 1] heads; one row for each word."""
-        n = len(heads) - 1
-        mods = np.arange(1, n + 1, dtype=np.int32)
-        if self.arc_labels is not None and self._arcs is not None:
-            head, mod = self._arcs
-            keys = head.astype(np.int64) * (n + 1) + mod
-            tree_keys = heads[1:].astype(np.int64) * (n + 1) + mods
-            places = np.minimum(np.searchsorted(keys, tree_keys), len(keys) - 1)
-            if (keys[places] == tree_keys).all():
-                return self.arc_labels[places]
-        return self.label_scores(np.asarray(heads[1:], np.int32), mods)
-
     def log_odds(self, head: Ints, mod: Ints) -> Float64s:
         """Return the log-probabilities of arcs among all arcs of their modifiers, float64[A]."""
         odds: Float64s = self.scores[head, mod] - self.totals[mod]
         return odds
+
+
+def _part_fields(words: Ints, scores: Float64s, ends: Longs) -> Iterator[dict[str, Any]]:
+    """Yield the fields of parts of each sentence, from the result of `part_tables`."""
+    first = 0
+    for (_, n_sib, size, *_), kind_ptr in zip(ends.tolist(), ends):
+        last = first + size
+        table = words[4 * first : 4 * last].reshape(4, size)
+        values = scores[first:last]
+        grand, head, inner, mod = table
+        sib, gc = slice(n_sib), slice(n_sib, size)
+        yield {
+            **dict(zip(PART_NAMES["sib"], (head[sib], inner[sib], mod[sib], values[sib]))),
+            **dict(zip(PART_NAMES["gc"], (grand[gc], head[gc], mod[gc], values[gc]))),
+            "part_table": (table, values, kind_ptr),
+        }
+        first = last
 
 
 def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.core.parts import ANY
 from bbparse.models.scoring.candidates import LONG, best_tree, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
 from bbparse.runtime.jit import inlined, kernel
@@ -124,3 +125,29 @@ def part_words(ptr, arc_head, arc_mod, size, first, projective, single_root):
                 n_sib += 1
         sib_ptr[s + 1], gc_ptr[s + 1] = n_sib, n_gc
     return sib_ptr, siblings[:, :n_sib].copy(), gc_ptr, grandchildren[:, :n_gc].copy()
+
+
+@kernel
+def part_tables(sib_ptr, siblings, sib_score, gc_ptr, grandchildren, gc_score):
+    """Return the ``part_table`` of the problem of each sentence, from the result of `part_words`.
+
+    They are the words, int32[4 P], and scores, float64[P], of the tables one after the other, and
+    where the kinds of part of each begin and end, int64[S, 5].
+    """
+    n_sentences, n_parts = sib_ptr.shape[0] - 1, sib_score.shape[0] + gc_score.shape[0]
+    words, scores = np.full(4 * n_parts, np.int32(ANY)), np.empty(n_parts)
+    ends = np.zeros((n_sentences, 5), np.int64)
+    at = 0
+    for s in range(n_sentences):
+        n_sib, n_gc = sib_ptr[s + 1] - sib_ptr[s], gc_ptr[s + 1] - gc_ptr[s]
+        size = n_sib + n_gc
+        ends[s, 1], ends[s, 2:] = n_sib, size
+        table = words[4 * at : 4 * (at + size)].reshape((4, size))
+        for row in range(3):
+            table[row + 1, :n_sib] = siblings[row, sib_ptr[s] : sib_ptr[s + 1]]
+        for row, word in enumerate((0, 1, 3)):
+            table[word, n_sib:] = grandchildren[row, gc_ptr[s] : gc_ptr[s + 1]]
+        scores[at : at + n_sib] = sib_score[sib_ptr[s] : sib_ptr[s + 1]]
+        scores[at + n_sib : at + size] = gc_score[gc_ptr[s] : gc_ptr[s + 1]]
+        at += size
+    return words, scores, ends

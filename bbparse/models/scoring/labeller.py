@@ -58,16 +58,12 @@ def best_labels(labelling: Labelling, scores: Float64s) -> list[str]:
 
 
 def by_root(scores: Float64s, heads: Ints, root: int) -> Float64s:
-    """Set label scores to -inf where the rule about the root excludes the label.
+    """Set label scores, float64[A, L], to -inf where the rule about the root excludes the label.
 
     Arcs from the root have the label ``root``, and no other arcs have it; -1: there is no rule.
     """
     if root >= 0:
-        top = np.flatnonzero(heads[1:] == 0)
-        kept = scores[top, root]
-        scores[:, root] = -np.inf
-        scores[top] = -np.inf
-        scores[top, root] = kept
+        scores[np.equal.outer(heads == 0, np.arange(scores.shape[1]) != root)] = -np.inf
     return scores
 
 
@@ -126,7 +122,13 @@ class Labeller:
         tree[0] = 0
         quanta = np.zeros((len(tree), len(self.labels)), np.int32)
         add_rows(*self.features(scored.values, tree), self.weights, quanta)
-        return by_root(quanta[1:] * np.float64(LABEL_QUANTUM), tree, self.root)
+        return by_root(quanta[1:] * np.float64(LABEL_QUANTUM), tree[1:], self.root)
+
+    def scores_around(self, scored: Scored, heads: Ints, head: int, mod: int) -> Float64s:
+        """Score all labels of an arc, float64[L], in the tree that has it and else these heads."""
+        tree = heads.copy()
+        tree[mod] = head
+        return self.tree_scores(scored, tree)[mod - 1]
 
 
 @kernel
