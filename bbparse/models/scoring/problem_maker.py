@@ -116,7 +116,8 @@ class ProblemMaker:
     """Maker of problems from sentences. Making one changes nothing in it, so threads may share it.
 
     Arcs and parts are scored by a network, or by templates: the `pruner` selects the candidate
-    arcs, and `scorer` scores them.
+    arcs, and `scorer` scores them. Raises `ModelError` if the network needs pretrained vectors that
+    are not there: without them, its scores would be wrong without a sign of it.
     """
 
     config: Configuration
@@ -132,6 +133,10 @@ class ProblemMaker:
     quantum: float = QUANTUM
     #: Most candidate parts of a sentence.
     max_parts: int = MAX_PARTS
+
+    def __post_init__(self) -> None:
+        if self.network is not None:
+            self.network.taken(self.embeddings, "the network")
 
     def __call__(
         self, sentences: Sequence[Sentence], prune: int | None = None, margin: float | None = None,

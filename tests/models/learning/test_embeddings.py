@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +15,7 @@ import pytest
 from bbparse.apps.explain import explain
 from bbparse.models.configuration import Configuration
 from bbparse.models.model_file import load_model
+from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.embeddings import read_vectors
 from bbparse.neural.embeddings.vectors import WordVectors
 from bbparse.parser.parser import Parser
@@ -58,6 +60,32 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def parser(vectors: Path) -> Parser:
     embeddings = partial(read_vectors, vectors, license="CC0")
     return Parser.train(TRAIN, DEV, configuration(), embeddings=embeddings)
+
+
+def test_a_network_without_its_vectors_is_refused(parser: Parser) -> None:
+    maker = parser.model.maker
+    for without in (partial(replace, maker, embeddings=None),
+                    lambda: ProblemMaker(maker.config, maker.network)):  # fmt: skip
+        with pytest.raises(ModelError, match="the network needs pretrained vectors of 8 dim"):
+            without()
+
+
+def test_networks_have_the_same_mean_in_memory_and_in_a_file(
+    vectors: Path, tmp_path: Path
+) -> None:
+    config = configuration().with_("network", members=2)
+    embeddings = partial(read_vectors, vectors)
+    whole = Parser.train(TRAIN, DEV, config, factors=(), embeddings=embeddings)
+    whole.save(tmp_path / "two.model")
+    again = Parser.load(tmp_path / "two.model")
+    assert [p.solution.scores[0] for p in whole.parse_all(DEV)] == [
+        p.solution.scores[0] for p in again.parse_all(DEV)
+    ]
+    (one, two), maker = whole.maker.network.members, whole.maker
+    joined = replace(whole.model, maker=replace(maker, network=one.with_others([two])))
+    assert [p.solution.scores[0] for p in Parser(joined).parse_all(DEV)] == [
+        p.solution.scores[0] for p in again.parse_all(DEV)
+    ]
 
 
 def test_a_loaded_model_parses_the_same(parser: Parser, tmp_path: Path) -> None:
