@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.embeddings import Embeddings
+from bbparse.neural.embeddings.protocol import LearningText
 from bbparse.neural.labelling import LabelSettings, train_labels
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.columns import FormEncoder, style
@@ -51,7 +52,7 @@ def train_tagger(
         With tags; columns of ``_`` alone (XPOS, FEATS, LEMMA) stay ``_``.
     settings : TaggerSettings, optional
     embeddings : Embeddings, optional
-        Pretrained vectors as further input of the network; not with `silver`.
+        Pretrained vectors as further input of the network.
     silver : iterable of Sentence, optional
         Further sentences with the tags and trees of a teacher, iterated several times. Tags, rules
         of lemmas and the use of capitals are those of `sentences`.
@@ -94,7 +95,8 @@ def train_tagger(
     vectors = None
     if embeddings is not None:
         source = embeddings
-        vectors = source.width, lambda chosen: source([sentences[i] for i in chosen])
+        text = LearningText(sentences, silver)
+        vectors = source.width, lambda chosen: source(text(chosen))
     with progress_bars(progress):
         network = train_labels(
             TagNetwork, [encode(sentence.forms) for sentence in sentences],

@@ -111,8 +111,8 @@ def train(
     if (teacher is not None and not raw) or (raw and no_text and teacher is None):
         raise click.UsageError("--teacher is for --raw, which needs one with --no-text")
     with embedding_loader(about, target) as load:
-        if raw and (load is not None or not config.network.epochs):
-            raise click.UsageError("--raw is for networks without --vectors and --encoder")
+        if raw and not config.network.epochs:
+            raise click.UsageError("--raw is for networks, and network.epochs is 0")
         single_root = config.model.single_root
         sentences = _read(treebank, skip_invalid, single_root)
         dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []

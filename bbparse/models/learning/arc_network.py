@@ -25,6 +25,7 @@ from bbparse.models.scoring.pair_kernels import (
     pair_scores_back,
     row_sums,
 )
+from bbparse.neural.embeddings.protocol import LearningText
 from bbparse.neural.layers import add_to_rows, linear
 from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows
 from bbparse.neural.mixture import passes, vocabulary
@@ -68,7 +69,9 @@ class ArcLearner:
         self.settings, self.labels, self.root = settings, labels, root
         self._seed = config.learning.seed
         self.single_root = config.model.single_root
-        self._embeddings, self._sentences, self._chosen = data.embeddings, data.sentences, chosen
+        self._embeddings = data.embeddings
+        silver = () if data.embeddings is None else data.silver
+        self._text = LearningText([data.sentences[i] for i in chosen.tolist()], silver)
         self.keys = keys = vocabulary(
             (data.values[i] for i in chosen), ArcNetwork.COLUMNS, settings.cutoff,
             map(encode, data.silver),
@@ -136,8 +139,7 @@ class ArcLearner:
         labels = names[:, 0].astype(np.int64)
         vectors = None
         if self._embeddings is not None:
-            embeddings = self._embeddings([self._sentences[self._chosen[i]] for i in chosen])
-            vectors = vectors_of(batch, embeddings)
+            vectors = vectors_of(batch, self._embeddings(self._text(chosen)))
         if noise is not None:
             rates = settings.attribute_dropout, settings.word_dropout
             noise.hide(rows, vectors, *rates, N_LEXICAL)

@@ -124,7 +124,7 @@ def train(  # noqa: PLR0913 – public keywords
     ------
     TreebankError, FactorError, ConfigError
         If there is no training sentence, a sentence has no tree or an empty label, a family is
-        unknown, or pretrained vectors or silver trees are given and no network can take them.
+        unknown, or pretrained vectors or silver trees are given and there is no network.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
@@ -136,8 +136,8 @@ def train(  # noqa: PLR0913 – public keywords
     config = config.with_("factors", families=tuple(specification(family) for family in families))
     if embeddings is not None and not config.network.epochs:
         raise ConfigError("network.epochs is 0: only networks use pretrained vectors")
-    if silver is not None and (embeddings is not None or not config.network.epochs):
-        raise ConfigError("only networks without pretrained vectors learn from raw text")
+    if silver is not None and not config.network.epochs:
+        raise ConfigError("network.epochs is 0: only networks learn from raw text")
     with progress_bars(progress):
         source = None if embeddings is None else embeddings(sentences, dev)
         others = [source and source.note, silver and silver.digest]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,6 +50,25 @@ class Embeddings(Protocol):
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of `EMBEDDINGS_ARRAYS` for a model file."""
         ...
+
+
+class LearningText:
+    """Gold sentences, and the words of silver ones, which take a few bytes each.
+
+    That is what embeddings depend on.
+    """
+
+    def __init__(self, gold: Sequence[Sentence], silver: Iterable[Sentence]) -> None:
+        self._gold = gold
+        self._silver = ["\t".join(sentence.forms) for sentence in silver]
+
+    def __call__(self, chosen: Iterable[int]) -> list[Sentence]:
+        """Return some sentences, by number: the gold ones come first."""
+        n = len(self._gold)
+        return [
+            self._gold[i] if i < n else Sentence.from_words(self._silver[i - n].split("\t"))
+            for i in chosen
+        ]
 
 
 def width_of(dimension: int) -> int:

@@ -209,7 +209,7 @@ def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> 
     for arguments, message in (
         ((*start, net, "--raw", text), "there are no words in it, expected running text"),
         ((*start, net, "--teacher", "english"), "--teacher is for --raw, which needs one"),
-        ((*start, config, "--raw", text), "--raw is for networks without --vectors and --encoder"),
+        ((*start, config, "--raw", text), "--raw is for networks, and network.epochs is 0"),
         ((*start, net, "--raw", text, "--no-text"), "which needs one with --no-text"),
     ):
         assert message in run(*arguments).complaint()

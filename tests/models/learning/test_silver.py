@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bbparse.models.learning.data import Silver
@@ -14,6 +16,7 @@ from bbparse.text import accuracy, train_tagger
 from bbparse.treebank import Sentence, write_conllu
 from bbparse.treebank.writing import with_columns
 from tests import toy
+from tests.models.learning.test_embeddings import Silent
 
 
 def sure(sentence: Sentence, confidence: float) -> Sentence:
@@ -48,8 +51,33 @@ def test_a_tagger_and_a_network_learn_from_silver_sentences() -> None:
     assert accuracy(both, dev)["UPOS"] > accuracy(alone, dev)["UPOS"] + 0.05
 
 
+class Recorded(Silent):
+    """Vectors that are 0, and the sentences that they were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: set[tuple[str, ...]] = set()
+
+    def __call__(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+        self.asked |= {tuple(sentence.forms) for sentence in sentences}
+        return super().__call__(sentences)
+
+
+def test_silver_sentences_have_pretrained_vectors(tmp_path: Path) -> None:
+    path, config = tmp_path / "silver.conllu", toy.network_configuration(epochs=2)
+    gold, silver = toy.sentences()[:20], toy.sentences()[20:40]
+    write_conllu(path, silver)
+    for_parser, for_tagger = Recorded(), Recorded()
+    found = train(
+        gold, [], config, factors=(), silver=Silver(path, "digest"),
+        embeddings=lambda *_: for_parser,
+    )
+    assert found.maker.network is not None and found.maker.network.sizes["embeddings"] == 8
+    train_tagger(gold, toy.TAGGER.with_epochs(2), embeddings=for_tagger, silver=silver)
+    assert for_parser.asked == for_tagger.asked == {tuple(s.forms) for s in (*gold, *silver)}
+
+
 def test_what_cannot_learn_from_silver_trees_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "silver.conllu"
     write_conllu(path, toy.sentences()[:3])
-    with pytest.raises(ConfigError, match="only networks without pretrained vectors"):
+    with pytest.raises(ConfigError, match="only networks learn from raw text"):
         train(toy.sentences(), [], toy.configuration(), silver=Silver(path, "digest"))
