@@ -162,7 +162,7 @@ def tables(found: Results) -> dict[str, str]:
         ["10,000 best trees of it", f"{k_best['10000']['seconds']:.1f} s"],
     ]  # fmt: skip
     made = {
-        "accuracy_table": table(["dev set", "given", *SCORES.values()], [
+        "accuracy_table": table(["dev set", "input", *SCORES.values()], [
             [TREEBANKS[name], title, *(f"{row[n]:.2f}" for n in SCORES)]
             for name, inputs in by_input.items() for title, row in inputs
         ], 2),
@@ -176,7 +176,7 @@ def tables(found: Results) -> dict[str, str]:
         ),
         "solver_table": table(["solver", "median, ms", "times bbparse"], solvers),
         "cost_table": table(["", ""], costs),
-        "input_table": table(["given", "UPOS", "UAS", "LAS"], [
+        "input_table": table(["input", "UPOS", "UAS", "LAS"], [
             [title, *(f"{row[n]:.2f}" for n in ("upos", "uas", "las"))]
             for title, row in by_input["en_ewt"]
         ]),
