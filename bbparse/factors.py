@@ -71,7 +71,6 @@ from bbparse.models.factors.batch import FactorBatch, FactorCounter
 from bbparse.models.factors.family import (
     Arc,
     FactorFamily,
-    alive_counts,
     alive_factors,
     check_family,
     tree_batches,
@@ -84,7 +83,7 @@ from bbparse.models.factors.view import FactorView
 
 __all__ = [
     "Arc", "FactorBatch", "FactorCounter", "FactorFamily", "FactorTable", "FactorView", "Feature",
-    "TemplateFamily", "TreeFamily", "alive_counts", "alive_factors", "available", "check_family",
+    "TemplateFamily", "TreeFamily", "alive_factors", "available", "check_family",
     "feature_key", "load_families", "specification", "terms_of_tree", "tree_batches",
     "tree_options",
 ]  # fmt: skip

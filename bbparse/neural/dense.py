@@ -12,35 +12,11 @@ power of two would evict each other from the cache.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import config, types
-from numba.extending import intrinsic
 
-from bbparse.neural.tiles import BLOCK, ROWS, n_columns, narrow_tile, tile
+from bbparse.neural.tiles import BLOCK, ROWS, n_columns, tile
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
-
-_NARROW = 16
-
-
-@intrinsic
-def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """Emit code of ``a * b + c``, rounded once."""
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.fma(*values)
-
-    return types.float32(types.float32, types.float32, types.float32), code
-
-
-def _nearly_fused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
-    return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
-
-
-if config.DISABLE_JIT:  # equal except for the rarest of roundings
-    _fused = _nearly_fused
 
 
 @kernel
@@ -53,31 +29,19 @@ def dense(
     Rows of ``x`` may overlap, so a window over words needs no copy. The number of rows of ``out``
     must be a multiple of `ROWS`.
     """
-    columns, together = out.shape[1], n_columns()
-    whole, most = columns - columns % together, columns - columns % _NARROW
-    panels = np.empty((whole // together, inputs, together), np.float32)
-    narrow = np.empty((inputs, _NARROW), np.float32)
+    columns, together = np.uint64(out.shape[1]), np.uint64(n_columns())
+    n_panels = -(-out.shape[1] // n_columns())
+    panels = np.zeros((n_panels, inputs, n_columns()), np.float32)
+    start = np.zeros(n_panels * n_columns(), np.float32)
+    sums = np.empty((BLOCK, n_panels * n_columns()), np.float32)
+    start[:columns] = bias
     for i in range(np.uint64(inputs)):
-        for p in range(np.uint64(panels.shape[0])):
-            for c in range(np.uint64(together)):
-                panels[p, i, c] = weights[i, p * np.uint64(together) + c]
-        for c in range(np.uint64(most - whole)):  # what is left is one narrow tile at most
-            narrow[i, c] = weights[i, np.uint64(whole) + c]
-    for block in range(0, out.shape[0], BLOCK):
-        end = min(block + BLOCK, out.shape[0])
-        for p in range(panels.shape[0]):
-            for row in range(block, end, ROWS):
-                tile(
-                    x, begin + row * stride, stride, inputs, panels[p], bias, out, row,
-                    p * together,
-                )  # fmt: skip
-        if most > whole:
-            for row in range(block, end, ROWS):
-                at = begin + row * stride
-                narrow_tile(x, at, stride, inputs, narrow, bias, out, row, whole)
-    for row in range(out.shape[0]):
-        for column in range(most, columns):
-            total = bias[column]
-            for i in range(inputs):
-                total = _fused(x[begin + row * stride + i], weights[i, column], total)
-            out[row, column] = total
+        for c in range(columns):
+            panels[c // together, i, c % together] = weights[i, c]
+    for first in range(0, out.shape[0], BLOCK):
+        size = min(BLOCK, out.shape[0] - first)
+        for p in range(n_panels):
+            for row in range(0, size, ROWS):
+                at = begin + (first + row) * stride
+                tile(x, at, stride, inputs, panels[p], start, sums, row, p * n_columns())
+        out[first : first + size] = sums[:size, :columns]

@@ -221,9 +221,9 @@ def n_columns(typing_context: Any) -> Any:
     return types.intp(), code
 
 
-#: Tiles of `n_columns` columns, and of 16.
-tile, narrow_tile = tile_of(), tile_of(8)
+#: Tile of `n_columns` columns.
+tile = tile_of()
 if config.DISABLE_JIT:  # tiles are equal except for the rarest of roundings
-    tile = narrow_tile = _plain_tile
+    tile = _plain_tile
     lane_sum = _plain_sum
     n_columns = columns_of_tile

@@ -131,7 +131,7 @@ def test_scores_are_those_of_what_is_proposed(names: tuple[str, ...]) -> None:
     known = rng.random(len(keys)) < 0.4
     table = FactorTable(keys[known], rng.normal(size=known.sum()))
     for _ in range(2):
-        for batches, factors in zip(plain, alive_factors(families, some, table)):
+        for batches, (factors, _) in zip(plain, alive_factors(families, some, table)):
             expected = [scored(batch, table) for batch in batches]
             for own, parts in zip(factors[1:], zip(*(part[1:] for part in expected))):
                 whole = np.concatenate(parts)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from bbparse.core.parts import Counts, Factors
-from bbparse.models.factors.batch import FactorBatch, chained
+from bbparse.models.factors.batch import FactorBatch
 from bbparse.models.factors.table import FactorTable, Feature, feature_key, readable
 from bbparse.models.factors.view import FactorView
 from bbparse.runtime.errors import FactorError
@@ -191,32 +191,15 @@ class FactorFamily:
 
 def alive_factors(
     families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
-) -> list[Factors]:
-    """Return the factors of each sentence whose score is not 0.
+) -> list[tuple[Factors, Counts]]:
+    """Return the factors and count factors of each sentence whose score is not 0.
 
-    Factors keep the order of the families. Two families may give the same set of arcs, each with
-    its score. One family after the other sees all sentences, whose arrays then stay in the caches.
+    They keep the order of the families. Two families may give the same set of arcs, each with its
+    score. One family after the other sees all sentences, whose arrays then stay in the caches.
     """
-    groups: list[list[Factors]] = [[] for _ in views]
-    for family in families:
-        for view, own in zip(views, groups):
-            batch = family.checked("propose", view)
-            own.append(batch.scored(batch.scores(table))[0])
-    return [
-        Factors(chained(f.ptr for f in own), *map(np.concatenate, zip(*(f[1:] for f in own))))
-        for own in groups
-    ]
-
-
-def alive_counts(
-    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
-) -> Counts | None:
-    """Return the count factors of a sentence whose score is not 0; None without such families."""
-    batches = [family.checked("propose_counts", view) for family in families if family.has_counts]
-    if not batches:
-        return None
-    batch = FactorBatch.joined(batches)
-    return batch.scored(batch.scores(table))[1]
+    proposed = [[family.propose_all(view) for view in views] for family in families]
+    batches = [FactorBatch.joined(of_sentence) for of_sentence in zip(*proposed)]
+    return [batch.scored(batch.scores(table)) for batch in batches]
 
 
 def tree_batches(families: Iterable[FactorFamily], view: FactorView) -> Iterator[FactorBatch]:

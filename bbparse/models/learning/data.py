@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,17 +86,6 @@ def closest_projective(heads: Ints, single_root: bool = True) -> Ints:
     np.fill_diagonal(scores, -np.inf)
     best, _ = eisner(scores, single_root)
     return best
-
-
-def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
-    """Return the training data of the sentences `chosen`."""
-    indices = list(chosen)
-    columns: dict[str, Any] = {
-        name: [column[i] for i in indices]
-        for name in ("sentences", "values", "heads", "arcs", "arc_labels")
-        if (column := getattr(data, name))
-    }
-    return replace(data, **columns)
 
 
 def labels_of(sentences: Iterable[Sentence]) -> list[str]:

@@ -91,7 +91,11 @@ def part_words(ptr, arc_head, arc_mod, size, first, projective, single_root):
     Returns for siblings (head, inner, modifier) and for grandchildren (grandparent, head, modifier)
     where the parts of each sentence begin, int64[S + 1], and int32[6, T]: their words, -1 for no
     inner sibling, and the rows of these words in the batch, of which ``first`` (int64[S]) are those
-    of the roots. The order is that of `enumerate_parts`.
+    of the roots. Arcs are sorted by (head, modifier), siblings by (head, modifier, inner) and
+    grandchildren by (head, modifier, grandparent), so that the parts of an arc follow each other.
+
+    Parts that no tree contains are left out: cycles; with ``projective``, g → h → m with g between
+    h and m (g would be a descendant of h); with ``single_root``, siblings under the root.
     """
     above_ptr, above = _arcs_into(ptr, arc_mod, size, first)
     middle = np.empty(above_ptr.shape[0], np.int64)  # by row: its first arc to the right

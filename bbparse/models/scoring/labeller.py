@@ -19,7 +19,7 @@ matrix with the weights of all labels side by side.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +43,6 @@ LABEL_QUANTUM = 2.0**-12
 MAX_LABELS = 512
 #: Most modifiers of the same head, on either side, that count as siblings.
 REACH = 4
-
-
-class Labels(NamedTuple):
-    """Labels of the arcs of a tree, and the scores of all labels, float64[n_words, L]."""
-
-    names: list[str]
-    scores: Float64s
 
 
 def best_labels(labelling: Labelling, scores: Float64s) -> list[str]:

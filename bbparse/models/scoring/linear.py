@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core.parts import PART_NAMES
+from bbparse.core.parts import PART_NAMES, pair_keys
 from bbparse.inference.search.rescore import tree_parts
-from bbparse.models.scoring.candidates import LONG, REACH, all_arcs, enumerate_parts
+from bbparse.models.scoring.batch_kernels import part_words
+from bbparse.models.scoring.candidates import LONG, REACH, all_arcs
 from bbparse.models.scoring.features import compile_templates, find_features, score_parts
 from bbparse.models.templates import KINDS, TemplateSet
 from bbparse.runtime.arrays import Float64s, Hashes, Ints, Longs
@@ -71,28 +72,25 @@ class LinearScorer:
         tree contains (projective, or with a single root, as requested) are left out.
 
         Returns fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that have
-        templates, in the order of `candidates.enumerate_parts`.
+        templates, in the order of `batch_kernels.part_words`.
         """
         head, mod = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
-        kinds = self.features.kinds
-        want = np.array([
-            SIBLING in kinds, GRANDCHILD in kinds or OUTERMOST in kinds, GRANDSIBLING in kinds
-        ])
-        n = len(values) - 2 * PAD - 1
-        siblings, chains, grandsiblings, top = enumerate_parts(
-            n, head, mod, projective, single_root, want
+        kinds, n = self.features.kinds, len(values) - 2 * PAD - 1
+        _, siblings, _, grandchildren = part_words(
+            np.array([0, len(head)]), head, mod, np.array([n + 1]), np.zeros(1, np.int64),
+            projective, single_root,
         )
-        grand, middle, _, last = (words[top:] for words in chains)
+        inner_parts = _NONE, *siblings[:3]
+        outer_parts = grandchildren[0], grandchildren[1], _NONE, grandchildren[2]
         fields = {"arc_score": self._scores(values, (_NONE, head, _NONE, mod), ARC)}
-        for kind, name, parts, words in (
-            (SIBLING, "sib", siblings, siblings[1:]),
-            (GRANDCHILD, "gc", (grand, middle, _NONE, last), (grand, middle, last)),
-            (OUTERMOST, "ogc", (grand, middle, _NONE, last), (grand, middle, last)),
-            (GRANDSIBLING, "gsib", grandsiblings, grandsiblings),
+        for kind, name, parts in (
+            (SIBLING, "sib", inner_parts), (GRANDCHILD, "gc", outer_parts),
+            (OUTERMOST, "ogc", outer_parts), (GRANDSIBLING, "gsib", ()),
         ):
             if kind in kinds:
-                scores = self._scores(values, tuple(parts), kind)
-                fields.update(zip(PART_NAMES[name], (*words, scores)))
+                parts = parts or grandsiblings(siblings, grandchildren, mod[head == 0])
+                words = [column for column in parts if column is not _NONE]
+                fields.update(zip(PART_NAMES[name], (*words, self._scores(values, parts, kind))))
         return fields
 
     def _scores(self, values: Hashes, parts: Words, kind: int) -> Float64s:
@@ -115,6 +113,28 @@ class LinearScorer:
         """Score all arcs; of sentences of more than `LONG` words those up to `REACH` long only."""
         n = len(values) - 2 * PAD - 1
         return self.score_all_arcs(values, n if n <= LONG else REACH)
+
+
+def grandsiblings(siblings: Ints, grandchildren: Ints, root_mods: Ints) -> Words:
+    """Join the siblings and grandchildren of `part_words` that have the same arc h → m.
+
+    Siblings under the root, of which ``root_mods`` are the candidate modifiers, have no grandparent
+    (-1). Sorted by (head, modifier, inner, grandparent).
+    """
+    chains = np.zeros((3, len(root_mods)), np.int32)
+    chains[0], chains[2] = -1, root_mods
+    chains = np.concatenate([chains, grandchildren[:3]], axis=1)
+    n = int(siblings[2].max(initial=0))
+    keys = pair_keys(n, chains[1], chains[2])
+    wanted = pair_keys(n, siblings[0], siblings[2])
+    first = np.searchsorted(keys, wanted)
+    counts = np.searchsorted(keys, wanted, "right") - first
+    of_sibling = np.repeat(np.arange(len(wanted)), counts)
+    offsets = first - np.cumsum(counts) + counts
+    grand = chains[0, np.arange(len(of_sibling)) + offsets[of_sibling]]
+    head, inner, mod = siblings[:3, of_sibling]
+    kept = (inner < 0) | (inner != grand)
+    return grand[kept], head[kept], inner[kept], mod[kept]
 
 
 def parts_of(heads: Ints, kind: int) -> Words:

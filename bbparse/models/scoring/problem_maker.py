@@ -22,7 +22,7 @@ from bbparse.core import Problem
 from bbparse.core.parts import Counts, Factors, names_of
 from bbparse.core.quantum import QUANTUM
 from bbparse.models.configuration import Configuration
-from bbparse.models.factors.family import FactorFamily, alive_counts, alive_factors
+from bbparse.models.factors.family import FactorFamily, alive_factors
 from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
 from bbparse.models.scoring.arc_network import ArcNetwork, BatchScores, NetworkScores, Pairs
@@ -45,7 +45,7 @@ MAX_PARTS = 60_000_000
 #: Maximum length of a sentence: scores of all pairs of words take time and memory.
 MAX_WORDS = 2000
 
-_FACTORS, _COUNTS = names_of("factor", Factors), names_of("count", Counts)
+_SETS = names_of("factor", Factors) + names_of("count", Counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,10 +275,8 @@ class ProblemMaker:
         if self.families and len(self.table):
             # Views have copies of the arcs, because the arcs of problems become read-only.
             views = [*map(self._view, sentences, values, arcs, scores)]
-            for fields, factors in zip(parts, alive_factors(self.families, views, self.table)):
-                fields.update(zip(_FACTORS, factors))
-            for fields, view in zip(parts, views):
-                fields.update(zip(_COUNTS, alive_counts(self.families, view, self.table) or ()))
+            for fields, sets in zip(parts, alive_factors(self.families, views, self.table)):
+                fields.update(zip(_SETS, (*sets[0], *sets[1])))
         problems = [
             Problem.trusted(
                 sentence.n_words, *pair, **fields, projective=projective, single_root=single_root,

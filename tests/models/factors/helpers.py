@@ -58,7 +58,7 @@ def alive_factors(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable
 ) -> Factors:
     """The factors of one sentence that have a score."""
-    return bbparse.factors.alive_factors(families, [view], table)[0]
+    return bbparse.factors.alive_factors(families, [view], table)[0][0]
 
 
 def tree_keys(families: Iterable[FactorFamily], view: FactorView) -> NDArray[np.uint64]:

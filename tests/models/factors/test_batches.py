@@ -14,7 +14,6 @@ from bbparse.factors import (
     FactorTable,
     FactorView,
     TemplateFamily,
-    alive_counts,
     check_family,
 )
 from bbparse.runtime.errors import FactorError
@@ -53,7 +52,6 @@ def refuse(family: FactorFamily, text: str) -> None:
     if isinstance(family, Own):
         for ask in (
             lambda: family.propose_all(VIEW),
-            lambda: alive_counts([family], VIEW, TABLE),
             lambda: check_family(family, SENTENCE),
         ):
             with pytest.raises(FactorError, match=match):

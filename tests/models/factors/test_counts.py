@@ -15,7 +15,7 @@ from bbparse.factors import (
     FactorCounter,
     FactorFamily,
     FactorView,
-    alive_counts,
+    alive_factors,
     check_family,
     feature_key,
     tree_batches,
@@ -103,8 +103,7 @@ def test_scores_in_problems_and_in_learning(seed: int) -> None:
     plain = Problem(view.n_words, view.arc_head, view.arc_mod, np.zeros(view.n_arcs))
     proposals = proposals_of([family], view, table)
     problem = with_proposals(plain, proposals, weights, QUANTUM)
-    direct = alive_counts([family], view, table)
-    assert direct is not None
+    ((_, direct),) = alive_factors([family], [view], table)
     assert problem.count_ptr.tolist() == direct.ptr.tolist()
     assert problem.count_arcs.tolist() == direct.arcs.tolist()
     assert problem.count_score.tolist() == direct.score.tolist()
