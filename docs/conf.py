@@ -1,9 +1,9 @@
-"""Settings of Sphinx: `make docs` builds the pages into build/docs.
+"""Configure Sphinx: `make docs` builds the pages into build/docs.
 
-Lists are made from the code when the pages are built: the help of all commands takes the place of
-what a page has between ``<!-- commands -->`` and ``<!-- end -->``, the tables of a configuration
-that between ``<!-- settings -->`` and ``<!-- end -->``. In the Python reference, docstrings take
-the place of paragraphs that name objects. The contents at the side have the front page's links.
+The build generates lists from the code: the help of all commands replaces the text between
+``<!-- commands -->`` and ``<!-- end -->``, the tables of settings that between
+``<!-- settings -->`` and ``<!-- end -->``. In the Python reference, docstrings replace paragraphs
+of object names. The sidebar has the links of the front page.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _table(name: str, says: str | None, head: list[str], rows: list[str]) -> str
 
 
 def _described(record: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the text of each comment ``#:`` of a record, and the fields below it."""
+    """Yield the text of each ``#:`` comment of a record with the fields below it."""
     option_of = {option.name: option for option in fields(record)}
     text: list[str] = []
     group: list[Any] = []
@@ -143,22 +143,21 @@ def reference(text: str) -> str:
     """Return a page with docstrings in place of paragraphs of names between backticks."""
 
     def documented(names: re.Match[str]) -> str:
-        directives = "\n".join(map(_directive, re.findall(r"[\w.]+", names[0])))
+        directives = "\n".join(_directive(name, text) for name in re.findall(r"[\w.]+", names[0]))
         return f"```{{eval-rst}}\n{directives}\n```\n"
 
     return re.sub(r"^(?:`[\w.]+`,?\s)+", documented, text, flags=re.MULTILINE)
 
 
-def _directive(name: str) -> str:
-    """Return autodoc's directive for an object whose docstring may describe some members itself."""
+def _directive(name: str, page: str) -> str:
+    """Return autodoc's directive for an object, without members that are listed elsewhere."""
     module, _, last = name.rpartition(".")
     try:
         described = getattr(importlib.import_module(module), last, None)
     except ImportError:  # PyTorch is not installed
         return f".. auto{'class' if last[0].isupper() else 'function'}:: {name}"
     if described is None or inspect.ismodule(described):
-        package = hasattr(importlib.import_module(name), "__path__")
-        return f".. automodule:: {name}" + "\n   :no-members:" * package
+        return f".. automodule:: {name}" + "\n   :no-members:" * (f"`{name}." in page)
     if not inspect.isclass(described):
         return f".. autofunction:: {name}"
     lines = [f".. autoclass:: {name}"]
