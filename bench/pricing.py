@@ -8,7 +8,7 @@ Models are of configs/price-and-cut.toml; no arc is pruned, and trees need not b
 1. (Table 1) Price and cut and the full program, without branching, on the same sentences of up to
    --full-words words. Scores are part of every time.
 2. Branching: all sentences of up to --words words.
-3. Branch and bound and the integer program on the same problems, all triples scored, --others
+3. Branch and bound and the integer program on the same problems, --others
    sentences from each of four lengths, with --limit seconds for each.
 
 Of a model of another configuration, with pruning and factors, the methods are compared on ten
@@ -32,22 +32,26 @@ from measure import arguments, known, markdown, read_sample, turns, write_result
 
 from bbparse.core import Problem, Solution
 from bbparse.inference.programs.price_and_cut import price_and_cut
+from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.solve import solve
 from bbparse.parser.parser import Parser
+from bbparse.runtime.deadline import Deadline
 from bbparse.treebank import Sentence
 
 #: Name → whether triples become columns only when they may help.
 VARIANTS = {"price and cut": True, "full program": False}
-COUNTS = ("scored", "added", "triples", "rounds", "pivots", "nodes", "cuts", "integral_at_root")
+COUNTS = ("added", "triples", "rounds", "pivots", "nodes", "cuts", "integral_at_root")
 #: What seconds are counted of.
-PARTS = ("lp", "scoring", "pricing")
+PARTS = ("lp", "pricing")
 
 
 def parse(
-    parser: Parser, sentence: Sentence, delayed: bool, **limits: Any
-) -> Solution:
+    parser: Parser, sentence: Sentence, delayed: bool, nodes: float = np.inf,
+    seconds: float | None = None,
+) -> Solution:  # fmt: skip
     """A sentence, scored and solved."""
-    return price_and_cut(parser.problem(sentence, prune=0), delayed=delayed, **limits)
+    limits = SearchLimits(Deadline.after(seconds), nodes)
+    return price_and_cut(parser.problem(sentence, prune=0), limits=limits, delayed=delayed)
 
 
 def run(
@@ -123,8 +127,7 @@ def table(rows: list[tuple[str, dict[str, Any]]], base: dict[str, Any]) -> str:
     return markdown("", rows, (
         ("sentences/s", lambda r: f"{r['sentences'] / r['seconds']:.1f}"),
         ("relative, %", lambda r: f"{100 * r['sentences'] / r['seconds'] / speed:.0f}"),
-        ("triples scored, %", share("scored", "triples")),
-        ("added, %", share("added", "triples")),
+        ("triples added, %", share("added", "triples")),
         ("objective, %", lambda r: f"{100 * r['bound'] / base['bound']:.4f}"),
         ("integral, %", share("integral_at_root", "sentences")),
         ("exact, %", share("exact", "sentences")),
@@ -132,7 +135,6 @@ def table(rows: list[tuple[str, dict[str, Any]]], base: dict[str, Any]) -> str:
         ("rounds", lambda r: f"{r['rounds'] / r['sentences']:.1f}"),
         ("nodes", lambda r: f"{r['nodes'] / r['sentences']:.2f}"),
         ("LP, %", share("lp", "seconds")), ("pricing, %", share("pricing", "seconds")),
-        ("scores, %", share("scoring", "seconds")),
     ))  # fmt: skip
 
 
@@ -147,7 +149,7 @@ def measure(model_file: str, dev: str, given: argparse.Namespace) -> dict[str, A
     short = [s for s in every if s.n_words <= given.full_words]
     for delayed in VARIANTS.values():  # compiles
         for sentence in sorted(short, key=lambda s: s.n_words)[-3:]:
-            parse(parser, sentence, delayed, node_limit=3)
+            parse(parser, sentence, delayed, nodes=3)
     by_length: dict[str, Any] = {}
     for least, most in ((8, 12), (18, 22), (28, 32), (45, 60)):
         some = [s for s in sample if least <= s.n_words <= most][: given.others]
@@ -155,8 +157,8 @@ def measure(model_file: str, dev: str, given: argparse.Namespace) -> dict[str, A
             problems = [parser.problem(s, prune=0) for s in some]
             by_length[f"{least}-{most} words"] = others(problems, given.limit)
     return {
-        "root": run(parser, short, VARIANTS, node_limit=1),
-        "branching": run(parser, every, {"price and cut": True}, time_limit=given.limit),
+        "root": run(parser, short, VARIANTS, nodes=1),
+        "branching": run(parser, every, {"price and cut": True}, seconds=given.limit),
         "methods": by_length,
     }
 
@@ -172,7 +174,7 @@ def report(name: str, found: dict[str, Any]) -> str:
             rows = found[part]
             title = title.format(rows[base]["sentences"], **found["options"])
             text += f"{title}:\n\n{table(list(rows.items()), rows[base])}\n"
-    title = "All triples scored beforehand" if "root" in found else "Problems with factors"
+    title = "All arcs and triples" if "root" in found else "Problems with factors"
     return f"{text}{title}:\n\n{compared(found['methods'])}"
 
 

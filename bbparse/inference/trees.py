@@ -21,7 +21,7 @@ from bbparse.core.order import in_order, in_rank, ranked, with_sorted_sets
 from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.programs.ilp import solve_ilp
-from bbparse.inference.programs.price_and_cut import within_tolerance
+from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.search.lagrangian import Lagrangian
 from bbparse.inference.search.linear import LISTED, is_linear, linear_trees
 from bbparse.inference.search.observer import Observer
@@ -177,7 +177,7 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
     if method == "ilp":
         found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
     else:
-        found = within_tolerance(problem, o.k_best, o.limits)
+        found = price_and_cut(problem, o.k_best, o.limits)
     sizes = scored_trees(problem, found.arcs)[1][1:]
     return Answer(found, float(found.stats["tolerance"]), sizes)
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.order import in_order, in_rank
+from bbparse.core.order import in_order, in_rank, ranked
 from bbparse.core.parts import FIELDS
-from bbparse.core.proof import Proof
+from bbparse.core.proof import Proof, rounding_of
+from bbparse.core.tree import tree_terms
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.proof.certify import certify
 from bbparse.inference.proof.verify import verify
@@ -63,7 +64,7 @@ def answer_of(case: Case) -> Solution:
     if "delayed" in options:
         ordered, order = in_order(p)
         found = price_and_cut(ordered, case.k_best, delayed=options["delayed"])
-        return in_rank(found, p, order)
+        return in_rank(within(ordered, found, case.k_best), p, order)
     for _ in range(2):  # the first call may load kernels
         started = time.process_time()
         answer = solve(
@@ -73,6 +74,16 @@ def answer_of(case: Case) -> Solution:
         if spent <= options.get("time_limit", math.inf) + 1.0:
             return answer
     raise TimeoutError(f"{spent} s with a limit of {options['time_limit']}")
+
+
+def within(p: Problem, found: Solution, k_best: int) -> Solution:
+    """The solution with a gap where its tolerance is more than what rounding excuses."""
+    if found.status != "optimal" or len(found) < k_best:
+        return found
+    last, tolerance = float(found.scores[-1]), float(found.stats["tolerance"])
+    if tolerance <= rounding_of(tree_terms(p, found.arcs[-1])):
+        return found
+    return ranked(p, found.arcs, found.scores, last + tolerance, "gap", found.stats)
 
 
 def check_large(case: Case, notes: Notes) -> str:

@@ -30,13 +30,13 @@ TOLERANCE = 1e-12
 _USED = 1e-9  # an arc with a smaller value is not used
 _LEAST = 1e-13  # relative to the largest score: smaller reduced costs count as 0
 
+
 class Master:
     """The linear program with the triples and rows found so far, valid for all search nodes.
 
     The first ``static`` columns exist from the start, arcs first. ``added`` counts triples with
     columns, ``cuts`` rows against cycles and crossing arcs, ``rounds`` solves, and ``opened`` arcs
-    with OneGP. ``seconds`` is the processor time of linear programs, and of pricing without
-    scoring.
+    with OneGP. ``seconds`` is the processor time of linear programs, and of pricing.
     """
 
     def __init__(self, problem: Problem, columns: Columns, delayed: bool = True) -> None:
@@ -54,8 +54,7 @@ class Master:
         self._others = math.fsum([p.constant, *(max(c, 0.0) * u for c, u in others)])
         self.bound = math.inf
         self._closed = columns.varies.copy()
-        bonus = np.where(columns.varies, columns.bound, 0.0)[self._head, self._mod]
-        p.cost[: p.count] = (self._alone + bonus).tolist()
+        p.cost[: p.count] = self.relax().tolist()
         if not delayed:
             from_root = np.zeros(self._size)
             from_root[0] = 1.0
@@ -140,7 +139,7 @@ class Master:
         bound = math.inf
         while True:
             answer = self._run(lower, upper, deadline)
-            if answer.status == "infeasible" or (answer.status == "failed" and not len(answer.x)):
+            if answer.status in ("infeasible", "failed"):
                 missing = self.columns.rest()  # with these columns the rows may be feasible
                 self._add(missing)
                 if len(missing.score):
@@ -149,7 +148,7 @@ class Master:
                 return -math.inf, None
             if not len(answer.x):
                 return bound, None
-            started = time.thread_time() - self.columns.seconds
+            started = time.thread_time()
             x = self._table(answer.x[: self.program.count])
             duals = self._duals(answer, lower, upper)
             priced = self.columns.price(duals)
@@ -158,7 +157,7 @@ class Master:
             grew = 0
             if bound > floor:
                 grew = self._open_used(x, duals.room) + len(priced.score) or self._cut(x)
-            self.seconds["pricing"] += time.thread_time() - self.columns.seconds - started
+            self.seconds["pricing"] += time.thread_time() - started
             if not grew:
                 return bound, answer.x if bound > floor else None
 

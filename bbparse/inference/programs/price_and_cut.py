@@ -18,61 +18,34 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.order import ranked, with_sorted_scores
-from bbparse.core.proof import rounding_of
-from bbparse.core.tree import heads_of, tree_terms
-from bbparse.inference.programs.columns import Columns, GivenColumns
+from bbparse.inference.programs.columns import Columns
 from bbparse.inference.programs.master import Master
 from bbparse.inference.programs.points import WeightedTree, best_tree
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.runtime.arrays import Float64s
-from bbparse.runtime.deadline import Deadline
 
 _WHOLE = 1e-6  # values as near to an integer count as integral
 _TREES = 30  # maximum number of trees before the first linear program
+_NO_LIMITS = SearchLimits()
 
 
 def price_and_cut(
-    problem: Problem,
-    k_best: int = 1,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    gap: float = 0.0,
-    columns: Columns | None = None,
-    delayed: bool = True,
+    problem: Problem, k_best: int = 1, limits: SearchLimits = _NO_LIMITS, delayed: bool = True
 ) -> Solution:
     """Find the k best trees of a problem by branch, price and cut (RSM12).
 
     Siblings, outermost grandchildren, grand-siblings, factors and count factors are columns and
-    rows from the start. Grandchildren become columns when their reduced cost may be positive. In
-    projective problems crossing arcs are cut off. A problem has no grandchildren if ``columns`` are
-    given, a source of triples that it does not hold. If not ``delayed``, all triples are columns
-    from the start. Other options are those of `bbparse.solve`.
+    rows from the start. Grandchildren become columns when their reduced cost may be positive, or,
+    if not ``delayed``, all at once. In projective problems crossing arcs are cut off.
 
-    If scores are so unbalanced that the tolerance of linear programs exceeds the rounding tolerance
-    of the last tree's score, the status is ``gap``; `bbparse.solve` then solves the problem again.
-    ``stats`` has: ``tolerance``, the maximum error of the trees if the status is optimal;
-    ``nodes``; ``rounds`` and ``pivots`` of the linear programs; the final number
-    of ``rows`` and ``columns``, and of ``cuts`` among the rows; the number of ``triples``, and how
-    many were ``scored`` and ``added``; ``share_scored``; ``opened`` arcs; ``root_bound``;
-    ``integral_at_root``, 1 if the root's optimum is a tree, else 0; ``lp_seconds``,
-    ``pricing_seconds``, ``scoring_seconds`` and ``seconds``. Raises `BBParseError` if highspy is
-    not installed.
+    ``stats`` has: ``tolerance``, to which ``optimal`` and bounds hold; ``nodes``; ``rounds`` and
+    ``pivots`` of the linear programs; the final number of ``rows`` and ``columns``, and of ``cuts``
+    among the rows; the number of ``triples``, how many were ``added``, and their share,
+    ``share_added``; ``opened`` arcs; ``root_bound``; ``integral_at_root``, 1 if the root's optimum
+    is a tree, else 0; ``lp_seconds``, ``pricing_seconds`` and ``seconds``. Raises `BBParseError` if
+    highspy is not installed.
     """
-    limits = SearchLimits.of(Deadline.after(time_limit), node_limit, gap=gap)
-    found = _Programs(problem, k_best, columns, delayed, limits).run()
-    if found.status != "optimal" or len(found) < k_best:
-        return found
-    score, terms = float(found.scores[-1]), tree_terms(problem, found.arcs[-1])
-    tolerance = float(found.stats["tolerance"])
-    if tolerance <= rounding_of([*terms, score - math.fsum(terms)]):  # last: score of ``columns``
-        return found
-    bound = score + tolerance
-    return ranked(problem, found.arcs, found.scores, bound, "gap", found.stats)
-
-
-def within_tolerance(problem: Problem, k_best: int, limits: SearchLimits) -> Solution:
-    """Do the same as `price_and_cut`, but call a solution optimal at any size of the tolerance."""
-    return _Programs(problem, k_best, None, True, limits).run()
+    return _Programs(problem, k_best, delayed, limits).run()
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -87,14 +60,12 @@ class _Programs(Bounder[_Node]):
     """Bounds from linear programs, and the best trees found at their points."""
 
     def __init__(
-        self, problem: Problem, k_best: int, columns: Columns | None, delayed: bool,
-        limits: SearchLimits,
-    ) -> None:  # fmt: skip
+        self, problem: Problem, k_best: int, delayed: bool, limits: SearchLimits
+    ) -> None:
         self.started = time.perf_counter()
         self.limits = limits
         self.problem, self.k_best = problem, k_best
-        self.extra = columns
-        self.columns = GivenColumns(problem) if columns is None else columns
+        self.columns = Columns(problem)
         self.master = Master(with_sorted_scores(problem), self.columns, delayed)
         program = self.master.program
         self.found: dict[tuple[int, ...], float] = {}
@@ -144,8 +115,6 @@ class _Programs(Bounder[_Node]):
             return tree
         score = p.score(tree.arcs)
         if score > -math.inf:
-            if self.extra is not None:
-                score += self.extra.tree_score(heads_of(p, tree.arcs))
             self.found[key] = score
         return tree
 
@@ -198,12 +167,11 @@ class _Programs(Bounder[_Node]):
             "nodes": nodes, "rounds": master.rounds, "pivots": master.linear.pivots,
             "rows": len(master.program.low),
             "columns": len(master.program.cost), "cuts": master.cuts, "triples": columns.total,
-            "scored": columns.scored, "added": master.added,
-            "share_scored": columns.scored / max(1, columns.total), "opened": master.opened,
+            "added": master.added, "share_added": master.added / max(1, columns.total),
+            "opened": master.opened,
             "tolerance": master.tolerance, "root_bound": self.root_bound,
             "integral_at_root": int(self.integral_at_root),
-            "lp_seconds": master.seconds["lp"], "scoring_seconds": columns.seconds,
-            "pricing_seconds": master.seconds["pricing"],
+            "lp_seconds": master.seconds["lp"], "pricing_seconds": master.seconds["pricing"],
             "seconds": time.perf_counter() - self.started,
         }  # fmt: skip
         trees = [np.array(arcs, np.int32) for _, arcs in best]
