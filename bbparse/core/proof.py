@@ -215,19 +215,17 @@ def _scores(p: ProblemArrays) -> Float64s:
     return _finite(np.concatenate([usable, *parts, p.factor_score, p.count_score]))
 
 
-def tolerances(problem: ProblemArrays, terms: list[float] | None) -> tuple[float, float]:
+def tolerances(problem: ProblemArrays, terms: list[float]) -> tuple[float, float]:
     """Bound the rounding error, and the excess of a bound over T that may remain.
 
-    The first is `TOLERANCE` times the sum of the magnitudes of the last tree's terms; if they are
-    all 0, see `TOLERANCE` and `ZERO_TOLERANCE`. The second is the same; but if all scores are
-    integer multiples of ``problem.quantum``, it is half of that if this is more, because the next
-    score above T is a quantum higher.
+    The first is `TOLERANCE` times the sum of the magnitudes of the k-th tree's terms; if they are
+    all 0, or there are none, see `TOLERANCE` and `ZERO_TOLERANCE`. The second is the same; but if
+    all scores are integer multiples of ``problem.quantum``, it is half of that if this is more,
+    because the next score above T is a quantum higher.
     """
     p = problem
-    rounding = rounding_of(terms or [])
-    if terms is None:
-        rounding = TOLERANCE * largest_score(p)
-    elif rounding == 0.0:
+    rounding = rounding_of(terms)
+    if rounding == 0.0:
         sizes = np.abs(_scores(p))
         least = float(sizes[sizes > 0.0].min(initial=np.inf))
         rounding = min(TOLERANCE * least, ZERO_TOLERANCE * largest_score(p))

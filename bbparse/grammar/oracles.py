@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -109,16 +108,6 @@ class ChartOracle:
         if value == NEG:
             return Best(NEG, np.zeros(self.n_coordinates, np.bool_))
         return Best(value, self._on(best_steps(self._swept, self._inside)))
-
-    def k_best(self, scores: Float64s, k: int) -> list[Best]:
-        """Find the k best sets of coordinates; see `bbparse.inference.oracles.protocol.Oracle`."""
-        coordinate = self.chart.coordinate.tolist()
-
-        def combine(step: int, left: Hashable, right: Hashable) -> Hashable:
-            on = frozenset(coordinate[step : step + 1] if coordinate[step] >= 0 else ())
-            return on.union(*(s for s in (left, right) if isinstance(s, frozenset)))
-
-        return [Best(value, self._on(steps)) for value, steps in self.k_steps(scores, k, combine)]
 
     def _on(self, steps: Ints) -> Flags:
         on = np.zeros(self.n_coordinates, np.bool_)

@@ -29,10 +29,6 @@ class Listed:
         values = np.where(self.structures, self._values(scores)[:, None], -np.inf)
         return values.max(0, initial=-np.inf)
 
-    def k_best(self, scores: Float64s, k: int) -> list[Best]:
-        values = self._values(scores)
-        return [Best(float(values[i]), self.structures[i]) for i in np.argsort(-values)[:k]]
-
     def restrict(self, required: Flags, forbidden: Flags) -> Listed:
         fit = ~(self.structures & forbidden).any(1) & ~(~self.structures & required).any(1)
         return Listed(self.structures[fit], self.scores[fit])

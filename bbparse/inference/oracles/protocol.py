@@ -48,13 +48,6 @@ class Oracle(Protocol):
         """
         ...
 
-    def k_best(self, scores: Float64s, k: int) -> list[Best]:
-        """Find the k best structures, best first; all of them if there are fewer.
-
-        Raises `OracleError` if the oracle cannot enumerate structures.
-        """
-        ...
-
     def restrict(self, required: Flags, forbidden: Flags) -> Oracle:
         """Return this oracle over the structures with some coordinates on and others off, bool[C].
 

@@ -17,13 +17,12 @@ from bbparse.inference.oracles.calls import oracle_over
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
 from bbparse.inference.oracles.projective.calls import (
     chart_best,
-    chart_k_best,
     chart_scratch,
     chart_tree,
     chart_with_each,
 )
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
-from bbparse.inference.oracles.protocol import Best, OracleError
+from bbparse.inference.oracles.protocol import Best
 from bbparse.runtime.arrays import Flags, Float64s, Ints
 from bbparse.runtime.errors import ProblemError
 
@@ -47,16 +46,14 @@ def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
 class _Trees:
     """Trees over the arcs of a problem, with its required and forbidden arcs.
 
-    Without ``scored``, trees have no scores of their own. ``order`` int32[A] has the problem's arc
-    at each position of the oracle.
+    ``order`` int32[A] has the problem's arc at each position of the oracle.
     """
 
-    def __init__(self, problem: Problem, order: Ints, scored: bool = True) -> None:
+    def __init__(self, problem: Problem, order: Ints) -> None:
         p = problem
         self.n_coordinates, self.order = len(order), order
         self._n_words, self._mod = p.n_words, p.arc_mod
-        scores = p.arc_score if scored else np.zeros(len(order))
-        self._base = restricted(scores, self._mod, p.arc_state == 1, p.arc_state == -1)
+        self._base = restricted(p.arc_score, self._mod, p.arc_state == 1, p.arc_state == -1)
 
     def restrict(self, required: Flags, forbidden: Flags) -> Self:
         """See `Oracle.restrict`; everything but the scores of arcs is shared."""
@@ -111,14 +108,6 @@ class ProjectiveTrees(_Trees):
             chart_with_each(self.chart, scratch, arc_score, each)
         return self._each(goal, each)
 
-    def k_best(self, scores: Float64s, k: int) -> list[Best]:
-        """Find the k best trees; see `Oracle.k_best`."""
-        arc_score, scratch, _ = self._pass(scores)
-        trees, values, _, _ = chart_k_best(
-            self.chart, scratch, arc_score, self._n_words, k, -np.inf, np.inf
-        )
-        return [self._best(float(value), tree) for tree, value in zip(trees, values)]
-
     def _pass(self, scores: Float64s) -> tuple[Float64s, Any, float]:
         arc_score, scratch = self._scores(scores), chart_scratch(self.chart)
         return arc_score, scratch, float(chart_best(self.chart, scratch, arc_score))
@@ -127,10 +116,10 @@ class ProjectiveTrees(_Trees):
 class Arborescences(_Trees):
     """Trees by arcs alone, crossing or not; exact."""
 
-    def __init__(self, problem: Problem, scored: bool = True) -> None:
+    def __init__(self, problem: Problem) -> None:
         p = problem
         order = np.lexsort((np.arange(len(p.arc_mod)), p.arc_mod)).astype(np.int32)
-        super().__init__(p, order, scored)
+        super().__init__(p, order)
         self._head, self._single_root = p.arc_head[order], p.single_root
         self._ptr = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
 
@@ -143,10 +132,6 @@ class Arborescences(_Trees):
         """Bound trees with each arc, by the dual of a linear program; see `Oracle.with_each`."""
         value, _, reduced = self._search(scores)
         return self._each(value, value + reduced)
-
-    def k_best(self, scores: Float64s, k: int) -> list[Best]:
-        """Raise `OracleError`: arborescences cannot be enumerated."""
-        raise OracleError("arborescences cannot be enumerated")
 
     def _search(self, scores: Float64s) -> tuple[float, Ints, Float64s]:
         tree, reduced = np.empty(self._n_words, np.int32), np.zeros(self.n_coordinates)

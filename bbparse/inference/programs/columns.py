@@ -119,4 +119,5 @@ class Columns:
 
     def rest(self) -> Triples:
         """Return all triples of opened arcs that have no column yet."""
-        return self._take(*np.nonzero(self._free))
+        row, grand = np.nonzero(self._free)
+        return self._take(row, grand)

@@ -59,17 +59,11 @@ class Bounds:
 
     def bound(self, space: Subspace, row: Row) -> int:
         """Return an upper bound on the trees of a subspace; `NONE` or less if there is none."""
-        found = self._best_tree(space, row.score, row.paid) + row.constant
+        found = self._best.best(space.alive, row.score, space.some, row.paid) + row.constant
         choices = [sum(space.alive[a] for a in arcs) for arcs in self.into]
         for members, table, lam in zip(self.trees.sets, self._tables, row.counts):
             found += self._best_copy(space, choices, members, table, lam)
         return found
-
-    def _best_tree(self, space: Subspace, score: list[int], paid: list[int]) -> int:
-        if isinstance(self._best, Crossing):
-            return self._best.best(space.alive, score, space.some, paid)
-        without, having = self._best.best(space.alive, score, space.some)
-        return having if space.some else max(without, having)
 
     def _best_copy(
         self,

@@ -41,7 +41,6 @@ from bbparse.core.scale import Scaled, scaled
 from bbparse.core.tree import broken_constraint, rivals, tree_score, tree_terms
 from bbparse.inference.proof.crossing import pairs_of
 from bbparse.inference.proof.relaxation import Bound, Multipliers, Relaxation, Space
-from bbparse.inference.search.search import Bounder, Search, SearchLimits
 from bbparse.runtime.arrays import Float64s, Longs
 from bbparse.runtime.deadline import Deadline
 
@@ -94,8 +93,8 @@ def with_proof(
     return replace(solution, proof=proof, stats=stats), reason
 
 
-class Certifier(Bounder[Space]):
-    """Bounder that writes the proof of one solution."""
+class Certifier:
+    """Writer of the proof of one solution."""
 
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
         self.given, self.k_best = problem, k_best
@@ -118,7 +117,6 @@ class Certifier(Bounder[Space]):
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
         self.dead = self.relaxation.base[self.problem.factor_arcs] == -math.inf
         self.nodes = Nodes()
-        self._left: list[Space] = []
 
     def _aim(self, solution: Solution) -> None:
         """Set the relaxation, and the limits of bounds, at the scale of the last tree."""
@@ -140,34 +138,25 @@ class Certifier(Bounder[Space]):
         self.relaxation = Relaxation(scale.problem, True, 4.0 * largest)
 
     def run(self, time_limit: float | None) -> tuple[Proof | None, str]:
-        """Search; return the proof, and the reason if there is none."""
-        self.limits = SearchLimits(Deadline.after(time_limit))
-        status = Search(self).in_depth(self.relaxation.whole())
-        if status != "optimal":
-            return None, "the time limit was reached"
+        """Search depth first; return the proof, and the reason if there is none."""
+        deadline, calls = Deadline.after(time_limit), ROOT_CALLS
+        waiting = [self.relaxation.whole()]
+        while waiting:
+            if deadline.is_over():
+                return None, "the time limit was reached"
+            waiting += self._prove(waiting.pop(), calls)
+            calls = NODE_CALLS
         return self.nodes.proof(self.given, self.k_best, self.order), ""
-
-    @property
-    def worst(self) -> float:
-        return -math.inf  # every subspace must be closed by its own proof
-
-    def bound(self, space: Space) -> None:
-        self._left = self._prove(space)
-        if not self._left:
-            space.bound = -math.inf
-
-    def divide(self, space: Space) -> list[Space]:
-        return self._left
 
     # ---- one subspace --------------------------------------------------------------------------
 
-    def _prove(self, space: Space) -> list[Space]:
+    def _prove(self, space: Space, calls: int) -> list[Space]:
         """Write the node of a subspace; return the subspaces left to prove, the last one first."""
         relaxation = self.relaxation
         relaxation.settle(space)
         inside = [t for t, tree in enumerate(self.trees) if space.alive[tree].all()]
         target = max([self.target, *(float(self.scores[t]) for t in inside)])
-        calls = (ROOT_CALLS, NODE_CALLS)[space.depth > 0] * (MORE_CALLS if relaxation.apart else 1)
+        calls *= MORE_CALLS if relaxation.apart else 1
         previous, damping = math.inf, 1.0
         call = 0
         while True:
@@ -200,7 +189,7 @@ class Certifier(Bounder[Space]):
             self.relaxation.settle(having)
             self._write_leaf(having, self.relaxation.bound(having).value)
         else:
-            self._write_leaf(space, self.relaxation.with_some(space, value, poor))
+            self._write_leaf(space, float(value[poor].max()))
         space.alive[poor] = False
         self.relaxation.settle(space)
         return True

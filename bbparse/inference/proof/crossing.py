@@ -9,7 +9,7 @@ of words with a single candidate head. Scores are whole numbers of units
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from bbparse.core.parts import ProblemArrays
 from bbparse.inference.proof.exact import NONE, exists
@@ -35,22 +35,58 @@ def pairs_of(problem: ProblemArrays) -> list[Pair]:
     return sorted(set(zip(p.arc_head.tolist(), p.arc_mod.tolist())))
 
 
-class Arborescences(Reading):
-    """Best non-projective trees over the arcs of one problem; nothing else of it is used.
+class Crossing(Reading):
+    """Bounds on the trees of a problem that allows crossing arcs.
 
-    The algorithm is that of Chu-Liu and Edmonds. Each word takes its best arc. A cycle is
-    contracted to a new word; the weight of an arc into it is reduced by that of the cycle's arc
-    that it replaces. This is repeated with fewer words.
-
-    The single root is enforced exactly. An arc weighs (-1, score) from the root and (0, score) from
-    elsewhere; weights are added by component and compared lexicographically. The best tree then has
-    the minimum number of root arcs, and among such trees the highest score.
+    If not ``scored``, all parts score 0, and there are no multipliers.
     """
 
-    def best(self, alive: Sequence[bool], score: Sequence[int], needed: int = -1) -> int:
-        """Return the best score of a tree over the alive arcs, bool[A], with arc ``needed``.
+    def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
+        super().__init__(problem, scored)
+        self.pairs = pairs_of(problem) if scored else []
 
-        ``needed`` = -1: no arc is needed.
+    def best(
+        self, alive: Sequence[bool], score: Sequence[int], some: frozenset[int], paid: Sequence[int]
+    ) -> int:
+        """Return an upper bound on the trees over the alive arcs; exact if there are no parts.
+
+        ``score`` int[A] are arc scores. If ``some`` is not empty, only trees with at least one of
+        these arcs count. ``paid`` int[2 P] is u of each pair, then v of each pair.
+        """
+        if not self.pairs:
+            needed = [a for a in some if alive[a]] if some else [-1]
+            return max((self.tree(alive, score, a) for a in needed), default=NONE)
+        arcs, words = list(zip(self.head, self.mod)), range(self.n + 1)
+        u = dict(zip(self.pairs, paid))
+        v = dict(zip(self.pairs, paid[len(self.pairs) :]))
+        shared = [s + u[pair] + v[pair] for s, pair in zip(score, arcs)]
+        heads: list[set[int]] = [set() for _ in words]
+        mods: list[set[int]] = [set() for _ in words]
+        for a, (h, m) in enumerate(arcs):
+            if alive[a]:
+                heads[m].add(h)
+                mods[h].add(m)
+        must = [frozenset(m for m in mods[h] if heads[m] == {h}) for h in words]
+        own = [self.automaton(h, heads[h], mods[h], must[h], u, v) for h in words]
+        if not some:
+            return self.tree(alive, shared) + sum(own)
+        best = NONE
+        for a in some:
+            h, m = arcs[a]
+            tree = self.tree(alive, shared, a) if alive[a] else NONE
+            if exists(tree):
+                having = list(own)
+                having[h] = self.automaton(h, heads[h], mods[h], must[h] | {m}, u, v)
+                having[m] = self.automaton(m, {h}, mods[m], must[m], u, v)
+                best = max(best, tree + sum(having))
+        return best
+
+    def tree(self, alive: Sequence[bool], score: Sequence[int], needed: int = -1) -> int:
+        """Return the best score of a tree over the alive arcs, with arc ``needed`` if not -1.
+
+        The single root is enforced exactly. An arc weighs (-1, score) from the root and (0, score)
+        from elsewhere; weights are added by component and compared lexicographically. The best tree
+        then has the minimum number of root arcs, and among such trees the highest score.
         """
         given: list[Arc] = []
         word = self.mod[needed] if needed >= 0 else 0
@@ -59,15 +95,61 @@ class Arborescences(Reading):
                 level = -1 if self.single_root and head == 0 else 0
                 given.append((head, mod, (level, score[a]), a))
         chosen = best_arcs(list(range(1, self.n + 1)), given)
-        if chosen is None:
-            return NONE
-        if self.single_root and sum(self.head[a] == 0 for a in chosen) != 1:
+        if chosen is None or (self.single_root and sum(self.head[a] == 0 for a in chosen) != 1):
             return NONE
         return sum(score[a] for a in chosen)
 
+    def automaton(
+        self, h: int, grands: set[int], mods: set[int], must: frozenset[int],
+        u: Mapping[Pair, int], v: Mapping[Pair, int],
+    ) -> int:  # fmt: skip
+        """Return the maximum of the automaton of head h; `NONE` or less if it is infeasible.
+
+        The parts of h score a function f_h(g, M) of its own head g and its modifiers M. Its
+        automaton maximizes f_h(g, M) - Σ_{m in M} u_hm - v_gh over g among ``grands`` (ignored for
+        the root) and M among ``mods``, with all of ``must``. For each g it builds a chain of
+        modifiers on either side, from the nearest to the farthest.
+        """
+        right = sorted(m for m in mods if m > h)
+        left = sorted((m for m in mods if m < h), reverse=True)
+        pays = {m: u[h, m] for m in mods}
+        if h == 0:
+            return self._root(right, must, pays)
+        return max(
+            (
+                self._side(g, h, right, must, pays) + self._side(g, h, left, must, pays) - v[g, h]
+                for g in grands
+            ),
+            default=NONE,
+        )
+
+    def _root(self, mods: list[int], must: frozenset[int], pays: Mapping[int, int]) -> int:
+        """Return the maximum of the root's automaton: one modifier, or at least one."""
+        if not self.single_root:
+            return max((self._side(-1, 0, mods, must | {m}, pays) for m in mods), default=NONE)
+        only = [m for m in mods if must <= {m}]
+        return max((self.link(-1, 0, -1, m) - pays[m] for m in only), default=NONE)
+
+    def _side(
+        self, g: int, h: int, mods: list[int], must: frozenset[int], pays: Mapping[int, int]
+    ) -> int:
+        """Return the score of the best chain of modifiers on one side, given from near to far."""
+        chains: list[tuple[int, int]] = [(-1, 0)]  # last modifier and score of each chain
+        for m in mods:
+            best = max(before + self.link(g, h, inner, m) for inner, before in chains)
+            if m in must:
+                chains.clear()
+            chains.append((m, best - pays[m]))
+        return max(score + self.ogc.get((g, h, last), 0) for last, score in chains)
+
 
 def best_arcs(words: list[int], arcs: list[Arc]) -> list[int] | None:
-    """Return the arcs (indices) of the best tree over all words, rooted in 0; None: no tree."""
+    """Return the arcs (indices) of the best tree over all words, rooted in 0; None: no tree.
+
+    This is the algorithm of Chu-Liu and Edmonds. Each word takes its best arc. A cycle is
+    contracted to a new word; the weight of an arc into it is reduced by that of the cycle's arc
+    that it replaces. This is repeated with fewer words.
+    """
     best: dict[int, Arc] = {}
     for arc in arcs:
         head, mod, weight, _ = arc
@@ -107,108 +189,3 @@ def _cycle(words: list[int], best: dict[int, Arc]) -> set[int]:
             return set(path[path.index(word) :])
         clear.update(path)
     return set()
-
-
-class Automata(Reading):
-    """The head automata of one problem; only its parts and ``single_root`` are used.
-
-    The parts of head h score a function f_h(g, M) of its own head g and its modifiers M. An
-    automaton maximizes f_h(g, M) - Σ_{m in M} u_hm - v_gh over g and M, restricted to some arcs.
-    For each g it builds a chain of modifiers on either side, from the nearest to the farthest.
-    """
-
-    def best(
-        self,
-        h: int,
-        grands: Iterable[int],
-        mods: Iterable[int],
-        must: frozenset[int],
-        u: Mapping[Pair, int],
-        v: Mapping[Pair, int],
-    ) -> int:
-        """Return the maximum of the automaton of head h; `NONE` or less if it is infeasible.
-
-        ``grands`` are the candidates for its own head (ignored for the root), ``mods`` those for
-        its modifiers; it must have all of ``must``. u and v are the multipliers that it pays for a
-        modifier and for its own head, by pair.
-        """
-        right = sorted(m for m in mods if m > h)
-        left = sorted((m for m in mods if m < h), reverse=True)
-        pays = {m: u[h, m] for m in (*left, *right)}
-        if h == 0:
-            return self._root(right, must, pays)
-        return max(
-            (
-                self._side(g, h, right, must, pays) + self._side(g, h, left, must, pays) - v[g, h]
-                for g in grands
-            ),
-            default=NONE,
-        )
-
-    def _root(self, mods: list[int], must: frozenset[int], pays: Mapping[int, int]) -> int:
-        """Return the maximum of the root's automaton: one modifier, or at least one."""
-        if not self.single_root:
-            return max((self._side(-1, 0, mods, must | {m}, pays) for m in mods), default=NONE)
-        only = [m for m in mods if must <= {m}]
-        return max((self.link(-1, 0, -1, m) - pays[m] for m in only), default=NONE)
-
-    def _side(
-        self, g: int, h: int, mods: list[int], must: frozenset[int], pays: Mapping[int, int]
-    ) -> int:
-        """Return the score of the best chain of modifiers on one side, given from near to far."""
-        chains: list[tuple[int, int]] = [(-1, 0)]  # last modifier and score of each chain
-        for m in mods:
-            best = max(before + self.link(g, h, inner, m) for inner, before in chains)
-            if m in must:
-                chains.clear()
-            chains.append((m, best - pays[m]))
-        return max(score + self.ogc.get((g, h, last), 0) for last, score in chains)
-
-
-class Crossing:
-    """Bounds on the trees of a problem that allows crossing arcs.
-
-    If not ``scored``, all parts score 0, and there are no multipliers.
-    """
-
-    def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
-        self.pairs = pairs_of(problem) if scored else []
-        self.trees = Arborescences(problem)
-        self.automata = Automata(problem)
-        self.words = range(problem.n_words + 1)
-
-    def best(
-        self, alive: Sequence[bool], score: Sequence[int], some: frozenset[int], paid: Sequence[int]
-    ) -> int:
-        """Return an upper bound on the trees over the alive arcs; exact if there are no parts.
-
-        ``score`` int[A] are arc scores. If ``some`` is not empty, only trees with at least one of
-        these arcs count. ``paid`` int[2 P] is u of each pair, then v of each pair.
-        """
-        arcs = list(zip(self.trees.head, self.trees.mod))
-        if not self.pairs:
-            needed = [a for a in some if alive[a]] if some else [-1]
-            return max((self.trees.best(alive, score, a) for a in needed), default=NONE)
-        u = dict(zip(self.pairs, paid))
-        v = dict(zip(self.pairs, paid[len(self.pairs) :]))
-        shared = [s + u[pair] + v[pair] for s, pair in zip(score, arcs)]
-        heads: list[set[int]] = [set() for _ in self.words]
-        mods: list[set[int]] = [set() for _ in self.words]
-        for a, (h, m) in enumerate(arcs):
-            if alive[a]:
-                heads[m].add(h)
-                mods[h].add(m)
-        must = [frozenset(m for m in mods[h] if heads[m] == {h}) for h in self.words]
-        own = [self.automata.best(h, heads[h], mods[h], must[h], u, v) for h in self.words]
-        if not some:
-            return self.trees.best(alive, shared) + sum(own)
-        best = NONE
-        for a in some:
-            h, m = arcs[a]
-            tree = self.trees.best(alive, shared, a) if alive[a] else NONE
-            if exists(tree):
-                having = list(own)
-                having[h] = self.automata.best(h, heads[h], mods[h], must[h] | {m}, u, v)
-                having[m] = self.automata.best(m, [h], mods[m], must[m], u, v)
-                best = max(best, tree + sum(having))
-        return best

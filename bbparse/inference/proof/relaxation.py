@@ -15,7 +15,7 @@ from bbparse.core import Problem
 from bbparse.inference.oracles import calls
 from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.oracles.projective.recurrences import parts_of, recurrence_for
-from bbparse.inference.oracles.trees import Arborescences, oracle_of, restricted
+from bbparse.inference.oracles.trees import oracle_of, restricted
 from bbparse.inference.relaxation.counts import apply_counts, count_gaps, disagreement, step_counts
 from bbparse.inference.relaxation.multipliers import (
     apply_multipliers,
@@ -25,15 +25,14 @@ from bbparse.inference.relaxation.multipliers import (
     subgradient_norm,
 )
 from bbparse.inference.relaxation.state import NodeCounts, NodeFactors
-from bbparse.inference.search.search import Node
-from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Ints
 
 #: Multipliers of factors, counts and pairs, as in a proof.
 Multipliers = tuple[Float64s, Float64s, Float64s]
 
 
-@dataclass(eq=False, slots=True)
-class Space(Node):
+@dataclass(slots=True)
+class Space:
     """A subspace, with multipliers inherited from its parent.
 
     ``pair_lam`` float64[2, P] are u and v of an oracle whose components must agree; P = 0 for other
@@ -81,7 +80,6 @@ class Relaxation:
         self.base = restricted(score, self.mod, p.arc_state == 1, p.arc_state == -1)
         self._oracle, _ = oracle_of(p, recurrence_for(p, None).mode if scored else 0)
         self._scratch = calls.scratch_of(self._oracle)
-        self._trees = Arborescences(p, scored=False)
         first = self._oracle.group_ptr[:-1]
         self._pair = np.repeat(np.arange(len(first)), np.diff(self._oracle.group_ptr))
         self._pair_mod = self.mod[first]
@@ -176,31 +174,6 @@ class Relaxation:
         each = np.empty(len(self.mod))
         calls.with_each(self._of(space)[0], self._scratch, self._arc_score, each)
         return each + bound.shift
-
-    def with_some(self, space: Space, each: Float64s, arcs: Longs) -> float:
-        """Bound the trees that have one of some arcs, given the result of `with_each`.
-
-        For an arborescence `with_each` gives only a bound. It is replaced by the score of the best
-        arborescence with the arc, because that is what the checker computes.
-        """
-        if isinstance(self._oracle, Chart):
-            return float(each[arcs].max())
-        oracle, scratch = self._of(space)[0], self._scratch
-        score = self._arc_score + (oracle.u + oracle.v)[self._pair]
-        bound = np.empty(len(self._pair_mod))  # of the arborescence, with the best arc of a pair
-        bound[oracle.in_list] = scratch.value[-1] + scratch.reduced
-        found = -np.inf
-        required, none = np.zeros((2, len(self.mod)), np.bool_)
-        for a in arcs[np.argsort(-each[arcs], kind="stable")]:
-            if each[a] <= found:
-                break
-            required[:] = False
-            required[a] = True
-            best = self._trees.restrict(required, none).best(score).value
-            pair = self._pair[a]
-            worse = self._arc_score[a] - scratch.gscore[pair]
-            found = max(found, each[a] + best - bound[pair] - worse)
-        return found
 
     def step(self, space: Space, gap: float) -> bool:
         """Take one Polyak step; return False if all bounds are exact at the best tree."""

@@ -152,6 +152,13 @@ class Spans(Reading):
         self.by_grand = bool(self.gc or self.ogc or self.gsib)
 
     def best(
+        self, alive: Sequence[bool], score: Sequence[int], some: frozenset[int], _: Sequence[int]
+    ) -> int:
+        """Return the best score of a tree over the alive arcs; see `Crossing.best`."""
+        without, having = self.both(alive, score, some)
+        return having if some else without
+
+    def both(
         self, alive: Sequence[bool], score: Sequence[int], marked: frozenset[int] = frozenset()
     ) -> Pair:
         """Return the best scores of trees over the alive arcs, bool[A], with scores int[A].

@@ -65,11 +65,9 @@ def verify(problem: Problem, solution: Solution) -> None:
         raise VerificationError("the proof is of another problem")
     trees = Trees(problem)
     _check_trees(trees, solution, proof)
-    terms = None
-    if len(solution.scores) == proof.k_best:
-        terms = trees.terms(solution.arcs[-1].tolist())
-    rounding, above = tolerances(problem, terms)
-    _Check(problem, trees, solution, proof, rounding, above).run()
+    is_last = len(solution.scores) == proof.k_best
+    terms = trees.terms(solution.arcs[-1].tolist()) if is_last else []
+    _Check(problem, trees, solution, proof, *tolerances(problem, terms)).run()
 
 
 def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
@@ -117,20 +115,12 @@ class _Check:
     """One pass over the nodes of a proof."""
 
     def __init__(
-        self,
-        problem: Problem,
-        trees: Trees,
-        solution: Solution,
-        proof: Proof,
-        rounding: float,
+        self, problem: Problem, trees: Trees, solution: Solution, proof: Proof, rounding: float,
         above: float,
-    ) -> None:
-        self.trees = trees
-        self.proof = proof
-        self.rounding = rounding
-        self.above = above
-        self.all_trees = len(solution.scores) < proof.k_best
-        self.threshold = -math.inf if self.all_trees else float(solution.scores[-1])
+    ) -> None:  # fmt: skip
+        self.trees, self.proof, self.rounding, self.above = trees, proof, rounding, above
+        all_trees = len(solution.scores) < proof.k_best
+        self.threshold = -math.inf if all_trees else float(solution.scores[-1])
         self.known = {tuple(arcs) for arcs in solution.arcs.tolist()}
         self.bounds = {scored: Bounds(problem, trees, scored) for scored in (True, False)}
         self.into = self.bounds[True].into

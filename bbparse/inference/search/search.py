@@ -3,10 +3,9 @@
 A node is a set of structures. A `Bounder` computes an upper bound on the scores of a node's
 structures and partitions the node into smaller sets. Open nodes wait in a queue ordered by bound,
 so that a search ends as soon as the highest bound does not beat the k-th best structure (Land &
-Doig 1960; Lawler & Wood 1966). There are four bounders: a Lagrangian relaxation over an oracle
-(`inference.search.lagrangian`), the agreement of several oracles (`inference.agreement`),
-linear programs (`inference.programs.price_and_cut`), and one that records a checkable proof
-(:mod:`bbparse.inference.proof.certify`).
+Doig 1960; Lawler & Wood 1966). There are three bounders: a Lagrangian relaxation over an oracle
+(`inference.search.lagrangian`), the agreement of several oracles (`inference.agreement`), and
+linear programs (`inference.programs.price_and_cut`).
 """
 
 from __future__ import annotations
@@ -134,20 +133,6 @@ class Search(Generic[N]):
                     if self.bound(child):
                         queue.add(child)
         return -math.inf, "optimal"
-
-    def in_depth(self, root: N) -> str:
-        """Bound and divide nodes depth first, the last child first; return a status.
-
-        A node is bounded when it is visited, so that a bounder records nodes in pre-order.
-        """
-        waiting = [root]
-        while waiting:
-            if limit := self._reached():
-                return limit
-            node = waiting.pop()
-            if self.bound(node):
-                waiting += self.divide(node)
-        return "optimal"
 
     def bound(self, node: N) -> bool:
         """Bound a node; return True if it stays open."""

@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.inference.proof.certify import certify
-from bbparse.inference.proof.crossing import Arborescences, Crossing, pairs_of
+from bbparse.inference.proof.crossing import Crossing, pairs_of
 from bbparse.inference.proof.exact import exists, rounded
 from bbparse.inference.proof.spans import Spans
 from bbparse.inference.proof.verify import verify
@@ -37,7 +37,7 @@ def test_best_trees_with_an_arc() -> None:
                 for arcs in trees
                 if all(alive[a] for a in arcs) and (needed < 0 or needed in arcs)
             ]
-            best = Arborescences(p).best(alive, units(score), needed)
+            best = Crossing(p).tree(alive, units(score), needed)
             assert rounded(best) == max(scores, default=-math.inf)
 
 
@@ -48,7 +48,7 @@ def test_the_root_has_one_modifier_even_at_a_price() -> None:
     one = Problem.from_arc_scores(scores, projective=False)
     for p, best in ((many, 3e9), (one, 1e9 - 2e6)):
         a = len(p.arc_head)
-        assert rounded(Arborescences(p).best([True] * a, units(p.arc_score))) == best
+        assert rounded(Crossing(p).tree([True] * a, units(p.arc_score))) == best
 
 
 def check_best(rng: np.random.Generator, p: Problem, max_marked: int = 4) -> None:
@@ -64,9 +64,9 @@ def check_best(rng: np.random.Generator, p: Problem, max_marked: int = 4) -> Non
             value = phi(arcs) + float((score - p.arc_score)[list(arcs)].sum())
             some = int(not marked.isdisjoint(arcs))
             expected[some] = max(expected[some], value)
-    found = Spans(p).best(alive.tolist(), units(score), marked)
+    found = Spans(p).both(alive.tolist(), units(score), marked)
     assert tuple(map(rounded, found)) == pytest.approx(tuple(expected), rel=1e-12, abs=1e-9)
-    bare = Spans(p, scored=False).best(alive.tolist(), units(score))
+    bare = Spans(p, scored=False).both(alive.tolist(), units(score))
     assert (not exists(max(bare))) == (max(expected) == -math.inf)
 
 

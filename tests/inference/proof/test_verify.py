@@ -51,16 +51,29 @@ def test_lowered_bound() -> None:
     leaves = 0
     for p, _, solution, proof in cases(91, 25):
         for node in np.flatnonzero(np.isin(proof.node_kind, (BOUND, TREE))):
-            low = with_element(proof.node_bound, node, proof.node_bound[node] - 1e-3)
+            bound = checked_bound(p, solution, node)
+            assert bound <= proof.node_bound[node] + 1e-6
+            low = with_element(proof.node_bound, node, bound - 1e-3)
             refused(p, changed(solution, node_bound=low), f"leaf {node}")
             leaves += 1
     assert leaves > 50
 
 
+def checked_bound(p: Problem, solution: Solution, node: int) -> float:
+    """The bound of a leaf as the checker computes it: what it says of one that is far too low."""
+    assert solution.proof is not None
+    if solution.proof.node_kind[node] == TREE:
+        return float(solution.proof.node_bound[node])
+    low = with_element(solution.proof.node_bound, node, -1e9)
+    with pytest.raises(VerificationError, match=rf"^leaf {node}: its bound is given as") as error:
+        verify(p, changed(solution, node_bound=low))
+    return float(str(error.value).rpartition(" ")[2])
+
+
 def test_bound_above_the_last_tree() -> None:
     for p, _, solution, proof in cases(92, 30, least_trees=6):
         for node in np.flatnonzero(proof.node_kind == BOUND):
-            high = float(solution.scores[-1]) + tolerances(p, None)[1] + 1e-3
+            high = float(solution.scores[-1]) + tolerances(p, [])[1] + 1e-3
             bounds = with_element(proof.node_bound, node, high)
             refused(p, changed(solution, node_bound=bounds), "is above the last tree's score")
 
