@@ -198,9 +198,9 @@ class ProblemArrays:
         """Parts by kind: ``parts.sib.mod`` is ``sib_outer``."""
         p = self
         return Parts(
-            Part(_any(p.sib_head), p.sib_head, p.sib_inner, p.sib_outer, p.sib_score),
-            Part(p.gc_grand, p.gc_head, _any(p.gc_head), p.gc_mod, p.gc_score),
-            Part(p.ogc_grand, p.ogc_head, _any(p.ogc_head), p.ogc_mod, p.ogc_score),
+            Part(np.full_like(p.sib_head, ANY), p.sib_head, p.sib_inner, p.sib_outer, p.sib_score),
+            Part(p.gc_grand, p.gc_head, np.full_like(p.gc_head, ANY), p.gc_mod, p.gc_score),
+            Part(p.ogc_grand, p.ogc_head, np.full_like(p.ogc_head, ANY), p.ogc_mod, p.ogc_score),
             Part(p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score),
         )  # fmt: skip
 
@@ -241,10 +241,8 @@ class ProblemArrays:
         afterwards (they are made read-only). Fields that are left out are empty. The `part_table`
         may be given, too, which is faster for a batch.
         """
-        n_arcs = len(arc_head)
-        states = _FREE[:n_arcs] if n_arcs <= len(_FREE) else np.zeros(n_arcs, np.int8)
         others.update(arc_head=arc_head, arc_mod=arc_mod, arc_score=arc_score)
-        others.setdefault("arc_state", states)
+        others.setdefault("arc_state", np.zeros(len(arc_head), np.int8))
         return cls._of({**DEFAULTS, "n_words": n_words}, others)
 
     def changed(self, **changes: Any) -> Self:
@@ -275,15 +273,6 @@ _ROW_OF = {"grand": 0, "head": 1, "inner": 2, "mod": 3, "outer": 3}
 _NO_PARTS = np.empty((4, 0), np.int32), np.empty(0), np.zeros(5, np.int64)
 
 
-def _any(words: Ints) -> Ints:
-    """Return a column of `ANY` for as many parts."""
-    global _ANY
-    if len(words) > len(_ANY):
-        _ANY = np.full(2 * len(words), ANY, np.int32)
-        _ANY.setflags(write=False)
-    return _ANY[: len(words)]
-
-
 #: Names of all fields of a problem.
 FIELDS = tuple(field.name for field in fields(ProblemArrays))
 #: Flat name → dtype, for all arrays except the labels of arcs.
@@ -299,10 +288,8 @@ DTYPES: dict[str, type] = {
 _EMPTY: dict[type, NDArray[Any]] = {
     dtype: np.zeros(int(dtype is np.int64), dtype) for dtype in DTYPES.values()
 }
-_FREE = np.zeros(4096, dtype=np.int8)  # states of arcs that are neither required nor forbidden
-_ANY = np.full(4096, ANY, np.int32)
 #: Flat name → value, for all fields that may be left out.
 DEFAULTS: dict[str, Any] = {name: _EMPTY[dtype] for name, dtype in DTYPES.items()}
 DEFAULTS.update(arc_label=None, projective=True, single_root=True, quantum=0.0)
-for _array in (*_EMPTY.values(), _FREE, _ANY):
+for _array in _EMPTY.values():
     _array.setflags(write=False)

@@ -87,6 +87,10 @@ class Chart(NamedTuple):
     symbol: Ints  # symbol of a phrase or a word; x * STATES + s for pair x in state s
     head: Ints  # head q of the item: a word with a tag
     kind: NDArray[np.int8]  # of the item: WHOLE, RIGHT or LEFT
+    # The sweeps need the number of items, and groups of items with a common score: there are none.
+    size: NDArray[np.int64]
+    item_group: Ints
+    group_ptr: Ints
 
 
 class _Bases(NamedTuple):
@@ -148,7 +152,7 @@ def _builder(n: int, n_leaves: int, n_keys: int, room: int) -> _Builder:
 
     chart = Chart(
         zeros(room + 1), ints(), ints(), np.empty(room), ints(), np.full(room, -1, np.int32),
-        zeros(room), np.zeros(room, np.int8),
+        zeros(room), np.zeros(room, np.int8), *_no_groups(0),
     )
     steps = _Steps(
         zeros(1), full, ints(), ints(), ints(), ints(), np.empty(room), ints(),
@@ -180,8 +184,12 @@ def build_chart(
     return Chart(
         chart.item_ptr[: n_items + 1], chart.left[:n_edges], chart.right[:n_edges],
         chart.weight[:n_edges], chart.coordinate[:n_edges], chart.symbol[:n_items],
-        chart.head[:n_items], chart.kind[:n_items],
+        chart.head[:n_items], chart.kind[:n_items], *_no_groups(n_items),
     )
+
+
+def _no_groups(n_items: int) -> tuple[NDArray[np.int64], Ints, Ints]:
+    return np.array([n_items]), np.full(n_items, -1, np.int32), np.zeros(1, np.int32)
 
 
 @kernel

@@ -14,6 +14,7 @@ import numpy as np
 
 from bbparse.grammar.trees import PhraseTree, clean
 from bbparse.runtime.errors import TreebankError
+from bbparse.treebank.significance import resampled
 
 DELETED = frozenset([",", ":", "``", "''", ".", "-NONE-"])
 _EQUAL = {"PRT": "ADVP"}
@@ -127,11 +128,7 @@ def paired_p(
     """
     counts = np.array([first.by_sentence, second.by_sentence], np.float64)  # [2, N, 3]
     difference = first.f1 - second.f1
-    rng = np.random.default_rng(seed)
-    n, n_beyond = counts.shape[1], 0
-    for _ in range(draws):
-        times = np.bincount(rng.integers(0, n, n), minlength=n)
-        right, gold, predicted = (counts * times[:, None]).sum(1).T
-        f1 = 2 * right / np.maximum(gold + predicted, 1)
-        n_beyond += abs(f1[0] - f1[1] - difference) >= abs(difference)
+    right, gold, predicted = np.moveaxis(resampled(counts, draws, seed), -1, 0)
+    f1 = 2 * right / np.maximum(gold + predicted, 1)
+    n_beyond = (np.abs(f1[0] - f1[1] - difference) >= abs(difference)).sum()
     return float((n_beyond + 1) / (draws + 1))

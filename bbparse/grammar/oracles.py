@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.grammar.chart import Chart
 from bbparse.grammar.k_best import Combine, best_structures
@@ -16,18 +13,6 @@ from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.jit import kernel
 
 _NONE = np.empty(0)
-
-
-class _Swept(NamedTuple):
-    """Input of the sweeps of `inference.oracles.projective.passes`; no item has a group."""
-
-    item_ptr: Ints
-    item_group: Ints
-    left: Ints
-    right: Ints
-    weight: Float64s
-    size: NDArray[np.int64]
-    group_ptr: Ints
 
 
 @kernel
@@ -80,14 +65,10 @@ class ChartOracle:
     def __init__(self, chart: Chart, group: Ints, offsets: Float64s | None = None) -> None:
         self.chart, self.group = chart, group
         self.n_coordinates = len(group)
-        n = len(chart.item_ptr) - 1
         self._offsets = offsets
         self._weight = np.empty(len(chart.weight))
-        self._swept = _Swept(
-            chart.item_ptr, np.full(n, -1, np.int32), chart.left, chart.right, self._weight,
-            np.array([n]), np.zeros(1, np.int32),
-        )
-        self._inside, self._outside = np.empty(n), np.empty(n)
+        self._swept = chart._replace(weight=self._weight)
+        self._inside, self._outside = np.empty((2, len(chart.kind)))
 
     def restrict(self, required: Flags, forbidden: Flags) -> ChartOracle:
         """Require and forbid coordinates; see `bbparse.inference.oracles.protocol.Oracle`."""
@@ -129,7 +110,7 @@ class ChartOracle:
         if k == 1:
             return best
         outside_pass(self._swept, _NONE, self._inside, self._outside)
-        chart = self.chart._replace(weight=self._weight)
+        chart = self._swept
         values = np.repeat(self._outside, np.diff(chart.item_ptr)) + self._weight
         values += self._inside[chart.left] + self._inside[chart.right]
         return best_structures(chart, values, combine, k, deadline) or best

@@ -55,15 +55,12 @@ MAX_WEIGHT = 10**100
 
 @dataclass(frozen=True)
 class PhraseSettings:
-    """Settings of pruning, of weights, and of `bbparse.agree`."""
+    """Settings of pruning and of weights, and the calls of `bbparse.agree` at its root."""
 
     #: Pruning margin of each grammar: items of trees at most this far below the best are retained.
     margins: tuple[float, ...] = (9.0, 6.0)
     arcs: float = 1.0  #: Weight of the dependency parser's scores relative to the grammar's.
-    method: str = "paper"
-    step: float = 0.5
     root_calls: int = 50
-    node_calls: int = 20
 
     def __post_init__(self) -> None:
         """Raise `ConfigError` if a margin or the weight of arcs is impossible."""
@@ -238,8 +235,8 @@ class _Sentence:
                 oracles: list[Oracle] = [grammar, ProjectiveTrees(problem.changed(**weighted))]
                 names: list[Any] = [np.arange(len(group)), n_tags + np.arange(len(arc_mod))]
                 agreement = agree(
-                    oracles, names, method=s.method, step=s.step, root_calls=s.root_calls,
-                    node_calls=s.node_calls, time_limit=deadline.limit(), node_limit=node_limit,
+                    oracles, names, root_calls=s.root_calls, time_limit=deadline.limit(),
+                    node_limit=node_limit,
                 )
                 if not agreement.on:
                     continue

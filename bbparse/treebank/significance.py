@@ -109,7 +109,7 @@ def compare_tallies(
     names = [name for name in first.measures if name in second.measures]
     counts = np.stack([first.counts, second.counts]).astype(np.float64)
     observed = _shares(counts.sum(axis=1), names)
-    shares = _shares(_resampled(counts, resamples, seed), names)
+    shares = _shares(resampled(counts, resamples, seed), names)
     difference = observed[0] - observed[1]
     differences = shares[0] - shares[1]
     tail = (1.0 - confidence) / 2.0
@@ -121,10 +121,10 @@ def compare_tallies(
     return {name: Difference(name, *row) for name, row in zip(names, columns.tolist())}
 
 
-def _resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+def resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
     """Sum the counts over each draw of sentences, the same draws for both parsers.
 
-    Returns float64[2, resamples, counts].
+    ``counts`` are float64[2, sentences, counts]. Returns float64[2, resamples, counts].
     """
     import numpy as np
 

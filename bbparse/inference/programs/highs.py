@@ -164,7 +164,6 @@ class WholeAnswer:
 
     status: str  #: optimal, time_limit or infeasible; failed: anything else.
     values: Float64s | None  #: [C], columns of the best point that was found.
-    value: float  #: Objective of that point.
     bound: float  #: Upper bound on the objective, as reported by HiGHS.
     nodes: int  #: Nodes of its search.
 
@@ -201,8 +200,8 @@ def solve_whole(program: Program, time_limit: float, gap: float, tolerance: floa
         values = np.array(solver.getSolution().col_value)
     constant = program.constant - offset
     return WholeAnswer(
-        status, values, float(info.objective_function_value) * scale + constant,
-        float(info.mip_dual_bound) * scale + constant, max(0, int(info.mip_node_count)),
+        status, values, float(info.mip_dual_bound) * scale + constant,
+        max(0, int(info.mip_node_count)),
     )  # fmt: skip
 
 

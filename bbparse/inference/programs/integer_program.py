@@ -113,11 +113,11 @@ def _real(parts: tuple[Item, ...]) -> tuple[Item, ...]:
 class TreeProgram(Program):
     """The trees of a problem and their scores.
 
-    Without ``connected``, integer points give each word one head but need not be trees. Without
-    ``triples``, grandchildren have no columns.
+    If not ``complete``, integer points give each word one head but need not be trees, and
+    grandchildren have no columns.
     """
 
-    def __init__(self, problem: Problem, connected: bool = True, triples: bool = True) -> None:
+    def __init__(self, problem: Problem, complete: bool = True) -> None:
         super().__init__()
         self.problem = p = problem
         self.n = p.n_words
@@ -142,13 +142,13 @@ class TreeProgram(Program):
         self.last: dict[tuple[int, int], list[int]] = {}
         for arcs in self.exclusive:
             self.equal([(a, 1.0) for a in arcs], 1)
-        if connected and p.projective:
+        if complete and p.projective:
             self._derivations()
         else:
-            if connected:
+            if complete:
                 self._flows()
             self._siblings()
-        self._parts(triples)
+        self._parts(complete)
         self.constant = self._take_out()
         self._factors()
         self._counts()
@@ -237,7 +237,7 @@ class TreeProgram(Program):
     def _arcs(self, head: int, mod: int) -> list[int]:
         return self.by_words.get((head, mod), [])
 
-    def _parts(self, triples: bool) -> None:
+    def _parts(self, complete: bool) -> None:
         parts, arcs = self.problem.parts, self._arcs
         for _, h, i, m, s in rows_of(parts.sib):
             if (h, i, m) in self.adjacent:
@@ -246,7 +246,7 @@ class TreeProgram(Program):
             if (h, i, m) in self.adjacent:
                 upper = [] if g == -1 else [arcs(g, h)]
                 self._conjunction([*upper, [self.adjacent[h, i, m]]], s)
-        for g, h, _, m, s in rows_of(parts.gc) if triples else ():
+        for g, h, _, m, s in rows_of(parts.gc) if complete else ():
             self._conjunction([arcs(g, h), arcs(h, m)], s)
         for g, h, _, m, s in rows_of(parts.ogc):
             self._conjunction([arcs(g, h), self.last.get((h, m), [])], s)

@@ -41,7 +41,7 @@ class Master:
 
     def __init__(self, problem: Problem, columns: Columns, delayed: bool = True) -> None:
         self.problem, self.columns = problem, columns
-        self.program = p = TreeProgram(problem, connected=False, triples=False)
+        self.program = p = TreeProgram(problem, complete=False)
         self.static = len(p.cost)
         self.added = self.cuts = self.rounds = self.opened = 0
         self.seconds = {"lp": 0.0, "pricing": 0.0}

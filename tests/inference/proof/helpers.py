@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem, Solution
-from bbparse.core.proof import Proof
+from bbparse.core.proof import TREE, Proof
 from bbparse.inference.proof.certify import certify
 from bbparse.inference.proof.exact import whole
 from bbparse.inference.proof.verify import verify
@@ -98,3 +98,14 @@ def refused(p: Problem, solution: Solution, *words: str) -> None:
     text = str(error.value)
     assert "\n" not in text
     assert not words or any(word in text for word in words), text
+
+
+def checked_bound(p: Problem, solution: Solution, node: int) -> float:
+    """The bound of a leaf as the checker computes it: what it says of one that is far too low."""
+    assert solution.proof is not None
+    if solution.proof.node_kind[node] == TREE:
+        return float(solution.proof.node_bound[node])
+    low = with_element(solution.proof.node_bound, node, -1e9)
+    with pytest.raises(VerificationError, match=rf"^leaf {node}: its bound is given as") as error:
+        verify(p, changed(solution, node_bound=low))
+    return float(str(error.value).rpartition(" ")[2])

@@ -16,7 +16,14 @@ from bbparse.inference.proof.verify import verify
 from bbparse.inference.solve import solve
 from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import ProblemError, VerificationError
-from tests.inference.proof.helpers import changed, proved, random_case, solution_of, with_element
+from tests.inference.proof.helpers import (
+    changed,
+    checked_bound,
+    proved,
+    random_case,
+    solution_of,
+    with_element,
+)
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 
@@ -210,6 +217,7 @@ def test_non_projective_sentences(single_root: bool) -> None:
         assert s.proof is not None
         verify(p, s)
         bounds = np.flatnonzero(s.proof.node_kind == BOUND)
-        lower = with_element(s.proof.node_bound, bounds[0], s.proof.node_bound[bounds[0]] - 1e-3)
+        bound = checked_bound(p, s, bounds[0])
+        lower = with_element(s.proof.node_bound, bounds[0], bound - 1e-3)
         with pytest.raises(VerificationError, match="its bound is given"):
             verify(p, changed(s, node_bound=lower))

@@ -21,6 +21,7 @@ from bbparse.runtime.errors import VerificationError
 from tests.inference.proof.helpers import (
     MILD,
     changed,
+    checked_bound,
     proved,
     random_case,
     refused,
@@ -57,17 +58,6 @@ def test_lowered_bound() -> None:
             refused(p, changed(solution, node_bound=low), f"leaf {node}")
             leaves += 1
     assert leaves > 50
-
-
-def checked_bound(p: Problem, solution: Solution, node: int) -> float:
-    """The bound of a leaf as the checker computes it: what it says of one that is far too low."""
-    assert solution.proof is not None
-    if solution.proof.node_kind[node] == TREE:
-        return float(solution.proof.node_bound[node])
-    low = with_element(solution.proof.node_bound, node, -1e9)
-    with pytest.raises(VerificationError, match=rf"^leaf {node}: its bound is given as") as error:
-        verify(p, changed(solution, node_bound=low))
-    return float(str(error.value).rpartition(" ")[2])
 
 
 def test_bound_above_the_last_tree() -> None:
