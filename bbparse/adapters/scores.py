@@ -7,8 +7,7 @@ Goes out: `Problem`, or the k best labelled trees, under validity rules if there
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
-from bbparse.core.check import MAX_SCORE, as_flag
+from bbparse.core.check import MAX_SCORE, as_flag, naming
 from bbparse.inference.matrix import as_array, check_arcs, cut
 from bbparse.inference.solve import solve
 from bbparse.parser.validity.check import RuledSentence
@@ -191,19 +190,10 @@ def from_batch(
         parts[2] = [part[:, :, : len(part)] for part in parts[2]]
     found = []
     for i, part in enumerate(parts[0]):
-        with naming_sentence(i):
+        with naming(f"sentence {i} of the batch"):
             more = [None if column is None else column[i] for column in parts[1:]]
             found.append(SentenceScores(part, more[0], names, more[1]))
     return found
-
-
-@contextmanager
-def naming_sentence(i: int) -> Iterator[None]:
-    """Name a sentence of a batch in errors about it."""
-    try:
-        yield
-    except ProblemError as error:
-        raise ProblemError(f"sentence {i} of the batch: {error}") from None
 
 
 def label_names(labels: Any) -> list[str]:

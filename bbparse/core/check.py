@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,15 @@ MAX_WORDS = 32_000
 MAX_SCORE = 1e100
 #: Maximum magnitude of a score that is an integer: a float64 holds all up to it.
 MAX_EXACT = 1 << 53
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Name a file, or a sentence of a batch, in errors about it."""
+    try:
+        yield
+    except ProblemError as error:
+        raise ProblemError(f"{place}: {error}") from None
 
 
 def refuse(bad: Flags, say: Callable[[int], str]) -> None:

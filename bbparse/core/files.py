@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bbparse.core.check import naming
 from bbparse.core.parts import DTYPES
 from bbparse.core.proof import ARRAYS, Proof
 from bbparse.runtime.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
@@ -84,27 +85,22 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a solution; ProblemError if the file is damaged."""
     rules = {**_SOLUTION_RULES, **_PROOF_RULES}
     optional = {"conflict", *_PROOF_RULES}
-    given = read_archive(
-        path, _SOLUTION, rules, optional=optional, error=ProblemError
+    arrays: dict[str, Any] = dict(
+        read_archive(path, _SOLUTION, rules, optional=optional, error=ProblemError)
     )
-    arrays: dict[str, Any] = dict(given)
     proof_arrays = {
         name.removeprefix("proof_"): arrays.pop(name) for name in _PROOF_RULES if name in arrays
     }
     missing = [name for name in _PROOF_RULES if name.removeprefix("proof_") not in proof_arrays]
-    if proof_arrays and missing:
-        raise ProblemError(
-            f"{os.fspath(path)}: field {missing[0]} is missing, and others are there"
-        )
     stats = zip(*(arrays.pop(f"stats_{name}").tolist() for name in ("names", "values", "whole")))
-    try:
-        arrays["stats"] = {name: int(value) if whole else value for name, value, whole in stats}
-    except (ValueError, OverflowError) as error:
-        raise ProblemError(f"{os.fspath(path)}: stats_values: {error}") from error
-    try:
+    with naming(os.fspath(path)):
+        if proof_arrays and missing:
+            raise ProblemError(f"field {missing[0]} is missing, and others are there")
+        try:
+            arrays["stats"] = {name: int(value) if whole else value for name, value, whole in stats}
+        except (ValueError, OverflowError) as error:
+            raise ProblemError(f"stats_values: {error}") from error
         arrays["proof"] = Proof.from_arrays(proof_arrays) if proof_arrays else None
-    except ProblemError as error:
-        raise ProblemError(f"{os.fspath(path)}: {error}") from error
     arrays["status"] = str(arrays["status"].item())
     arrays["conflict"] = [str(line) for line in arrays.get("conflict", ())]
     return arrays

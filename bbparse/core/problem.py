@@ -212,18 +212,14 @@ class Problem(ProblemArrays):
         if lengths is not None and len(lengths) != len(matrices):
             raise ProblemError(f"{len(lengths)} lengths, expected {len(matrices)}, one a matrix")
         problems = []
+        flags: dict[str, Any] = {"projective": projective, "single_root": single_root}
         for i, matrix in enumerate(matrices):
-            try:
+            with check.naming(f"sentence {i} of the batch"):
                 if lengths is not None:
                     padded = check.as_floats("scores", check.unmasked(matrix), ndim=2)
                     n = check.as_count("lengths", lengths[i], 1, min(padded.shape) - 1)
                     matrix = padded[: n + 1, : n + 1]
-                problem = cls.from_arc_scores(
-                    matrix, projective=projective, single_root=single_root
-                )
-            except ProblemError as error:
-                raise ProblemError(f"sentence {i} of the batch: {error}") from None
-            problems.append(problem)
+                problems.append(cls.from_arc_scores(matrix, **flags))
         return problems
 
     with_factors = edit.with_factors
@@ -309,8 +305,6 @@ class Problem(ProblemArrays):
             If the file is damaged; names the file and, if possible, the field.
         """
         values = read_problem(path)
-        try:
+        with check.naming(os.fspath(path)):
             return cls(**values)
-        except ProblemError as error:
-            raise ProblemError(f"{os.fspath(path)}: {error}") from error
 

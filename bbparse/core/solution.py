@@ -206,7 +206,5 @@ class Solution:
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read a file of `save`; see `Problem.load`."""
         values = read_solution(path)
-        try:
+        with check.naming(os.fspath(path)):
             return cls(**values)
-        except ProblemError as error:
-            raise ProblemError(f"{os.fspath(path)}: {error}") from error

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bbparse.core.check import as_flag
+from bbparse.core.check import as_flag, naming
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options
@@ -208,10 +208,8 @@ class TreeBatch:
         """Map a function over the sentences, with the elements of columns that are theirs."""
 
         def of(i: int) -> Result:
-            try:
+            with naming(f"sentence {i} of the batch"):
                 return function(self._sentences[i], *(column[i] for column in columns))
-            except ProblemError as error:
-                raise ProblemError(f"sentence {i} of the batch: {error}") from None
 
         return list(map_in_threads(of, range(len(self._sentences)), self._threads))
 
