@@ -101,13 +101,8 @@ def with_at_least(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
 
 
 def with_valency(
-    problem: P,
-    head: int | Iterable[int],
-    low: int = 0,
-    high: int | None = None,
-    *,
-    side: Literal["left", "right"] | None = None,
-    label: int | None = None,
+    problem: P, head: int | Iterable[int], low: int = 0, high: int | None = None, *,
+    side: Literal["left", "right"] | None = None, label: int | None = None,
 ) -> P:
     """Return this problem with bounds on the number of modifiers of one or several words.
 

@@ -18,16 +18,10 @@ _SOLUTION = "bbparse.Solution"
 
 
 _SOLUTION_RULES: dict[str, Rule] = {
-    "heads": (INTS, 2, "scores"),
-    "arcs": (INTS, 2, "scores"),
-    "scores": (REALS, 1, "scores"),
-    "upper_bounds": (REALS, 1, "scores"),
-    "proved": (FLAGS, 1, "scores"),
-    "status": (TEXT, 0, None),
-    "stats_names": (TEXT, 1, "stats_names"),
-    "stats_values": (REALS, 1, "stats_names"),
-    "stats_whole": (FLAGS, 1, "stats_names"),
-    "conflict": (TEXT, 1, None),
+    "heads": (INTS, 2, "scores"), "arcs": (INTS, 2, "scores"), "scores": (REALS, 1, "scores"),
+    "upper_bounds": (REALS, 1, "scores"), "proved": (FLAGS, 1, "scores"), "status": (TEXT, 0, None),
+    "stats_names": (TEXT, 1, "stats_names"), "stats_values": (REALS, 1, "stats_names"),
+    "stats_whole": (FLAGS, 1, "stats_names"), "conflict": (TEXT, 1, None),
 }
 _PROOF_RULES: dict[str, Rule] = {
     "proof_problem": (TEXT, 0, None),

@@ -174,22 +174,15 @@ class Problem(ProblemArrays):
             )
         mods, heads = np.nonzero(matrix > -np.inf)
         return cls.trusted(
-            size - 1,
-            heads.astype(np.int32),
-            mods.astype(np.int32),
-            matrix[mods, heads],
+            size - 1, heads.astype(np.int32), mods.astype(np.int32), matrix[mods, heads],
             projective=check.as_flag("projective", projective),
             single_root=check.as_flag("single_root", single_root),
         )
 
     @classmethod
     def from_batch(
-        cls,
-        scores: Iterable[ArrayLike],
-        lengths: Sequence[int] | None = None,
-        *,
-        projective: bool = True,
-        single_root: bool = True,
+        cls, scores: Iterable[ArrayLike], lengths: Sequence[int] | None = None, *,
+        projective: bool = True, single_root: bool = True,
     ) -> list[Problem]:
         """Make the problems of a batch of score matrices; see `from_arc_scores` and `solve_batch`.
 

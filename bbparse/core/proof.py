@@ -56,13 +56,9 @@ TOLERANCE, ZERO_TOLERANCE = 1e-9, 1e-13
 
 #: Name → dtype and number of dimensions.
 ARRAYS: dict[str, tuple[type, int]] = {
-    "node_kind": (np.int8, 1),
-    "node_ptr": (np.int64, 1),
-    "node_arcs": (np.int32, 1),
-    "node_bound": (np.float64, 1),
-    "node_vector": (np.int32, 1),
-    "factor_multipliers": (np.float64, 2),
-    "count_multipliers": (np.float64, 2),
+    "node_kind": (np.int8, 1), "node_ptr": (np.int64, 1), "node_arcs": (np.int32, 1),
+    "node_bound": (np.float64, 1), "node_vector": (np.int32, 1),
+    "factor_multipliers": (np.float64, 2), "count_multipliers": (np.float64, 2),
     "pair_multipliers": (np.float64, 2),
 }
 

@@ -91,10 +91,7 @@ class Solution:
             arcs=check.as_ints("arcs", arcs, np.int32, ndim=2),
             scores=check.as_floats("scores", scores),
             upper_bounds=check.as_floats("upper_bounds", upper_bounds),
-            proved=flags.astype(np.bool_),
-            status=status,
-            stats=dict(stats or {}),
-            proof=proof,
+            proved=flags.astype(np.bool_), status=status, stats=dict(stats or {}), proof=proof,
             conflict=tuple(conflict),
             labels=None if labels is None else check.as_ints("labels", labels, np.int32, ndim=2),
         )

@@ -41,11 +41,8 @@ def _pairs_rules(name: str) -> dict[str, Rule]:
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
     **{name: rule for level in LEVELS for name, rule in _pairs_rules(level).items()},
-    "table_keys": ("u", 1, "table_keys"),
-    "table_values": (REALS, 1, "table_keys"),
-    "dependencies": ("u", 1, None),
-    **TAGGER_ARRAYS,
-    **TOKENIZER_ARRAYS,
+    "table_keys": ("u", 1, "table_keys"), "table_values": (REALS, 1, "table_keys"),
+    "dependencies": ("u", 1, None), **TAGGER_ARRAYS, **TOKENIZER_ARRAYS,
 }
 
 

@@ -112,10 +112,7 @@ def _divided(division, kept, candidates, bits, best):
 def _inside(leaf, pairs, division, kept, kept_pair, entries, phrase, hook):  # noqa: C901 – one recurrence
     n, n_tags = leaf.shape
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
-    bits, best = (
-        np.zeros(score.shape[0], np.uint8),
-        np.empty((4, score.shape[0]), np.float32),
-    )
+    bits, best = (np.zeros(score.shape[0], np.uint8), np.empty((4, score.shape[0]), np.float32))
     candidates = np.empty(score.shape[0], np.int32)
     start, end, pair, value, _, hook_of = entries
     n_entries, n_hooks = 0, 0

@@ -113,9 +113,7 @@ def train_phrases(
         report("learning the dependency parser")
         dev_phrases = [to_phrase(tree, rules) for tree in dev]
         parser = Parser.train(
-            sentences,
-            [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)],
-            config,
+            sentences, [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)], config,
         )
     return PhraseParser(vocabulary, grammars, tagger, parser, tokenizer=train_tokenizer(sentences))
 

@@ -89,15 +89,9 @@ class _Node(Node):
 
 
 def agree(
-    oracles: Sequence[Oracle],
-    shared: Sequence[Sequence[Hashable | None]],
-    *,
-    method: str = "paper",
-    step: float = 0.5,
-    root_calls: int = 50,
-    node_calls: int = 20,
-    node_limit: int | None = None,
-    time_limit: float | None = None,
+    oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]], *,
+    method: str = "paper", step: float = 0.5, root_calls: int = 50, node_calls: int = 20,
+    node_limit: int | None = None, time_limit: float | None = None,
 ) -> Agreement:
     """Find the best structures of several oracles that agree on their shared coordinates.
 
