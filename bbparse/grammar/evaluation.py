@@ -93,7 +93,7 @@ def compare_trees(
         name = next(titles) or f"sentence {sentences + 1}"
         gold, predicted = clean(raw_gold), clean(raw_predicted)
         if gold is None or predicted is None:
-            raise TreebankError(f"{name}: a tree without words, expected words in both")
+            raise TreebankError(f"{name}: a tree without words")
         gold_leaves, leaves = gold.leaves(), predicted.leaves()
         for i, (a, b) in enumerate(zip(gold_leaves, leaves)):
             if a.word != b.word:

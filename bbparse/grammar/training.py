@@ -40,7 +40,7 @@ def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
     for line, tree in read_trees(path):
         cleaned = clean(tree)
         if cleaned is None:
-            raise TreebankError(f"{path}:{line}: a tree without words, expected some")
+            raise TreebankError(f"{path}:{line}: a tree without words")
         trees.append(cleaned)
         lines.append(line)
     if not trees:

@@ -84,7 +84,7 @@ def combine(
             if not trees:
                 first = parses[0]
                 trees = [ScoredTree((*first.heads,), 0.0, math.inf, False, (*first.deprels,))]
-                say(f"{first.place()}: left as in the first file: {result.obstacle}")
+                say(f"{first.place()}: copied from the first file: {result.obstacle}")
             if result.disputed or not disputed:
                 style = Style(k_best=k_best, last=False)
                 stream.write(as_conllu(with_disputes(result), trees, "", style))
@@ -103,7 +103,7 @@ def _numbers(weights: str | None, n: int) -> list[float] | None:
     except ValueError:
         return None
     if len(numbers) != n:
-        raise click.UsageError(f"--weights has {len(numbers)} numbers, expected {n}, one a file")
+        raise click.UsageError(f"--weights has {len(numbers)} numbers, expected {n}, one per file")
     for number in numbers:
         if not 0.0 <= number <= MAX_WEIGHT:
             raise click.UsageError(f"--weights: {number} is not a number from 0 to {MAX_WEIGHT:g}")

@@ -131,8 +131,8 @@ def _print_scores(
     if any([sentence.forms for sentence in sentences] != forms for sentences in files):
         if by or against is not None:
             raise TreebankError(
-                f"{predicted}: its words are not those of {gold}, so that --by and --against have"
-                " nothing to compare"
+                f"{predicted}: its words differ from those of {gold}; --by and --against need the"
+                " same words"
             )
         _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
         return

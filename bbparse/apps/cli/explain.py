@@ -91,7 +91,7 @@ def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Se
         if wanted is None or sentence.number == number or sentence.name == wanted:
             return sentence
     if not count:
-        raise TreebankError(f"{place}: there are no words in it")
+        raise TreebankError(f"{place}: no words")
     if number is not None:
-        raise TreebankError(f"{place}: has {count} sentences, so no sentence {wanted}")
+        raise TreebankError(f"{place}: no sentence {wanted}; there are {count}")
     raise TreebankError(f"{place}: none of its {count} sentences has the sent_id {wanted!r}")

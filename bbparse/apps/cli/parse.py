@@ -204,7 +204,7 @@ def parse_files(
             stream.write(answer.text)
             name, last = section.name, answer.text or last
             for line in answer.left_out:
-                tell(f"left out: {line}")
+                tell(f"skipped: {line}")
             if answer.error is not None:
                 raise answer.error
             bar.set_description_str(f"{count:,} sentences" if size else None, refresh=False)
@@ -216,7 +216,7 @@ def parse_files(
         if left_out and left_out == count:
             raise TreebankError(f"no sentence is left to parse: {count} are invalid")
     if left_out:
-        tell(f"{left_out} of {count} sentences were left out")
+        tell(f"{left_out} of {count} sentences were skipped")
 
 
 def answers(
@@ -240,8 +240,8 @@ def answers(
                 yield from in_order(pool.take, source, AHEAD * workers, has_input)
             except BrokenProcessPool:
                 raise WorkerError(
-                    "a process that parses has died, as when memory runs out: use fewer --threads"
-                    " or a smaller --prune"
+                    "a worker process died, perhaps because memory ran out: use fewer --threads or"
+                    " a smaller --prune"
                 ) from None
 
 
@@ -276,7 +276,7 @@ def _parse_shards(
     tell(
         f"{done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
         f" {done.kept} were done already"
-        + (f"; {done.left_out} sentences were left out" if done.left_out else "")
+        + (f"; {done.left_out} sentences were skipped" if done.left_out else "")
     )
     if done.failed:
         raise TreebankError(

@@ -89,7 +89,7 @@ def _sentences(
         for line, tree in read_trees(source):
             cleaned = clean(tree)
             if cleaned is None:
-                raise TreebankError(f"{source}:{line}: a tree without words, expected some")
+                raise TreebankError(f"{source}:{line}: a tree without words")
             yield cleaned.words, None
         return
     if split is not None:

@@ -33,7 +33,7 @@ def tell_unused(needed: Iterable[FactorFamily]) -> None:
     names = {family.name for family in needed}
     for family in load_families(options.given_factors()):
         if family.name not in names:
-            tell(f"the model has no factors of {family.name}: not used")
+            tell(f"the model does not use the factor family {family.name}: ignored")
 
 
 def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:
@@ -73,7 +73,7 @@ def sentences_of(section: Section) -> Iterator[Sentence]:
             is_first = False
     except TreebankError as error:
         if is_first and _ONE_COLUMN.search(str(error)):
-            raise TreebankError(f"{error}; for running text say --text") from None
+            raise TreebankError(f"{error}; use --text for running text") from None
         raise
 
 
@@ -82,7 +82,7 @@ def check_sources(sources: Sequence[str]) -> None:
     for i, source in enumerate(sources):
         name = "standard input" if source == "-" else source
         if source in sources[:i]:
-            raise TreebankError(f"{name}: is given twice as an input")
+            raise TreebankError(f"{name}: given twice as input")
         if source != "-" and len(sources) > 1 and not os.path.exists(source):
             raise TreebankError(f"{name}: cannot be read: {os.strerror(errno.ENOENT)}")
 

@@ -44,7 +44,7 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     """
     if folds is not None:
         if model is not None:
-            raise click.UsageError("--jackknife trains taggers of its own: leave --model out")
+            raise click.UsageError("--jackknife trains its own taggers: omit --model")
         sentences = list(read_conllu(source))
         tagged = jackknife(sentences, folds, progress=sys.stderr.isatty(), report=say)
         write_conllu(output, tagged)

@@ -167,7 +167,7 @@ def _silver(
     with progress_bars(sys.stderr.isatty()):
         silver = label_text(parser, raw, temporary[-1], identity)
     words, left_out = silver.counts()
-    say(f"raw text: {words} words, without {left_out} in sentences of little confidence")
+    say(f"raw text: {words} words; skipped {left_out} in sentences of low confidence")
     return silver, temporary
 
 

@@ -133,7 +133,7 @@ def _work(
                 manifest.add(entry)
                 bar.update(size)
                 for error in outcome.left_out:
-                    tell(f"left out: {error}")
+                    tell(f"skipped: {error}")
                 if outcome.state == "failed":
                     tell(entry.error)
                 summary.failed += outcome.state == "failed"
@@ -160,7 +160,7 @@ def find_shards(patterns: Iterable[str]) -> list[Path]:
             )
         shards.update(dict.fromkeys(files))
     if not shards:
-        raise TreebankError("no shards are given: say which files, or a pattern in quotes")
+        raise TreebankError("no shards: name files, or a pattern in quotes")
     return sorted(shards, key=lambda path: (path.name, path))
 
 
@@ -179,6 +179,6 @@ def output_names(shards: Iterable[Path], folder: Path, format_name: str) -> dict
                 " rename one, or give each folder an output folder of its own"
             )
         if (folder / name).exists() and os.path.samefile(folder / name, shard):
-            raise OutputError(f"{shard}: its output would take its place: choose another folder")
+            raise OutputError(f"{shard}: its output would overwrite it: choose another folder")
         shard_of[name] = shard
     return shard_of

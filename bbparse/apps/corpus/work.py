@@ -126,8 +126,8 @@ def locked(folder: Path) -> Iterator[str]:
                 file.seek(0)
                 owner = _json(file.read())
                 raise OutputError(
-                    f"{folder}: another run is writing there (process {owner.get('process')} on"
-                    f" {owner.get('machine')}): wait for its end, or choose another folder"
+                    f"{folder}: another run is writing here (process {owner.get('process')} on"
+                    f" {owner.get('machine')}): wait until it ends, or choose another folder"
                 )
             time.sleep(0.05)
         word = secrets.token_hex(8)

@@ -82,7 +82,7 @@ def listening(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM
         )[0]
     except (OSError, UnicodeError):
-        raise ServiceError(f"{host}: there is no such address") from None
+        raise ServiceError(f"{host}: address not found") from None
     # naming the protocol makes asyncio send without delay
     listener = socket.socket(family, kind, protocol)
     try:

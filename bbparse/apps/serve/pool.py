@@ -116,12 +116,12 @@ class Pool:
                 workers.close()
                 self._start()
                 self.metrics.deaths.inc()
-                self.tell("a worker died, as when memory runs out: all are started again")
+                self.tell("a worker died, perhaps because memory ran out: restarting all")
             raise Refused(500, "a worker died, perhaps of this request") from None
         except TimeoutError:
             if future.cancelled():
-                raise Refused(503, "there was no worker before the deadline", 1) from None
-            raise Refused(504, "the deadline is over: send less") from None
+                raise Refused(503, "no worker was free before the deadline", 1) from None
+            raise Refused(504, "the deadline has passed: send less text") from None
         finally:
             self._requests -= 1
         self.metrics.sentences.inc(found.sentences)

@@ -117,7 +117,7 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
         seconds_left = job.end.left()
         if seconds_left <= 0 and job.sentences:
             raise Refused(
-                504, f"the deadline is over after sentence {job.sentences}: send less at a time"
+                504, f"the deadline passed after sentence {job.sentences}: send less at a time"
             )
         seconds, limit = max(_MIN_SECONDS, seconds_left / len(batch)), job.time_limit
         if limit is not None or seconds < _SENTENCE_SECONDS:

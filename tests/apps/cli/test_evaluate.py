@@ -111,7 +111,7 @@ def test_other_words_are_aligned(run: Run, tmp_path: Path) -> None:
     shares = json.loads(run("evaluate", gold, other, "--json").out)
     assert shares["tokens"] == shares["sentences"] == 1.0 and shares["words"] == 0.0
     complaint = run("evaluate", gold, other, "--by", "length").complaint()
-    assert "have nothing to compare" in complaint
+    assert "need the same words" in complaint
 
 
 def test_agreement_of_annotators(run: Run, tmp_path: Path) -> None:

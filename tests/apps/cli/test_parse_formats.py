@@ -139,12 +139,12 @@ def test_invalid_sentences_are_left_out(run: Run, model: Path, tmp_path: Path) -
     out = tmp_path / "out"
     command = ["parse", f"{tmp_path}/*.conllu", "--model", model, "--output-dir", out]
     done = run(*command, "--skip-invalid", "--keep-heads")
-    first = f"left out: {tmp_path}/some.conllu, line 1: expected 10 columns"
-    cycle = f"left out: {tmp_path}/heads.conllu, line 1: "
+    first = f"skipped: {tmp_path}/some.conllu, line 1: expected 10 columns"
+    cycle = f"skipped: {tmp_path}/heads.conllu, line 1: "
     assert sum(first in line for line in done.err.splitlines()) == 1
     assert sum(cycle in line for line in done.err.splitlines()) == 1
     assert f"{tmp_path}/none.conllu: no sentence is left to parse: 2 are invalid" in done.err
-    assert "2 shards parsed (" in done.err and "; 2 sentences were left out" in done.err
+    assert "2 shards parsed (" in done.err and "; 2 sentences were skipped" in done.err
     alone = run("parse", toy.DEV, "--model", model, "--keep-heads").out
     assert (out / "some.conllu").read_text(encoding="utf-8") == alone
     assert (out / "heads.conllu").read_text(encoding="utf-8").endswith(alone)

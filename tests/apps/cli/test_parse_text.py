@@ -80,7 +80,7 @@ def test_text(
     path = tmp_path / "story"
     path.write_text("Once upon a time.\n", encoding="utf-8")
     complaint = run("parse", path, "--model", both).complaint()
-    assert complaint.endswith("expected 10 columns, found 1; for running text say --text")
+    assert complaint.endswith("expected 10 columns, found 1; use --text for running text")
 
 
 def test_text_is_the_same_however_it_comes(
@@ -133,8 +133,8 @@ def test_several_inputs(run: Run, both: Path, bare: Path, tmp_path: Path) -> Non
         assert "# sent_id = 3\n# text = He doesn't.\n" in done.out
     out = tmp_path / "out.conllu"
     for wrong, message in (
-        ([paths[0], bare, paths[0]], f"{paths[0]}: is given twice"),
-        (["-", "-"], "standard input: is given twice"),
+        ([paths[0], bare, paths[0]], f"{paths[0]}: given twice"),
+        (["-", "-"], "standard input: given twice"),
         ([paths[0], tmp_path / "none"], f"{tmp_path / 'none'}: cannot be read: No such file"),
     ):
         done = run("parse", *wrong, "--model", both, "--output", out)
@@ -157,12 +157,12 @@ def test_bad_sentences_may_be_left_out(
     lines = done.err.splitlines()
     first = good.count("\n") + 3
     assert lines[:2] == [
-        f"bbparse: left out: {path}, line {number}: expected 10 columns, found 2"
+        f"bbparse: skipped: {path}, line {number}: expected 10 columns, found 2"
         for number in (1, first)
     ]
-    assert lines[2].startswith(f"bbparse: left out: {path}, line {first + 2}: ")
+    assert lines[2].startswith(f"bbparse: skipped: {path}, line {first + 2}: ")
     count = 2 * len(toy.dev_sentences()) + 3
-    assert lines[3:] == [f"bbparse: 3 of {count} sentences were left out"]
+    assert lines[3:] == [f"bbparse: 3 of {count} sentences were skipped"]
     path.write_text(bad, encoding="utf-8")
     out = tmp_path / "out.conllu"
     done = run("parse", path, *limits, "--skip-invalid", "--output", out)
@@ -177,4 +177,4 @@ def test_given_heads_without_a_tree_are_left_out(run: Run, both: Path, tmp_path:
     path.write_text(text.format("2", "1") + text.format("2", "_"), encoding="utf-8")
     done = run("parse", path, "--model", both, "--keep-heads", "--skip-invalid")
     assert done.code == 0 and done.out.count("\n\n") == 1
-    assert f"left out: {path}, line 1: {path}, sentence #1: no" in done.err
+    assert f"skipped: {path}, line 1: {path}, sentence #1: no" in done.err

@@ -57,7 +57,7 @@ def test_errors(run: Run, trained: Path, tmp_path: Path) -> None:
     bare, target, none = tmp_path / "bare.conllu", tmp_path / "x.tagger", tmp_path / "none"
     bare.write_text("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n", encoding="utf-8")
     for arguments, message in (
-        (("tag", toy.DEV, "--model", trained, "--jackknife", "2"), "leave --model out"),
+        (("tag", toy.DEV, "--model", trained, "--jackknife", "2"), "omit --model"),
         (("tag", toy.DEV, "--model", none), "no such file"),
         (("train-tagger", toy.TRAIN, "--model", none / "x"), "no folder"),
         (("train-tagger", bare, "--model", target), "word 1 has no UPOS"),

@@ -171,7 +171,7 @@ def test_names_of_outputs(tmp_path: Path, spec: ParseSpec, shards: Path, model: 
     both = r"a/x.conllu and .*b/x.conllu: both would be written as .*out/x.conllu"
     with pytest.raises(OutputError, match=both):
         parse_corpus([f"{tmp_path}/?/x.conllu"], out, spec)
-    with pytest.raises(OutputError, match="its output would take its place"):
+    with pytest.raises(OutputError, match="its output would overwrite it"):
         parse_corpus([f"{tmp_path}/a/*"], tmp_path / "a", spec)
     with pytest.raises(TreebankError, match="names no file"):
         parse_corpus([f"{tmp_path}/a/*.xz"], out, spec)

@@ -161,7 +161,7 @@ def test_a_deadline_is_told_where_the_answer_has_begun(service: Running) -> None
     assert found.status == 200
     assert found.lines[0]["words"] == ["The", "cat", "slept", "."]
     assert found.lines[-1] == {
-        "error": "the deadline is over after sentence 1: send less at a time"
+        "error": "the deadline passed after sentence 1: send less at a time"
     }
 
 

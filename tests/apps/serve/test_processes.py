@@ -78,7 +78,7 @@ def test_an_address_that_cannot_be_had(service: Running) -> None:
 
     for where, text in (
         ((host, int(port)), f"{host}, port {port}: address already in use"),
-        (("no.such.host.invalid", 0), "no.such.host.invalid: there is no such address"),
+        (("no.such.host.invalid", 0), "no.such.host.invalid: address not found"),
     ):
         with pytest.raises(ServiceError, match=text):
             serve(never, *where, Settings(), print)
