@@ -113,7 +113,7 @@ class SentenceScores:
         scores, numbers = self.arcs[mods, heads], None
         if most is not None:
             if self.labels is None:
-                raise ProblemError(f"most is {most}, and there are no label scores")
+                raise ProblemError(f"most is {most}, but there are no label scores")
             check_options({"k_best": most}, ProblemError)
             rows = self.labels[mods, heads]
             order = np.argsort(-rows, axis=-1, kind="stable")[:, :most]
@@ -283,7 +283,7 @@ def _ruled(
     check_type("valid", rules, Rules, "Rules or a name", ProblemError)
     rules = rules.binding
     if scores.labels is None:
-        raise ProblemError("valid is given without label scores: rules are about labels")
+        raise ProblemError("valid needs label scores: rules are about labels")
     if sentence is None or sentence.n_words != scores.n_words:
         count = "no sentence" if sentence is None else f"a sentence of {sentence.n_words} words"
         raise ProblemError(
@@ -299,7 +299,8 @@ def _ruled(
     for name in scores.names:
         if known and name and name.partition(":")[0] not in known:
             raise ProblemError(
-                f"label {name!r} is none that the rules know, expected {', '.join(sorted(known))}"
+                f"label {name!r} is unknown to the rules, expected one of"
+                f" {', '.join(sorted(known))}"
             )
     return RuledSentence(rules, sentence), scores.labels
 

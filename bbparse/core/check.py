@@ -325,7 +325,7 @@ def _check_sets(p: ProblemArrays, kind: str, title: str, min_arcs: int) -> None:
     keys = np.repeat(np.arange(len(sizes)), sizes) * max(1, len(p.arc_head)) + arcs
     if repeat := first_repeat(keys):
         i = repeat[0]
-        raise ProblemError(f"{kind}_arcs[{i}] is {arcs[i]}, an arc its factor has already")
+        raise ProblemError(f"{kind}_arcs[{i}] is {arcs[i]}, which repeats an arc of its factor")
 
 
 def _check_factors(p: ProblemArrays) -> None:

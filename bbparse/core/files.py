@@ -89,7 +89,7 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     stats = zip(*(arrays.pop(f"stats_{name}").tolist() for name in ("names", "values", "whole")))
     with naming(os.fspath(path)):
         if proof_arrays and missing:
-            raise ProblemError(f"field {missing[0]} is missing, and others are there")
+            raise ProblemError(f"field {missing[0]} is missing")
         try:
             arrays["stats"] = {name: int(value) if whole else value for name, value, whole in stats}
         except (ValueError, OverflowError) as error:

@@ -114,7 +114,7 @@ class Proof:
             if len(getattr(self, name)) != expected:
                 raise ProblemError(
                     f"proof: {name} has {len(getattr(self, name))} elements, expected {expected}"
-                    f" as there are {n} nodes"
+                    f" for {n} nodes"
                 )
         ptr = self.node_ptr
         if ptr[0] != 0 or ptr[-1] != len(self.node_arcs) or bool((ptr[1:] < ptr[:-1]).any()):

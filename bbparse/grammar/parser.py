@@ -185,8 +185,8 @@ class PhraseParser:
             )
         ):
             raise ConfigError(
-                f"heads: {len(heads)} with {use!r}, expected {len(words)} words from 0 to"
-                f" {len(words)} and with none or tags"
+                f"heads: {len(heads)} with {use!r}, expected {len(words)} numbers from 0 to"
+                f" {len(words)}, with 'none' or 'tags'"
             )
         if not words:
             return PhraseParse([PhraseTree(ROOT)], [0.0], False, True, None)

@@ -143,7 +143,7 @@ def as_array(
         reason = one_line(error)
         raise ProblemError(
             f"{name} is a {kind} that numpy cannot read ({reason:.120}), expected one array on the"
-            f" processor, {axes}"
+            f" CPU, {axes}"
         ) from None
     if array.ndim not in ndims or array.dtype.kind not in kinds:
         what = "real numbers: " if "f" in kinds else ""
@@ -175,8 +175,8 @@ def check_arcs(name: str, arcs: NDArray[Any]) -> None:
         )
     if (arcs[1:, 0] == -np.inf).all() and np.isfinite(arcs[0, 1:]).any():
         raise ProblemError(
-            f"{name} has shape {arcs.shape} and column 0 is -inf, so that no word can depend on the"
-            f" root: expected the transpose, as {_AXES}"
+            f"{name} has shape {arcs.shape} and column 0 is -inf, so no word can depend on the"
+            f" root: transpose the matrix; {_AXES}"
         )
 
 
@@ -188,7 +188,7 @@ def cut(
         return list(arrays)
     numbers = as_lengths("lengths", lengths)
     if len(numbers) != len(arrays):
-        raise ProblemError(f"{len(numbers)} lengths, expected {len(arrays)}, one a sentence")
+        raise ProblemError(f"{len(numbers)} lengths, expected {len(arrays)}, one per sentence")
     found = []
     for i, (array, n) in enumerate(zip(arrays, numbers)):
         shape = array.shape

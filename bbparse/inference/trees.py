@@ -87,7 +87,7 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
     for name in _SOME:
         value = getattr(options, name)
         if name not in METHODS[method] and value != getattr(_USUAL, name):
-            raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")
+            raise ProblemError(f"{name} is {value!r}: not an option of method {method!r}")
 
 
 #: Maximum k_best for a problem that has so many trees, and maximum number of words of all trees

@@ -84,7 +84,7 @@ def tree_score_of(options: WholeTrees, **others: Any) -> TreeScore | None:
         if name not in WholeTrees.__annotations__:
             raise TypeError(f"solve() got an unexpected keyword argument {name!r}")
         if value is not None and options.get("tree_score") is None:
-            raise ProblemError(f"{name} is {value!r:.60}: it needs a tree_score")
+            raise ProblemError(f"{name} is {value!r:.60}: only valid with a tree_score")
     if options.get("tree_score") is None:
         return None
     for name, value in others.items():

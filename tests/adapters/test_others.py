@@ -73,7 +73,7 @@ def test_trankits_label_for_none_is_none_of_the_rules() -> None:
     assert [*long.names] == [*vocab] and "_" not in short.names
     arcs[0, 1, 2] = 99.0
     assert decode(trankit.scores((arcs, labels), [3, 2], vocab)[0])[0].labels[0] == "_"
-    with pytest.raises(ProblemError, match="label '_' is none that the rules know"):
+    with pytest.raises(ProblemError, match="label '_' is unknown to the rules"):
         decode(long, words, valid="ud")
 
 

@@ -187,7 +187,7 @@ def test_bad_requests_get_a_line(rules: Rules) -> None:
     for call, message in (
         (lambda: decode(scores, valid=rules), "valid is given with no sentence, expected one of 4"),
         (lambda: decode(scores, untagged, valid=rules), "word 1, a, has no UPOS tag"),
-        (lambda: decode(scores, SENTENCE, valid="ud"), "label 'subj' is none that the rules know"),
+        (lambda: decode(scores, SENTENCE, valid="ud"), "label 'subj' is unknown to the rules"),
         (lambda: decode(scores, SENTENCE, valid="nothing"), "no rules 'nothing'"),
         (lambda: decode(scores, SENTENCE, valid=3), "valid is of type int, expected Rules"),
         (lambda: decode(scores, k_best=0), "k_best is 0, expected at least 1"),

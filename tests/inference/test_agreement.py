@@ -111,7 +111,7 @@ ONE = listed.Listed(np.array([[True, False]]), np.array([1.0]))
         ([7, None], [["a"]] * 2, {}, "oracle 1 is of type int, expected one with n_coordinates"),
         (None, {"a": 1}, {}, "shared is of type dict, expected a sequence"),
         (None, [3, ["a", "b"]], {}, r"shared\[0\] is of type int, expected a sequence of names"),
-        (None, [["a", []], ["a", "b"]], {}, "oracle 1: a name cannot be one: unhashable"),
+        (None, [["a", []], ["a", "b"]], {}, "oracle 1: invalid name: unhashable"),
         (None, [np.array([0.5, None])] * 2, {"step": 0}, "step is 0, expected more than 0"),
         (None, [["a", "b"]] * 2, {"step": "1"}, "step is '1', expected a number"),
         (None, [["a", "b"]] * 2, {"method": "newton"}, "method is 'newton', expected one of"),

@@ -148,7 +148,7 @@ def _raises(heads: Ints, labels: Ints | None) -> float:
         ({"tree_score": _raises, "at_most": math.inf}, "at_most is inf, expected"),
         ({"tree_score": _raises, "tree_limit": 0}, "tree_limit is 0, expected at least 1"),
         ({"tree_score": _raises, "proof": True}, "proof is True: not supported with a tree_score"),
-        ({"at_most": 1.0}, "at_most is 1.0: it needs a tree_score"),
+        ({"at_most": 1.0}, "at_most is 1.0: only valid with a tree_score"),
     ],
 )
 def test_what_is_no_score(options: dict[str, Any], words: str) -> None:

@@ -98,6 +98,6 @@ def check_size(n: int, mode: int, head: Ints, mod: Ints, of_pair: int = 1) -> No
 def too_large(n: int, head: Ints) -> ProblemError:
     """Return the error for arcs whose dynamic program would fill the memory."""
     return ProblemError(
-        f"{n} words with {len(head)} candidate arcs are too many for the memory: give fewer arcs,"
-        " or ask for the best tree of arc scores alone, which takes one number for each arc"
+        f"{n} words with {len(head)} candidate arcs need too much memory: prune arcs, or use the"
+        " best tree of arc scores alone, which needs one number per arc"
     )

@@ -33,7 +33,8 @@ class Shared:
             check_type(title, items, Sequence, "a sequence", OracleError)
         if len(oracles) < 2 or len(names) != len(oracles):
             raise OracleError(
-                f"{len(oracles)} oracles and names for {len(names)}, expected two or more of both"
+                f"{len(oracles)} oracles and {len(names)} lists of names, expected two or more of"
+                " each"
             )
         coordinates_of: list[dict[Hashable, int]] = []
         for k, (oracle, own_names) in enumerate(zip(oracles, names)):
@@ -56,7 +57,7 @@ class Shared:
             try:
                 coordinate_of = dict(pairs)
             except TypeError as error:
-                raise OracleError(f"oracle {k + 1}: a name cannot be one: {error}") from None
+                raise OracleError(f"oracle {k + 1}: invalid name: {error}") from None
             if len(coordinate_of) != len(pairs):
                 repeated = next(name for name, c in pairs if coordinate_of[name] != c)
                 raise OracleError(f"oracle {k + 1}: two coordinates have the name {repeated!r}")

@@ -35,7 +35,7 @@ def solve_ilp(
     ``optimal`` and bounds hold; ``nodes`` of the search of HiGHS, ``solves``, ``rows``,
     ``columns``, and ``seconds``.
 
-    Raises `BBParseError` if highspy is not installed, or HiGHS gives no usable answer.
+    Raises `BBParseError` if highspy is not installed, or HiGHS returned no usable answer.
     """
     started = time.perf_counter()
     deadline = Deadline.after(time_limit)
@@ -85,7 +85,7 @@ def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
     completed = result.status == "optimal"
     arcs = None if result.values is None else _tree(program.problem, result.values)
     if result.status == "failed" or (completed and arcs is None):
-        raise BBParseError("the integer program failed: HiGHS gives no usable answer")
+        raise BBParseError("the integer program failed: HiGHS returned no usable answer")
     if arcs is None:
         return None, result.bound, False, result.nodes
     score = program.problem.score(arcs)

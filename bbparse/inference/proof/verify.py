@@ -62,7 +62,7 @@ def verify(problem: Problem, solution: Solution) -> None:
     if not isinstance(proof, Proof):
         raise VerificationError(f"the proof is of type {type(proof).__name__}, expected Proof")
     if proof.problem != digest(problem):
-        raise VerificationError("the proof is of another problem")
+        raise VerificationError("the proof belongs to another problem")
     trees = Trees(problem)
     _check_trees(trees, solution, proof)
     is_last = len(solution.scores) == proof.k_best
@@ -74,10 +74,10 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
     count, n = len(solution.scores), trees.n
     if count > proof.k_best or proof.k_best < 1:
         raise VerificationError(
-            f"the solution has {count} trees, and the proof is of the {proof.k_best} best"
+            f"the solution has {count} trees, but the proof is for {proof.k_best}"
         )
     if solution.status != ("optimal" if count else "infeasible"):
-        raise VerificationError(f"the status is {solution.status}, and there are {count} trees")
+        raise VerificationError(f"the status is {solution.status}, but there are {count} trees")
     for name, width in (("heads", n + 1), ("arcs", n)):
         shape = getattr(solution, name).shape
         if shape != (count, width):
@@ -88,7 +88,7 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
         arcs: list[int] = solution.arcs[t].tolist()
         for m, a in enumerate(arcs, start=1):
             if not 0 <= a < len(trees.mod) or trees.mod[a] != m:
-                raise VerificationError(f"tree {t}: arc {a} is no arc into word {m}")
+                raise VerificationError(f"tree {t}: arc {a} is not an arc into word {m}")
         if solution.heads[t].tolist() != [-1] + [trees.head[a] for a in arcs]:
             raise VerificationError(f"tree {t}: its heads are not those of its arcs")
         fault = trees.fault(arcs)
@@ -97,7 +97,7 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
         score, phi = float(solution.scores[t]), trees.phi(arcs)
         rounding = rounding_of(trees.terms(arcs))
         if not abs(score - phi) <= rounding:
-            raise VerificationError(f"tree {t}: its score is given as {score}, and is {phi}")
+            raise VerificationError(f"tree {t}: its score is {phi}, not {score}")
         if not score <= last:
             raise VerificationError(f"tree {t} scores more than the one before it")
         last = score
@@ -151,7 +151,7 @@ class _Check:
             if kind == SPLIT:
                 waiting += self._halves(node, space, asked)
             elif asked:
-                raise VerificationError(f"leaf {node} asks for arcs")
+                raise VerificationError(f"leaf {node} has arcs to split on")
             elif kind == BOUND:
                 self._check_bound(node, space)
             elif kind == TREE:
@@ -206,7 +206,7 @@ class _Check:
         bound = self._bound(node, space, scored=True)
         if bound > whole(claimed) + whole(self.rounding):
             raise VerificationError(
-                f"leaf {node}: its bound is given as {claimed}, and is {rounded(bound)}"
+                f"leaf {node}: its bound is {rounded(bound)}, not {claimed}"
             )
 
     def _check_tree(self, node: int, space: Subspace) -> None:

@@ -158,9 +158,9 @@ def test_wrong(run: Run, tmp_path: Path) -> None:
     s = solve(p, k_best=3, proof=True)
     assert s.proof is not None
     for other, spoiled, text in (
-        (factored(1.1), s, "the proof is of another problem"),
+        (factored(1.1), s, "the proof belongs to another problem"),
         (p, solve(p, k_best=3), "the solution has no proof"),
-        (p, changed(s, node_bound=s.proof.node_bound - 1e-3), "its bound is given as"),
+        (p, changed(s, node_bound=s.proof.node_bound - 1e-3), "its bound is "),
         (p, changed(s, k_best=4), "above the last tree's score -inf"),
     ):
         done = run("verify", *saved(tmp_path, other, spoiled))

@@ -102,7 +102,7 @@ def test_without_highspy_or_with_an_unusable_one(
 
 def test_options_it_does_not_have() -> None:
     p = Problem.from_arc_scores(np.zeros((3, 3)))
-    with pytest.raises(ProblemError, match="node_limit is 3: method 'ilp' takes none"):
+    with pytest.raises(ProblemError, match="node_limit is 3: not an option of method 'ilp'"):
         solve(p, method="ilp", node_limit=3)
-    with pytest.raises(ProblemError, match="backbone is 'first': method 'ilp' takes none"):
+    with pytest.raises(ProblemError, match="backbone is 'first': not an option of method 'ilp'"):
         solve(p, method="ilp", backbone="first")

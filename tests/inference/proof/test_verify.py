@@ -143,7 +143,7 @@ def test_swapped_tree() -> None:
                     heads = np.array(solution.heads)
                     heads[place, 1:] = p.arc_head[arcs[place]]
                     swapped = dataclasses.replace(solution, arcs=arcs, heads=heads)
-                    refused(p, swapped, "its score is given as")
+                    refused(p, swapped, "its score is ")
                     swaps += 1
                     break
     assert swaps > 25
@@ -159,8 +159,8 @@ def test_trees_twice_out_of_order_or_not_matching() -> None:
         refused(p, dataclasses.replace(solution, heads=heads), "its heads are not those")
         arcs = np.array(solution.arcs)
         arcs[0, 0] = len(p.arc_head)
-        refused(p, dataclasses.replace(solution, arcs=arcs), "is no arc into word 1")
-        refused(p, changed(solution, k_best=len(solution) - 1), "best")
+        refused(p, dataclasses.replace(solution, arcs=arcs), "is not an arc into word 1")
+        refused(p, changed(solution, k_best=len(solution) - 1), "but the proof is for")
         refused(p, dataclasses.replace(solution, status="infeasible"), "status")
         refused(p, dataclasses.replace(solution, proof=None), "has no proof")
         rising = Solution.trusted(
@@ -210,7 +210,7 @@ def test_illegal_multipliers() -> None:
 def test_proof_of_another_problem() -> None:
     several = cases(101, 12)
     for (p, *_), (_, _, other, _) in pairwise(several):
-        refused(p, other, "the proof is of another problem")
+        refused(p, other, "the proof belongs to another problem")
 
 
 def test_changed_factor_weight_even_under_the_right_name() -> None:
@@ -240,7 +240,7 @@ def nodes(*kinds: int, arcs: Sequence[int] = (), **changes: Any) -> dict[str, An
         (nodes(SPLIT, arcs=[999]), "does not exist"),
         (nodes(SPLIT, arcs=[-1]), "does not exist"),
         (nodes(SPLIT, arcs=[0]), "do not cover all trees"),
-        (nodes(EMPTY, arcs=[0]), "asks for arcs"),
+        (nodes(EMPTY, arcs=[0]), "has arcs to split on"),
         (nodes(EMPTY), "its bound is not -inf"),
         (nodes(EMPTY, node_bound=[-np.inf]), "no row -1"),
         (nodes(BOUND, node_bound=[-99.0]), "no row -1"),
