@@ -193,7 +193,7 @@ def test_bad_requests_get_a_line(rules: Rules) -> None:
         (lambda: decode(scores, k_best=0), "k_best is 0, expected at least 1"),
         (lambda: decode(scores, joint=2), "joint is 2, expected True or False"),
         (lambda: decode(scores.arcs), "scores is of type ndarray, expected SentenceScores"),
-        (lambda: decode(SentenceScores(scores.arcs), SENTENCE, valid=rules), "without label"),
+        (lambda: decode(SentenceScores(scores.arcs), SENTENCE, valid=rules), "valid needs label"),
         (lambda: SentenceScores(scores.arcs).problem(most=2), "there are no label scores"),
         (lambda: decode(SentenceScores(scores.arcs, siblings=nan)), r"is nan, expected a finite"),
         (lambda: SentenceScores(scores.arcs, siblings=nan[:3]), r"shape \(3, 5, 5\), expected"),

@@ -137,7 +137,7 @@ SHAPES = "rows are dependents, columns are heads, 0 is the root"
         (np.zeros(4), None, r"shape \(4,\) and dtype float64, expected .*\(n \+ 1, n \+ 1\)"),
         (np.zeros((4, 4, 2)), None, r"scores\[0\] has shape \(4, 2\), expected \(n \+ 1, n \+ 1\)"),
         (np.zeros((1, 1)), None, r"shape \(1, 1\), expected .* for n >= 1 words"),
-        (transposed(), None, r"shape \(4, 4\) and column 0 is -inf.* expected the transpose"),
+        (transposed(), None, r"shape \(4, 4\) and column 0 is -inf.* transpose the matrix"),
         ([[[0, 0], [0, 0]], [[0]]], None, r"numpy cannot read .* expected one array on the"),
         (np.zeros((1, 4, 4)), [10**5], r"lengths\[0\] is 100000, expected 1..32000"),
         (np.zeros((1, 4, 4)), [3.0], r"lengths\[0\] is 3.0, expected an integer"),
