@@ -244,7 +244,7 @@ class Configuration:
             ):
                 if wrong:
                     raise ConfigError(
-                        f"network.epochs is {self.network.epochs}, it needs {expected}"
+                        f"network.epochs is {self.network.epochs}, which needs {expected}"
                     )
 
     @classmethod

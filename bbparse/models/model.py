@@ -68,8 +68,8 @@ class Model:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""
         if self.tokenizer is None:
             raise ModelError(
-                "the model has no tokenizer for running text: give sentences of words, or train it"
-                " anew without --no-text"
+                "the model has no tokenizer for running text: give lists of words, or retrain it"
+                " without --no-text"
             )
         return self.tokenizer
 
@@ -84,7 +84,7 @@ class Model:
             return sentence
         raise ModelError(
             f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the model"
-            " has no tagger: tag them with 'bbparse tag', or put a tagger into the model with"
+            " has no tagger: tag them with 'bbparse tag', or add a tagger to the model with"
             " 'bbparse bundle'"
         )
 
@@ -110,8 +110,8 @@ class Model:
             return self
         if not projective:
             raise ModelError(
-                "the model was trained to draw projective trees, and cannot draw crossing ones:"
-                " train one with --projective no"
+                "the model was trained on projective trees and cannot draw crossing arcs: train one"
+                " with --projective no"
             )
         config = self.config.with_("model", projective=True)
         return replace(self, maker=replace(self.maker, config=config))

@@ -241,10 +241,7 @@ class ByteMatrix:
         """
         out = np.empty(x.shape, np.uint8)
         if not _to_bytes(x, self.steps, out):
-            raise ModelError(
-                "the network computes numbers that are not finite: its pretrained vectors, or its"
-                " weights, are out of all proportion"
-            )
+            raise ModelError("the network overflows: check its vectors, or retrain the model")
         return out
 
     def product(self, x: Bytes, bias: Float32s) -> Float32s:

@@ -143,7 +143,7 @@ class SequenceNetwork:
                 f"vectors have shape {vectors.shape}, expected {(len(keys), self.sizes['word'])}"
             )
         if len(keys) and not (keys[1:] > keys[:-1]).all():
-            raise ModelError("keys are not sorted, or not each there once")
+            raise ModelError("keys are not strictly ascending")
         self.keys = np.ascontiguousarray(keys, np.uint64)
         self._buckets = buckets(self.keys)
         self.vectors = np.ascontiguousarray(vectors, np.float32)
@@ -158,7 +158,7 @@ class SequenceNetwork:
         rounded = {name: packing.in_16_bits(array) for name, array in parameters.items()}
         for name, array in rounded.items():
             if not np.isfinite(array).all():
-                raise ModelError(f"{name} has elements that are no finite numbers")
+                raise ModelError(f"{name} has elements that are not finite")
         self.weights = Weights(rounded, {}, byte_matrices(rounded, ByteMatrix.of))
         self._others: tuple[Self, ...] = ()
 
@@ -241,7 +241,7 @@ class SequenceNetwork:
         for other in others:
             same = (other.labels, other.kinds, other.sizes) == (self.labels, self.kinds, self.sizes)
             if not same or not np.array_equal(other.keys, self.keys):
-                raise ModelError("networks of other labels, layers, sizes or keys have no mean")
+                raise ModelError("networks to average differ in labels, layers, sizes or keys")
         network = copy(self)
         network._others = tuple(others)
         return network

@@ -40,9 +40,9 @@ PLAIN: dict[str, Any] = {"templates": TEMPLATES, "pruner": {"templates": TEMPLAT
         ("labels", {"epochs": -1}, "labels.epochs is -1"),
         ("labels", {"templates": {"bits": 12}}, "labels.templates has no template"),
         ("labels", {"templates": {"arc": ["h.nonsense"]}}, "labels.templates.arc, line 1"),
-        ("model", {"backbone": "sibling"}, "network.epochs is 12, it needs the backbone grandsib"),
-        ("model", {"solver": "price-and-cut"}, "network.epochs is 12, it needs the solver bb"),
-        ("templates", TEMPLATES, "network.epochs is 12, it needs no templates"),
+        ("model", {"backbone": "sibling"}, "network.epochs is 12, which needs the backbone"),
+        ("model", {"solver": "price-and-cut"}, "network.epochs is 12, which needs the solver bb"),
+        ("templates", TEMPLATES, "network.epochs is 12, which needs no templates"),
     ],
 )  # fmt: skip
 def test_configurations_that_cannot_be(

@@ -214,7 +214,7 @@ def test_families_that_are_not_installed_must_be_given(
     assert len(parser.maker.table) > 0
     path = tmp_path / "nearby.model"
     parser.save(path)
-    with pytest.raises(FactorError, match=r"not run unasked: give --factors tests.*:Nearby"):
+    with pytest.raises(FactorError, match=r"allow it with --factors tests.*:Nearby"):
         Parser.load(path)
     # On the command line, too, and where the module has another name now.
     (tmp_path / "my_nearby.py").write_text("from tests.models.test_model_file import Nearby\n")

@@ -115,9 +115,8 @@ def _named(item: str, paths: bool, installed: Callable[[], dict[str, FamilyEntry
         return entries[item].load()
     if not paths:
         raise FactorError(
-            f"the model was trained with the factor family {item}, code that no package offers and "
-            f"that is not run unasked: give --factors {item}, in Python factors=[{item!r}] or the "
-            "class"
+            f"the model uses the factor family {item}, code that no installed package provides:"
+            f" allow it with --factors {item}, in Python with factors=[{item!r}] or the class"
         )
     where = f"factor family {item!r}"
     with _current_directory_last():

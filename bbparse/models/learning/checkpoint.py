@@ -63,7 +63,7 @@ class Checkpoint:
         try:
             arrays = read_archive(path, KIND, rules, optional, error=ModelError)
         except ModelError as error:
-            raise ModelError(f"{error}; remove it, and training begins anew") from None
+            raise ModelError(f"{error}; remove it to start training again") from None
         return arrays if str(arrays["identity"].item()) == self._identity(key) else None
 
     def write(self, part: str, key: Any, arrays: Arrays) -> None:

@@ -90,7 +90,7 @@ class Run:
             done[0] = number
             self.checkpoint.write(self.part, key, state)
         if not done[1]:
-            raise ConfigError(f"learning.epochs is {count}, none is left to train")
+            raise ConfigError(f"learning.epochs is {count}, no epoch is left to train")
         return weights, {"epoch": int(done[1]), "dev_uas": float(best_uas[0])}
 
     def judge(self, maker: ProblemMaker) -> float:

@@ -54,7 +54,7 @@ def learn_to_read(
 
     def learn() -> Arrays:
         tokenizer = train_tokenizer(sentences, seed + _TOKENIZER_SEED)
-        say(f"tokenizer trained: it remembers {len(tokenizer.multiwords)} multiword tokens")
+        say(f"tokenizer trained: {len(tokenizer.multiwords)} multiword tokens memorised")
         arrays = tokenizer.to_arrays()
         bare = [(s, i) for s in sentences for i, tag in enumerate(s.upos) if tag == "_"]
         if bare:

@@ -56,7 +56,7 @@ def one_source(*sources: Embeddings | None) -> Embeddings | None:
                 not np.array_equal(array, expected[name]) for name, array in arrays.items()
             ):
                 raise ModelError(
-                    "parser and tagger use different pretrained embeddings, and a model has one"
-                    " kind: train the tagger together with the parser"
+                    "parser and tagger use different pretrained embeddings, but a model has only"
+                    " one source: train the tagger together with the parser"
                 )
     return used[0] if used else None

@@ -224,7 +224,7 @@ class Bert:
         whole = _split(_checked(arrays, "encoder_matrices", np.int8, (total[0],)), matrices)
         floats = _checked(arrays, "encoder_numbers", np.float16, (total[1],)).astype(np.float32)
         if not (np.isfinite(floats).all() and np.isfinite(self._units).all()):
-            raise EmbeddingsError("the encoder has weights that are no finite numbers")
+            raise EmbeddingsError("the encoder has weights that are not finite")
         part = _split(floats, numbers)
         self._positions = part["positions"]
         self._norm = part["gain"], part["shift"]
@@ -388,7 +388,7 @@ def read_bert(folder: Path, layers: int | None = None) -> Bert | None:
         raise EmbeddingsError(f"encoder {folder}: cannot be read: {error}") from None
     depth = config["num_hidden_layers"]
     if layers is not None and not 1 <= layers <= depth:
-        raise EmbeddingsError(f"encoder {folder}: has {depth} layers, {layers} are asked for")
+        raise EmbeddingsError(f"encoder {folder}: has {depth} layers, expected {layers} or more")
     note = {
         "layers": layers or depth, "width": config["hidden_size"],
         "inner": config["intermediate_size"], "heads": config["num_attention_heads"],
@@ -400,7 +400,7 @@ def read_bert(folder: Path, layers: int | None = None) -> Bert | None:
     def get(name: str) -> Float32s:
         array = weights.get(prefix + name)
         if array is None:
-            raise EmbeddingsError(f"encoder {folder}: its files have no weights {name}")
+            raise EmbeddingsError(f"encoder {folder}: weights {name} are missing")
         return array.astype(np.float32)
 
     try:
@@ -475,7 +475,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     data = np.memmap(path, np.uint8, "r")
     length = int(data[:8].view("<u8")[0]) if len(data) > 8 else -1
     if not 0 < length <= min(_MAX_HEADER, len(data) - 8):
-        raise ValueError(f"{path.name} is no safetensors file")
+        raise ValueError(f"{path.name} is not a safetensors file")
     arrays: dict[str, NDArray[Any]] = {}
     for name, entry in json.loads(data[8 : 8 + length].tobytes()).items():
         dtype = entry.get("dtype")

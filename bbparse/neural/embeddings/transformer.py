@@ -82,7 +82,7 @@ class Transformer:
         # missing weights would be random, and different each time
         missing = [key for key in info["missing_keys"] if not _UNUSED.search(key)]
         if missing:
-            raise EmbeddingsError(f"encoder {name}: its files have no weights {min(missing)}")
+            raise EmbeddingsError(f"encoder {name}: weights {min(missing)} are missing")
         limits = (
             getattr(self._pieces, "model_max_length", None),
             # some encoders count positions from 2
@@ -91,7 +91,7 @@ class Transformer:
         longest = min(int(limit) for limit in (*limits, _MAX_PIECES) if limit and limit > 0)
         self._room = longest - len(self._before) - len(self._after)
         if self._room < 4:
-            raise EmbeddingsError(f"encoder {name}: takes {self._room} pieces, expected 4 and more")
+            raise EmbeddingsError(f"encoder {name}: takes {self._room} pieces, expected at least 4")
 
     @cached_property
     def hash(self) -> str:
@@ -126,7 +126,7 @@ class Transformer:
         finally:
             torch.set_num_threads(threads)
         if not all(np.isfinite(states).all() for states in read):
-            raise EmbeddingsError(f"encoder {self.name}: its states are no finite numbers")
+            raise EmbeddingsError(f"encoder {self.name}: its states are not finite")
         states = merged(windows, read, [len(ids) for ids, _ in pieces], self.dimension)
         return [
             pooled(rows, word_of, len(words))
@@ -212,8 +212,8 @@ def _folder(name: str, revision: str | None) -> tuple[Path, str | None]:
     missing = _missing(folder)
     if folder is None or missing:
         raise EmbeddingsError(
-            f"encoder {name}: not there: {missing}{reason}; expected a folder that has them, or the"
-            " name of an encoder on the Hugging Face hub that can be fetched or was before, as"
-            " --encoder, or in BBPARSE_ENCODER for a trained model"
+            f"encoder {name}: not found: {missing}{reason}; expected a folder with these files, or"
+            " the name of an encoder on the Hugging Face hub (online or cached), in --encoder, or"
+            " in BBPARSE_ENCODER for a trained model"
         )
     return folder, revision

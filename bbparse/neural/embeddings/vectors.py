@@ -67,11 +67,9 @@ class WordVectors(Embeddings):
                 f"there are {len(scales)} steps of {scales.dtype} for {len(keys)}"
             )
         if not np.isfinite(scales).all():
-            raise EmbeddingsError("steps of vectors are no finite numbers")
+            raise EmbeddingsError("steps of vectors are not finite")
         if not len(keys) or not (keys[1:] > keys[:-1]).all():
-            raise EmbeddingsError(
-                "there are no words, or they are not sorted, or not each there once"
-            )
+            raise EmbeddingsError("there are no words, or their keys are not strictly ascending")
         self.note = note
         self._keys, self._rows, self._scales = keys, rows, scales
 
@@ -188,11 +186,11 @@ def read_vectors(
         raise EmbeddingsError(f"{path}: there are no vectors")
     if announced and count != announced:
         raise EmbeddingsError(
-            f"{path}, line 1: {announced} words are announced, and {count} are there: is the file"
-            " whole?"
+            f"{path}, line 1: announces {announced} words, but {count} follow: is the file"
+            " complete?"
         )
     if not kept_words & words.keys():
-        raise EmbeddingsError(f"{path}: no word of the treebank is there: vectors of its language?")
+        raise EmbeddingsError(f"{path}: has no word of the treebank: is it the same language?")
     keys = np.array([attribute_hash("form", word.decode()) for word in words], np.uint64)
     order = np.argsort(keys)
     note = {

@@ -265,7 +265,7 @@ def test_a_projective_model_cannot_be_asked_for_crossing_trees(run: Run, model: 
     assert run("parse", toy.DEV, "--model", model, "--projective", "yes").out == plain.out
     done = run("parse", toy.DEV, "--model", model, "--projective", "no")
     assert done.out == "" and done.complaint() == (
-        "the model was trained to draw projective trees, and cannot draw crossing ones: train one"
+        "the model was trained on projective trees and cannot draw crossing arcs: train one"
         " with --projective no"
     )
 

@@ -141,7 +141,7 @@ def test_a_class_may_be_named_by_its_place(tmp_path: Path, monkeypatch: pytest.M
     for wrong in ("a_users_file:Stop", "no_file_of_mine:Start", "a_users_file:", ":Start"):
         with pytest.raises(FactorError, match=f"factor family '{wrong}': cannot import"):
             load_families([wrong])
-    with pytest.raises(FactorError, match=r"not run unasked: give --factors a_users_file:Start"):
+    with pytest.raises(FactorError, match=r"allow it with --factors a_users_file:Start"):
         load_families(["a_users_file:Start"], paths=False)
     del sys.modules["a_users_file"]
 

@@ -88,11 +88,11 @@ def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
         ("sizes", lambda a: a[:-1], "arcs_sizes has 6 elements, expected 7"),
         ("sizes", with_value(0, -16), "expected at most 4096"),
         ("keys", lambda a: a.astype(np.uint32), "arcs_keys has dtype uint32, expected uint64"),
-        ("keys", lambda a: a[::-1].copy(), "keys are not sorted, or not each there once"),
+        ("keys", lambda a: a[::-1].copy(), "keys are not strictly ascending"),
         ("vectors", lambda a: a[:, :-1], "vectors have shape"),
         ("weights", lambda a: a[:-1], "arcs_weights has"),
         ("weights", lambda a: a.astype(np.float32), "of dtype float32, expected"),
-        ("weights", lambda a: np.full_like(a, 127), "has elements that are no finite numbers"),
+        ("weights", lambda a: np.full_like(a, 127), "has elements that are not finite"),
         ("root", lambda a: a + 1, "arcs_root is 4, expected the number of a label or -1"),
     ],
 )  # fmt: skip

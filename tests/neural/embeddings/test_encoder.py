@@ -119,7 +119,7 @@ def test_a_model_has_its_encoder_by_name_and_hash(
     mine.rename(tmp_path / "moved")
     lost = embeddings_from(source.to_arrays())
     assert lost is not None
-    with pytest.raises(EmbeddingsError, match=r"not there: config\.json, model.*BBPARSE_ENCODER"):
+    with pytest.raises(EmbeddingsError, match=r"not found: config\.json, model.*BBPARSE_ENCODER"):
         lost(sentences())
     monkeypatch.setenv(VARIABLE, str(tmp_path / "moved"))
     assert np.array_equal(lost(sentences())[0], source(sentences())[0])
@@ -144,9 +144,9 @@ def test_encoders_of_other_kinds(kind: str, mine: Path) -> None:
 @pytest.mark.parametrize(
     ("lost", "message"),
     [
-        ("config.json", r"not there: config\.json;"),
-        ("model.safetensors", r"not there: model\*\.safetensors or pytorch_model\*\.bin;"),
-        ("vocab.txt", r"not there: tokenizer\.json or vocab\.txt"),
+        ("config.json", r"not found: config\.json;"),
+        ("model.safetensors", r"not found: model\*\.safetensors or pytorch_model\*\.bin;"),
+        ("vocab.txt", r"not found: tokenizer\.json or vocab\.txt"),
     ],
 )
 def test_missing_files_are_named(lost: str, message: str, mine: Path) -> None:
@@ -162,7 +162,7 @@ def test_weights_that_are_not_there_are_not_made_up(mine: Path) -> None:
     weights = load_file(mine / "model.safetensors")
     some = {key: weight for key, weight in weights.items() if "layer.1" not in key}
     save_file(some, mine / "model.safetensors", {"format": "pt"})
-    with pytest.raises(EmbeddingsError, match=r"mine: its files have no weights encoder\.layer\.1"):
+    with pytest.raises(EmbeddingsError, match=r"mine: weights encoder\.layer\.1"):
         Transformer(str(mine))
 
 

@@ -91,7 +91,7 @@ def test_the_first_of_two_counts_and_words_may_have_blanks(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("lines", "header", "message"),
     [
-        (["dog 1 2"], "3 2\n", r"line 1: 3 words are announced, and 1 are there"),
+        (["dog 1 2"], "3 2\n", r"line 1: announces 3 words, but 1 follow"),
         (["dog 1 2"], "1 0\n", r"line 1: 0 numbers a word, expected 1 to 4096"),
         (["dog 1 2"], "1 1000000\n", r"line 1: 1000000 numbers a word"),
         (["dog 1 2", "cat 1"], "", r"line 2: a word and 1 numbers, expected 2 numbers"),
@@ -101,7 +101,7 @@ def test_the_first_of_two_counts_and_words_may_have_blanks(tmp_path: Path) -> No
         (["cat 1 2", "dog 1 nan"], "", r"line 2: number 2 is 'nan', expected a finite one"),
         (["dog -1e99 2"], "", r"line 1: number 1 is '-1e99'"),
         (["dog 1 2", "d\udc80g 1 2"], "", r"line 2: byte 0x80 in the word, expected text in UTF-8"),
-        (["cat 1 2"], "", "no word of the treebank is there"),
+        (["cat 1 2"], "", "has no word of the treebank"),
         ([], "5 2\n", "there are no vectors"),
         ([], "", "there are no vectors"),
     ],
@@ -151,8 +151,8 @@ def test_models_hold_the_same_vectors(tmp_path: Path) -> None:
         ({"embeddings_rows": np.zeros((6, 7), np.int8)}, r"expected \(6, 8\)"),
         ({"embeddings_rows": np.zeros((6, 8), np.int16)}, "int16"),
         ({"embeddings_scales": np.zeros(5, np.float32)}, "5 steps"),
-        ({"embeddings_scales": np.full(6, np.nan, np.float32)}, "no finite numbers"),
-        ({"embeddings_keys": np.zeros(6, np.uint64)}, "not sorted"),
+        ({"embeddings_scales": np.full(6, np.nan, np.float32)}, "not finite"),
+        ({"embeddings_keys": np.zeros(6, np.uint64)}, "not strictly ascending"),
     ],
 )
 def test_damaged_arrays(change: dict[str, Any], message: str, tmp_path: Path) -> None:
