@@ -60,8 +60,8 @@ class Run:
         return [one for batch in self.batches for one in self.parser.maker(batch, self.prune)]
 
     def solve(self) -> list[Solution]:
-        solve = self.parser.solve_problem
-        return [solve(one.problem, node_limit=NODE_LIMIT) for one in self.scored]
+        steps = self.parser.steps(node_limit=NODE_LIMIT)
+        return [steps.solver(one)(one.problem) for one in self.scored]
 
     def label(self) -> list[list[list[str]]]:
         labeller = self.parser.labeller

@@ -45,8 +45,7 @@ class ModelScores:
             arcs = maker.pruner.scorer.score_all_arcs(values)
             scored = Scored(sentence, values, Problem.from_arc_scores(np.zeros((n + 1, n + 1))))
             tree = np.maximum([0, *sentence.heads], 0).astype(np.int32)
-            for h, m in zip(head.tolist(), mod.tolist()):
-                labels[m, h] = self.labeller.scores_around(scored, tree, h, m)
+            labels[mod, head] = self.labeller.scores_around(scored, tree, head, mod)
         arcs[:, 0] = 0.0
         scores_of_heads: Float64s = _log_softmax(arcs.T, 1)[:, :, None]
         return scores_of_heads + _log_softmax(labels, 2)

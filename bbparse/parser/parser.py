@@ -19,7 +19,7 @@ from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
 from bbparse.parser.parse import USUAL, FileOptions, Parse, ParseOptions, with_options
-from bbparse.parser.steps import Steps, solve_problem, tree_families
+from bbparse.parser.steps import Steps
 from bbparse.parser.valid import Restriction
 from bbparse.runtime.arrays import Flags, Ints
 from bbparse.runtime.errors import ProblemError
@@ -134,12 +134,8 @@ class Parser:
         margin is dropped, then the limit on heads. So fewer trees come back only if no more exist.
         The parameters are those of `parse`.
         """
-        steps = Steps(self.model, replace(options, **changes), families=tree_families(self.model))
+        steps = self.steps(options, valid="none", **changes)
         return steps.begun().solve(sentence, partial(steps.score, sentence)).solution
-
-    def solve_problem(self, problem: Problem, **limits: Any) -> Solution:
-        """Solve a problem that `problem` made; see `bbparse.parser.steps.solve_problem`."""
-        return solve_problem(self.config, problem, **limits)
 
     @with_options
     def parse(
@@ -156,11 +152,6 @@ class Parser:
             Options by name, and `tree_score`, `until` and `threads` of `parse_all`.
         """
         return next(self.parse_all([sentence], options, **changes)).trees
-
-    def labelled(self, sentence: Sentence, solution: Solution) -> Parse:
-        """Return a solution of a sentence's problem with the labels of its trees."""
-        labels = [] if self.labeller is None else [self.labels(sentence, h) for h in solution.heads]
-        return Parse(sentence, solution, labels)
 
     def labels(self, sentence: Sentence, heads: Ints) -> list[str]:
         """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""

@@ -21,7 +21,6 @@ from bbparse.core import Problem, Solution
 from bbparse.inference.solve import solve, solve_together
 from bbparse.inference.trees import work_of
 from bbparse.inference.whole_trees import WholeTrees
-from bbparse.models.configuration import Configuration
 from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.tree_family import TreeFamily, tree_options
 from bbparse.models.model import Model
@@ -70,28 +69,6 @@ class Solved(NamedTuple):
     complete: bool
 
 
-def solve_problem(
-    config: Configuration, problem: Problem, spent: float = 0.0, by_work: bool = False,
-    **limits: Any,
-) -> Solution:
-    """Solve a sentence's problem by the search of a model's configuration.
-
-    ``limits`` are `k_best`, `time_limit`, `node_limit` and those of tree scores of `bbparse.solve`.
-    Without a limit on time or nodes, or with `by_work`, the limit is the work of about a second,
-    less the work already ``spent`` on the sentence.
-    """
-    limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
-    # A configured method solves problems without labels; validity rules add labels.
-    configured = "method" not in config.method or problem.arc_label is None
-    if by_work or not limited:
-        if "method" not in config.method:
-            limits["work_limit"] = _work_limit(problem, spent)
-        elif configured:
-            limits["node_limit"] = NODE_LIMIT
-    return solve(problem, **(config.method if configured else {}), **limits)
-
-
-
 def _work_limit(problem: Problem, spent: float = 0.0) -> float:
     """Return the limit on the work of a sentence's search, some of which is ``spent``."""
     left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
@@ -110,21 +87,6 @@ def tree_families(model: Model, extra: AnyTreeFamily | None = None) -> tuple[Tre
     if not isinstance(family, TreeFamily):
         raise FactorError(f"tree_score is the family {family.name!r}, expected a TreeFamily")
     return *own, family
-
-
-def tree_score_options(
-    model: Model, families: tuple[TreeFamily, ...], scored: Scored, by_work: bool
-) -> WholeTrees:
-    """Return options of `bbparse.solve` for the scores that families give to whole trees.
-
-    With ``by_work``, trees are limited, too.
-    """
-    if not families:
-        return {}
-    options = tree_options(families, model.maker.view_of(scored), partial(model.labels_of, scored))
-    if by_work:
-        options["tree_limit"] = TREE_LIMIT
-    return options
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +137,8 @@ class Steps:
 
     def _solve_batch(self, problems: Sequence[Problem]) -> list[Solution]:
         """Solve the problems of a batch in one call, and those that it leaves open one by one."""
-        options, works = self.options, None
-        if options.time_limit is None and options.node_limit is None:
-            works = [_work_limit(problem) for problem in problems]
+        options = self.options
+        works = [_work_limit(problem) for problem in problems] if self.by_work else None
         return solve_together(
             problems, works, self.until, k_best=options.k_best, time_limit=options.time_limit,
             node_limit=options.node_limit, **self.model.config.method,
@@ -287,26 +248,50 @@ class Steps:
 
     # ---- solve ---------------------------------------------------------------------------------
 
+    @property
+    def by_work(self) -> bool:
+        """True if the work of a search is limited, because neither time nor nodes are."""
+        return self.options.time_limit is None and self.options.node_limit is None
+
     def begun(self, spent: float = 0.0) -> Steps:
         """Return the steps of a sentence whose time begins now, of which some is spent."""
         limit = self.options.time_limit
         deadline = self.until.within(None if limit is None else max(0.0, limit - spent))
         return self if deadline is self.deadline else replace(self, deadline=deadline)
 
+    def whole_trees(self, scored: Scored) -> WholeTrees:
+        """Return options of `bbparse.solve` for the scores that families give to whole trees."""
+        if not self.families:
+            return {}
+        view, labels_of = self.model.maker.view_of(scored), partial(self.model.labels_of, scored)
+        options = tree_options(self.families, view, labels_of)
+        if self.by_work:
+            options["tree_limit"] = TREE_LIMIT
+        return options
+
     def solver(self, scored: Scored) -> Callable[..., Solution]:
-        """Return `solve_problem` within the limits, with scores of whole trees of a sentence."""
-        options, deadline = self.options, self.deadline
-        by_work = options.time_limit is None and options.node_limit is None
-        of_trees = tree_score_options(self.model, self.families, scored, by_work)
+        """Return a function that solves problems of a sentence within the limits.
+
+        It takes a problem, the work already ``spent`` on the sentence, and changes of the options
+        of `bbparse.solve`. Without a limit on time or nodes, the limit is the work of about a
+        second.
+        """
+        config, options, deadline = self.model.config, self.options, self.deadline
+        of_trees = self.whole_trees(scored)
 
         def solve_within(problem: Problem, spent: float = 0.0, **changes: Any) -> Solution:
-            limits = {
-                "k_best": options.k_best, "node_limit": options.node_limit, "by_work": by_work,
+            limits: dict[str, Any] = {
+                "k_best": options.k_best, "node_limit": options.node_limit,
                 "time_limit": deadline.limit() if options.time_limit is None else deadline.left(),
             }
-            return solve_problem(
-                self.model.config, problem, spent, **{**of_trees, **limits, **changes}
-            )
+            # Branch and bound solves problems with labels, which validity rules add.
+            is_configured = "method" not in config.method or problem.arc_label is None
+            if self.by_work and "method" not in config.method:
+                limits["work_limit"] = _work_limit(problem, spent)
+            elif self.by_work and is_configured:
+                limits["node_limit"] = NODE_LIMIT
+            method = config.method if is_configured else {}
+            return solve(problem, **method, **{**of_trees, **limits, **changes})
 
         return solve_within
 
@@ -344,8 +329,12 @@ class Steps:
     def valid_trees(
         self, score: Score, solved: Solved, fixed: Mapping[int, str] = _NO_LABELS
     ) -> tuple[Scored, Parse]:
-        """Label and validate trees; ``fixed`` are the labels of words that have one."""
-        scored, solution, _ = solved
+        """Return the best valid trees with labels; ``fixed`` are those of words that have one.
+
+        Where the candidate arcs have too few valid trees, the search goes on over more of them: a
+        tree that breaks rules is proved to be the best one only over all arcs.
+        """
+        scored, solution, complete = solved
         if self.families and not len(solution):
             sentence, names = scored.sentence, ", ".join(repr(one.name) for one in self.families)
             raise FactorError(
@@ -353,31 +342,7 @@ class Steps:
                 f" families {names} allow, among {int(solution.stats.get('trees_scored', 0))} that"
                 f" were looked at ({solution.status}): prune less, or allow more"
             )
-        return self.validate(score, solved, self.label(scored, solution, fixed), fixed)
-
-    def label(
-        self, scored: Scored, solution: Solution, fixed: Mapping[int, str] = _NO_LABELS
-    ) -> Parse:
-        """Return a solution with the labels of its trees."""
-        labeller = self.model.labeller
-        if labeller is None:
-            return Parse(scored.sentence, solution, [])
-        names = []
-        for heads, arcs in self.deadline.through(zip(solution.heads, solution.arcs)):
-            labels = best_labels(labeller, labeller.tree_scores(scored, heads, arcs))
-            for m, label in fixed.items():
-                labels[m - 1] = label
-            names.append(labels)
-        return Parse(scored.sentence, solution.first(len(names)), names)
-
-    def validate(
-        self, score: Score, solved: Solved, parse: Parse, fixed: Mapping[int, str]
-    ) -> tuple[Scored, Parse]:
-        """Return the best valid trees, over more arcs where the candidates have too few of them.
-
-        A tree that breaks rules is proved to be the best one only over all arcs.
-        """
-        scored, _, complete = solved
+        parse = self.label(scored, solution, fixed)
         if self.rules is None or self.model.labeller is None or not len(parse.solution):
             return scored, parse
         valid = partial(
@@ -410,6 +375,21 @@ class Steps:
             # The families may give a tree with fewer faults less than these faults cost.
             best = best._replace(solution=best.solution.stopped("gap", unproved=True))
         return scored, best
+
+    def label(
+        self, scored: Scored, solution: Solution, fixed: Mapping[int, str] = _NO_LABELS
+    ) -> Parse:
+        """Return a solution with the labels of its trees."""
+        labeller = self.model.labeller
+        if labeller is None:
+            return Parse(scored.sentence, solution, [])
+        names = []
+        for heads, arcs in self.deadline.through(zip(solution.heads, solution.arcs)):
+            labels = best_labels(labeller, labeller.tree_scores(scored, heads, arcs))
+            for m, label in fixed.items():
+                labels[m - 1] = label
+            names.append(labels)
+        return Parse(scored.sentence, solution.first(len(names)), names)
 
     def _lacks_valid(self, parse: Parse, fixed: Mapping[int, str]) -> bool:
         """Return True if more arcs may have more valid trees, or one that breaks fewer rules.

@@ -18,7 +18,7 @@ from bbparse.parser.parse import Parse
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rules, has_ud_relations
-from bbparse.runtime.arrays import Float64s
+from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.treebank import Sentence
@@ -107,14 +107,13 @@ def valid_parse(
         return parse
     names = [*labeller.labels, *sorted({*fixed.values()} - {*labeller.labels})]
 
-    def scores(head: int, mod: int) -> Float64s:
-        of_arc = np.full(len(names), -np.inf)
-        if mod in fixed:
-            of_arc[names.index(fixed[mod])] = 0.0
-        else:
-            known = labeller.scores_around(scored, parse.solution.heads[0], head, mod)
-            of_arc[: len(known)] = known
-        return of_arc
+    def scores(heads: Ints, mods: Ints) -> Float64s:
+        known = labeller.scores_around(scored, parse.solution.heads[0], heads, mods)
+        of_arcs = np.full((len(mods), len(names)), -np.inf)
+        of_arcs[:, : known.shape[1]] = known
+        for m, label in fixed.items():
+            of_arcs[mods == m] = np.where(np.array(names) == label, 0.0, -np.inf)
+        return of_arcs
 
     solve, spent = solver(scored), work_of(parse.solution)
 

@@ -56,11 +56,11 @@ def test_scores_are_the_models_own_less_what_labels_lose() -> None:
     for sentence in toy.dev_sentences()[:25]:
         (plain,), (tree,) = (parser.parse(sentence, valid=v) for v in ("none", RULES))
         scored = parser.maker([sentence])[0]
-        around = np.array([0, *plain.heads])
-        lost = 0.0
-        for m, (head, label) in enumerate(zip(tree.heads, tree.labels), start=1):
-            row = parser.labeller.scores_around(scored, around, head, m)
-            lost += row.max() - row[parser.labeller.labels.index(label)]
+        around, heads = (np.array([0, *one.heads], np.int32) for one in (plain, tree))
+        words = np.arange(1, len(heads), dtype=np.int32)
+        rows = parser.labeller.scores_around(scored, around, heads[1:], words)
+        numbers = [parser.labeller.labels.index(label) for label in tree.labels]
+        lost = (rows.max(axis=1) - rows[words - 1, numbers]).sum()
         own = scored.problem.score([-1, *tree.heads])
         assert tree.score == pytest.approx(own - lost, abs=2e-5 * len(tree.heads))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -32,7 +32,6 @@ from bbparse.models.factors.view import ROOT
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parse import AnyTreeFamily
 from bbparse.parser.parser import Parser
-from bbparse.parser.steps import tree_families, tree_score_options
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules
@@ -318,29 +317,28 @@ def explain(
         If a tree family fails, or its terms do not add up to its score.
     """
     check_type("deadline", deadline, Deadline, "a Deadline", ProblemError)
-    families = tree_families(parser.model, tree_score)
-    (scored,) = parser.maker([sentence], prune)
+    steps = parser.steps(k_best=k_best, valid="none", tree_score=tree_score, **limits)
+    families, scored = steps.families, steps.score(sentence, prune, None)
     problem, backbone = scored.problem, parser.config.model.backbone
-    by_work = limits.get("time_limit") is None and limits.get("node_limit") is None
-    of_trees = tree_score_options(parser.model, families, scored, by_work)
     method = {"backbone": backbone, "settings": parser.config.search, **limits}
-    solution = parser.solve_problem(problem, k_best=k_best, **limits, **of_trees)
+    solution = steps.begun().solver(scored)(problem)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     losses = arc_losses(
         problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,
-        **method, **of_trees,
+        **method, **steps.whole_trees(scored),
     )
-    trees = parser.labelled(sentence, solution).trees
+    trees = steps.label(scored, solution).trees
     terms = [
         _tree_terms(parser, scored, families, *tree) for tree in zip(solution.arcs, solution.heads)
     ]
     whole = None
     if families:
-        plain = parser.solve_problem(problem, **limits)
+        without = replace(steps, families=()).begun()
+        plain = without.solver(scored)(problem, k_best=1)
         whole = WholeScores(
             tuple(family.name for family in families), int(solution.stats["trees_scored"]),
-            parser.labelled(sentence, plain.first(1)).trees[0],
+            steps.label(scored, plain).trees[0],
             _tree_terms(parser, scored, families, plain.arcs[0], plain.heads[0]),
         )
         trace = Trace(

@@ -159,19 +159,16 @@ class ArcNetwork(SequenceNetwork):
         """Score all labels of the arcs of a tree, see `Labeller.tree_scores`."""
         assert scored.scores is not None  # this network made them
         known = None if arcs is None else scored.scores.labels_over(scored.problem.arc_head)
-        if known is None:
-            mods = np.arange(1, len(heads), dtype=np.int32)
-            scores = scored.scores.label_scores(np.asarray(heads[1:], np.int32), mods)
-        else:
-            scores = known[arcs]
-        return by_root(scores.astype(np.float64), heads[1:], self.root)
+        if known is not None:
+            return by_root(known[arcs].astype(np.float64), heads[1:], self.root)
+        mods = np.arange(1, len(heads), dtype=np.int32)
+        return self.scores_around(scored, heads, np.asarray(heads[1:], np.int32), mods)
 
-    def scores_around(self, scored: Scored, heads: Ints, head: int, mod: int) -> Float64s:
-        """Score all labels of an arc, see `Labeller.scores_around`; the tree does not matter."""
+    def scores_around(self, scored: Scored, tree: Ints, heads: Ints, mods: Ints) -> Float64s:
+        """Score all labels of some arcs, see `Labeller.scores_around`; the tree does not matter."""
         assert scored.scores is not None
-        ends = np.array([[head], [mod]], np.int32)
-        scores = scored.scores.label_scores(*ends)
-        return by_root(scores.astype(np.float64), ends[0], self.root)[0]
+        scores = scored.scores.label_scores(heads, mods)
+        return by_root(scores.astype(np.float64), heads, self.root)
 
     def __call__(
         self, values: Sequence[Values], embeddings: Sequence[Float32s | None] | None = None,

@@ -117,11 +117,18 @@ class Labeller:
         add_rows(*self.features(scored.values, tree), self.weights, quanta)
         return by_root(quanta[1:] * np.float64(LABEL_QUANTUM), tree[1:], self.root)
 
-    def scores_around(self, scored: Scored, heads: Ints, head: int, mod: int) -> Float64s:
-        """Score all labels of an arc, float64[L], in the tree that has it and else these heads."""
-        tree = heads.copy()
-        tree[mod] = head
-        return self.tree_scores(scored, tree)[mod - 1]
+    def scores_around(self, scored: Scored, tree: Ints, heads: Ints, mods: Ints) -> Float64s:
+        """Score all labels of some arcs, float64[A, L].
+
+        An arc of the tree, int32[n + 1] heads, is scored in that tree; another arc is scored in the
+        tree that has it in place of its modifier's arc.
+        """
+        scores = self.tree_scores(scored, tree)[mods - 1]
+        for i in np.flatnonzero(tree[mods] != heads):
+            moved = tree.copy()
+            moved[mods[i]] = heads[i]
+            scores[i] = self.tree_scores(scored, moved)[mods[i] - 1]
+        return scores
 
 
 @kernel

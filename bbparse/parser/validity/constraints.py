@@ -23,8 +23,8 @@ from bbparse.parser.validity.check import ALWAYS, PERHAPS, Arc, RuledSentence, r
 from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
 
-#: Scores float64[L] of the labels of an arc (head, modifier), up to a constant.
-ArcLabelScores = Callable[[int, int], Float64s]
+#: Scores float64[A, L] of the labels of arcs (heads, modifiers), up to a constant for each arc.
+ArcLabelScores = Callable[[Ints, Ints], Float64s]
 
 
 class Group(NamedTuple):
@@ -149,13 +149,15 @@ class Candidates:
         n_copies = np.ones(len(keys), np.int64)
         forbidden = self.ruled.rules.alone if valid else 0
         copies: dict[int, list[tuple[int, float]]] = {}  # arc → labels, and their losses
-        for arc, relevant in conditions.items():
-            key = arc[0] * (p.n_words + 1) + arc[1]
-            a = int(np.searchsorted(keys, key))
-            if a < len(keys) and keys[a] == key:  # trees of a wider problem may have other arcs
-                bits = self.ruled.bits(arc, self.names)
-                copies[a] = _best_labels(scores(*arc), bits, relevant, forbidden)
-                n_copies[a] = len(copies[a])
+        index = {key: a for a, key in enumerate(keys.tolist())}
+        number = {arc: index.get(arc[0] * (p.n_words + 1) + arc[1], -1) for arc in conditions}
+        split = [arc for arc, a in number.items() if a >= 0]  # a wider problem may have other arcs
+        chosen = [number[arc] for arc in split]
+        of_arcs = scores(p.arc_head[chosen], p.arc_mod[chosen])
+        for arc, a, of_arc in zip(split, chosen, of_arcs):
+            bits = self.ruled.bits(arc, self.names)
+            copies[a] = _best_labels(of_arc, bits, conditions[arc], forbidden)
+            n_copies[a] = len(copies[a])
         first = np.concatenate([[0], np.cumsum(n_copies)])
         base = np.repeat(np.arange(len(keys)), n_copies)
         labels, losses = np.full(len(base), -1, np.int32), np.zeros(len(base))

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,14 +59,13 @@ def solve_valid(
     """Find the k best trees that keep validity rules, with their labels.
 
     The problem has no labels, and its arcs are sorted by head and modifier. ``label_scores``
-    returns the scores float64[L] of the labels ``names`` of an arc (head, modifier); -inf: not this
-    label. ``solve`` finds the k best trees of a problem, within the deadline, which ends the search
-    with the trees found so far. ``broken`` are trees that are known to break rules: heads of the
-    words 1 to n, and faults.
+    returns the scores of the labels ``names`` of arcs; -inf: not this label. ``solve`` finds the k
+    best trees of a problem, within the deadline, which ends the search with the trees found so far.
+    ``broken`` are trees that are known to break rules: heads of the words 1 to n, and faults.
     """
     candidates = Candidates(problem, names, ruled)
     constraints: dict[ForbiddenSet, None] = {}
-    scores = cache(label_scores)
+    words = np.arange(1, problem.n_words + 1, dtype=np.int32)
 
     def forbid(heads: Sequence[int], faults: Sequence[Fault]) -> None:
         for fault in faults:
@@ -78,7 +76,7 @@ def solve_valid(
         forbid(heads, faults)
     possible, rounds, penalty = True, 0, Penalty()  # possible: some tree may keep all rules
     while True:
-        split = candidates.split(constraints, scores, valid=possible)
+        split = candidates.split(constraints, label_scores, valid=possible)
         cost = np.inf if possible else penalty.of(split.problem)
         restricted = candidates.constrained(split.problem, split.labels, constraints, cost)
         result = _distinct(restricted, split, k_best, solve)
@@ -90,12 +88,9 @@ def solve_valid(
         faults_of: list[list[Fault]] = []
         n_known = len(constraints)
         for row, arcs in deadline.through(zip(result.heads, result.arcs)):
-            heads = row[1:].tolist()
-            numbers = [
-                label if label >= 0 else int(scores(h, m).argmax())
-                for m, (h, label) in enumerate(zip(heads, split.labels[arcs].tolist()), start=1)
-            ]
-            labels.append([names[i] for i in numbers])
+            heads, chosen = row[1:].tolist(), split.labels[arcs]
+            best = label_scores(row[1:], words).argmax(axis=1)
+            labels.append([names[i] for i in np.where(chosen >= 0, chosen, best).tolist()])
             faults_of.append(ruled.faults(heads, labels[-1]))
             forbid(heads, faults_of[-1])
         result = result.first(len(labels))
@@ -108,11 +103,11 @@ def solve_valid(
     # At a limit, rules may be broken that the problem did not have: no proof holds under these.
     unruled = [bool(faults) for faults in faults_of] if possible else [len(constraints) > n_known]
     unproved = np.logical_or.accumulate(np.array(unruled, np.bool_))
-    result = replace(result, proved=result.proved & ~unproved)
+    base = split.base[result.arcs].astype(np.int32)
+    solution = replace(result, proved=result.proved & ~unproved, arcs=base)
     if not possible and len(result):
-        result = _without_penalty(result, restricted, split.problem, penalty)
-    result = replace(result, arcs=split.base[result.arcs].astype(np.int32))
-    return ValidTrees(result, labels, faults_of, rounds)
+        solution = _without_penalty(solution, result.arcs[0], restricted, split.problem, penalty)
+    return ValidTrees(solution, labels, faults_of, rounds)
 
 
 #: Ratio of penalties paid to scores beyond which a search may be wrong about the scores.
@@ -181,11 +176,14 @@ def _more_than_all(problem: Problem) -> float:
 
 
 def _without_penalty(
-    result: Solution, restricted: Problem, problem: Problem, penalty: Penalty
+    result: Solution, arcs: Ints, restricted: Problem, problem: Problem, penalty: Penalty
 ) -> Solution:
-    """Return a tree without what its faults cost, but with what scores whole trees."""
-    of_tree = result.scores[0] - restricted.score(result.arcs[0])
-    values = np.array([problem.score(result.arcs[0]) + of_tree])
+    """Return a tree without what its faults cost, but with what scores whole trees.
+
+    ``arcs`` are those of the tree in the problem with the penalty and in the one without.
+    """
+    of_tree = result.scores[0] - restricted.score(arcs)
+    values = np.array([problem.score(arcs) + of_tree])
     proved, status = result.proved, result.status
     if status == "optimal" and penalty.hides:
         proved, status = np.zeros(1, np.bool_), "gap"

@@ -35,7 +35,7 @@ from bbparse.parser.validity.constraints import Candidates
 from bbparse.runtime.errors import ConfigError, ProblemError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import NO_HEAD
+from bbparse.treebank.sentence import NO_HEAD, miscs
 from bbparse.treebank.trees import find_cycle
 
 #: Rules that come with the package.
@@ -216,11 +216,10 @@ class Rules:
         """Return the conditions that each word may fulfil, the root first."""
         columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
         read = [column if is_read else repeat("") for column, is_read in zip(columns, self._reads)]
-        miscs: Iterable[str] = repeat("")
+        items: Iterable[str] = repeat("")
         if self._misc:
-            lines = [sentence.lines[i] for i in sentence.word_lines]
-            miscs = [self._items[line[line.rfind("\t") + 1 :]] for line in lines]
-        keys = chain([_ROOT], islice(zip(*read, miscs), sentence.n_words))
+            items = map(self._items.__getitem__, miscs(sentence))
+        keys = chain([_ROOT], islice(zip(*read, items), sentence.n_words))
         return [*map(self._of_word.__getitem__, keys)]
 
     def _items_of(self, misc: str) -> str:

@@ -57,7 +57,7 @@ def test_a_limit_leaves_no_proof_for_trees_that_break_rules() -> None:
     sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
     rules = Rules([Rule("left", (ArcCondition.parse("side=left"),))])
     found = solve_valid(
-        problem, RuledSentence(rules, sentence), ["dep"], lambda head, mod: np.zeros(1),
+        problem, RuledSentence(rules, sentence), ["dep"], lambda _, mods: np.zeros((len(mods), 1)),
         lambda p, k: replace(solve(p, k_best=k), status="work_limit"), k_best=3,
     )  # fmt: skip
     assert [bool(faults) for faults in found.faults] == [True, False, False]
@@ -71,7 +71,7 @@ def test_scores_of_whole_trees_do_not_outweigh_faults_where_scores_are_small() -
     sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
     rules = NO_ARCS + Rules([Rule("left", (ArcCondition.parse("side=left"),))])
     found = solve_valid(
-        problem, RuledSentence(rules, sentence), ["dep"], lambda head, mod: np.zeros(1),
+        problem, RuledSentence(rules, sentence), ["dep"], lambda _, mods: np.zeros((len(mods), 1)),
         lambda p, k: solve(p, k_best=k, tree_score=lambda heads, _: -float(heads[1] != 2)),
     )  # fmt: skip
     assert found.solution.heads.tolist() == [[-1, 0, 1]] and len(found.faults[0]) == 2
