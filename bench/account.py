@@ -113,7 +113,7 @@ def measured(given: Any, parsers: dict[str, Parser], dev: list[Sentence]) -> dic
             }
         result[title] = {
             "rows": rows, "oracle": oracle(dev, parsed(alone, sentences, k_best=max(KS)))
-        }  # fmt: skip
+        }
     return result
 
 
@@ -137,7 +137,7 @@ def main() -> None:
     given = arguments(
         __doc__, "name", "train", "dev", sentences=int, config="universal", crossing=False,
         tags=False, alone=False, trained=False, tree_score=False, store="build/account",
-    )  # fmt: skip
+    )
     dev = read_sample(given.dev, None)
     started = time.process_time()
     if given.trained:
@@ -151,7 +151,7 @@ def main() -> None:
             "sentences": size, "config": given.config, "inputs": inputs,
             "seconds": time.process_time() - started,
         }
-    }  # fmt: skip
+    }
     write_result("account", {"rows": rows}, lines(rows))
 
 

@@ -39,7 +39,7 @@ def parsed(model: Path, dev: str) -> dict[str, float]:
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return {
         "las_full": 100 * scores.las, "complete": 100 * scores.complete, "memory_mb": memory
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ def answer_of(solver: str, time_limit: float, task: tuple[float, Problem]) -> di
     return {
         "seconds": answer.seconds, "building": answer.building, "proved": answer.proved,
         "score": problem.score(answer.arcs) if good else None,
-    }  # fmt: skip
+    }
 
 
 def run(name: str, problems: list[Problem], time_limit: float) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ def run(name: str, problems: list[Problem], time_limit: float) -> list[dict[str,
             if died and time.perf_counter() - started < task[0]:
                 raise SystemExit(f"the process of {name} died at problem {number}")
             ended_row = {"seconds": time_limit, "building": 0.0, "proved": False, "score": None,
-                         "ended": True}  # fmt: skip
+                         "ended": True}
             rows.append(ended_row if died else future.result())
             started = time.perf_counter()
     return rows[1:]
@@ -121,7 +121,7 @@ def draw(found: dict[str, dict[str, Any]], lengths: list[int]) -> None:
         ax.plot(
             lengths, [1000 * row["seconds"] for row in result["rows"]], linestyle="none",
             marker=plots.MARKERS[i], markersize=3.5, color=plots.PALETTE[i], label=SOLVERS[name][0],
-        )  # fmt: skip
+        )
     ax.set_yscale("log")
     ax.set_xlim(left=0.0)
     plots.plain_numbers(ax.yaxis)
@@ -135,7 +135,7 @@ def main() -> None:
     given = arguments(
         __doc__, "model", "dev", k="10", sentences=100, least=2, time_limit=60.0,
         solvers=",".join(SOLVERS),
-    )  # fmt: skip
+    )
     names = dict.fromkeys(["default", *given.solvers.split(",")])
     for name in names:
         if name not in SOLVERS:
@@ -168,7 +168,7 @@ def main() -> None:
         "sentences": len(sentences),
         "time_limit": given.time_limit, "not_installed": missing, "words": lengths,
         "factors": [len(p.factor_score) for p in problems], "solvers": found,
-    }  # fmt: skip
+    }
     write_result("decode", result, table, ["highspy", "pytoulbar2", "ad3"])
     draw(found, lengths)
 

@@ -123,7 +123,7 @@ def totals(seed: int, cases: Iterable[tuple[int, Report | None, list[str]]]) -> 
         "met": dict(sorted(notes.items())),
         "processor_seconds": {kind: round(s, 1) for kind, s in seconds.items()},
         "slowest": slowest, "wall_seconds": time.perf_counter() - started,
-    }  # fmt: skip
+    }
 
 
 def write(found: dict[str, Any]) -> None:
@@ -134,7 +134,7 @@ def write(found: dict[str, Any]) -> None:
     text = markdown("case", asked.items(), (
         ("problems", lambda kind: f"{numbers[kind]:,}"),
         ("wrong", lambda kind: f"{wrong.get(kind, 0):,}"),
-    ))  # fmt: skip
+    ))
     if found.get("mended"):
         mended = len(found["mended"])
         text += f"\nAt first {mended} ended in an error; mended, they are right.\n"
@@ -169,7 +169,7 @@ def main() -> None:
     given = arguments(
         __doc__, problems=100_000, seed=1, processes=1, kinds=[], only=str, again=False,
         no_result=False,
-    )  # fmt: skip
+    )
     kinds = set(given.kinds) or {*KIND_SHARES}
     if not kinds <= {*KIND_SHARES}:
         raise SystemExit(f"--kinds: there are {', '.join(KIND_SHARES)}")

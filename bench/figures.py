@@ -32,14 +32,14 @@ TRAINED = {
 SCORES = {
     "sentences": "sentences", "words": "words", "upos": "UPOS", "uas": "UAS", "las": "LAS",
     "mlas": "MLAS",
-}  # fmt: skip
+}
 #: Columns of times beside UDPipe's.
 KINDS = {"tags": "words/s, tags given", "text": "words/s from text"}
 #: Solvers of decode.json.
 SOLVERS = {
     "default": "bbparse", "toulbar2": "toulbar2", "ad3": "AD3 (approximate)",
     "highs": "HiGHS, integer program",
-}  # fmt: skip
+}
 
 
 class Results(dict[str, Any]):
@@ -94,7 +94,7 @@ def in_lines(text: str) -> str:
         block if block.startswith(("#", "|", "Measured"))
         else textwrap.fill(block, 105, break_long_words=False, break_on_hyphens=False)
         for block in text.strip().split("\n\n")
-    ) + "\n"  # fmt: skip
+    ) + "\n"
 
 
 def known() -> Results:
@@ -111,7 +111,7 @@ def known() -> Results:
         wrong=len(exactness["disagreements"]) or "none",
         lies=sum(n for name, n in exactness["met"].items() if name.startswith("lie: ")),
         measured=measured(found["startup"]), **tables(found),
-    )  # fmt: skip
+    )
 
 
 def tables(found: Results) -> dict[str, str]:
@@ -127,7 +127,7 @@ def tables(found: Results) -> dict[str, str]:
             (row,) = (
                 row for key, row in text.items()
                 if key.removeprefix(f"{name}, ").partition(" (")[0] == system and "las" in row
-            )  # fmt: skip
+            )
             trained.append([title, size, system, *(f"{row[n]:.2f}" for n in SCORES)])
     systems = [
         [
@@ -144,7 +144,7 @@ def tables(found: Results) -> dict[str, str]:
             f"{k}, the default" if k == 10 else str(k), f"{100 * row['uas']:.2f}",
             f"{100 * row['las']:.2f}", *(f"{row['words_per_second'][t]:,.0f}" for t in "12"),
             f"{100 * row['proved']:.0f}",
-        ])  # fmt: skip
+        ])
     rows = found["decode"]["solvers"]
     solvers = [
         [title, "{median_ms:.2f}".format(**rows[key]), "{median_ratio:,.0f}".format(**rows[key])]
@@ -160,7 +160,7 @@ def tables(found: Results) -> dict[str, str]:
         ["one sentence, later runs", f"{first['warm']['seconds']:.1f} s"],
         ["100 best trees of a long sentence, earlier model", f"{k_best['100']['seconds']:.2f} s"],
         ["10,000 best trees of it", f"{k_best['10000']['seconds']:.1f} s"],
-    ]  # fmt: skip
+    ]
     made = {
         "accuracy_table": table(["dev set", "input", *SCORES.values()], [
             [TREEBANKS[name], title, *(f"{row[n]:.2f}" for n in SCORES)]
@@ -180,7 +180,7 @@ def tables(found: Results) -> dict[str, str]:
             [title, *(f"{row[n]:.2f}" for n in ("upos", "uas", "las"))]
             for title, row in by_input["en_ewt"]
         ]),
-    }  # fmt: skip
+    }
     return {name: text.rstrip("\n") for name, text in made.items()}
 
 

@@ -92,7 +92,7 @@ def by_spacy(nlp: Any, words: list[str]) -> bool:
 
 WAYS: dict[str, Callable[[Any, list[str]], bool]] = {
     "Python": by_python, "text": by_text, "CoNLL-U": by_conllu, "spaCy": by_spacy
-}  # fmt: skip
+}
 
 
 def of_spacy() -> Any:
@@ -120,7 +120,7 @@ def through(way: str, model: str, count: int) -> dict[str, Any]:
         "mean_processor": mean(processor), "slowest_processor": max(processor),
         "slowest_short": max(t for i, t in enumerate(processor) if i % 100 != 99),
         "memory_mb": peak_memory_mb(), "failed": failed, "failures": len(failed),
-    }  # fmt: skip
+    }
 
 
 def requests() -> list[tuple[str, dict[str, Any]]]:
@@ -201,7 +201,7 @@ ACTS: dict[str, tuple[dict[str, Any], int]] = {
     ),
     "a word that is its own head": ({"kind": "fix", "word": 1, "head": 1}, 422),
     "a head of 30 digits": ({"kind": "fix", "word": 1, "head": 10**30}, 422),
-}  # fmt: skip
+}
 
 
 def commands() -> dict[str, dict[str, Any]]:
@@ -213,7 +213,7 @@ def commands() -> dict[str, dict[str, Any]]:
             "keeps.toml": '[[rule]]\nname = "a"\narc = "label=det"\nexample = "a/X/0/root"\n',
             "c.toml": "[learning]\nepoks = 1\n",
             "long": "".join(f"{i}\ta{i % 99}\t_\tX" + "\t_" * 6 + "\n" for i in range(1, 20_001)),
-        }  # fmt: skip
+        }
         for name, text in files.items():
             (place / name).write_text(text + "\n" * (name == "long"))
         (place / "link").symlink_to("d")
@@ -239,12 +239,12 @@ def commands() -> dict[str, dict[str, Any]]:
                 "status": process.returncode, "expected": expected, "seconds": seconds,
                 "memory_mb": used.ru_maxrss / 1024,
                 "bad": process.returncode != expected or lost or "Traceback" in text,
-            }  # fmt: skip
+            }
         (place / "a").write_text("1\tBirds" + "\t_" * 8 + "\n2\tsing" + "\t_" * 8 + "\n\n")
         page = subprocess.Popen(
             [sys.executable, "-m", "bbparse", "annotate", "a", "--port", "0"], cwd=place,
             stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        )
         assert page.stderr is not None
         url = next(line for line in page.stderr if " on http" in line).split()[-1]
         for name, (act, expected) in ACTS.items():

@@ -49,7 +49,7 @@ def problems(parser: Parser) -> dict[str, tuple[Problem, int]]:
         "30 words, dense, 3,000 factors, crossing": (hard(rng, 30, False, 3000), 1),
         "20 words, 500 factors, crossing, 100 trees": (hard(rng, 20, False, 500), 100),
         "2,000 words of a model": (parser.problem(parser.tagged(Sentence.from_words(words))), 1),
-    }  # fmt: skip
+    }
 
 
 def measured(repeat: int, problem: Problem, **options: Any) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def measured(repeat: int, problem: Problem, **options: Any) -> dict[str, Any]:
     return {
         "seconds": seconds, "processor": processor, "status": solution.status,
         "trees": len(solution.scores),
-    }  # fmt: skip
+    }
 
 
 def overrun(problem: Problem, k: int, repeat: int) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def main() -> None:
     trained = max(
         (parser.problem(s) for s in list(bbparse.read_conllu(given.dev))[:100]),
         key=lambda p: len(p.arc_head),
-    )  # fmt: skip
+    )
     dense = problems(parser)["16 words, dense, 10,000 trees"][0]
     best: dict[str, Any] = {}
     for name, problem in (("dense, 16 words", dense), ("of the model", trained)):
@@ -106,10 +106,10 @@ def main() -> None:
     }
     text = markdown("seconds (of processor) under a limit of", shown.items(), [
         (f"{limit:g} s", lambda row, limit=limit: row.get(str(limit), "")) for limit in LIMITS
-    ])  # fmt: skip
+    ])
     text += "\n" + markdown("seconds of processor for the best", best.items(), [
         (f"{k:,}", lambda row, k=k: f"{row[str(k)]['seconds']:.4f}") for k in MANY
-    ])  # fmt: skip
+    ])
     write_result("limits", {"rows": rows, "k_best": best}, text)
 
 

@@ -40,7 +40,7 @@ def machine(*packages: str) -> dict[str, Any]:
         "python": platform.python_version(), "versions": found,
         "date": time.strftime("%Y-%m-%d"),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-    }  # fmt: skip
+    }
 
 
 def result(name: str) -> dict[str, Any]:
@@ -115,9 +115,7 @@ class Cells(string.Formatter):
 
 
 def turns(
-    calls: dict[str, Callable[[], Any]],
-    repeat: int,
-    clock: Callable[[], Any] = time.perf_counter,
+    calls: dict[str, Callable[[], Any]], repeat: int, clock: Callable[[], Any] = time.perf_counter,
 ) -> Iterator[tuple[str, Any, Any]]:
     """Call all in turns, in both orders; yield names, what calls gave, and the seconds taken."""
     for turn in range(repeat):
@@ -128,8 +126,7 @@ def turns(
 
 
 def race(
-    calls: dict[str, Callable[[], object]],
-    repeat: int,
+    calls: dict[str, Callable[[], object]], repeat: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
     """Median seconds of each call; they take turns, after one turn that does not count."""

@@ -28,7 +28,7 @@ class OneBackbone:
     def __init__(
         self, train: Sequence[Sentence], dev: Sequence[Sentence], config: Configuration,
         checkpoint: Path,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not config.network.epochs:
             raise SystemExit("network.epochs is 0, expected a configuration with a network")
         started = time.process_time()

@@ -31,7 +31,7 @@ from bbparse.treebank import Sentence, read_conllu
 GREEDY = (
     "label=nsubj|csubj label!=nsubj:outer|csubj:outer", "label=nsubj:outer|csubj:outer",
     "label=obj",
-)  # fmt: skip
+)
 Tree = tuple[tuple[int, ...], tuple[str, ...]]
 
 
@@ -48,7 +48,7 @@ def predictions(path: str, dev: str) -> tuple[list[Any], Any]:
     batch = DataLoader(
         CoNLL.conll2doc(dev), 1000, trainer.args, None, vocab=trainer.vocab, evaluation=True,
         sort_during_eval=True,
-    )  # fmt: skip
+    )
     found = []
     with torch.no_grad():
         for part in batch:
@@ -94,7 +94,7 @@ def stanza_ways(vocab: Any, groups: Rules) -> dict[str, Callable[..., Tree]]:
         "exact, rules of the repair": exactly(groups, True),
         "exact, UD's rules": exactly("ud", True),
         "exact, UD's rules, arcs first": exactly("ud", False),
-    }  # fmt: skip
+    }
 
 
 def stanza_table(path: str, dev: str, count: int | None) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def stanza_table(path: str, dev: str, count: int | None) -> dict[str, Any]:
     groups = Rules([
         Rule(text, (condition,), "beside", (condition,))
         for text, condition in zip(GREEDY, map(ArcCondition.parse, GREEDY))
-    ], RELATIONS)  # fmt: skip
+    ], RELATIONS)
     ways = stanza_ways(vocab, groups)
     names = vocab.unmap(range(len(vocab) - found[0][2].shape[-1], len(vocab)))
     for sentence, preds in list(zip(gold, found))[:20]:   # compiles and fills tables
@@ -199,7 +199,7 @@ def tables(result: dict[str, Any]) -> str:
             way: {**row, "las": row["las"] / words, "uas": row["uas"] / words,
                   "ms": 1000 * row["seconds"] / n}
             for way, row in one["rows"].items()
-        }  # fmt: skip
+        }
         text += f"Stanza, {name}: {n:,} sentences, {words:,} words\n\n"
         text += markdown("decoder", rows.items(), """
             changed {changed:,} | violations {faults:,} | in sentences {faulty:,}
@@ -208,7 +208,7 @@ def tables(result: dict[str, Any]) -> str:
     found = [
         (f"{name}, {kind}", {**row, "mean": row["loss"] / max(1, row["missed"])})
         for name, one in result["supar"].items() for kind, row in one["rows"].items()
-    ]  # fmt: skip
+    ]
     return text + markdown("SuPar", found, """
         trees {trees:,} | missed {missed:,} | mean loss {mean:.2f} | largest loss {largest:.2f}""")
 

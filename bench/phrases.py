@@ -76,7 +76,7 @@ def row(
         "heads": right / words, "words_per_second": words / seconds,
         "sentences_per_second": len(trees) / seconds,
         "fallback": sum(one.fallback for one in found),
-    }  # fmt: skip
+    }
     if any(one.agreement is not None for one in found):
         shown["agreement"] = agreed(found)
     return shown, scores
@@ -91,7 +91,7 @@ def agreed(found: list[PhraseParse]) -> dict[str, Any]:
         "sentences": len(some), "calls": bins, "more": len(at_root) - sum(bins),
         "at_root": len(at_root), "proved": sum(a.proved for a in some),
         "nodes": sum(a.nodes for a in some), "most_nodes": max((a.nodes for a in some), default=0),
-    }  # fmt: skip
+    }
 
 
 def limits(parser: PhraseParser, trees: list[PhraseTree]) -> Iterator[dict[str, Any]]:
@@ -105,7 +105,7 @@ def limits(parser: PhraseParser, trees: list[PhraseTree]) -> Iterator[dict[str, 
             "calls": calls, "f1": scores.f1,
             "certificates": sum(one.agreement is not None and one.agreement.proved for one in found)
             / len(trees),
-        }  # fmt: skip
+        }
     parser.settings = settings
 
 
@@ -119,7 +119,7 @@ def shown(result: dict[str, Any]) -> str:
     speed = result["speed"]
     first["dependency parser alone"] = {
         "heads": result["heads_alone"], "words_per_second": speed["dependency parser"]
-    }  # fmt: skip
+    }
     text = f"{result['sentences']} sentences, {result['words']} words ({result['gold']}):\n\n"
     text += markdown("", first.items(), TABLE)
     second = []
@@ -169,7 +169,7 @@ def main() -> None:
     result = facts | {
         "heads_alone": right / words, "speed": speed, "rows": rows,
         "megabytes": peak_memory_mb(),
-    }  # fmt: skip
+    }
     write_result("phrases", result, shown(result))  # what comes now takes long
     result["limits"] = list(limits(parser, trees))
     write_result("phrases", result, shown(result))

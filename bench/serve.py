@@ -184,7 +184,7 @@ class Bench:
         return {
             "batch_ratio": median(ratios), "words_per_second_here": median(here_words),
             "added_ms": 1e3 * median(added),
-        }  # fmt: skip
+        }
 
     async def clients(self, count: int, requests: int, kill: int = 0) -> dict[str, Any]:
         """So many clients at a time, and workers killed in between."""
@@ -218,7 +218,7 @@ class Bench:
             "requests_per_second": requests / seconds, "median_ms": 1e3 * median(times),
             "p99_ms": 1e3 * times[int(0.99 * (len(times) - 1))],
             "answered": statuses[200] / requests, "killed": kill,
-        }  # fmt: skip
+        }
 
     async def hostile(self, count: int) -> dict[str, Any]:
         """Hostile requests, 16 at a time, each tenth a good one; memory on the way."""
@@ -244,7 +244,7 @@ class Bench:
             "k too large": (request("/v1/parse?k_best=100000", plain, b"a"), True),
             "slow head": (self.sent[0][:30], False),
             "slow body": (self.sent[0][:-5], False),
-        }  # fmt: skip
+        }
         quick = [name for name in kinds if not name.startswith("slow")]
         statuses: Counter[str] = Counter()
         memory = [self.service.memory()]
@@ -285,7 +285,7 @@ class Bench:
         return {
             "requests": count, "good": good, "answers": dict(sorted(statuses.items())),
             "memory_mb": memory,
-        }  # fmt: skip
+        }
 
 
 def main() -> None:

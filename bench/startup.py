@@ -37,7 +37,7 @@ COMMAND = "from bbparse.apps.cli.console import console; console()"
 KINDS = {
     "cold": "first, everything is compiled", "second": "next, of 40 sentences", "warm": "later",
     "together": "two first ones",
-}  # fmt: skip
+}
 
 
 def timed(model: list[str], sentence: Path, folder: Path, processes: int = 1) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def timed(model: list[str], sentence: Path, folder: Path, processes: int = 1) ->
     return {
         "seconds": round(seconds, 3), "processor_seconds": round(used, 3),
         "output": [out for out, _ in answers],
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

@@ -114,9 +114,7 @@ class Treebank:
         if not model.exists():
             if self._shared is None:
                 train, gold = (list(read_conllu(file)) for file in (self.train, self.gold))
-                self._shared = OneBackbone(
-                    train, gold, self.settings(), self.store / "checkpoint"
-                )
+                self._shared = OneBackbone(train, gold, self.settings(), self.store / "checkpoint")
             trained, cost = self._shared.parser(families)
             trained.save(model)
             clock.write_text(str(cost))
@@ -127,7 +125,7 @@ class Treebank:
         figures = {
             **found.as_dict(), **found.tally.scores().as_dict(), "families": families,
             "factor_features": len(parser.maker.table.pruned()), "training_seconds": seconds,
-        }  # fmt: skip
+        }
         return figures, found.tally
 
     def measured(self, parser: Parser, prunes: list[int]) -> list[Setting]:
@@ -135,7 +133,7 @@ class Treebank:
         return measure_settings(
             parser, list(read_conllu(self.dev, require_heads=True)), prunes, passes=1,
             node_limit=200, valid="none", clock=time.process_time, progress=sys.stderr.isatty(),
-        )  # fmt: skip
+        )
 
     def table_2(self) -> list[tuple[str, dict[str, Any]]]:
         """Every row, with its differences to the baseline."""
@@ -175,7 +173,7 @@ def main() -> None:
     given = arguments(
         __doc__, "treebanks+", models="build/tables", config=str, rows=str, epochs=int,
         tags=("gold", "dev"), prune="none,20,10,5,3", sentences=int,
-    )  # fmt: skip
+    )
     RESULTS.mkdir(exist_ok=True)
     found = known("tables", "treebanks")
     for folder in map(Path, given.treebanks):
@@ -186,7 +184,7 @@ def main() -> None:
             "runs": f"{config.network.epochs} epochs for the network,"
             f" {config.factors.fold_epochs} for those of the folds.",
             "table_2": dict(treebank.table_2()),
-        }  # fmt: skip
+        }
         if given.prune:
             settings = [s for s in treebank.table_3() if not s.failure]
             found[treebank.name]["table_3"] = {s.name: s.as_dict() for s in settings}
@@ -198,15 +196,15 @@ def text_of(found: dict[str, Any]) -> str:
     models = [
         (name if model == BASELINE else f"{name} {model}", row)
         for name, tables in found.items() for model, row in tables["table_2"].items()
-    ]  # fmt: skip
+    ]
     heads = [
         (f"{name}, {prune}", row)
         for name, tables in found.items() for prune, row in tables.get("table_3", {}).items()
-    ]  # fmt: skip
+    ]
     return "\n".join([
         markdown("treebank, + family", models, TABLE_2),
         markdown("treebank, candidate heads", heads, TABLE_3),
-    ])  # fmt: skip
+    ])
 
 
 if __name__ == "__main__":

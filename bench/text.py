@@ -104,7 +104,7 @@ def main() -> None:
     given = arguments(
         __doc__, "name", "train", "dev", model=str, seconds=float, udpipe=Path,
         options="epochs=100", full=False, parser="", repeat=3,
-    )  # fmt: skip
+    )
     sentences = list(read_conllu(given.train))
     if given.udpipe is not None and not given.udpipe.exists():
         rest = ("", given.parser) if given.full else ("none", "none")

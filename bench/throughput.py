@@ -97,7 +97,7 @@ class Run:
             "uas": scores.uas, "las": scores.las, "complete": scores.complete,
             "dp_calls": mean(solution.stats["dp_calls"] for solution in self.solutions),
             "proved": mean(bool(solution.proved[0]) for solution in self.solutions),
-        }  # fmt: skip
+        }
 
 
 def text_of(sentences: list[Sentence]) -> str:
@@ -126,7 +126,7 @@ def main() -> None:
     given = arguments(
         __doc__, "dev", model=[], prune="3,5,10,20", threads="1,2", sentences=int, times=4,
         repeat=5,
-    )  # fmt: skip
+    )
     gc.set_threshold(200_000, 20, 100)  # as the command does
     threads = [int(t) for t in given.threads.split(",")]
     sentences = read_sample(given.dev, given.sentences)
@@ -162,7 +162,7 @@ def main() -> None:
         *(f"words/s, `--threads {t}` {{words_per_second[{t}]:,.0f}}" for t in threads),
         "speed-up {speed_up:.2f}",
         *(f"{phase}, µs/word {{microseconds_a_word[{phase}]:.1f}}" for phase in PHASES),
-    ])  # fmt: skip
+    ])
     table = markdown("model", rows.items(), columns)
     facts = {"dev": Path(given.dev).name, "sentences": len(sentences), "words": words}
     write_result("throughput", {**facts, "rows": rows}, table)

@@ -36,7 +36,7 @@ def calls_of(arcs: Any, second: Any) -> dict[tuple[str, str], Call]:
     rows = [
         (i, h, s, d) for i in range(batch) for d in range(1, size) for h in range(1, size)
         for s in range(min(h, d) + 1, max(h, d))
-    ]  # fmt: skip
+    ]
     index = torch.tensor(rows)
     i, h, s, d = index.T
     first, crossing = TreeLayer(), TreeLayer(projective=False)
@@ -97,7 +97,7 @@ def main() -> None:
     calls = calls_of(arcs, second)
     values = {key: call() for key, call in calls.items()}
     times = race({" ".join(key): call for key, call in calls.items()}, given.repeat,
-                 clock=time.process_time)  # fmt: skip
+                 clock=time.process_time)
     rows = []
     for (question, who), value in values.items():
         ours = values[question, "bbparse"]
@@ -107,7 +107,7 @@ def main() -> None:
             "ratio": seconds / times[f"{question} bbparse"],
             "same_value": (same := abs(value - ours) < 1e-4 * abs(ours)),
             "same": "yes" if same else "no",
-        }))  # fmt: skip
+        }))
     rows.sort(key=lambda row: row[0].partition(",")[0])
     table = markdown("question, package", rows, """
         ms a sentence {ms:.3f} | times ours {ratio:.1f} | same value {same}""")

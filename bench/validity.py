@@ -43,7 +43,7 @@ UD = Rules.load("ud")
 #: Ways to parse, as `Parser.parse_all` takes them.
 WAYS: dict[str, dict[str, Any]] = {
     "none": {"valid": "none"}, "ud": {"valid": "ud"}, "sure": {"valid": "ud", "confidence": True},
-}  # fmt: skip
+}
 
 
 def parse(parser: Parser, sentences: list[Sentence], way: str) -> list[Parse]:
@@ -150,12 +150,12 @@ def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, An
             "possible": min(1.0, 0.1 / float((~r).mean())),
         },
         "errors_5": errors_found(a, r, 0.05),
-    }  # fmt: skip
+    }
 
 
 #: A difference that rules make, with its interval.
 MADE = "{{difference[{0}][0]:+.2p}} [{{difference[{0}][1]:+.2p}}, {{difference[{0}][2]:+.2p}}]" \
-    " (p = {{difference[{0}][3]:.3f}})"  # fmt: skip
+    " (p = {{difference[{0}][3]:.3f}})"
 
 
 def write(rows: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ def write(rows: dict[str, Any]) -> None:
         name: {**row, "speed": row["words"] / row["seconds"]["none"],
                "slowest": max(row["longest"], default=0)}
         for name, row in rows.items()
-    }  # fmt: skip
+    }
     first = markdown("treebank, tags", shown.items(), f"""
         sentences {{sentences:,}} | faults {{faults[0]}} | with rules {{faults[1]}}
         | LAS {{before[las]:.2p}} | LAS with rules {MADE.format("las")}
@@ -186,7 +186,7 @@ def write(rows: dict[str, Any]) -> None:
     third = markdown("rule", ((name, name) for name, _ in names.most_common()), [
         (title, lambda n, r=row: f"{r['rules'][0].get(n, 0)} → {r['rules'][1].get(n, 0)}")
         for title, row in rows.items()
-    ])  # fmt: skip
+    ])
     write_result("validity", {"rows": rows}, "\n".join([first, second, third]), ["udtools"])
     figure, (ax,) = new_figure(1, width=5.5, height=5.0)
     ax.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
@@ -237,7 +237,7 @@ def main() -> None:
         "more_sure": 100 * (seconds["sure"] / seconds["none"] - 1),
         "longest": sorted(slowest, reverse=True)[:5],
         "confidence": confidence(parser, sentences),
-    }  # fmt: skip
+    }
     rows = known("validity", "rows")
     rows[f"{given.name}, {given.tags}"] = row
     write(rows)

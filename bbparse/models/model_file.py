@@ -125,10 +125,7 @@ def _reading_arrays(
     }
 
 
-def load_model(
-    name_or_path: str | os.PathLike[str],
-    factors: Iterable[AnyFamily] = (),
-) -> Model:
+def load_model(name_or_path: str | os.PathLike[str], factors: Iterable[AnyFamily] = ()) -> Model:
     """Read a model file, or a model that comes with the package, by its name.
 
     `factors` are families that the model was trained with and that are not installed as plug-ins,
@@ -140,9 +137,7 @@ def load_model(
     return _model(_arrays(path), os.fspath(path), factors)
 
 
-def model_of_bytes(
-    data: bytes, factors: Iterable[AnyFamily] = ()
-) -> Model:
+def model_of_bytes(data: bytes, factors: Iterable[AnyFamily] = ()) -> Model:
     """Read a model from the bytes of `model_bytes` or of a model file; see `load_model`."""
     return _model(_arrays(data), "bytes", factors)
 

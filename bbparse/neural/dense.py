@@ -23,7 +23,7 @@ from bbparse.runtime.jit import kernel
 def dense(
     x: Float32s, begin: int, stride: int, inputs: int, weights: Float32s, bias: Float32s,
     out: Float32s,
-) -> None:  # fmt: skip
+) -> None:
     """Compute a matrix product: ``out[r] = bias + x[begin + r * stride :][:inputs] @ weights``.
 
     Rows of ``x`` may overlap, so a window over words needs no copy. The number of rows of ``out``

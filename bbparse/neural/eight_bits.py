@@ -85,7 +85,7 @@ def _to_bytes(x: Float32s, steps: np.float32, out: Bytes) -> bool:
 def _multiply(
     x: Bytes, panels: Ints, start: Ints, scale: Float32s, units: Float32s, bias: Float32s,
     out: Float32s,
-) -> None:  # fmt: skip
+) -> None:
     """Set ``out`` to ``(x - ZERO) @ matrix * scale * units + bias``.
 
     ``units`` and ``bias`` have one row for all, or one for each row of ``out``.
@@ -103,9 +103,7 @@ def _multiply(
                 block[r * np.uint64(inputs) + i] = x[np.uint64(first) + r, i]
         for p in range(panels.shape[0]):
             for row in range(0, size, ROWS):  # the last rows may be zeros, or of the block before
-                tile(
-                    fours, row * groups, groups, groups, panels[p], start, sums, row, p * together
-                )
+                tile(fours, row * groups, groups, groups, panels[p], start, sums, row, p * together)
         for r in range(size):
             to = np.uint64(first) + r
             unit = units[has_unit * to]

@@ -92,7 +92,7 @@ class LabelNetwork(SequenceNetwork):
             **super().shapes(kinds, sizes, n_labels),
             "end_w": (sizes["width"], hidden), "end_b": (hidden,),
             "label_w": (hidden, columns), "label_b": (columns,),
-        }  # fmt: skip
+        }
 
     def labels_of(self, kind: int) -> tuple[str, ...]:
         """Return the labels of a kind."""
@@ -144,7 +144,7 @@ class LabelNetwork(SequenceNetwork):
 def _label_scores(
     w: Weights, kinds: str, batch: Ragged, words: Float32s, noise: Dropout | None = None,
     rate: float = 0.0,
-) -> tuple[Float32s, Backward]:  # fmt: skip
+) -> tuple[Float32s, Backward]:
     """Return the scores of all labels of the elements of a batch, float32[R, L or more]."""
     state, back_state = in_sentence(w, kinds, batch, words, noise, rate)
     kept = None if noise is None else noise.mask(state.shape, rate)
@@ -171,7 +171,7 @@ class LabelLearner:
         self, network: type[LabelNetwork], settings: LabelSettings, rows: Sequence[NDArray[Any]],
         gold: Sequence[NDArray[Any]], counts: Sequence[int], n_values: int, seed: int,
         width: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.n_gold = len(rows)
         self.settings, self.rows, self.gold, self.seed = settings, rows, gold, seed
         self.bounds = list(pairwise(accumulate(counts, initial=0)))
@@ -269,7 +269,7 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
 def _trained(
     learner: LabelLearner, network: type[LabelNetwork], keys: Values, names: Sequence[str],
     vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None,
-) -> LabelNetwork:  # fmt: skip
+) -> LabelNetwork:
     """Train one network, and return it with the first labels, which have these names."""
 
     def learn_from(chosen: list[int], done: float) -> Ints:

@@ -303,7 +303,7 @@ def _norm(
 def _norm_back(
     gradient: Float32s, mask: Float32s, x: Float32s, gain: Float32s, scale: Float32s,
     out: Float32s, gain_gradient: Float32s, shift_gradient: Float32s,
-) -> None:  # fmt: skip
+) -> None:
     """Compute the gradients of `_norm` from the gradient of its ``out``."""
     width = np.uint64(gain.shape[0])
     products = np.empty(gain.shape[0], np.float32)
@@ -334,7 +334,7 @@ def normalisation(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Fl
         _norm_back(
             np.ascontiguousarray(d_out), batch.mask, x, gain, scale, d_x,
             w.gradients[f"{name}_gain"], w.gradients[f"{name}_shift"],
-        )  # fmt: skip
+        )
         return d_x
 
     return out, backward

@@ -81,13 +81,8 @@ class NetworkLearner:
     """
 
     def __init__(
-        self,
-        network: type[SequenceNetwork],
-        kinds: str,
-        sizes: Mapping[str, int],
-        n_labels: int,
-        n_values: int,
-        seed: int,
+        self, network: type[SequenceNetwork], kinds: str, sizes: Mapping[str, int], n_labels: int,
+        n_values: int, seed: int,
     ) -> None:
         keep_freed_memory()
         random = np.random.default_rng([seed, 2])
@@ -97,8 +92,7 @@ class NetworkLearner:
         self._dense = Learned.of(np.zeros((1, total_size(self.shapes)), np.float32))
         self._matrices: dict[str, ByteMatrix] = {}
         self.weights = Weights(
-            split(self._dense.weights[0], self.shapes),
-            split(self._dense.gradient[0], self.shapes),
+            split(self._dense.weights[0], self.shapes), split(self._dense.gradient[0], self.shapes),
             self._matrices,
         )
         network.start(self.shapes, self.weights.values, random)
@@ -124,15 +118,8 @@ class NetworkLearner:
         adam(touched, self.vectors, rate, self._clock)
 
     def learn(
-        self,
-        sizes: Ints,
-        epochs: int,
-        batch: int,
-        rate: float,
-        seed: int,
-        learn_from: Callable[[list[int], float], Ints],
-        name: str,
-        n_gold: int | None = None,
+        self, sizes: Ints, epochs: int, batch: int, rate: float, seed: int,
+        learn_from: Callable[[list[int], float], Ints], name: str, n_gold: int | None = None,
     ) -> tuple[Float32s, dict[str, Float32s]]:
         """Train, and return the vectors, in whole steps of `QUANTUM`, and the weights.
 

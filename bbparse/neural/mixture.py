@@ -62,7 +62,7 @@ def _forever(count: int, random: np.random.Generator) -> Iterator[int]:
 def vocabulary(
     gold: Iterable[NDArray[np.uint64]], columns: NDArray[np.int64], cutoff: int,
     silver: Iterable[NDArray[np.uint64]] = (),
-) -> NDArray[np.uint64]:  # fmt: skip
+) -> NDArray[np.uint64]:
     """Return the attribute values that have vectors, sorted: all that are not too rare.
 
     They occur at least ``cutoff`` times in gold examples, or still more often in silver ones.

@@ -93,7 +93,7 @@ class Dropout:
     def hide(
         self, rows: Ints, vectors: Float32s | None, attribute_rate: float, word_rate: float,
         n_lexical: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Hide attributes and words in place, so that a network learns to do without them.
 
         Single attributes of ``rows`` (int64[R, attributes]) become -1 at ``attribute_rate``. At
@@ -125,13 +125,8 @@ class SequenceNetwork:
     SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "embeddings")
 
     def __init__(
-        self,
-        labels: Sequence[str],
-        kinds: str,
-        sizes: Mapping[str, int],
-        keys: Values,
-        vectors: Float32s,
-        parameters: Mapping[str, Float32s],
+        self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Values,
+        vectors: Float32s, parameters: Mapping[str, Float32s],
     ) -> None:
         keep_freed_memory()
         self.labels = tuple(labels)
@@ -199,7 +194,7 @@ class SequenceNetwork:
     def start(
         cls, shapes: Mapping[str, tuple[int, ...]], p: Mapping[str, Float32s],
         random: np.random.Generator,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Fill weights of zeros with their initial values."""
         for name, shape in shapes.items():
             if name.endswith("_w"):
@@ -289,7 +284,7 @@ class SequenceNetwork:
     def _member(
         cls, names: NDArray[Any], kinds: NDArray[Any], sizes: NDArray[Any], keys: Values,
         vectors: NDArray[Any], flat: NDArray[Any],
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Build one member of a network from arrays; raises `ModelError`."""
         if keys.dtype != np.uint64:
             raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
@@ -316,11 +311,7 @@ class SequenceNetwork:
 
 
 def in_sentence(
-    w: Weights,
-    kinds: str,
-    batch: Ragged,
-    words: Float32s,
-    noise: Dropout | None = None,
+    w: Weights, kinds: str, batch: Ragged, words: Float32s, noise: Dropout | None = None,
     rate: float = 0.0,
 ) -> tuple[Float32s, Backward]:
     """Return the vectors of words in context, float32[R, width], from their sums ``words``.

@@ -105,7 +105,7 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
     def tile(  # noqa: PLR0913 – an intrinsic takes arrays and offsets apart
         typing_context: Any, x: Any, at: Any, stride: Any, inputs: Any, panel: Any, start: Any,
         out: Any, row: Any, column: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Emit code of a tile: rows `row + r` and columns `column + c` of a matrix product.
 
         ``out[row + r, column + c] = start[column + c] + Σ x[at + r * stride + i] * panel[i, c]``,

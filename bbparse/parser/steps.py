@@ -229,9 +229,7 @@ class Steps:
         kinds = set(maker.scorer.features.kinds)
         return maker.config.model.solver == "price-and-cut" and kinds == {ARC, GRANDCHILD}
 
-    def pruning(
-        self, prune: int | None, n_words: int
-    ) -> Iterator[tuple[int | None, float | None]]:
+    def pruning(self, prune: int | None, n_words: int) -> Iterator[tuple[int | None, float | None]]:
         """Yield `prune` and the model's `margin`, and then looser ones up to all arcs.
 
         It ends with the deadline, and before all arcs if their scores alone may take longer.

@@ -82,9 +82,7 @@ class Network:
             if len(set(mods)) < len(mods):
                 continue  # two heads for a word: never
             if len(mods) == 2:
-                self.pair(
-                    *mods, self.places(mods[0], heads[0]), self.places(mods[1], heads[1]), -s
-                )
+                self.pair(*mods, self.places(mods[0], heads[0]), self.places(mods[1], heads[1]), -s)
             else:
                 self.larger.append((mods, heads, -s))
 
@@ -96,7 +94,7 @@ class Network:
                 self.pair(
                     m, k, self.places(m, int(p.arc_head[a])),
                     self.places(k, int(p.arc_head[b])), math.inf,
-                )  # fmt: skip
+                )
         if p.single_root:
             roots = [m for m in range(1, self.n + 1) if len(self.places(m, 0))]
             for m, k in itertools.combinations(roots, 2):

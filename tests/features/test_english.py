@@ -38,7 +38,7 @@ FAMILIES: tuple[type[FactorFamily], ...] = (
     Conjuncts, ParallelConjuncts, Series, Correlatives, PrepositionalPhrases, SamePreposition,
     Markers, RelativeClauses, Brackets, PairedCommas, FinalStop, Agreement, Speech, Comparison,
     Fronted, Compounds, Appositions, BracketSpans, Segments,
-)  # fmt: skip
+)
 
 
 def sentence(text: str) -> Sentence:
@@ -173,7 +173,7 @@ def test_he_came_and_he_saw() -> None:
         )
         for second in ("he", "she")
         for tags in (["PRON", "VERB", "CCONJ", "PRON", "VERB"],)
-    ]  # fmt: skip
+    ]
     keys = []
     for view in views:
         assert factors_of(view) == [((2, 5), (2, 1), (5, 4))]

@@ -26,11 +26,11 @@ WORDS = (
     "more/ADJ", "than/SCONJ", "says/VERB", "runs/VERB", "runs/VERB", "is/AUX", "are/AUX",
     "he/PRON", "Him/PRON", "who/PRON", "that/SCONJ", "to/PART", "both/CCONJ", "not/PART",
     "rather/ADV", "if/SCONJ", "the/DET", "naïve/ADJ",
-)  # fmt: skip
+)
 FEATS = {
     "is": "Number=Sing|Person=3|VerbForm=Fin", "are": "Number=Plur|VerbForm=Fin",
     "he": "Case=Nom|Number=Sing", "him": "Case=Acc|Number=Sing", "cats": "Number=Plur",
-}  # fmt: skip
+}
 LABELS = ("conj", "nsubj", "punct", "list")
 #: What chance hardly ever makes, with all arcs.
 RARE = (
@@ -116,7 +116,7 @@ def test_factors_stay(name: str) -> None:
         for array, dtype in (
             (batch.ptr, np.int64), (batch.arcs, np.int32), (batch.cell_ptr, np.int64),
             (batch.feat_ptr, np.int64), (batch.feat_keys, np.uint64),
-        ):  # fmt: skip
+        ):
             digest.update(array.astype(dtype).tobytes())
     assert (n_sets, digest.hexdigest()) == DIGESTS[name]
 

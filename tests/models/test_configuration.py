@@ -44,10 +44,8 @@ PLAIN: dict[str, Any] = {"templates": TEMPLATES, "pruner": {"templates": TEMPLAT
         ("model", {"solver": "price-and-cut"}, "network.epochs is 12, which needs the solver bb"),
         ("templates", TEMPLATES, "network.epochs is 12, which needs no templates"),
     ],
-)  # fmt: skip
-def test_configurations_that_cannot_be(
-    table: str, changes: dict[str, Any], message: str
-) -> None:
+)
+def test_configurations_that_cannot_be(table: str, changes: dict[str, Any], message: str) -> None:
     settings = toy.network_configuration().to_table()
     settings[table] = {**settings.get(table, {}), **changes}
     with pytest.raises(ConfigError) as error:
@@ -151,7 +149,7 @@ def test_parse_refuses(text: str, kind: str, message: str) -> None:
 def test_equal_templates_count_once() -> None:
     assert texts("arc", "h.upos m.upos", "m.upos h.upos", "h.upos h.upos m.upos +@dir") == [
         "h.upos m.upos", "h.upos m.upos @dir",
-    ]  # fmt: skip
+    ]
     assert texts("arc", "h.upos +@dir", "h.{upos,xpos}") == ["h.upos", "h.upos @dir", "h.xpos"]
 
 

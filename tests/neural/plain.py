@@ -46,7 +46,7 @@ def normalisation(p: Arrays, name: str, x: np.ndarray) -> np.ndarray:
 def in_sentence(
     p: Arrays, kinds: str, words: np.ndarray,
     rounded: Callable[[np.ndarray], np.ndarray] = np.asarray,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Vectors of words in their sentence, made of their sums; layers see ``rounded`` numbers."""
     state = normalisation(p, "n0", convolution(p, "c0", rounded(words)))
     for i, kind in enumerate(kinds, start=1):
@@ -69,7 +69,7 @@ def slope(loss: Callable[[], float], array: np.ndarray, place: tuple[int, ...]) 
 def assert_slopes(
     loss: Callable[[], float], arrays: Arrays, gradients: Arrays, rng: np.random.Generator,
     count: int = 40,
-) -> None:  # fmt: skip
+) -> None:
     """See whether some elements of gradients are slopes of a loss by the same ones of arrays."""
     for name, array in arrays.items():
         assert gradients[name].shape == array.shape and np.abs(gradients[name]).max() > 0.0, name

@@ -41,7 +41,7 @@ def gold_of(count: int) -> list[np.ndarray]:
             for j, (tag, value) in enumerate(zip(s.upos, s.feats))
         ])
         for i, s in enumerate(toy.sentences()[:count])
-    ]  # fmt: skip
+    ]
 
 
 def letters(dimension: int = 6, seed: int = 3) -> WordVectors:
@@ -56,7 +56,7 @@ def letters(dimension: int = 6, seed: int = 3) -> WordVectors:
 def trained(
     count: int, settings: LabelSettings = toy.NETWORK, seed: int = 1,
     embeddings: Embeddings | None = None,
-) -> TagNetwork:  # fmt: skip
+) -> TagNetwork:
     vectors = None
     if embeddings is not None:
         source = embeddings

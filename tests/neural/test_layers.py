@@ -27,7 +27,7 @@ LAYERS: dict[str, tuple[Any, Any, dict[str, tuple[int, ...]]]] = {
     "recurrence": (layers.recurrence, plain.recurrence, {"l_in_w": (32, 64), "l_in_b": (64,)}),
     "normalisation": (layers.normalisation, plain.normalisation, {"l_gain": (32,),
                                                                   "l_shift": (32,)}),
-}  # fmt: skip
+}
 
 
 def random_weights(

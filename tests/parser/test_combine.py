@@ -33,7 +33,7 @@ def check_one(seed: int) -> bool:
             deprels=[str(rng.choice([*relations, "_"])) for _ in range(n)],
         )
         for _ in range(n_parses)
-    ]  # fmt: skip
+    ]
     weights = None
     if rng.random() < 0.7:
         weights = rng.choice([0.0, 0.25, 0.5, 1.0, 7.0], (n_parses, n)).tolist()

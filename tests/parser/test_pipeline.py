@@ -33,7 +33,7 @@ def test_whatever_holds_the_words_the_trees_are_the_same(nlp: Pipeline) -> None:
     sentence = Sentence.from_words(
         ["She", "slept", "."], upos=["PRON", "VERB", "PUNCT"], xpos=["PRP", "VBD", "."],
         lemmas=["she", "sleep", "_"],
-    )  # fmt: skip
+    )
     expected = tuple(toy.parser().parse(sentence, k_best=2))
     for given in (sentence, TAGGED, tuple(TAGGED), [sentence], iter([sentence]), [TAGGED]):
         doc = nlp(given, k_best=2)
@@ -188,7 +188,7 @@ def test_other_libraries(reader: Pipeline, monkeypatch: pytest.MonkeyPatch) -> N
 
 STRANGE = [
     "", "x", "\0", "\ud800 a", "😀", "\u200f\u200f", "שלום עולם.", "我喜欢书。", "a\rb\x1b[0m",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", STRANGE)

@@ -97,9 +97,7 @@ def test_a_model_has_tree_families() -> None:
         (-math.inf, "no tree was found that the tree families 'never' allow, among"),
     ],
 )
-def test_what_a_family_must_not_do(
-    value: Any, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_family_must_not_do(value: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Never, "value", value)
     with pytest.raises(FactorError, match=words) as caught:
         toy.parser().parse(toy.dev_sentences()[0], tree_score=Never)

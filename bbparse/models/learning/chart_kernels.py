@@ -90,7 +90,7 @@ def tree_chart(n, head, mod, mode, single_root):
     return TreeChart(
         chart.item_ptr, chart.item_group, chart.left, chart.right, slots, of_sib, of_gc,
         sib if mode > 0 else sib[:, :0].copy(), gc[:, :n_gc].copy(),
-    )  # fmt: skip
+    )
 
 
 @kernel
@@ -212,7 +212,7 @@ def trees_loss(layout, heads, single_root, unit, values, gradients):
         gc_score = part_scores(words[1], ends, begin, columns[1], weights[1])
         d_arc, d_sib, d_gc = (
             np.zeros(arc_score.shape[0]), np.zeros(sib.shape[1]), np.zeros(gc.shape[1])
-        )  # fmt: skip
+        )
         loss += log_sum(chart, arc_score, sib_score, gc_score, d_arc, d_sib, d_gc)
         gold = gold_parts(tree, head, mod, sib, gc)
         loss -= _minus_gold(arc_score, gold[0], d_arc, unit)
@@ -224,5 +224,5 @@ def trees_loss(layout, heads, single_root, unit, values, gradients):
             part_scores_back(
                 words[kind], ends, begin, columns[kind], weights[kind], d_part, d_ends,
                 d_weights[kind],
-            )  # fmt: skip
+            )
     return loss

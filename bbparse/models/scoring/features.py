@@ -65,7 +65,7 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         np.array(kinds, np.int64), np.array(ends, np.int64), np.array(between, np.int64),
         np.array(terms, np.int32).reshape(-1, 3), np.array(salts, np.uint64),
         np.array(counts, np.bool_), np.uint64(64 - templates.bits),
-    )  # fmt: skip
+    )
 
 
 def _terms(template: Template) -> list[tuple[int, int, int]]:
@@ -155,7 +155,7 @@ def _scratch(values, kind, templates):
     return (
         np.full(5, -1), np.zeros(len(ATOMS), np.int64), np.empty(n, np.uint64),
         np.empty(room, np.int64),
-    )  # fmt: skip
+    )
 
 
 @kernel

@@ -55,7 +55,7 @@ def _pair(
 def _pair_back(
     both: Float32s, h: np.uint64, m: np.uint64, at: int, d_product: Float32s, d_rest: Float32s,
     d_both: Float32s,
-) -> None:  # fmt: skip
+) -> None:
     """Add the gradients of `_pair` from those of its results."""
     size = d_product.shape[0]
     (p, q, _), (c, d, _) = _columns(at, size), _columns(at + 3 * size, size)
@@ -111,7 +111,7 @@ def part_scores(
 def part_scores_back(
     words: tuple[Ints, Ints, Ints], both: Float32s, begin: int, at: int, weights: tuple[Any, ...],
     d_out: NDArray[np.float64], d_both: Float32s, d_weights: tuple[Any, ...],
-) -> None:  # fmt: skip
+) -> None:
     """Add the gradients of `part_scores` from those of the scores."""
     head, third, mod = words
     out_w, table, none = weights

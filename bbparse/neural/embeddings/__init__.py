@@ -14,15 +14,9 @@ from bbparse.neural.embeddings.vectors import WordVectors, read_vectors
 from bbparse.runtime.errors import EmbeddingsError, ModelError
 
 __all__ = [
-    "EMBEDDINGS_ARRAYS",
-    "Embeddings",
-    "EncoderStates",
-    "WordVectors",
-    "embeddings_from",
-    "fit_encoder",
-    "one_source",
-    "read_vectors",
-]  # fmt: skip
+    "EMBEDDINGS_ARRAYS", "Embeddings", "EncoderStates", "WordVectors", "embeddings_from",
+    "fit_encoder", "one_source", "read_vectors",
+]
 
 
 def embeddings_from(

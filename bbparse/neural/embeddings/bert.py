@@ -239,7 +239,7 @@ class Bert:
                 (part[f"{i}_last_gain"], part[f"{i}_last_shift"]),
             )
             for i in range(note["layers"])
-        ]  # fmt: skip
+        ]
 
     @cached_property
     def hash(self) -> str:
@@ -335,12 +335,12 @@ def _shapes(
     matrices: dict[str, tuple[int, ...]] = {}
     numbers: dict[str, tuple[int, ...]] = {
         "positions": (note["positions"], width), "gain": (width,), "shift": (width,),
-    }  # fmt: skip
+    }
     for i in range(note["layers"]):
         layer = {
             f"{i}_qkv": (width, 3 * width), f"{i}_out": (width, width),
             f"{i}_up": (width, inner), f"{i}_down": (inner, width),
-        }  # fmt: skip
+        }
         matrices |= layer
         for name, shape in layer.items():
             numbers |= {f"{name}_units": shape[1:], f"{name}_bias": shape[1:]}
@@ -394,7 +394,7 @@ def read_bert(folder: Path, layers: int | None = None) -> Bert | None:
         "inner": config["intermediate_size"], "heads": config["num_attention_heads"],
         "positions": config["max_position_embeddings"], "lower": pieces.lower,
         "strip": pieces.strip, "small": config["layer_norm_eps"],
-    }  # fmt: skip
+    }
     prefix = "bert." if "bert.embeddings.LayerNorm.weight" in weights else ""
 
     def get(name: str) -> Float32s:
@@ -419,7 +419,7 @@ def _rounded(note: dict[str, Any], pieces: WordPieces, get: Any) -> Bert:
         "positions": get("embeddings.position_embeddings.weight")
         + get("embeddings.token_type_embeddings.weight")[0],
         "gain": get("embeddings.LayerNorm.weight"), "shift": get("embeddings.LayerNorm.bias"),
-    }  # fmt: skip
+    }
     matrices: dict[str, Bytes] = {}
     root = np.float32(math.sqrt(note["width"] // note["heads"]))
 

@@ -49,10 +49,7 @@ class EncoderStates(Embeddings):
     """
 
     def __init__(
-        self,
-        note: dict[str, Any],
-        shift: Float32s,
-        folder: str | os.PathLike[str] | None = None,
+        self, note: dict[str, Any], shift: Float32s, folder: str | os.PathLike[str] | None = None,
         encoder: Transformer | Bert | None = None,
     ) -> None:
         expected = 2, note["dimension"]
@@ -160,14 +157,9 @@ class EncoderStates(Embeddings):
 
 
 def fit_encoder(
-    name: str | os.PathLike[str],
-    sentences: Sequence[Sentence],
-    dev: Sequence[Sentence] = (),
-    *,
-    folder: str | os.PathLike[str] | None = None,
-    license: str | None = None,
-    layers: int | None = None,
-    pieces: int | None = None,
+    name: str | os.PathLike[str], sentences: Sequence[Sentence], dev: Sequence[Sentence] = (), *,
+    folder: str | os.PathLike[str] | None = None, license: str | None = None,
+    layers: int | None = None, pieces: int | None = None,
 ) -> EncoderStates:
     """Load an encoder and standardise its states over some sentences.
 
@@ -216,7 +208,7 @@ def fit_encoder(
         **facts, "kind": "encoder", "name": os.fspath(name) if bert is None else Path(name).name,
         "revision": getattr(encoder, "revision", None), "hash": encoder.hash,
         "dimension": encoder.dimension, "license": license,
-    }  # fmt: skip
+    }
     identity = np.repeat(np.array([[0.0], [1.0]], np.float32), encoder.dimension, axis=1)
     source = EncoderStates(note, identity, folder, encoder)
     count, total, squares = 0, np.zeros(encoder.dimension), np.zeros(encoder.dimension)

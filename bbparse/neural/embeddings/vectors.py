@@ -50,10 +50,7 @@ class WordVectors(Embeddings):
     """
 
     def __init__(
-        self,
-        note: dict[str, Any],
-        keys: NDArray[np.uint64],
-        rows: NDArray[np.int8],
+        self, note: dict[str, Any], keys: NDArray[np.uint64], rows: NDArray[np.int8],
         scales: Float32s,
     ) -> None:
         expected = len(keys), width_of(note["dimension"])
@@ -119,12 +116,8 @@ class WordVectors(Embeddings):
 
 
 def read_vectors(
-    path: str | os.PathLike[str],
-    sentences: Sequence[Sentence],
-    dev: Sequence[Sentence] = (),
-    *,
-    first: int = FIRST_WORDS,
-    license: str | None = None,
+    path: str | os.PathLike[str], sentences: Sequence[Sentence], dev: Sequence[Sentence] = (), *,
+    first: int = FIRST_WORDS, license: str | None = None,
 ) -> WordVectors:
     """Read the vectors of the words in sentences, and of the first words of a file.
 
@@ -197,7 +190,7 @@ def read_vectors(
         "kind": "vectors", "name": Path(path).name, "hash": digest.hexdigest(),
         "dimension": dimension, "words": len(rows), "of": count, "twice": n_repeated,
         "license": license,
-    }  # fmt: skip
+    }
     return WordVectors(note, keys[order], *_packed(np.stack(rows)[order]))
 
 

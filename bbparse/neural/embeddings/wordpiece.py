@@ -24,7 +24,7 @@ MAX_CHARACTERS = 100
 _CHINESE = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
     (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
-)  # fmt: skip
+)
 
 
 class WordPieces:
@@ -48,7 +48,7 @@ class WordPieces:
     def __init__(
         self, pieces: Sequence[str], lower: bool, strip: bool, unknown: str = "[UNK]",
         start: str = "[CLS]", end: str = "[SEP]",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.pieces = list(pieces)
         self.lower, self.strip = lower, strip
         self.specials = (unknown, start, end)
@@ -88,7 +88,7 @@ class WordPieces:
         return [
             i for i, piece in enumerate(self.pieces)
             if len(piece.removeprefix("##")) == 1 or piece in self.specials
-        ]  # fmt: skip
+        ]
 
     def _of_word(self, word: str) -> tuple[int, ...]:
         """Return the ids of the pieces of a word; empty if nothing is left of it."""
@@ -114,7 +114,7 @@ class WordPieces:
         kept = [
             " " if c.isspace() else c for c in word
             if c in "\t\n\r" or not (c in "\0\ufffd" or unicodedata.category(c) in _CONTROL)
-        ]  # fmt: skip
+        ]
         text = "".join(kept)
         if self.strip:
             text = unicodedata.normalize("NFD", text)

@@ -125,7 +125,7 @@ def test_different_features_have_different_keys() -> None:
     features: list[Any] = [
         "", "a", "b", "ab", "1", 1, -1, 11, ("a",), ("a", "b"), ("ab",), ("b", "a"), (), ((),),
         ("a", ("b",)), (("a",), "b"), ("s1:a",), ("a", 1), ("a", "1"), "\ud800",
-    ]  # fmt: skip
+    ]
     keys = {feature_key(family, f) for family in ("one", "two", "") for f in features}
     assert len(keys) == 3 * len(features)
     assert all(0 <= key < 2**64 for key in keys)

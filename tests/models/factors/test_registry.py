@@ -114,7 +114,7 @@ def test_a_broken_plug_in_is_named_and_harms_no_other(plugins: Plugins) -> None:
         assert message in str(e.value)
     assert [family.name for family in load_families(["my-start", "siblings"])] == [
         "my-start", "siblings"
-    ]  # fmt: skip
+    ]
 
 
 def test_two_packages_that_claim_a_name_are_both_named(plugins: Plugins) -> None:
@@ -165,7 +165,7 @@ def test_given_families_stand_in_for_what_cannot_be_imported() -> None:
         *(([type("Odd", (FactorFamily,), {"name": name})], "expected a name without spaces")
           for name in ("", "two words", "a,b", "a:b", "a=b")),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_family_is_refused(given: list[Any], message: str) -> None:
     with pytest.raises(FactorError, match=message):
         load_families(given)

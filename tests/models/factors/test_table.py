@@ -64,7 +64,7 @@ def test_a_factor_scores_the_sum_of_its_known_features(
     assert alive.ptr.tolist() == list(range(0, 2 * len(chosen) + 1, 2))
     assert (alive.ptr.dtype, alive.arcs.dtype, alive.score.dtype) == (
         np.int64, np.int32, np.float64
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("cutoff", [1, 2, 3])

@@ -15,7 +15,7 @@ def sentence() -> Sentence:
     return Sentence.from_words(
         ["The", "dog", "barks"], upos=["DET", "NOUN", "VERB"], xpos=["DT", "NN", "VBZ"],
         lemmas=["the", "dog", "bark"], feats=["_", "Number=Sing", "_"], heads=[2, 3, 0],
-    )  # fmt: skip
+    )
 
 
 def test_words_are_numbered_from_one_and_the_root_is_zero(sentence: Sentence) -> None:
@@ -93,7 +93,7 @@ def test_labels_are_those_of_arcs(sentence: Sentence) -> None:
     assert view.arc_labels.tolist() == [3, 1, 0] and view.arcs[3] is view.arc_labels
     assert [view.label_name(*arc) for arc in ((0, 3), (2, 1), (3, 2), (1, 2))] == [
         "root", "det", "<none>", "<none>"
-    ]  # fmt: skip
+    ]
     labels = np.array([1, 2, 3], np.int32)  # of words
     tree = FactorView.of_tree(sentence, [-1, 2, 3, 0], None, labels, names)
     assert tree.arc_labels.tolist() == [3, 1, 2]

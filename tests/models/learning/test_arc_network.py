@@ -85,7 +85,7 @@ def loss_by_definition(
     network = ArcNetwork(
         learner.labels, kinds, sizes, learner.keys, learner.learner.vectors.weights,
         learner.learner.weights.values,
-    )  # fmt: skip
+    )
     total, words = 0.0, 0
     for sentence in sentences:
         n, heads = sentence.n_words, [-1, *sentence.heads]
@@ -104,11 +104,11 @@ def loss_by_definition(
         crossing = any(
             min(heads[a], a) < min(heads[b], b) < max(heads[a], a) < max(heads[b], b)
             for a in range(1, n + 1) for b in range(1, n + 1)
-        )  # fmt: skip
+        )
         if trees and not crossing:
             best = square[:, 1:].max(axis=0)
             arcs = {(h, m) for h in range(n + 1) for m in range(1, n + 1)
-                    if square[h, m] >= best[m - 1] - 6.0 or h == heads[m]}  # fmt: skip
+                    if square[h, m] >= best[m - 1] - 6.0 or h == heads[m]}
             total -= tree_likelihood(plain, square, heads, arcs)
     return float(total) / words
 
@@ -127,7 +127,7 @@ def tree_likelihood(
         sib_score=[plain.part("sib", x["h"], x["s"], x["m"]) for x in sib],
         gc_grand=[x["g"] for x in gc], gc_head=[x["h"] for x in gc], gc_mod=[x["m"] for x in gc],
         gc_score=[plain.part("gc", x["h"], x["g"], x["m"]) for x in gc],
-    )  # fmt: skip
+    )
     scores = [score for score, _ in enumerate_trees(problem)]
     return problem.score(heads) - float(np.logaddexp.reduce(scores))
 
@@ -191,7 +191,7 @@ def test_words_of_an_unknown_head_teach_no_arc() -> None:
     network = ArcNetwork(
         (), "rc", learner.learner.sizes, learner.keys, learner.learner.vectors.weights,
         learner.learner.weights.values,
-    )  # fmt: skip
+    )
     p = {k: array.astype(float) for k, array in network.weights.values.items()}
     p |= {"end_w": p["end_w"] * learner.share, "end_b": p["end_b"] * learner.share}
     p["vectors"] = network.vectors.astype(float)
@@ -276,5 +276,5 @@ def test_the_same_seed_gives_the_same_bytes_however_many_threads_there_are() -> 
     done = subprocess.run(
         [sys.executable, "-c", THREADS], capture_output=True, text=True, check=True,
         env={**os.environ, **dict.fromkeys(names, "1"), "PYTHONPATH": path},
-    )  # fmt: skip
+    )
     assert done.stdout.strip() == blake2b(one).hexdigest()

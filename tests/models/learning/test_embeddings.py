@@ -65,14 +65,12 @@ def parser(vectors: Path) -> Parser:
 def test_a_network_without_its_vectors_is_refused(parser: Parser) -> None:
     maker = parser.model.maker
     for without in (partial(replace, maker, embeddings=None),
-                    lambda: ProblemMaker(maker.config, maker.network)):  # fmt: skip
+                    lambda: ProblemMaker(maker.config, maker.network)):
         with pytest.raises(ModelError, match="the network needs pretrained vectors of 8 dim"):
             without()
 
 
-def test_networks_have_the_same_mean_in_memory_and_in_a_file(
-    vectors: Path, tmp_path: Path
-) -> None:
+def test_networks_have_the_same_mean_in_memory_and_in_a_file(vectors: Path, tmp_path: Path) -> None:
     config = configuration().with_("network", members=2)
     embeddings = partial(read_vectors, vectors)
     whole = Parser.train(TRAIN, DEV, config, factors=(), embeddings=embeddings)
@@ -147,7 +145,7 @@ def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path
     other = {
         **arrays, "embeddings_note": np.array(json.dumps({**note, "dimension": 12})),
         "embeddings_rows": np.zeros((len(arrays["embeddings_rows"]), 12), np.int8),
-    }  # fmt: skip
+    }
     for changed in (lost, other):
         with open(tmp_path / "changed.model", "wb") as file:
             np.savez(file, **changed)

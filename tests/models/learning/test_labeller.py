@@ -63,7 +63,7 @@ def tiny(deprels: Sequence[str], heads: Sequence[int] = (2, 0, 2)) -> Sentence:
     return Sentence.from_words(
         ["she", "saw", "it", "there"][:n], upos=["PRON", "VERB", "PRON", "ADV"][:n],
         heads=list(heads)[:n], deprels=deprels,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

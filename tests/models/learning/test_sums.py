@@ -19,13 +19,13 @@ from tests.oracles.enumerate import enumerate_trees
     st.integers(0, 10**6), st.integers(1, 5),
     st.sampled_from([RECURRENCES[name] for name in ("first", "sibling", "grandsib")]),
     st.booleans(),
-)  # fmt: skip
+)
 def test_sums_over_trees_are_those_of_enumeration(
     seed: int, n: int, recurrence: Recurrence, single_root: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     arcs = [(h, m) for h in range(n + 1) for m in range(1, n + 1)
-            if h != m and (h == m - 1 or rng.random() < 0.7)]  # fmt: skip
+            if h != m and (h == m - 1 or rng.random() < 0.7)]
     head, mod = np.array(arcs, np.int32).T.copy()
     chart = TreeChart(*tree_chart(n, head, mod, recurrence.mode, single_root))
     scores = [rng.normal(size=k) for k in (len(head), chart.sib.shape[1], chart.gc.shape[1])]
@@ -38,7 +38,7 @@ def test_sums_over_trees_are_those_of_enumeration(
     problem = Problem(
         n, head, mod, scores[0], **words, sib_score=scores[1], gc_score=scores[2],
         single_root=single_root,
-    )  # fmt: skip
+    )
     trees = enumerate_trees(problem)
     total = np.logaddexp.reduce([score for score, _ in trees])
     assert found == pytest.approx(total)
@@ -58,7 +58,7 @@ def test_sums_over_trees_are_those_of_enumeration(
 @given(
     st.integers(0, 10**6), st.integers(1, 5), st.booleans(),
     st.sampled_from([1.0, 30.0, 1000.0]), st.sampled_from([0.3, 0.7, 1.0]),
-)  # fmt: skip
+)
 def test_sums_over_crossing_trees(
     seed: int, n: int, single_root: bool, scale: float, share: float
 ) -> None:

@@ -106,7 +106,7 @@ CROSSING = Sentence.from_words(
     ["a", "hearing", "is", "scheduled", "on", "it", "today"],
     upos=["DET", "NOUN", "AUX", "VERB", "ADP", "NOUN", "NOUN"], heads=[2, 4, 4, 0, 6, 2, 4],
     deprels=["det", "nsubj:pass", "aux:pass", "root", "case", "nmod", "obl"],
-)  # fmt: skip
+)
 
 
 @BOTH

@@ -21,7 +21,7 @@ KINDS = ({"VERB", "AUX"}, {"PUNCT"}, {"CCONJ", "SCONJ"}, {"NOUN", "PRON"})
 #: Steps of distances from 1 on; the last is that of all longer ones.
 STEPS = [0, 1, 2, 3, 4, *[5] * 2, *[6] * 3, *[7] * 5, *[8] * 15, 9]
 SIZES = {"word": 16, "width": 32, "embeddings": 0, "pairs": 32, "shared": 16, "parts": 16,
-         "naming": 32}  # fmt: skip
+         "naming": 32}
 
 
 def random_sentence(rng: np.random.Generator, n: int) -> Sentence:
@@ -32,13 +32,8 @@ def random_sentence(rng: np.random.Generator, n: int) -> Sentence:
 
 
 def random_network(
-    rng: np.random.Generator,
-    sentences: Sequence[Sentence],
-    kinds: str = "rc",
-    labels: tuple[str, ...] = LABELS,
-    embeddings: int = 0,
-    root: int = -1,
-    trained: bool = False,
+    rng: np.random.Generator, sentences: Sequence[Sentence], kinds: str = "rc",
+    labels: tuple[str, ...] = LABELS, embeddings: int = 0, root: int = -1, trained: bool = False,
 ) -> ArcNetwork:
     """A network that knows half of the words of some sentences; trained ones are rounded."""
     seen = np.unique([v for s in sentences for v in encode(s)[PAD:-PAD, ArcNetwork.COLUMNS].flat])
@@ -57,7 +52,7 @@ def random_network(
 def arc_score(
     ends: np.ndarray, tags: Sequence[str], h: int, m: int, sizes: Sequence[int], table: np.ndarray,
     out: np.ndarray,
-) -> float:  # fmt: skip
+) -> float:
     """The score of an arc, given a, b, c, d of all words and the tags of words from the root on."""
     pairs, shared = sizes
     a, b = ends[h, :pairs], ends[m, pairs : 2 * pairs]
@@ -73,7 +68,7 @@ def arc_score(
 def part_score(
     ends: np.ndarray, at: int, h: int, x: int, m: int, out: np.ndarray, table: np.ndarray,
     none: np.ndarray,
-) -> float:  # fmt: skip
+) -> float:
     """The score of head, third word (-1: none) and modifier, whose vectors begin in a column."""
     size = len(out)
 
@@ -125,7 +120,7 @@ class Plain:
     def __init__(
         self, network: ArcNetwork, sentence: Sentence, outside: np.ndarray | None = None,
         unknown: Sequence[int] = (), given: Arrays | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.p = p = in_double(network) if given is None else given
         self.sizes, self.n = network.sizes, sentence.n_words
         self.n_labels = len(network.labels)
@@ -151,7 +146,7 @@ class Plain:
         """Scores of all arcs, head by modifier."""
         words = range(self.n + 1)
         return np.array([[self.arc(h, m) if 0 < m != h else -np.inf for m in words]
-                         for h in words])  # fmt: skip
+                         for h in words])
 
     def part(self, kind: str, h: int, x: int, m: int) -> float:
         """The score of a sibling (``sib``) or a grandchild (``gc``) with the third word x."""

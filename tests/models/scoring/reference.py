@@ -32,9 +32,7 @@ def distance_bucket(distance: int) -> int:
     return min(distance, 5) - 1 if distance <= 5 else 5 if distance <= 10 else 6
 
 
-def arc_atoms(
-    values: np.ndarray, g: int, h: int, s: int, m: int
-) -> dict[str, int]:
+def arc_atoms(values: np.ndarray, g: int, h: int, s: int, m: int) -> dict[str, int]:
     low, high = min(h, m), max(h, m)
     right = int(m > h)
     between = range(low + 1, high)
@@ -64,7 +62,7 @@ def arc_atoms(
 
 def template_indices(
     kind: str, template: Template, bits: int, values: np.ndarray, g: int, h: int, s: int, m: int,
-) -> list[int]:  # fmt: skip
+) -> list[int]:
     """The features of one template in one part; absent words are -1."""
     atoms = arc_atoms(values, g, h, s, m)
     between = range(min(h, m) + 1, max(h, m))
@@ -86,15 +84,13 @@ def template_indices(
 
 def part_indices(
     templates: TemplateSet, kind: str, values: np.ndarray, part: dict[str, int],
-) -> list[int]:  # fmt: skip
+) -> list[int]:
     """Sorted indices of all features of a part, given as a word for each role."""
     g, h, s, m = (part.get(role, -1) for role in "ghsm")
     return sorted(
         index
         for template in templates.templates[kind]
-        for index in template_indices(
-            kind, template, templates.bits, values, g, h, s, m
-        )
+        for index in template_indices(kind, template, templates.bits, values, g, h, s, m)
     )
 
 
@@ -105,7 +101,7 @@ def candidate_parts(
     parts: dict[str, list[dict[str, int]]] = {
         "arc": [{"h": h, "m": m} for h, m in sorted(arcs)],
         "sibling": [], "grandchild": [], "grandsibling": [],
-    }  # fmt: skip
+    }
     for h, m in sorted(arcs):
         inner = [s for s in range(min(h, m) + 1, max(h, m)) if (h, s) in arcs]
         if single_root and h == 0:
@@ -129,7 +125,7 @@ def tree_parts(heads: list[int]) -> dict[str, list[dict[str, int]]]:
     """The parts of a tree; heads[0] is ignored."""
     parts: dict[str, list[dict[str, int]]] = {
         "arc": [], "sibling": [], "grandchild": [], "outermost_grandchild": [], "grandsibling": [],
-    }  # fmt: skip
+    }
     for m in range(1, len(heads)):
         h = heads[m]
         side = [c for c in range(1, len(heads)) if heads[c] == h and (c > h) == (m > h)]
@@ -146,9 +142,7 @@ def tree_parts(heads: list[int]) -> dict[str, list[dict[str, int]]]:
     return parts
 
 
-def tree_indices(
-    templates: TemplateSet, values: np.ndarray, heads: Any
-) -> list[int]:
+def tree_indices(templates: TemplateSet, values: np.ndarray, heads: Any) -> list[int]:
     """Sorted indices of all features of a tree."""
     return sorted(
         index
@@ -158,9 +152,7 @@ def tree_indices(
     )
 
 
-def tree_features(
-    scorer: LinearScorer, values: np.ndarray, heads: np.ndarray
-) -> np.ndarray:
+def tree_features(scorer: LinearScorer, values: np.ndarray, heads: np.ndarray) -> np.ndarray:
     """All features of a tree, one entry for each time they fire, as a scorer finds them."""
     return scorer.features.of_tree(values, heads)
 

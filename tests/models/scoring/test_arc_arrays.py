@@ -36,7 +36,7 @@ def network_of(trained: bool = True, **options: Any) -> tuple[ArcNetwork, list[A
         {}, {"kinds": ""}, {"kinds": "rcrcrcrc", "root": 3}, {"labels": ()}, {"embeddings": 12},
         {"embeddings": 12, "root": 3},
     ],
-)  # fmt: skip
+)
 def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) -> None:
     network, sentences = network_of(**options)
     paths = tmp_path / "one", tmp_path / "two"
@@ -95,7 +95,7 @@ def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
         ("weights", lambda a: np.full_like(a, 127), "has elements that are not finite"),
         ("root", lambda a: a + 1, "arcs_root is 4, expected the number of a label or -1"),
     ],
-)  # fmt: skip
+)
 def test_damaged_arrays_are_refused(name: str, change: Any, message: str) -> None:
     arrays = network_of(root=3)[0].to_arrays()
     if change is None:

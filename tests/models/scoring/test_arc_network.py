@@ -55,7 +55,7 @@ def everything(scores: NetworkScores) -> Arrays:
     fields = scores.fields(*arcs, True, True, QUANTUM)
     table = dict(zip(("words", "part_score", "ends"), fields.pop("part_table")))
     return {**fields, **table, "scores": scores.scores, "labels": scores.label_scores(*arcs),
-            "odds": scores.log_odds(*arcs)}  # fmt: skip
+            "odds": scores.log_odds(*arcs)}
 
 
 def same(one: Arrays, other: Arrays) -> bool:
@@ -151,7 +151,7 @@ def network_of_members(
         others.append(ArcNetwork(
             first.labels, first.kinds, first.sizes, first.keys, vectors.astype(np.float32),
             other.weights.values, first.root,
-        ))  # fmt: skip
+        ))
     return first.with_others(others)
 
 

@@ -27,7 +27,7 @@ def random_scores(rng: np.random.Generator, n: int) -> np.ndarray:
 @given(
     st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 11),
     st.sampled_from([0.0, 1.0, 3.5, np.inf]), st.booleans(),
-)  # fmt: skip
+)
 def test_pruning(seed: int, n: int, k: int, margin: float, with_tree: bool) -> None:
     rng = np.random.default_rng(seed)
     scores = random_scores(rng, n)
@@ -60,7 +60,7 @@ def test_arcs_that_no_tree_has_are_found(seed: int, n: int, single_root: bool) -
     head, mod = in_projective_trees(n, arc_head, arc_mod, single_root)
     assert (head.tolist(), mod.tolist()) == (
         arc_head[expected].tolist(), arc_mod[expected].tolist()
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("single_root", [False, True])

@@ -14,7 +14,7 @@ from tests.models.scoring.networks import TAGS, Plain, random_network, random_se
 
 NAMES: TagNames = (
     tuple(f"{tag}\t{other}" for tag in TAGS for other in ("_", "x")), ("_", "Case=Acc", "Case=Nom"),
-)  # fmt: skip
+)
 
 
 def some(rng: np.random.Generator, n: int, size: int, most: int) -> Likely:

@@ -24,7 +24,7 @@ WIDTH, INNER, HEADS, LAYERS, POSITIONS = 32, 48, 2, 3, 24
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES = [
     *SPECIAL, *ascii_lowercase, *(f"##{c}" for c in ascii_lowercase), ".", "the", "##ing", "see",
-]  # fmt: skip
+]
 
 
 def write_safetensors(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -32,7 +32,7 @@ def write_safetensors(path: Path, arrays: dict[str, np.ndarray]) -> None:
     for name, array in arrays.items():
         header[name] = {
             "dtype": "F32", "shape": array.shape, "data_offsets": [at, at + array.nbytes]
-        }  # fmt: skip
+        }
         at += array.nbytes
     text = json.dumps(header).encode()
     data = b"".join(array.tobytes() for array in arrays.values())
@@ -58,7 +58,7 @@ def weights() -> dict[str, np.ndarray]:
             ("attention.self.query", WIDTH, WIDTH), ("attention.self.key", WIDTH, WIDTH),
             ("attention.self.value", WIDTH, WIDTH), ("attention.output.dense", WIDTH, WIDTH),
             ("intermediate.dense", WIDTH, INNER), ("output.dense", INNER, WIDTH),
-        ):  # fmt: skip
+        ):
             found[f"{layer}.{name}.weight"] = normal(outputs, inputs)
             found[f"{layer}.{name}.bias"] = normal(outputs)
         norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
@@ -74,14 +74,14 @@ def write_encoder(folder: Path, weights: dict[str, np.ndarray], **settings: Any)
         "model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": LAYERS,
         "hidden_size": WIDTH, "intermediate_size": INNER, "num_attention_heads": HEADS,
         "max_position_embeddings": POSITIONS, "layer_norm_eps": 1e-12, **settings,
-    }  # fmt: skip
+    }
     tokenizer = {
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                   "vocab": {piece: i for i, piece in enumerate(PIECES)}},
         "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
                        "strip_accents": None, "lowercase": True},
         "pre_tokenizer": {"type": "BertPreTokenizer"},
-    }  # fmt: skip
+    }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     write_safetensors(folder / "model.safetensors", weights)

@@ -24,7 +24,7 @@ SENTENCE = Sentence.from_words(["The", "dog", "barks", "Zz"])
 LINES = [
     "the 0.5 1 -2 3.25 1e-2", "dog 1 1 1 1 1", "cat 2 0 0 0 1", "The 9 9 8 7 6",
     "mouse 0 0 0 0 0", "barks -1 -1 -2 -1 -1",
-]  # fmt: skip
+]
 
 
 def written(folder: Path, lines: list[str], header: bool = False, end: str = "\n") -> Path:

@@ -24,6 +24,6 @@ def make_encoder(folder: Path, seed: int = 0) -> Path:
     config = BertConfig(
         vocab_size=len(vocabulary), hidden_size=18, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=32, max_position_embeddings=32,
-    )  # fmt: skip
+    )
     BertModel(config).save_pretrained(folder)
     return folder

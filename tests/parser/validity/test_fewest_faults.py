@@ -59,7 +59,7 @@ def test_a_limit_leaves_no_proof_for_trees_that_break_rules() -> None:
     found = solve_valid(
         problem, RuledSentence(rules, sentence), ["dep"], lambda _, mods: np.zeros((len(mods), 1)),
         lambda p, k: replace(solve(p, k_best=k), status="work_limit"), k_best=3,
-    )  # fmt: skip
+    )
     assert [bool(faults) for faults in found.faults] == [True, False, False]
     assert found.solution.proved.tolist() == [False, False, False]
     assert found.solution.upper_bounds.tolist() == [7.0, 3.0, 1.0]
@@ -73,5 +73,5 @@ def test_scores_of_whole_trees_do_not_outweigh_faults_where_scores_are_small() -
     found = solve_valid(
         problem, RuledSentence(rules, sentence), ["dep"], lambda _, mods: np.zeros((len(mods), 1)),
         lambda p, k: solve(p, k_best=k, tree_score=lambda heads, _: -float(heads[1] != 2)),
-    )  # fmt: skip
+    )
     assert found.solution.heads.tolist() == [[-1, 0, 1]] and len(found.faults[0]) == 2

@@ -164,7 +164,7 @@ def sentence_of(rows: str) -> Sentence:
     return Sentence.from_words(
         [row[0] for row in cells], upos=[row[1] for row in cells],
         heads=[int(row[2]) for row in cells], deprels=[row[3] for row in cells],
-    )  # fmt: skip
+    )
 
 
 def test_why_a_word_changes() -> None:

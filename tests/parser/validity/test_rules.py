@@ -67,7 +67,7 @@ def test_same_faults_as_the_official_validator(tmp_path: Path) -> None:
             labels[m - 1] = str(rng.choice([
                 "nsubj", "obj", "punct", "fixed", "goeswith", "flat", "case", "det", "conj", "obl",
                 "cc", "aux", "orphan", "advmod", "csubj:outer", "mark", "expl",
-            ]))  # fmt: skip
+            ]))
             at = int(rng.integers(1, s.n_words + 1))
             if not below(heads, at, m):
                 heads[m - 1] = at
@@ -95,7 +95,7 @@ def test_misc_and_features() -> None:
         s = Sentence.from_words(
             [r[0] for r in rows], upos=[r[1] for r in rows], heads=[int(r[2]) for r in rows],
             deprels=[r[3] for r in rows], feats=[r[4] for r in rows],
-        )  # fmt: skip
+        )
         for i, row in enumerate(rows):
             s.lines[i] = s.lines[i].rpartition("\t")[0] + "\t" + row[5]
         return [fault.name for fault in UD.faults(s)]
