@@ -173,9 +173,9 @@ class LabelLearner:
         width: int = 0,
     ) -> None:
         self.n_gold = len(rows)
-        self.settings, self.rows, self.gold, self.seed = settings, rows, gold, seed
+        self.network, self.settings, self.seed = network, settings, seed
+        self.rows, self.gold = rows, gold
         self.bounds = list(pairwise(accumulate(counts, initial=0)))
-        self.n_lexical = network.N_LEXICAL
         sizes = {name: getattr(settings, name) for name in ("word", "width", "hidden")}
         self.learner = NetworkLearner(
             network, settings.layers, {**sizes, "embeddings": width}, sum(counts), n_values, seed
@@ -196,7 +196,7 @@ class LabelLearner:
         joined = None if vectors is None else batch.rows_of(vectors, 0.0)
         if noise is not None:
             rates = settings.attribute_dropout, settings.unknown
-            noise.hide(rows, joined, *rates, self.n_lexical)
+            noise.hide(rows, joined, *rates, self.network.N_LEXICAL)
         words = sums_of_words(w, rows, learner.vectors.weights, joined)
         scores, backward = _label_scores(w, learner.kinds, batch, words, noise, settings.dropout)
         n = int(batch.mask.sum())
@@ -211,6 +211,32 @@ class LabelLearner:
             d_scores[labelled, begin:end] = slope / np.float32(n)
         learner.add_words(rows, backward(d_scores), joined)
         return rows, loss / n
+
+    def learn(
+        self, keys: Values, names: Sequence[str],
+        vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None,
+    ) -> LabelNetwork:
+        """Train, and return the network with the first labels, which have these names."""
+
+        def learn_from(chosen: list[int], done: float) -> Ints:
+            known = None if vectors is None else vectors[1](chosen)
+            return touched_rows(self.loss(chosen, known)[0])
+
+        settings, network, n_gold = self.settings, self.network, self.n_gold
+        sizes = np.array([len(rows) for rows in self.rows], np.int64)
+        n, n_silver = int(sizes[:n_gold].sum()), int(sizes[n_gold:].sum())
+        epochs = min(settings.epochs, passes(n, n_silver, settings.elements))
+        batch = min(settings.batch, max(_SMALLEST_BATCH, n // _STEPS))
+        table, parameters = self.learner.learn(
+            sizes, epochs, batch, settings.rate, self.seed, learn_from, network.NAME, n_gold
+        )
+        shapes = network.shapes(settings.layers, self.learner.sizes, len(names))
+        for name in ("label_w", "label_b"):
+            parameters[name] = parameters[name][..., : shapes[name][-1]].copy()
+            parameters[name][..., len(names) :] = 0.0
+        return network(
+            names, settings.layers, self.learner.sizes, keys, table, rounded(parameters)
+        )
 
 
 def train_labels(  # noqa: PLR0913 – data of two kinds
@@ -259,33 +285,8 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
     for start in range(seed, seed + settings.members):
         learner = LabelLearner(network, settings, rows, numbered, counts, len(keys), start, width)
         learner.n_gold = len(values)
-        members.append(_trained(learner, network, keys, names, vectors))
+        members.append(learner.learn(keys, names, vectors))
     first, *others = members
     ensemble = first.with_others(others)
     ensemble.counts = tuple(counts[:n_kinds])
     return ensemble
-
-
-def _trained(
-    learner: LabelLearner, network: type[LabelNetwork], keys: Values, names: Sequence[str],
-    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None,
-) -> LabelNetwork:
-    """Train one network, and return it with the first labels, which have these names."""
-
-    def learn_from(chosen: list[int], done: float) -> Ints:
-        known = None if vectors is None else vectors[1](chosen)
-        return touched_rows(learner.loss(chosen, known)[0])
-
-    settings = learner.settings
-    sizes = np.array([len(rows) for rows in learner.rows], np.int64)
-    n, n_silver = int(sizes[: learner.n_gold].sum()), int(sizes[learner.n_gold :].sum())
-    epochs = min(settings.epochs, passes(n, n_silver, settings.elements))
-    batch = min(settings.batch, max(_SMALLEST_BATCH, n // _STEPS))
-    table, parameters = learner.learner.learn(
-        sizes, epochs, batch, settings.rate, learner.seed, learn_from, network.NAME, learner.n_gold
-    )
-    for name in ("label_w", "label_b"):
-        shape = network.shapes(settings.layers, learner.learner.sizes, len(names))[name]
-        parameters[name] = parameters[name][..., : shape[-1]].copy()
-        parameters[name][..., len(names) :] = 0.0
-    return network(names, settings.layers, learner.learner.sizes, keys, table, rounded(parameters))

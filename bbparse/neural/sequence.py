@@ -132,7 +132,7 @@ class SequenceNetwork:
         self.labels = tuple(labels)
         self.kinds = kinds
         self.sizes = {name: int(sizes[name]) for name in self.SIZES}
-        self._check_sizes()
+        _check_sizes(kinds, self.sizes)
         if vectors.shape != (len(keys), self.sizes["word"]):
             raise ModelError(
                 f"vectors have shape {vectors.shape}, expected {(len(keys), self.sizes['word'])}"
@@ -162,14 +162,6 @@ class SequenceNetwork:
         """Members of the ensemble, itself first."""
         # Not an attribute: a cycle would keep the arrays until the garbage collector runs.
         return (self, *self._others)
-
-    def _check_sizes(self) -> None:
-        if not set(self.kinds) <= set(KINDS) or len(self.kinds) > MOST_LAYERS:
-            raise ModelError(f"layers are {self.kinds!r}, expected at most {MOST_LAYERS} of r, c")
-        for name, size in self.sizes.items():
-            least = 0 if name == "embeddings" else LANES
-            if (size % LANES and name != "embeddings") or not least <= size <= 4096:
-                raise ModelError(f"{name} is {size}, expected a multiple of {LANES} up to 4096")
 
     @classmethod
     def shapes(
@@ -266,26 +258,19 @@ class SequenceNetwork:
         for field in network_rules(cls.NAME):
             if field not in arrays:
                 raise ModelError(f"{where}: array {field} is missing")
-        names, kinds, sizes, keys, vectors, weights = (arrays[f] for f in network_rules(cls.NAME))
-        columns, word = vectors.shape[1], int(sizes[:1].max(initial=1))
-        count = columns // word
-        if not 1 <= count <= MOST_MEMBERS or columns % count or len(weights) % count:
-            count = 1  # the arrays then do not fit, which raises the error
+        labels, kinds, sizes, keys, vectors, weights = (arrays[f] for f in network_rules(cls.NAME))
         try:
-            first, *others = (
-                cls._member(names, kinds, sizes, keys, *parts)
-                for parts in zip(np.split(vectors, count, axis=1), np.split(weights, count))
-            )
+            first, *others = cls._members(labels, str(kinds.item()), sizes, keys, vectors, weights)
             return first.with_others(others)
         except ModelError as error:
             raise ModelError(f"{where}: {error}") from None
 
     @classmethod
-    def _member(
-        cls, names: NDArray[Any], kinds: NDArray[Any], sizes: NDArray[Any], keys: Values,
-        vectors: NDArray[Any], flat: NDArray[Any],
-    ) -> Self:
-        """Build one member of a network from arrays; raises `ModelError`."""
+    def _members(
+        cls, labels: NDArray[Any], kinds: str, sizes: NDArray[Any], keys: Values,
+        vectors: NDArray[Any], weights: NDArray[Any],
+    ) -> list[Self]:
+        """Build the members of an ensemble from arrays; raises `ModelError`."""
         if keys.dtype != np.uint64:
             raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
         if len(sizes) != len(cls.SIZES):
@@ -293,21 +278,37 @@ class SequenceNetwork:
                 f"{cls.NAME}_sizes has {len(sizes)} elements, expected {len(cls.SIZES)}"
             )
         by_name = dict(zip(cls.SIZES, sizes.tolist()))
-        if not all(0 <= size <= 4096 for size in by_name.values()):
-            raise ModelError(f"{cls.NAME}_sizes are {by_name}, expected at most 4096")
-        letters = str(kinds.item())
-        if len(letters) > MOST_LAYERS:
-            raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
-        shapes = cls.shapes(letters, by_name, len(names))
+        _check_sizes(kinds, by_name)
+        shapes = cls.shapes(kinds, by_name, len(labels))
+        count = vectors.shape[1] // by_name["word"]
         size = packing.packed_size(shapes)
-        if flat.dtype != np.int8 or len(flat) != size:
+        if not 1 <= count <= MOST_MEMBERS or vectors.shape[1] % by_name["word"]:
             raise ModelError(
-                f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype}, expected"
-                f" {size} of int8"
+                f"vectors have shape {vectors.shape}, expected 1 to {MOST_MEMBERS} times"
+                f" {by_name['word']} columns"
             )
-        parameters = packing.unpacked(flat, shapes)
-        whole = vectors.astype(np.float32) * np.float32(QUANTUM)
-        return cls(names.tolist(), letters, by_name, keys, whole, parameters)
+        if weights.dtype != np.int8 or len(weights) != count * size:
+            raise ModelError(
+                f"{cls.NAME}_weights has {len(weights)} elements of dtype {weights.dtype}, expected"
+                f" {count * size} of int8"
+            )
+        return [
+            cls(
+                labels.tolist(), kinds, by_name, keys,
+                part.astype(np.float32) * np.float32(QUANTUM), packing.unpacked(flat, shapes),
+            )
+            for part, flat in zip(np.split(vectors, count, axis=1), np.split(weights, count))
+        ]
+
+
+def _check_sizes(kinds: str, sizes: Mapping[str, int]) -> None:
+    """Check the letters of layers, and the lengths of vectors."""
+    if not set(kinds) <= set(KINDS) or len(kinds) > MOST_LAYERS:
+        raise ModelError(f"layers are {kinds!r}, expected at most {MOST_LAYERS} of r, c")
+    for name, size in sizes.items():
+        least = 0 if name == "embeddings" else LANES
+        if (size % LANES and name != "embeddings") or not least <= size <= 4096:
+            raise ModelError(f"{name} is {size}, expected a multiple of {LANES} up to 4096")
 
 
 def in_sentence(

@@ -220,9 +220,7 @@ class FactorCounter:
     def _merge(self) -> None:
         all_keys, all_counts = map(np.concatenate, zip(*self._seen))
         keys, which = np.unique(all_keys, return_inverse=True)
-        counts = np.zeros(len(keys), np.int64)
-        np.add.at(counts, which, all_counts)
-        self._seen = [(keys, counts)]
+        self._seen = [(keys, np.bincount(which, all_counts, len(keys)).astype(np.int64))]
         self._n_waiting = 0
 
     def table(self, cutoff: int) -> FactorTable:

@@ -59,8 +59,6 @@ class FactorView:
         The arcs from head h are those with indices ``head_ptr[h]`` to ``head_ptr[h + 1] - 1``.
     arc_labels : int32[A]
         The label that an arc would have does not depend on which other arcs there are.
-    arcs : tuple
-        For kernels: ``arc_head``, ``arc_mod``, ``head_ptr`` and ``arc_labels``.
     """
 
     def __init__(
@@ -84,7 +82,6 @@ class FactorView:
         self.arc_labels = np.zeros(self.n_arcs, np.int32)
         if arc_labels is not None:
             self.arc_labels[:] = arc_labels
-        self.arcs = self.arc_head, self.arc_mod, self.head_ptr, self.arc_labels
         head, mod, n = self.arc_head, self.arc_mod, self.n_words
         is_wrong = (head < 0) | (head > n) | (mod < 1) | (mod > n) | (head == mod)
         is_wrong[1:] |= np.diff(pair_keys(n, head, mod)) <= 0

@@ -51,7 +51,7 @@ class _Example:
         keys: NDArray[np.uint64], labels: dict[str, int], root: int,
     ) -> None:
         self.rows = known_rows(values, keys, ArcNetwork.COLUMNS).astype(np.int32)
-        self.heads, self.before = heads, counts_before(values)
+        self.heads, self.before = heads, counts_before(values, np.array([len(heads)]))
         self.labels = np.array([-1, *(labels.get(name, -1) for name in names)], np.int16)
         if root >= 0:  # the rule decides, so there is nothing to learn
             self.labels[(heads == 0) | (self.labels == root)] = -1

@@ -83,7 +83,7 @@ class Run:
             report = trainer.epoch(number)
             average = trainer.learner.average()
             if self.dev:
-                report.dev_uas = self.judge(trainer.model(average).maker)
+                report.dev_uas = unlabelled_accuracy(trainer.model(average).maker, self.dev)
             self.say(prefix + report.line())
             if not self.dev or report.dev_uas > best_uas[0]:
                 done[1], best_uas[0], weights[:] = number, report.dev_uas, average
@@ -93,22 +93,13 @@ class Run:
             raise ConfigError(f"learning.epochs is {count}, no epoch is left to train")
         return weights, {"epoch": int(done[1]), "dev_uas": float(best_uas[0])}
 
-    def judge(self, maker: ProblemMaker) -> float:
-        """Return the unlabelled accuracy on dev."""
-        return unlabelled_accuracy(maker, self.dev, self.config.learning.node_limit)
-
-
-def unlabelled_accuracy(
-    maker: ProblemMaker, sentences: Iterable[Sentence], node_limit: int | None = None
-) -> float:
-    """Return the unlabelled accuracy as a fraction of all words.
-
-    ``node_limit`` limits the search nodes of a sentence.
-    """
+def unlabelled_accuracy(maker: ProblemMaker, sentences: Iterable[Sentence]) -> float:
+    """Return the unlabelled accuracy as a fraction of all words."""
+    options = {"node_limit": maker.config.learning.node_limit, **maker.config.search_options}
     right = words = 0
     for batch in batches(watched(sentences, "dev")):
         for scored in maker(batch):
-            solution = solve(scored.problem, node_limit=node_limit, **maker.config.search_options)
+            solution = solve(scored.problem, **options)
             right += int((solution.heads[0, 1:] == np.array(scored.sentence.heads)).sum())
             words += scored.sentence.n_words
     return right / max(1, words)
@@ -147,7 +138,7 @@ def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
     run.say(f"network trained: {len(network.labels)} labels")
     model = Model(ProblemMaker(config, network, families=families, embeddings=run.data.embeddings))
     if run.dev:
-        model.notes["dev_uas"] = uas = run.judge(model.maker)
+        model.notes["dev_uas"] = uas = unlabelled_accuracy(model.maker, run.dev)
         run.say(f"network: UAS {100 * uas:.2f} on dev")
     if not all(isinstance(family, TreeFamily) for family in families):  # these learn nothing
         model = learn_factors(run, model, held_out_problems(run), families)

@@ -216,7 +216,7 @@ class ArcNetwork(SequenceNetwork):
         """Score all arcs of sentences, given the rows of the vectors of their words."""
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
         rows = batch.rows_of(known, -1)
-        before = batch.rows_of([counts_before(encoded) for encoded in values], 0)
+        before = counts_before(np.concatenate(values), batch.size)
         vectors = vectors_of(batch, embeddings)
         tags = SoftTags(batch, rows, _SOFT_COLUMNS, likely_tags)
         sizes = self.sizes["pairs"], self.sizes["shared"]

@@ -41,18 +41,25 @@ _STEPS = np.array([np.searchsorted((2, 3, 4, 5, 6, 8, 11, 16, 31), d, "right") f
 
 
 @kernel
-def counts_before(values):
-    """Count the words of each kind before each word of a sentence, int16[n + 1, N_KINDS]."""
+def counts_before(values, size):
+    """Count the words of each kind before each word of sentences, int16[Σ size, N_KINDS].
+
+    ``values`` are encoded sentences (`treebank.encode`), one after the other; ``size`` are their
+    numbers of words, root included.
+    """
     n_kinds, n_tags = _HASHES.shape
-    n = values.shape[0] - 2 * PAD
-    out = np.zeros((n, n_kinds), np.int16)
-    for i in range(1, n):
-        for k in range(n_kinds):
-            there = 0
-            for tag in range(n_tags):
-                if values[PAD + i - 1, _UPOS] == _HASHES[k, tag]:
-                    there = 1
-            out[i, k] = out[i - 1, k] + there
+    out = np.zeros((size.sum(), n_kinds), np.int16)
+    at, row = PAD, 0
+    for n in size:
+        for i in range(1, n):
+            for k in range(n_kinds):
+                there = 0
+                for tag in range(n_tags):
+                    if values[at + i - 1, _UPOS] == _HASHES[k, tag]:
+                        there = 1
+                out[row + i, k] = out[row + i - 1, k] + there
+        at += n + 2 * PAD
+        row += n
     return out
 
 

@@ -151,10 +151,10 @@ class Candidates:
         copies: dict[int, list[tuple[int, float]]] = {}  # arc → labels, and their losses
         index = {key: a for a, key in enumerate(keys.tolist())}
         number = {arc: index.get(arc[0] * (p.n_words + 1) + arc[1], -1) for arc in conditions}
-        split = [arc for arc, a in number.items() if a >= 0]  # a wider problem may have other arcs
-        chosen = [number[arc] for arc in split]
+        known = [arc for arc, a in number.items() if a >= 0]  # a wider problem may have other arcs
+        chosen = [number[arc] for arc in known]
         of_arcs = scores(p.arc_head[chosen], p.arc_mod[chosen])
-        for arc, a, of_arc in zip(split, chosen, of_arcs):
+        for arc, a, of_arc in zip(known, chosen, of_arcs):
             bits = self.ruled.bits(arc, self.names)
             copies[a] = _best_labels(of_arc, bits, conditions[arc], forbidden)
             n_copies[a] = len(copies[a])

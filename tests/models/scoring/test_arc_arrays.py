@@ -86,7 +86,7 @@ def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
         ("labels", lambda a: a[:3], "arcs_root is 3, expected the number of a label or -1"),
         ("layers", lambda a: np.array("xc"), "layers are 'xc', expected at most 8 of r, c"),
         ("sizes", lambda a: a[:-1], "arcs_sizes has 6 elements, expected 7"),
-        ("sizes", with_value(0, -16), "expected at most 4096"),
+        ("sizes", with_value(0, -16), "word is -16, expected a multiple of 16 up to 4096"),
         ("keys", lambda a: a.astype(np.uint32), "arcs_keys has dtype uint32, expected uint64"),
         ("keys", lambda a: a[::-1].copy(), "keys are not strictly ascending"),
         ("vectors", lambda a: a[:, :-1], "vectors have shape"),
