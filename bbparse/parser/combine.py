@@ -149,7 +149,7 @@ def accuracy_weights(files: Iterable[Sequence[Sentence]], gold: Iterable[Sentenc
                 words += correct.n_words
         if not words:
             source = sentences[0].source if sentences else "a file"
-            raise TreebankError(f"{source}: no sentence of it is in the file of --weights")
+            raise TreebankError(f"{source}: none of its sentences is in the file of --weights")
         odds = math.log((right + 0.5) / (words - right + 0.5))  # never infinite
         weights.append(round(min(MAX_WEIGHT, max(1 / WEIGHT_STEPS, odds)), 2))
     return weights

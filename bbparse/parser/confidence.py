@@ -174,7 +174,7 @@ class Calibration:
         note = model.notes.get(NOTE)
         if note is None or "either" not in note:
             raise ModelError(
-                "the model cannot say how sure it is: calibrate it with 'bbparse calibrate'"
+                "the model has no calibrated confidence: calibrate it with 'bbparse calibrate'"
             )
         return cls(*(np.array(note[name]) for name in ("arc", "either", "tree")))
 

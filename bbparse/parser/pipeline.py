@@ -150,8 +150,8 @@ class Pipeline:
         for i, item in enumerate(items, start=1):
             if isinstance(item, str) and " " in item:
                 raise TreebankError(
-                    f"word {i} is {item!r:.60}, which has blanks in it: a list of texts is for"
-                    f" pipe; a word with blanks is given as ({item!r:.60},)"
+                    f"word {i} is {item!r:.60}, which contains blanks: use pipe for a list of"
+                    f" texts, or ({item!r:.60},) for a word with blanks"
                 )
         return [sentence_of(items)]
 
@@ -166,7 +166,7 @@ class Pipeline:
                 if not self.parser.model.takes_words:
                     raise ModelError(
                         "the model has no tagger, so it cannot parse raw text: give words with"
-                        " their tags, or put a tagger into the model with 'bbparse bundle'"
+                        " tags, or add a tagger to the model with 'bbparse bundle'"
                     )
                 tokenizer = self.parser.needed_tokenizer()
                 sentences = list(sentences_of_text(item, tokenizer, split=split))

@@ -41,7 +41,7 @@ def check_raw(sources: Sequence[str]) -> str:
                         f" 0x{line[error.start]:02x}, expected text in UTF-8"
                     ) from None
         if empty:
-            raise TreebankError(f"{name}: there are no words in it, expected running text")
+            raise TreebankError(f"{name}: no words, expected running text")
         digest.update(b"\0")
     return digest.hexdigest()
 
@@ -53,12 +53,12 @@ def check_teacher(name: str, teacher: Parser, gold: Sequence[Sentence]) -> None:
     """
     teacher.needed_tokenizer()
     if teacher.tagger is None or teacher.labeller is None:
-        raise ModelError(f"{name}: it has no tagger or no labels, expected a teacher with both")
+        raise ModelError(f"{name}: a teacher needs a tagger and labels")
     known = {label for sentence in gold for label in sentence.deprels}
     if other := sorted(set(teacher.labeller.labels) - known):
         raise ModelError(
-            f"{name}: as a teacher it has the label {other[0]}, which the treebank has not;"
-            " expected a model trained on a treebank with the same labels"
+            f"{name}: the teacher's label {other[0]} is not in the treebank; expected a model"
+            " trained with the same labels"
         )
 
 

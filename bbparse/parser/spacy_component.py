@@ -178,7 +178,7 @@ class SpacyParser:
             return
         self._warned = True
         warnings.warn(
-            "the documents have no tags, which the parser was trained with: add a tagger to the"
+            "the documents have no tags, but the parser was trained with tags: add a tagger to the"
             " pipeline before bbparse, or to the model with 'bbparse bundle'",
             stacklevel=3,
         )

@@ -336,9 +336,9 @@ class Steps:
         if self.families and not len(solution):
             sentence, names = scored.sentence, ", ".join(repr(one.name) for one in self.families)
             raise FactorError(
-                f"{sentence.source or 'input'}, {sentence.name}: no tree was found that the tree"
-                f" families {names} allow, among {int(solution.stats.get('trees_scored', 0))} that"
-                f" were looked at ({solution.status}): prune less, or allow more"
+                f"{sentence.source or 'input'}, {sentence.name}: the tree families {names} allow"
+                f" none of the {int(solution.stats.get('trees_scored', 0))} trees scored"
+                f" ({solution.status}): prune less, or relax them"
             )
         parse = self.label(scored, solution, fixed)
         if self.rules is None or self.model.labeller is None or not len(parse.solution):

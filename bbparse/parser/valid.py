@@ -39,9 +39,9 @@ def check_crossing(sentence: Sentence, projective: bool) -> None:
         arcs = ", ".join(f"{sentence.heads[m - 1]} → {m}" for m in crossing[:_NAMED])
         more = f" and {len(crossing) - _NAMED} more" if len(crossing) > _NAMED else ""
         raise TreebankError(
-            f"{sentence.source or 'input'}, {sentence.name}: no projective tree has all heads that"
-            f" are given: the arcs {arcs}{more} cross; a model trained with --projective no keeps"
-            " them, unless --projective yes is given"
+            f"{sentence.source or 'input'}, {sentence.name}: no projective tree has all fixed"
+            f" heads: the arcs {arcs}{more} cross; use a model trained with --projective no,"
+            " without --projective yes"
         )
 
 
@@ -50,12 +50,12 @@ def no_tree(scored: Scored, solution: Solution, complete: bool, restricted: bool
     sentence = scored.sentence
     where = f"{sentence.source or 'input'}, {sentence.name}: no"
     if not complete:
-        return TreebankError(f"{where} tree was found in time: give it more, or fewer constraints")
+        return TreebankError(f"{where} tree was found in time: allow more, or drop constraints")
     conflict = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
     kind = "projective tree" if scored.problem.projective else "tree"
-    and_more = " and keeps to the constraints" if restricted else ""
+    and_more = " and satisfies the constraints" if restricted else ""
     return TreebankError(
-        f"{where} {kind} with one root has all heads that are given{and_more}{conflict}"
+        f"{where} {kind} with one root has all fixed heads{and_more}{conflict}"
     )
 
 
@@ -79,7 +79,7 @@ def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | 
     if valid == "none" or (valid is None and labeller is None):
         return None
     if labeller is None:
-        raise ModelError("the model has no labels, and rules of valid trees are about labels")
+        raise ModelError("the model has no labels, which validity rules need")
     if isinstance(valid, Rules):
         return valid.binding
     default = valid == "ud" or has_ud_relations(labeller.labels)

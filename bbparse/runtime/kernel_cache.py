@@ -103,8 +103,8 @@ def _warn_once(error: OSError | RuntimeError) -> None:
     _warned.append(error)
     if len(_warned) == 1:
         warnings.warn_explicit(
-            f"compiled code cannot be kept ({error}), so every run compiles anew: set"
-            " NUMBA_CACHE_DIR to a folder that can be written", RuntimeWarning, "bbparse", 0,
+            f"compiled code cannot be cached ({error}), so every run compiles again: set"
+            " NUMBA_CACHE_DIR to a writable folder", RuntimeWarning, "bbparse", 0,
         )  # fmt: skip
 
 

@@ -99,7 +99,7 @@ def stream_text(
                 yield sentence
             offset += len(paragraph)
         if number == first:
-            raise TreebankError(f"{name}: there are no words in it")
+            raise TreebankError(f"{name}: no words")
 
 
 def sentences_of_text(

@@ -143,8 +143,8 @@ class LanguageCheck:
                     self._n_common += word.lower() in self._common
         if self._n_words >= self.WORDS and self._n_common < self._min_fraction * self._n_words:
             warnings.warn_explicit(
-                f"of the first {self._n_words} words only {self._n_common} are common in the"
-                " language of the model: is the text in another language?",
+                f"only {self._n_common} of the first {self._n_words} words are frequent in the"
+                " model's language: is the text in another language?",
                 UserWarning, "bbparse", 0,
             )
 

@@ -106,7 +106,7 @@ def test_tags_disputes_and_ties() -> None:
 def test_weights_from_accuracy() -> None:
     right, wrong = accuracy_weights([[A, A], [A, B]], [A])
     assert right == round(math.log(6.5 / 0.5), 2) and wrong == round(math.log(5.5 / 1.5), 2)
-    with pytest.raises(TreebankError, match="no sentence of it is in the file of --weights"):
+    with pytest.raises(TreebankError, match="none of its sentences is in the file of --weights"):
         accuracy_weights([[A]], [Sentence.from_words(["x"], heads=[0])])
 
 

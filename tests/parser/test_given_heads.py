@@ -88,8 +88,8 @@ def test_given_heads_that_cross_are_kept_by_a_model_that_may() -> None:
     words = ["The", "dog", "saw", "a", "cat", "."]
     sentence = with_heads(Sentence.from_words(words, name="crossed"), {1: 3, 2: 5}, {})
     message = (
-        "input, crossed: no projective tree has all heads that are given: the arcs 3 → 1, 5 → 2"
-        " cross; a model trained with --projective no keeps them, unless --projective yes is given"
+        "input, crossed: no projective tree has all fixed heads: the arcs 3 → 1, 5 → 2 cross; use"
+        " a model trained with --projective no, without --projective yes"
     )
     with pytest.raises(TreebankError, match=f"^{re.escape(message)}$"):
         fill_in(toy.parser(), sentence)

@@ -53,7 +53,7 @@ def test_text_is_checked_first(tmp_path: Path) -> None:
     empty.write_text(" \n\n", encoding="utf-8")
     latin.write_bytes("fine\ncafé\n".encode("latin-1"))
     for path, message in (
-        (empty, "empty.txt: there are no words in it, expected running text"),
+        (empty, "empty.txt: no words, expected running text"),
         (latin, "latin.txt, line 2: byte 4 of the line is 0xe9, expected text in UTF-8"),
         (tmp_path / "missing.txt", "missing.txt: cannot be read"),
     ):
@@ -67,9 +67,9 @@ def test_a_teacher_must_read_text_and_know_the_labels() -> None:
     with pytest.raises(ModelError, match="tokenizer"):
         check_teacher("bare", toy.parser(), gold)
     silent = Parser(replace(toy.reader().model, tagger=None))
-    with pytest.raises(ModelError, match="silent: it has no tagger or no labels, expected"):
+    with pytest.raises(ModelError, match="silent: a teacher needs a tagger and labels"):
         check_teacher("silent", silent, gold)
     few = [replace(s, deprels=["root"] * s.n_words) for s in gold]
     label = sorted(set(toy.reader().labeller.labels) - {"root"})[0]
-    with pytest.raises(ModelError, match=f"other: as a teacher it has the label {label}, which"):
+    with pytest.raises(ModelError, match=f"other: the teacher's label {label} is not"):
         check_teacher("other", toy.reader(), few)

@@ -157,7 +157,7 @@ class Rules:
         plugins = {point.name: point for point in entry_points(group="bbparse.rules")}
         if name not in plugins:
             names = ", ".join([*_SHIPPED, *sorted(plugins)])
-            raise ConfigError(f"no rules {name!r}: there is no such file, and names are {names}")
+            raise ConfigError(f"no rules {name!r}: not a file, and not one of {names}")
         try:
             loaded = plugins[name].load()
             return loaded if isinstance(loaded, Rules) else cls(loaded)
@@ -180,8 +180,8 @@ class Rules:
             name = next(iter(table), "rule")
             line = next((i for i, text in enumerate(lines, 1) if name in text), 1)
             raise ConfigError(
-                f"{where}, line {line}: found {name!r}, expected [[rule]] tables, and perhaps"
-                " relations and upos, lists of names, before them"
+                f"{where}, line {line}: found {name!r}, expected [[rule]] tables, after"
+                " optional lists relations and upos"
             )
         if not tables:
             raise ConfigError(f"{where}: found no rule, expected at least one [[rule]]")
@@ -341,7 +341,7 @@ def _rule_of(
     if sentence is not None:
         ruled = RuledSentence(Rules([rule]), sentence)
         if not ruled.faults(sentence.heads, sentence.deprels):
-            raise wrong("example", "the example keeps the rule, expected one that breaks it")
+            raise wrong("example", "the example does not break the rule")
     return rule
 
 

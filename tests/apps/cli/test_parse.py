@@ -185,7 +185,7 @@ def test_heads_that_are_there_can_be_kept(run: Run, model: Path, tmp_path: Path)
     assert free.code == 0 and "\todd\t" not in free.out
     source = given("crossed.conllu", "a DET 3 _", "b NOUN 4 _", "c VERB _ _", "c VERB _ _")
     done = run("parse", source, "--model", model, "--keep-heads", "--projective", "yes")
-    assert "all heads that are given: the arcs 3 → 1, 4 → 2 cross" in done.complaint()
+    assert "all fixed heads: the arcs 3 → 1, 4 → 2 cross" in done.complaint()
 
 
 BAD = {

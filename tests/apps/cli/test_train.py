@@ -207,7 +207,7 @@ def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> 
     text.write_text("", encoding="utf-8")
     start = ("train", toy.DEV, "--model", model, "--config")
     for arguments, message in (
-        ((*start, net, "--raw", text), "there are no words in it, expected running text"),
+        ((*start, net, "--raw", text), "no words, expected running text"),
         ((*start, net, "--teacher", "english"), "--teacher is for --raw, which needs one"),
         ((*start, config, "--raw", text), "--raw is for networks, and network.epochs is 0"),
         ((*start, net, "--raw", text, "--no-text"), "which needs one with --no-text"),
@@ -215,5 +215,5 @@ def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> 
         assert message in run(*arguments).complaint()
     text.write_text("She sleeps.", encoding="utf-8")
     done = run(*start, net, "--raw", text, "--teacher", "english")
-    assert "as a teacher it has the label acl, which the treebank has not" in done.complaint()
+    assert "the teacher's label acl is not in the treebank" in done.complaint()
     assert leftovers(tmp_path) == ["net.toml", "raw.txt"]

@@ -100,7 +100,7 @@ def test_by_keyboard(page: Browser) -> None:
     assert heads(page)[4] == 2
     page.run("fix(2, 5)")
     page.wait("$('status').classList.contains('bad')")
-    assert "all heads that are given" in page.run("$('status').textContent")
+    assert "all fixed heads" in page.run("$('status').textContent")
     assert heads(page)[4] == 2 and page.run("now().fixed.size") == 1
 
 

@@ -67,7 +67,7 @@ def test_fixed_heads_and_forbidden_arcs(service: Running) -> None:
     assert tree["heads"][word] != arc[0]
     impossible = [{"heads": {"1": 2, "2": 1}}]
     refused = service.ask("/v1/parse", {**asked, "constraints": impossible})
-    assert refused.status == 400 and "all heads that are given" in refused.json["error"]
+    assert refused.status == 400 and "all fixed heads" in refused.json["error"]
     itself = service.ask("/v1/parse", {**asked, "constraints": [{"heads": {"1": 1}}]})
     assert itself.status == 400 and "word 1 is its own head" in itself.json["error"]
     against = [{"heads": {"1": 2}, "forbid": [[2, 1]]}]
