@@ -1,4 +1,4 @@
-"""``python -m bbparse``: the command line, where no script was installed."""
+"""Run the command line with ``python -m bbparse``."""
 
 from bbparse.apps.cli.console import console
 

@@ -1,4 +1,4 @@
-'''Non-local factors: the place where users put what they know about a language.
+'''Non-local factors: the interface for your own factor families.
 
 A *factor* is a set of two or more arcs that scores when all of them are in the tree, whatever lies
 between them. A *factor family* proposes such sets for a sentence and names their features; each

@@ -1,4 +1,4 @@
-"""When non-local information pays: the network alone, with factors, with scores of whole trees.
+"""Compare a network alone, with factors, and with scores of whole trees.
 
     python bench/account.py NAME TRAIN DEV [--sentences N] [--config universal] [--crossing]
         [--tags] [--alone] [--tree-score]

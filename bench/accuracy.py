@@ -1,4 +1,4 @@
-"""Accuracy of a model on treebanks by what is given, and the memory of parsing them.
+"""Measure the accuracy of a model by input (tags, words, text), and the memory of parsing.
 
     python bench/accuracy.py NAME=DEV… [--model english]
 

@@ -1,4 +1,4 @@
-"""Words a second beside UDPipe 1 and spaCy, from file to file: tags given, and from text.
+"""Measure words per second beside UDPipe 1 and spaCy, from file to file.
 
     python bench/beside_udpipe.py TRAIN DEV --model MODEL [--members 1,2] [--sentences N]
         [--repeat N]

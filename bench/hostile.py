@@ -1,4 +1,4 @@
-"""Sentences that no one wrote to be parsed, through every way in.
+"""Send hostile sentences, requests and commands through every entry point.
 
     python bench/hostile.py MODEL [--sentences N] [--way commands]
 

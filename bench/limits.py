@@ -1,4 +1,4 @@
-"""How well time limits are kept, and what the k best cost.
+"""Measure how well time limits hold, and the cost of k best trees.
 
     python bench/limits.py MODEL DEV [--repeat N]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: arguments, clocks, tables, results."""
+"""Shared by the benchmarks: arguments, clocks, tables, results."""
 
 from __future__ import annotations
 

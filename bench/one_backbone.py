@@ -1,4 +1,4 @@
-"""Parsers that differ in their factors only: one network, many sets of families."""
+"""Train parsers that share one network and differ only in their factor families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other parsers' decoders against exact ones, on their own scores.
+"""Compare other parsers' decoders with exact decoding of their scores.
 
     python bench/other_parsers.py stanza NAME=MODEL.pt,DEV.conllu … [--sentences N]
     python bench/other_parsers.py supar NAME=MODEL,DEV.conllu … [--sentences N]

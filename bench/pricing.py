@@ -1,4 +1,4 @@
-"""Parse, price and cut against the full linear program, and against the other methods (RSM12 §6).
+"""Compare price and cut with the full linear program and other methods (RSM12 §6).
 
     python bench/pricing.py NAME=MODEL,DEV… [--sentences 100] [--words 60] [--full-words 25]
         [--others 4] [--limit 5]

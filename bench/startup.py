@@ -1,4 +1,4 @@
-"""How long `bbparse parse` takes to answer: after installation, again, warm, and two at once.
+"""Time the first answer of `bbparse parse`: cold, warm, and two at once.
 
     python bench/startup.py MODEL DEV [--repeat N] [--python PYTHON]
 

@@ -1,4 +1,4 @@
-"""QL13's Tables 2 and 3 and Figures 4 and 5 on treebanks of one's own.
+"""Repeat Tables 2 and 3 and Figures 4 and 5 of QL13 on any treebank.
 
     python bench/tables.py TREEBANK… [--models DIR] [--rows baseline,siblings,all] [--epochs N]
         [--tags gold|dev] [--prune none,20,10,5,3]

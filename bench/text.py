@@ -1,4 +1,4 @@
-"""Running text: cut, tagged and parsed by bbparse and by UDPipe 1, trained on the same treebank.
+"""Compare bbparse with UDPipe 1 on running text, trained on the same treebank.
 
     python bench/text.py NAME TRAIN DEV [--model MODEL] [--udpipe FILE [--options EPOCHS]]
         [--full [--parser OPTIONS]]

@@ -1,4 +1,4 @@
-"""Words a second of the whole parser, and where the time goes.
+"""Measure words per second of the whole parser, and the time of each step.
 
     python bench/throughput.py DEV --model MODEL [--model MODEL…] [--prune 3,5,10,20]
         [--threads 1,2] [--sentences N] [--times N] [--repeat N]

@@ -1,4 +1,4 @@
-"""Sums and best trees in PyTorch, with gradients: bbparse.torch beside torch-struct and SuPar.
+"""Time best trees and sums in PyTorch, with gradients: bbparse, torch-struct, SuPar.
 
     python bench/torch_layer.py [--words 25] [--batch 32] [--repeat 9]
 

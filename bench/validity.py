@@ -1,4 +1,4 @@
-"""Valid trees and confidence on a treebank: faults, accuracy, time, reliability.
+"""Measure validity rules (faults, accuracy, time) and the calibration of confidence.
 
     python bench/validity.py NAME MODEL DEV [--tags own] [--repeat 2]
 

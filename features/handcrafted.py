@@ -1,4 +1,4 @@
-"""Handcrafted families: a regular mistake of the parser, and the arcs that would be right.
+"""Handcrafted families: each targets a regular error of the parser.
 
 QL13 §4.3 wrote thirteen of them for English, one for each of the commonest errors of their parser.
 `RatherThan` is the one they show (figure 3), and the pattern for others:

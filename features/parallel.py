@@ -1,4 +1,4 @@
-"""Parallel structure: what a word and its conjunct (or the like) both have.
+"""Parallel structure: modifiers that a word and its conjunct have in common.
 
 *He came and he saw*, *in A and in B*, *$ 5 for A, $ 6 for B*: where two words are joined, they tend
 to have modifiers of one kind. The two modifiers are as far apart as can be in the tree's terms, so

@@ -1,4 +1,4 @@
-"""Scores of other parsers as problems, and exact trees under them.
+"""Turn scores of other parsers into problems and exact trees.
 
 Each module reads the scores of one parser into `SentenceScores`; none of them imports the parser.
 """

@@ -1,4 +1,4 @@
-"""Scores of other parsers, sentence by sentence, and exact trees under them.
+"""`SentenceScores`: scores of another parser in, exact trees or a `Problem` out.
 
 Comes in: arc scores [d, h], label scores [d, h, r] and sibling scores [d, h, s] of a sentence, of
 which d is the dependent, h the head, r the label and s the sibling next to d, between d and h.

@@ -1,4 +1,4 @@
-"""Problems made from problems: more factors, fixed heads, forbidden arcs, expanded counts.
+"""Derive problems from problems: more factors, fixed heads, forbidden arcs, expanded counts.
 
 The functions named with… and without… are methods of `Problem`.
 """

@@ -1,4 +1,4 @@
-"""`Proof`: a certificate that the trees of a solution are the best, which others can check.
+"""`Proof`: a certificate that the trees of a solution are the best.
 
 A proof is a binary decision tree over the trees of a problem. Each inner node asks one question,
 "is at least one of these arcs in the tree?", and has two children: yes, then no. Each leaf shows

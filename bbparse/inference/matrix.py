@@ -1,4 +1,4 @@
-"""`best_tree` and `best_trees`: from the arc scores of another parser to trees, in one call.
+"""`best_tree` and `best_trees`: score matrices in, trees out.
 
 Rows are dependents and columns are heads, as in nearly every neural parser, which normalises over
 the heads of a word: ``scores.argmax(-1)`` gives heads. `Problem.from_arc_scores` takes the same.

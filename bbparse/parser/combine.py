@@ -1,4 +1,4 @@
-"""One tree out of several parses of the same words: the valid tree with the most votes.
+"""Combine several parses of the same words into the valid tree with the most votes.
 
 This is reparsing (Sagae & Lavie 2006), with labels and validity rules. A parse votes for its arcs
 and, with as many votes again, for their labels. The score of a labelled arc is an integer:

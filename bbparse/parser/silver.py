@@ -1,4 +1,4 @@
-"""Label raw text by a teacher: its tokens, tags, trees and confidence, in a file of CoNLL-U."""
+"""Label raw text with a teacher: text in, tokens, tags, trees and confidence as CoNLL-U out."""
 
 from __future__ import annotations
 

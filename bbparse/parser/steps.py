@@ -1,4 +1,4 @@
-"""From sentences to parses: score, solve, label, validate, judge.
+"""Steps of the parser: score, solve, label, validate, calibrate.
 
 `Steps` holds the options of one call of the parser, resolved against its model. A batch is scored
 and solved in one call of each kernel. Then each sentence goes through the steps by itself: pruning

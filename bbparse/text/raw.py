@@ -1,4 +1,4 @@
-"""Text that a treebank was made from, as far as the treebank encodes it."""
+"""Reconstruct the raw text of a treebank, as far as the treebank encodes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about trees as lists of heads: item i is the head of word i+1, and 0 is the root."""
+"""Properties of trees as lists of heads: item i is the head of word i+1, and 0 is the root."""
 
 from __future__ import annotations
 

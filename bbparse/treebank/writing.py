@@ -1,4 +1,4 @@
-"""Write CoNLL-U and CoNLL-X: the lines that were read, with other heads and labels in them."""
+"""Write CoNLL-U and CoNLL-X: the lines that were read, with new heads and labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other solvers on our problems, for bench/decode.py: one module each; and what they share.
+"""Shared by the other solvers of bench/decode.py, which have one module each.
 
 Each imports its package when it is used; each is run in a process of its own, as some of them do
 not bear one another.

@@ -1,4 +1,4 @@
-"""toulbar2: a cost function network with one variable a word.
+"""toulbar2: a cost function network with one variable per word.
 
 The value of a word is its head together with the adjacent sibling on its inner side (none, or
 another modifier of the head between them). So arcs and siblings are unary costs, grand-siblings,

@@ -1,4 +1,4 @@
-"""Attachment of prepositional phrases and clauses, of which several words may be the head."""
+"""Attachment of prepositional phrases and clauses with several possible heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nominals: names and compounds, and one nominal that explains another."""
+"""Nominals: names, compounds and appositions."""
 
 from __future__ import annotations
 

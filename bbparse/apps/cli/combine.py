@@ -1,4 +1,4 @@
-"""``bbparse combine``: several parses or annotations of the same words become one tree each."""
+"""``bbparse combine``: combine several parses or annotations of the same words."""
 
 from __future__ import annotations
 

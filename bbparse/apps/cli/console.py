@@ -1,4 +1,4 @@
-"""The process of the command line: signals end it at any point of its command.
+"""Run a command in a process that signals can end at any point.
 
 Next to nothing is imported before signals are handled: during an import, Python may lose the
 exception of a handler.

@@ -1,4 +1,4 @@
-"""``bbparse repair``: make trees valid and keep most of them."""
+"""``bbparse repair``: make trees valid with the fewest changes."""
 
 from __future__ import annotations
 

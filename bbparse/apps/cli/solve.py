@@ -1,4 +1,4 @@
-"""``bbparse solve``: the best trees of a problem in a file. ``bbparse verify``: their proof."""
+"""``bbparse solve`` solves a problem in a file; ``bbparse verify`` checks the proof."""
 
 from __future__ import annotations
 

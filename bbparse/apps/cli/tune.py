@@ -1,4 +1,4 @@
-"""``bbparse tune``: choose the number of candidate heads of a word."""
+"""``bbparse tune``: choose the number of candidate heads per word."""
 
 from __future__ import annotations
 

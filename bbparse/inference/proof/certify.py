@@ -1,4 +1,4 @@
-"""Making proofs of solutions: `certify`, and `with_proof`, which `bbparse.solve` calls.
+"""Make proofs of solutions: `certify`, and `with_proof`, which `bbparse.solve` calls.
 
 A proof is found by a search that knows the k best trees already. It visits subspaces depth first,
 and `Certifier` writes the nodes of a :class:`bbparse.core.proof.Proof` in that order. In each

@@ -1,4 +1,4 @@
-"""An independent check of solutions and their proofs: slow, plain, and without the solver's code.
+"""Check solutions and their proofs independently: slow, simple, without the solver's code.
 
 Everything that follows from the problem is recomputed: the scores of trees, the validity of the
 multipliers, and the bound of every leaf. Bounds (`inference.proof.bounds`) are exact; they come

@@ -1,4 +1,4 @@
-"""Validity rules together: read from files that people can read, or made in Python.
+"""`Rules`: a set of validity rules, from TOML files, plug-ins or Python.
 
 A rule forbids an arc, or two arcs together. ``ud.toml`` has the rules of Universal Dependencies,
 and its head describes how rules are written; a user's file has the same form. The conditions of

@@ -1,4 +1,4 @@
-"""Trees to look at: drawn for terminals, as SVG, as JSON lines. Nothing here searches or scores."""
+"""Output of trees: drawings for terminals, SVG, JSON lines. Nothing here searches or scores."""
 
 from __future__ import annotations
 
