@@ -27,7 +27,6 @@ from bbparse.runtime.options import check_options
 from bbparse.runtime.pool import map_in_threads
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 
 
@@ -157,13 +156,10 @@ class Parser:
         """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
         if self.labeller is None:
             return []
-        values, n = encode(sentence), sentence.n_words
-        tree = np.array([0, *heads[1:]], np.int32)
+        n, tree = sentence.n_words, np.array([0, *heads[1:]], np.int32)
         if tree.shape != (n + 1,) or tree.min() < 0 or tree.max() > n:
             raise ProblemError(f"heads are {heads!r:.60}, expected {n + 1} from 0 to {n}")
-        order = np.lexsort((np.arange(1, len(tree)), tree[1:]))
-        mods = (1 + order).astype(np.int32)
-        scored = self.maker.over_arcs(sentence, values, tree[mods], mods)
+        (scored,) = self.maker([sentence])
         return self.model.labels_of(scored, tree)
 
     def parse_all(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -27,8 +25,8 @@ from bbparse_families.english.punctuation import (
 )
 from bbparse_families.parallel import ParallelLabels
 from tests import toy
+from tests.features import plain
 from tests.models.factors.helpers import (
-    all_arcs,
     random_arcs,
     random_sentence,
     random_tree,
@@ -109,21 +107,7 @@ def test_the_contract_in_real_sentences_and_odd_trees(cls: type[FactorFamily]) -
         check_family(family, s, odd, gold)
 
 
-NAMES = ("conj", "nsubj", "obj", "parataxis")
-Factor = tuple[tuple[int, int], ...]
-
-
-def labelled_view(
-    rng: np.random.Generator, n_words: int, share: float = 1.0, names: tuple[str, ...] = NAMES
-) -> FactorView:
-    """Random arcs with random labels; 0 is none."""
-    arcs = all_arcs(n_words) if share == 1.0 else random_arcs(rng, n_words, share)
-    head, mod = np.array(sorted(arcs), np.int32).reshape(-1, 2).T
-    labels = rng.integers(0, len(NAMES) + 1, len(head)).astype(np.int32)
-    return FactorView(random_sentence(rng, n_words), head, mod, None, labels, names)
-
-
-def factors_of(view: FactorView) -> list[Factor]:
+def factors_of(view: FactorView) -> list[tuple[tuple[int, int], ...]]:
     batch = ParallelLabels().propose(view)
     return [
         tuple((int(view.arc_head[a]), int(view.arc_mod[a])) for a in batch.arcs[start:end])
@@ -131,32 +115,21 @@ def factors_of(view: FactorView) -> list[Factor]:
     ]
 
 
-def defined(view: FactorView) -> set[Factor]:
-    """Straight from the definition: h → m, h → s, m → c that a projective tree may hold."""
-    arcs = list(zip(view.arc_head.tolist(), view.arc_mod.tolist()))
-    found = set()
-    for (h, m), (g, s), (k, c) in product(arcs, repeat=3):
-        if h == 0 or g != h or k != m or len({h, m, s, c}) < 4:
-            continue
-        low, high = min(m, c), max(m, c)
-        if low < h < high or low < s < high:
-            continue
-        if view.label_name(h, m) not in ("conj", "parataxis"):
-            continue
-        if view.label_name(h, s) == view.label_name(m, c):
-            found.add(((h, m), (h, s), (m, c)))
-    return found
-
-
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
-def test_it_proposes_what_the_definition_says(share: float) -> None:
-    rng = np.random.default_rng(1)
-    some = 0
+def test_two_words_that_are_joined_and_a_modifier_of_each(share: float) -> None:
+    rng, some, names = np.random.default_rng(1), 0, ("conj", "nsubj", "obj", "parataxis")
     for n_words in (1, 2, 4, 6, *[9] * round(3 / share)):
-        view = labelled_view(rng, n_words, share)
+        arcs = sorted(random_arcs(rng, n_words, share))
+        labels = rng.integers(0, len(names) + 1, len(arcs)).astype(np.int32)  # 0 is none
+        head, mod = np.array(arcs, np.int32).reshape(-1, 2).T
+        view = FactorView(random_sentence(rng, n_words), head, mod, None, labels, names)
+        label = dict(zip(arcs, labels.tolist()))
+        expected = [
+            (joined, one, other) for one, joined, other in plain.nephews(arcs)
+            if one[0] and label[joined] in (1, 4) and label[one] == label[other]
+        ]
         found = factors_of(view)
-        assert len(found) == len(set(found))
-        assert set(found) == defined(view)
+        assert len(found) == len(set(found)) and set(found) == set(expected)
         some += len(found)
     assert some > 3
 

@@ -14,10 +14,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorTable, FactorView, alive_factors, available, load_families
+from bbparse.factors import FactorView, available
 from bbparse.treebank import Sentence
 from tests import toy
-from tests.models.factors.helpers import all_arcs, scored
+from tests.models.factors.helpers import all_arcs
 
 WORDS = (
     "in/ADP", "in/ADP", "with/ADP", "and/CCONJ", "and/CCONJ", "or/CCONJ", ",/PUNCT", ",/PUNCT",
@@ -119,27 +119,6 @@ def test_factors_stay(name: str) -> None:
         ):
             digest.update(array.astype(dtype).tobytes())
     assert (n_sets, digest.hexdigest()) == DIGESTS[name]
-
-
-@pytest.mark.parametrize("names", [*zip(DIGESTS), ("brackets", "valency", "series")])
-def test_scores_are_those_of_what_is_proposed(names: tuple[str, ...]) -> None:
-    """In the order of the families, and whatever was asked before."""
-    families, some, rng = load_families(names), views()[::3], np.random.default_rng(35)
-    plain = [[family.propose(view) for family in families] for view in some]
-    flat = [batch for row in plain for batch in row]
-    keys = np.unique(np.concatenate([b.feat_keys for b in flat]))
-    known = rng.random(len(keys)) < 0.4
-    table = FactorTable(keys[known], rng.normal(size=known.sum()))
-    for _ in range(2):
-        for batches, (factors, _) in zip(plain, alive_factors(families, some, table)):
-            expected = [scored(batch, table) for batch in batches]
-            for own, parts in zip(factors[1:], zip(*(part[1:] for part in expected))):
-                whole = np.concatenate(parts)
-                assert own.dtype == whole.dtype
-                assert own.tolist() == pytest.approx(whole.tolist(), rel=1e-12, abs=1e-12)
-            sizes = np.concatenate([np.diff(part.ptr) for part in expected])
-            assert np.diff(factors.ptr).tolist() == sizes.tolist()
-        table.weights[:] = rng.integers(-3, 4, len(table))
 
 
 def test_every_family_is_here() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import bbparse.factors
 from bbparse.core.parts import Factors
-from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView, tree_batches
+from bbparse.factors import FactorFamily, FactorTable, FactorView, tree_batches
 from bbparse.treebank import Sentence
 from tests.strategies import random_tree
 
@@ -65,8 +65,3 @@ def tree_keys(families: Iterable[FactorFamily], view: FactorView) -> NDArray[np.
     """Keys of the features of all that fires in a tree, as often as it fires."""
     keys = [batch.feat_keys for batch in tree_batches(families, view)]
     return np.concatenate([np.zeros(0, np.uint64), *keys])
-
-
-def scored(batch: FactorBatch, table: FactorTable) -> Factors:
-    """The proposed factors that have a score."""
-    return batch.scored(batch.scores(table))[0]

@@ -23,7 +23,6 @@ from bbparse.parser.pipeline import Pipeline
 from bbparse.runtime.errors import ConfigError, ModelError
 from bbparse.treebank import Sentence
 from tests import toy
-from tests.models.learning.interrupted import interrupt
 
 TRAIN, DEV = toy.sentences()[:25], toy.dev_sentences()[:5]
 
@@ -119,18 +118,6 @@ def test_vectors_are_looked_at(parser: Parser) -> None:
         one, other = (p.maker([sentence])[0].scores for p in (parser, blind))
         assert one is not None and other is not None
         assert not np.array_equal(one.scores, other.scores)
-
-
-def test_an_interrupted_run_goes_on(parser: Parser, vectors: Path, tmp_path: Path) -> None:
-    embeddings = partial(read_vectors, vectors, license="CC0")
-    given = TRAIN, DEV, configuration()
-    options = {"embeddings": embeddings, "checkpoint": tmp_path / "run"}
-    interrupt("network trained", *given, **options)
-    again = Parser.train(*given, **options)
-    paths = tmp_path / "one", tmp_path / "two"
-    for path, each in zip(paths, (parser, again)):
-        each.save(path)
-    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path) -> None:

@@ -102,16 +102,6 @@ def test_the_network_is_that_of_a_run_without_factors(whole: Parser) -> None:
     assert f"network: UAS {100 * plain.notes['dev_uas']:.2f} on dev" in lines
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
-    whole: Parser, tmp_path: Path
-) -> None:
-    first = bytes_of(whole, tmp_path / "one")
-    assert bytes_of(Parser.train(SENTENCES, DEV, configuration()), tmp_path / "two") == first
-    assert bytes_of(Parser.load(tmp_path / "one"), tmp_path / "again") == first
-    other = configuration().with_("learning", seed=6)
-    assert bytes_of(Parser.train(SENTENCES, DEV, other), tmp_path / "other") != first
-
-
 @pytest.mark.parametrize(
     ("cut", "kept"),
     [
