@@ -83,8 +83,7 @@ class ModelConfig(Record):
     backbone: str = _one_of("grandsib", RECURRENCES)
     #: True if the root takes exactly one modifier.
     single_root: bool = True
-    #: True if arcs must not cross. "auto" is for training, which decides by the trees: a model
-    #: has one or the other.
+    #: True if arcs must not cross. With "auto", training decides by the treebank.
     projective: bool | str = _checked(
         True, lambda v: v in (True, False, "auto"), "true, false or 'auto'", also=("auto",)
     )
@@ -99,7 +98,7 @@ class PrunerConfig(Record):
     """Pruning of candidate heads; beside templates, by a first-order classifier."""
 
     table = "pruner"
-    #: Most candidate heads of a word; 0: all.
+    #: Maximum number of candidate heads per word; 0: all.
     k: int = _whole(10, 0)
     #: Drop heads whose log-odds are more than this below those of the word's best head.
     margin: float = _positive(6.0)
@@ -119,8 +118,8 @@ class NetworkConfig(Record):
     """
 
     table = "network"
-    #: Most passes over the training data, most training words in all passes, and the largest step
-    #: of Adam. With 0 epochs there is no network, and templates score.
+    #: Maximum number of passes over the training data, maximum number of training words in all
+    #: passes, and peak learning rate of Adam. With 0 epochs, templates score instead of a network.
     epochs: int = _whole(0, 0)
     words: int = _whole(4_200_000, 1)
     rate: float = _positive(0.003)
@@ -129,21 +128,21 @@ class NetworkConfig(Record):
     layers: str = _checked(
         "rcrcr", lambda v: set(v) <= {"r", "c"} and len(v) <= 8, "at most 8 letters r and c"
     )
-    #: Lengths of word vectors, alone and in context.
+    #: Sizes of word vectors, alone and in context.
     word: int = _size(96)
     width: int = _size(192)
-    #: Lengths of the vectors of words as endpoints: of arcs, in products and in sums; of siblings
-    #: and grandchildren; and of labels.
+    #: Sizes of the vectors of words as endpoints of arcs, in products and in sums; of siblings and
+    #: grandchildren; and of labels.
     pairs: int = _size(96)
     shared: int = _size(64)
     parts: int = _size(32)
     naming: int = _size(96)
-    #: Fractions that are dropped at random in training: of the numbers between layers, of words
-    #: (of which then only the tags are known), and of single attributes.
+    #: Dropout rates in training: of the numbers between layers, of words (which keep only their
+    #: tags), and of single attributes.
     dropout: float = _dropout(0.33)
     word_dropout: float = _dropout(0.15)
     attribute_dropout: float = _dropout(0.08)
-    #: Words in a step.
+    #: Words per step.
     batch: int = _whole(1024, 1)
     #: Number of networks with different initial weights; their scores are averaged.
     members: int = _checked(1, lambda v: 1 <= v <= 16, "1 to 16")
@@ -165,10 +164,10 @@ class FactorConfig(Record):
     #: Learning rate of the factors' weights, as a fraction of the backbone's. Rare evidence that
     #: overlaps with the backbone's is overfitted otherwise, and large weights make loose bounds.
     rate: float = _positive(0.2)
-    #: Beside a network, factors are trained on sentences that it was not trained on. `folds` is
-    #: the number of parts of the training data, each scored by a network that was trained on the
-    #: others in `fold_epochs` passes. The keys below also hold for that. Beside templates, factors
-    #: are trained together with them.
+    #: With a network, factors are trained on sentences that it was not trained on: `folds` parts
+    #: of the training data are each scored by a network that was trained on the others in
+    #: `fold_epochs` passes. The keys below apply to this training. With templates, factors are
+    #: trained together with them.
     folds: int = _whole(4, 2)
     fold_epochs: int = _whole(6, 1)
     #: Passes for the factors.
@@ -177,12 +176,12 @@ class FactorConfig(Record):
     cost: float = _cost(4.0)
     #: Initial sum of squares of AdaGrad for the factors' weights.
     start: float = _positive(1.0)
-    #: Weights are averaged from this epoch on, and from the first before it is reached.
+    #: First epoch that is averaged; before it is reached, all epochs are.
     average_from: int = _whole(1, 1)
-    #: Most search nodes for a training sentence.
+    #: Maximum number of search nodes per training sentence.
     node_limit: int = _whole(6, 1)
-    #: Number of trees of the backbone that the gold tree is compared with, to find the features
-    #: that matter: `cutoff` counts trees in which a feature distinguishes the gold tree.
+    #: Number of backbone trees to compare the gold tree with when features are selected: `cutoff`
+    #: counts trees in which a feature distinguishes the gold tree.
     rivals: int = _whole(1, 1)
 
 
@@ -191,12 +190,12 @@ class LearningConfig(Record):
     """Training of weights."""
 
     table = "learning"
-    #: Length of a step: per feature (Duchi et al. 2011), as the loss needs it (Crammer et al.
-    #: 2006), or always 1.
+    #: Step size: per feature (AdaGrad, Duchi et al. 2011), from the loss (Crammer et al. 2006), or
+    #: always 1.
     method: str = _one_of("adagrad", METHODS)
     #: Passes over the training data; the best one on dev is kept.
     epochs: int = _whole(8, 1)
-    #: Weights are averaged from this epoch on, and from the first before it is reached.
+    #: First epoch that is averaged; before it is reached, all epochs are.
     average_from: int = _whole(1, 1)
     #: AdaGrad's step, or the largest passive-aggressive step.
     rate: float = _positive(0.1)
@@ -204,7 +203,7 @@ class LearningConfig(Record):
     start: float = _positive(1.0)
     #: Added to every wrong arc while decoding; 0: none.
     cost: float = _cost(1.0)
-    #: Most search nodes for a training sentence.
+    #: Maximum number of search nodes per training sentence.
     node_limit: int = _whole(50, 1)
     #: Seed of the order of sentences and of initial weights.
     seed: int = _whole(1, 0)

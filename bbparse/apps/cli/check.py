@@ -25,23 +25,22 @@ LogProbability = Callable[[Sentence, int, int, str], float]
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.rules
 @flag(
-    "--consistent", "Instead of rules, check that the same words in the same context have the same"
-    " analysis.",
+    "--consistent", "Check instead that the same words in the same context have the same analysis.",
 )
 @option(
-    "--model", "Model that says how probable each analysis is, for --consistent; the most doubtful"
-    " come first.", MODELS,
+    "--model", "With --consistent: sort by the probability that this model gives to each analysis,"
+    " lowest first.", MODELS,
 )
 def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
     """Check the trees of INPUT against validity rules; report each fault by line.
 
-    The rules are about heads and relations only; see 'bbparse rules'. A warning is about a tree
-    that may be right. Heads that form no tree and unknown relations are faults, too; a word without
-    a head is not. The exit status is 1 if there are faults other than warnings.
+    The rules concern heads and relations only; see 'bbparse rules'. A warning marks a tree that may
+    be right. Heads that form no tree and unknown relations are faults; a word without a head is
+    not. The exit status is 1 if there are faults other than warnings.
 
-    With --consistent, sequences of words whose first and last word are connected in some places but
-    not, or otherwise, in others are reported where the rarer analysis is (variation nuclei:
-    Dickinson & Meurers 2003), if the words before and after are the same, too.
+    With --consistent, the command reports word sequences that are analysed differently in different
+    places although their neighbours are the same, at each place with a rarer analysis (variation
+    nuclei: Dickinson & Meurers 2003).
 
     \b
     Examples:

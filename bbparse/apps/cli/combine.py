@@ -29,23 +29,23 @@ from bbparse.treebank.sentence import ScoredTree
 @options.rules
 @option(
     "--weights", "Weights of the files: numbers such as 1,0.5,0.7; 'confidence': Confidence=0.97 in"
-    " MISC of each word; or a FILE with gold trees of some of the sentences, to estimate the"
+    " MISC of each word; or a FILE with gold trees for some of the sentences, to estimate the"
     " accuracy of each file.  [default: equal weights]", metavar="NUMBERS|confidence|FILE",
 )
-@options.number("k_best", "Number of trees for a sentence, best first.", 1)
-@flag("--disputed", "Write only sentences to adjudicate: files differ, or there is no proof.")
-@option("--projective", "yes: trees must have no crossing arcs.", ["yes", "no"], "no")
+@options.number("k_best", "Number of trees per sentence, best first.", 1)
+@flag("--disputed", "Write only sentences in which files differ or there is no proof.")
+@option("--projective", "yes: forbid crossing arcs.", ["yes", "no"], "no")
 @options.number("time_limit", "Limit per sentence.")
 def combine(
     sources: Sequence[str], output: str, valid: str, weights: str | None, k_best: int,
     disputed: bool, projective: str, time_limit: float | None,
 ) -> None:
-    """Combine parses or annotations of the same words: the valid tree with the most votes.
+    """Combine parses or annotations of the same words into the valid tree with the most votes.
 
-    A file votes for each arc and its label; the result keeps all rules (see 'bbparse rules') and is
-    proved to have most votes of all trees that do. Tags, features and lemmas are voted on word by
-    word. Everything else is copied from the first file, which also decides between equal votes.
-    MISC says who differs: Differs=2:4:obl, if the second file has head 4 and relation obl.
+    A file votes for each arc and its label. The result is proved to have the most votes of all
+    valid trees (see 'bbparse rules'). Tags, features and lemmas are voted on word by word.
+    Everything else is copied from the first file, which also breaks ties. MISC shows who differs:
+    Differs=2:4:obl, if the second file has head 4 and relation obl.
 
     \b
     Examples:

@@ -86,8 +86,8 @@ rules = option(
 
 
 spans = option(
-    "--spans", "Words between brackets in this MISC item, such as Entity=(1-person and Entity=1),"
-    " form one subtree; with a weight, each of their heads too many costs so much.",
+    "--spans", "Keep the words between brackets in this MISC item, such as Entity=(1-person and"
+    " Entity=1), in one subtree; with a weight, each head outside beyond the first costs it.",
     metavar="KEY[:WEIGHT]",
 )
 

@@ -32,24 +32,23 @@ from bbparse.treebank.writing import with_tree
 @options.output
 @options.rules
 @option("--only", "Change heads of words with the relation punct, and nothing else.", ["punct"])
-@option("--projective", "yes: arcs that cross are faults, too.", ["yes", "no"], "no")
+@option("--projective", "yes: treat crossing arcs as faults, too.", ["yes", "no"], "no")
 @option(
     "--weight key", "Weight of a word's head and label: KEY=NUMBER in MISC, from 0 to 10, such as"
     " Confidence=0.97; 1 for words without it.", metavar="KEY",
 )
 @option(
-    "--model", "Model that chooses among trees that keep as much; without one, the shortest arcs.",
-    MODELS,
+    "--model", "Model to break ties by probability. Default: prefer short arcs.", MODELS,
 )
 @option(
-    "--report report_file", "File for the changes and their reasons.  [default: the standard"
-    " error]", OutputFile(),
+    "--report report_file", "File for the changes and their reasons.  [default: standard error]",
+    OutputFile(),
 )
 @options.spans
-@flag("--json as_json", "Report one JSON object a sentence.")
+@flag("--json as_json", "Report one JSON object per sentence.")
 @flag(
-    "--consistent", "Give the same words in the same context one analysis, the cheapest one (see"
-    " 'bbparse check --consistent'); reads all of INPUT first.",
+    "--consistent", "Also give the same words in the same context one analysis, at the lowest cost"
+    " (see 'bbparse check --consistent'); reads all of INPUT first.",
 )
 @options.number(
     "time_limit", "Limit per sentence. Default: the work of about ten seconds.",
@@ -58,13 +57,13 @@ def repair(
     source: str, output: str, valid: str, key: str | None, model: str | None,
     report_file: str | None, as_json: bool, **search: Any,
 ) -> None:
-    """Make the trees of INPUT valid and keep most of their heads and labels.
+    """Make the trees of INPUT valid with the fewest changes to heads and labels.
 
-    The tree that is written is the one that keeps most, provably, of all that keep the rules (see
-    'bbparse rules'). Lines of words that do not change are copied as they are. The report names
-    each change, and the rule that the tree would break without it.
+    The result is proved to keep the most of all valid trees (see 'bbparse rules'). Lines of
+    unchanged words are copied. The report names each change, and the rule that the tree would break
+    without it.
 
-    The exit status is 1 if faults are left, because no tree keeps all rules, or none was found.
+    The exit status is 1 if faults remain, because no tree satisfies all rules, or none was found.
 
     \b
     Examples:

@@ -27,11 +27,11 @@ from bbparse.runtime.errors import ModelError
 @options.port(8080)
 @option("--workers", "Parallel processes.  [default: one per processor]", click.IntRange(1))
 @option(
-    "--queue", "Requests that may wait for a worker; more are answered 429 (come back later).",
+    "--queue", "Maximum number of waiting requests; further ones get status 429 (try again later).",
     click.IntRange(1), 128,
 )
 @option(
-    "--deadline", "Time limit of a request; an interrupted search gives the best trees so far.",
+    "--deadline", "Time limit per request; an interrupted search returns the best trees so far.",
     RealRange(0, min_open=True), 60.0, metavar="SECONDS",
 )
 @option("--max-size", "Maximum size of a request.", RealRange(0, min_open=True), 4.0, metavar="MB")

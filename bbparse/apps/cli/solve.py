@@ -29,8 +29,8 @@ _MEANING = {
 @command()
 @click.argument("problem_file", type=FILE, metavar="PROBLEM.npz")
 @options.number("k_best", "Find the K best trees.", 1)
-@options.number("time_limit", "Stop after so long, with the best trees found so far.")
-@options.number("node_limit", "Stop after so many search nodes.")
+@options.number("time_limit", "Time limit; the best trees found by then are printed.")
+@options.number("node_limit", "Limit of search nodes.")
 @option(
     "--gap", "Stop when score and bound differ by at most this fraction, such as 0.01.",
     RealRange(0.0), 0.0, metavar="G", show_default=False,
