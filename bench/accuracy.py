@@ -57,7 +57,7 @@ def main() -> None:
         for title, key in GIVEN.items():
             rows[f"{name}, {title}"] = {measure: found[key][measure] for measure in MEASURES}
         rows[f"{name}, gold tags"] |= files[name]
-    table = markdown("dev, what is given", rows.items(), """
+    table = markdown("dev set, input", rows.items(), """
         sentences {sentences:.2f} | words {words:.2f} | UPOS {upos:.2f} | FEATS {ufeats:.2f}
         | UAS {uas:.2f} | LAS {las:.2f} | MLAS {mlas:.2f} | LAS, full labels {las_full:.2f}
         | complete trees {complete:.2f} | memory, MB {memory_mb:.0f}""")

@@ -121,8 +121,8 @@ def main() -> None:
     for row in rows.values():
         row["ratios"] = {kind: row[kind] / beam[kind] for kind in kinds if kind in row}
     table = markdown("system", rows.items(), """
-        words/s, tags given {tags:,.0f} | beside UDPipe's beam {ratios[tags]:.2f}
-        | words/s from text {text:,.0f} | beside UDPipe's beam {ratios[text]:.2f}
+        words/s, tags given {tags:,.0f} | times UDPipe's beam {ratios[tags]:.2f}
+        | words/s from text {text:,.0f} | times UDPipe's beam {ratios[text]:.2f}
         | UAS {uas:.2p} | LAS {las:.2p}""")
     facts = {"dev": Path(given.dev).name, "words": words, "rows": rows}
     write_result("beside_udpipe", facts, table, ["ufal.udpipe", "spacy"])

@@ -110,8 +110,8 @@ def summary(
 COLUMNS = """
     median, ms {median_ms:.2f} | mean, ms {mean_ms:.2f} | slowest, ms {slowest_ms:.0f}
     | median with building, ms {median_ms_with_building:.1f}
-    | times ours, median {median_ratio:,.1f} | proved, % {proved:.0p}
-    | same score, % {same_score:.0p} | better than ours {better_than_ours}"""
+    | ratio to bbparse, median {median_ratio:,.1f} | proved, % {proved:.0p}
+    | same score, % {same_score:.0p} | better than bbparse {better_than_ours}"""
 
 
 def draw(found: dict[str, dict[str, Any]], lengths: list[int]) -> None:

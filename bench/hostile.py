@@ -283,9 +283,9 @@ def main() -> None:
         command = [sys.executable, __file__, given.model, "--sentences", str(given.sentences)]
         rows[way] = json.loads(subprocess.check_output([*command, "--way", way]))  # own memory
         print(way, rows[way], flush=True)
-    text = markdown("way in", rows.items(), """
+    text = markdown("entry point", rows.items(), """
         sentences {sentences:,} | mean, s {mean:.3f} | slowest, s {slowest:.2f}
-        | mean, s of processor {mean_processor:.3f} | slowest {slowest_processor:.2f}
+        | processor time: mean, s {mean_processor:.3f} | slowest {slowest_processor:.2f}
         | up to 120 words {slowest_short:.2f} | memory, MB {memory_mb:.0f}
         | without tree or bound {failures}""")
     service = over_http(given.model)

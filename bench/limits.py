@@ -104,10 +104,10 @@ def main() -> None:
         name: {limit: "{seconds:.2f} ({processor:.2f})".format(**at) for limit, at in row.items()}
         for name, row in rows.items()
     }
-    text = markdown("seconds (of processor) under a limit of", shown.items(), [
+    text = markdown("seconds (of processor time) with a limit of", shown.items(), [
         (f"{limit:g} s", lambda row, limit=limit: row.get(str(limit), "")) for limit in LIMITS
     ])
-    text += "\n" + markdown("seconds of processor for the best", best.items(), [
+    text += "\n" + markdown("processor seconds for the k best, k =", best.items(), [
         (f"{k:,}", lambda row, k=k: f"{row[str(k)]['seconds']:.4f}") for k in MANY
     ])
     write_result("limits", {"rows": rows, "k_best": best}, text)

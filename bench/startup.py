@@ -35,8 +35,8 @@ INSTALLED = {key: value for key, value in os.environ.items() if key != "PYTHONDO
 COMMAND = "from bbparse.apps.cli.console import console; console()"
 #: What the table tells, and how.
 KINDS = {
-    "cold": "first, everything is compiled", "second": "next, of 40 sentences", "warm": "later",
-    "together": "two first ones",
+    "cold": "first, with compilation", "second": "next, of 40 sentences", "warm": "later",
+    "together": "two first runs at once",
 }
 
 
@@ -94,7 +94,7 @@ def main() -> None:
     }
     rows = [(meaning, result[kind]) for kind, meaning in KINDS.items()]
     write_result("startup", result, markdown("run of one sentence", rows, """
-        seconds {seconds:.1f} | seconds of processor {processor_seconds:.1f}"""))
+        seconds {seconds:.1f} | processor seconds {processor_seconds:.1f}"""))
 
 
 if __name__ == "__main__":

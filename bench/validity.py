@@ -170,16 +170,17 @@ def write(rows: dict[str, Any]) -> None:
         | LAS {{before[las]:.2p}} | LAS with rules {MADE.format("las")}
         | UAS with rules {MADE.format("uas")}
         | complete with labels {MADE.format("complete_labelled")} | solved again {{again}}
-        | words/s {{speed:,.0f}} | time more, % {{more:.1f}} | with confidence {{more_sure:.1f}}
-        | longest, ms more {{slowest}}""")
+        | words/s {{speed:,.0f}} | extra time, % {{more:.1f}} | with confidence, % {{more_sure:.1f}}
+        | largest extra time, ms {{slowest}}""")
     sure = [(name, row["confidence"]) for name, row in rows.items()]
     second = markdown("confidence: treebank, tags", sure, """
         right arcs, % {right:.2p} | calibration error, % {ece:.2p}
-        | of right chances, % {ece_by_chance:.2p} | head or rival right, % {either:.2p}
-        | its calibration error, % {ece_either:.2p} | of trees, % {ece_trees:.2p}
+        | the same if perfectly calibrated, % {ece_by_chance:.2p}
+        | head or rival right, % {either:.2p} | calibration error of that, % {ece_either:.2p}
+        | calibration error of trees, % {ece_trees:.2p}
         | errors in the least sure 5 % {errors_5:.2p} | 10 % {errors_10[confidence]:.2p}
         | 10 %, by softmax {errors_10[softmax]:.2p} | 10 %, by k best {errors_10[k best]:.2p}
-        | 10 %, at most {errors_10[possible]:.2p}""")
+        | 10 %, upper limit {errors_10[possible]:.2p}""")
     names = Counter[str]()
     for row in rows.values():
         names.update(row["rules"][0])
