@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, format_sentence, read_conllu, reading, write_conllu
+from bbparse.treebank.writing import with_misc
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -350,3 +351,16 @@ def test_lines_and_sentences_have_a_limit(
     rows = "\n".join(row(str(i), "w") for i in range(1, 60))
     with pytest.raises(TreebankError, match=r"line 4: a sentence of more than 50 lines"):
         read(GOOD + "\n" + rows)
+
+
+@pytest.mark.parametrize(
+    ("misc", "value", "expected"),
+    [
+        ("_", "0.97", "Confidence=0.97"), ("Confidence=0.5", "0.97", "Confidence=0.97"),
+        ("A=b|Confidence=0.5|SpaceAfter=No", "0.97", "A=b|SpaceAfter=No|Confidence=0.97"),
+        ("Confidence=0.5", "", "_"), ("A=b", "", "A=b"), ("_\r", "1", "Confidence=1\r"),
+        ("Confidences=2", "1", "Confidences=2|Confidence=1"),
+    ],
+)  # fmt: skip
+def test_a_value_of_misc_replaces_the_old_one(misc: str, value: str, expected: str) -> None:
+    assert with_misc(f"1\tsee\t{misc}", "Confidence", value) == f"1\tsee\t{expected}"
