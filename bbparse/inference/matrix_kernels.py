@@ -1,4 +1,4 @@
-"""Kernel of `bbparse.best_tree`: the best tree of a score matrix, in one call.
+"""Kernel of `bbparse.best_tree`: a score matrix in, the heads of the best tree out.
 
 A matrix has arcs only, so one run of Eisner's or of Chu-Liu and Edmonds' algorithm finds its best
 tree. `bbparse.solve` does the same, and takes twenty times as long over making and reading records.

@@ -1,4 +1,4 @@
-"""From a problem to trees by any method: the module that connects the parts of the solver.
+"""Solve a problem by any method: the module that connects the parts of the solver.
 
 `Options` holds the options of a solver, and `METHODS` the options that each method supports.
 `find_trees` solves a linear problem directly, searches for any other, and ranks the trees. It does

@@ -1,4 +1,4 @@
-"""The best trees under a score of whole trees, which no set of arcs needs to express.
+"""The best trees under a score of whole trees: list trees by score until no other can win.
 
 A tree y has the total s(y) + g(y): s is its score in the problem, and g any function that is at
 most t. Trees are listed by decreasing s. As soon as s of the next tree plus t does not beat the

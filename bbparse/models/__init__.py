@@ -1,4 +1,4 @@
-"""Models: configuration, factor families, scoring, learning, and the files they are kept in."""
+"""Models: configuration, factor families, scoring, learning, and model files."""
 
 from __future__ import annotations
 

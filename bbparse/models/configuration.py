@@ -1,4 +1,4 @@
-"""Configuration: one TOML file for the training and the use of a parser.
+"""Configuration: one TOML file for training and parsing.
 
 Each table is a record with defaults and the ranges of values. An unknown key is an error that lists
 the known ones, so a misspelt key is never silently ignored. Templates and the settings of the

@@ -1,0 +1,1 @@
+"""Proofs: problem and solution in, a certificate out; `verify` checks it independently."""

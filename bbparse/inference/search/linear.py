@@ -1,4 +1,4 @@
-"""Best trees of linear problems, which have arcs and parts only: no search is needed.
+"""Best trees of problems with arcs and parts only, which need no search.
 
 Projective trees: the best tree of the chart, or its k best (`inference.oracles.projective`); of a
 nearly full matrix of arcs, Eisner's algorithm. Crossing trees: the best arborescence. None of these

@@ -1,4 +1,4 @@
-"""φ of whole trees, in the order of the problem's arrays.
+"""Rescore whole trees (φ), in the order of the problem's arrays.
 
 The search adds the same terms in a different order at every node. These kernels compute the score
 that a user sees; it does not depend on how the tree was found, nor on the order of the factors. The

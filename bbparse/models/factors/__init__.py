@@ -1,1 +1,1 @@
-"""Factor families: what they propose, how features get weights. `factors` is the public face."""
+"""Factor families and the weights of their features; `bbparse.factors` is the public interface."""

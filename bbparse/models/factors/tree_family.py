@@ -1,4 +1,4 @@
-"""`TreeFamily`: a score of whole trees, for what no set of arcs can express."""
+"""`TreeFamily`: a score of whole trees, for properties that no set of arcs captures."""
 
 from __future__ import annotations
 

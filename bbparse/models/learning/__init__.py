@@ -1,0 +1,1 @@
+"""Training: sentences with trees in, weights of networks, factors and templates out."""

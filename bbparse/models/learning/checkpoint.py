@@ -1,4 +1,4 @@
-"""Checkpoints: an interrupted training run continues where it stopped.
+"""Checkpoints, from which interrupted training resumes.
 
 Each part of a run (tokenizer and tagger, pruner, networks, epochs over the sentences) has a file
 beside the future model file: the result of the part, or its state after the last whole epoch.

@@ -1,4 +1,4 @@
-"""Learning of linear weights: structured updates towards gold trees, and log-linear choices.
+"""Learn linear weights: structured updates towards gold trees, and log-linear choices.
 
 `Learner` moves integer weights by the difference between the features of a gold tree and those of
 the tree that was predicted. `LogLinear` learns to choose one of several classes, with probability

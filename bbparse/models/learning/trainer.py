@@ -1,4 +1,4 @@
-"""Training of weights with the parser's own branch and bound as the decoder.
+"""Train weights with the parser's branch and bound as the decoder.
 
 The search of the parser finds the best tree of each training sentence under the current weights,
 with a cost added to wrong arcs. The weights are updated only if that tree outscores the gold tree.

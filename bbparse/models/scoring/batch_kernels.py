@@ -1,4 +1,4 @@
-"""Kernels from a network's scores of all arcs to candidate arcs and their parts, a call a batch.
+"""Kernels: a network's scores of all arcs in, candidate arcs and parts of a batch out.
 
 Sentences follow each other: ``size`` (int64[S]) are their numbers of words, root included, and
 element ``ptr[s]`` of an array is the first of sentence s.

@@ -1,4 +1,4 @@
-"""`SoftTags`: the tags of a word as a mean over what a tagger finds likely.
+"""`SoftTags`: the tags of a word as a mean over the tags that a tagger finds likely.
 
 The best tag of a word may be wrong, and a parser that reads this tag alone then errs with it. So
 where a tagger says which tags are likely (`bbparse.text.likely`), the vectors of UPOS, XPOS and

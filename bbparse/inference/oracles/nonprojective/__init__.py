@@ -1,0 +1,1 @@
+"""Crossing trees: arcs and part scores in, bounds from arborescences and automata out."""
