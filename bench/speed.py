@@ -1,0 +1,85 @@
+"""Accuracy against words a second, by the number of networks: words in, own tags and trees out.
+
+    python bench/speed.py DEV [--model NAME…] [--times N] [--repeat N]
+
+Each model parses the words of DEV, without their tags, by all its networks and by fewer, from file
+to file in one process: seconds of the processor, in turns, medians; loading and compiling are not
+counted. LAS as the official scorer has it. Writes bench/results/speed.json and .md, and the picture
+docs/pictures/speed.svg.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from measure import HERE, arguments, markdown, race, write_result
+from throughput import parse_file, text_of
+
+from bbparse.apps.tuning.plots import PALETTE, label, new_figure, save_figure
+from bbparse.parser.parser import Parser
+from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.alignment import evaluate_text
+from bbparse.treebank.writing import with_columns
+
+PICTURE = HERE.parent / "docs" / "pictures" / "speed.svg"
+
+
+def bare(sentence: Sentence) -> Sentence:
+    """The words of a sentence, without tags."""
+    empty = ["_"] * sentence.n_words
+    return with_columns(sentence, lemmas=empty, upos=empty, xpos=empty, feats=empty)
+
+
+def draw(rows: dict[str, dict[str, Any]]) -> None:
+    """One curve for each model, a point for each number of networks."""
+    figure, (ax,) = new_figure(1, width=6.4, height=3.4)
+    for model, colour in zip(dict.fromkeys(row["model"] for row in rows.values()), PALETTE):
+        points = [row for row in rows.values() if row["model"] == model]
+        speeds = [row["words_per_second"] for row in points]
+        ax.plot(speeds, [row["las"] for row in points], "o-", color=colour, label=model)
+        for row, speed in zip(points, speeds):
+            ax.annotate(
+                row["networks"], (speed, row["las"]), (6, 4), textcoords="offset points"
+            )
+    ax.set_xlim(left=0)
+    ax.legend(frameon=False)
+    label(ax, "EWT dev, from words, by the number of networks", "words a second", "LAS")
+    save_figure(figure, PICTURE)
+
+
+def main() -> None:
+    """Time every model with every number of its networks."""
+    given = arguments(__doc__, "dev", model=["english", "english-large"], times=2, repeat=5)
+    gc.set_threshold(200_000, 20, 100)  # as the command does
+    gold = list(read_conllu(given.dev, require_heads=True))
+    words = sum(sentence.n_words for sentence in gold)
+    rows: dict[str, dict[str, Any]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        one, several = Path(folder, "one.conllu"), Path(folder, "several.conllu")
+        text = text_of(list(map(bare, gold)))
+        one.write_text(text, encoding="utf-8")
+        several.write_text(given.times * text, encoding="utf-8")
+        calls = {}
+        for model in dict.fromkeys(given.model):
+            parser = Parser.load(model)
+            for count in range(1, len(parser.maker.network.members) + 1):
+                fewer, name = parser.with_members(count), f"{model}, {count}"
+                found = evaluate_text(gold, read_conllu(parse_file(fewer, one)))
+                scores = {key: 100 * found[key].f1 for key in ("upos", "uas", "las")}
+                rows[name] = {"model": model, "networks": count, **scores}
+                calls[name] = partial(parse_file, fewer, several)
+        for name, seconds in race(calls, given.repeat, clock=time.process_time).items():
+            rows[name]["words_per_second"] = given.times * words / seconds
+    table = markdown("model, networks", rows.items(), """
+        words/s {words_per_second:,.0f} | UPOS {upos:.2f} | UAS {uas:.2f} | LAS {las:.2f}""")
+    write_result("speed", {"dev": Path(given.dev).name, "words": words, "rows": rows}, table)
+    draw(rows)
+
+
+if __name__ == "__main__":
+    main()
