@@ -287,13 +287,13 @@ def _ruled(
     if sentence is None or sentence.n_words != scores.n_words:
         count = "no sentence" if sentence is None else f"a sentence of {sentence.n_words} words"
         raise ProblemError(
-            f"valid is given with {count}, expected one of {scores.n_words} words with their tags"
+            f"valid needs a tagged sentence of {scores.n_words} words, found {count}"
         )
     if "_" in sentence.upos:
         place = sentence.upos.index("_") + 1
         raise ProblemError(
             f"word {place}, {sentence.forms[place - 1]}, has no UPOS tag: rules are about tags;"
-            " tag the sentence, or leave out valid"
+            " tag the sentence, or omit valid"
         )
     known = rules.relations
     for name in scores.names:

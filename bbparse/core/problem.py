@@ -203,7 +203,7 @@ class Problem(ProblemArrays):
         if lengths is not None:
             check_type("lengths", lengths, Sized, "numbers", ProblemError)
         if lengths is not None and len(lengths) != len(matrices):
-            raise ProblemError(f"{len(lengths)} lengths, expected {len(matrices)}, one a matrix")
+            raise ProblemError(f"{len(lengths)} lengths, expected {len(matrices)}, one per matrix")
         problems = []
         flags: dict[str, Any] = {"projective": projective, "single_root": single_root}
         for i, matrix in enumerate(matrices):

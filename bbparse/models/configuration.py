@@ -273,7 +273,7 @@ class Configuration:
             if lines is not None:
                 records[name] = TemplateSet.from_table(lines, where)
             elif name != "label_templates" and not parts["network"].get("epochs"):
-                raise ConfigError(f"there is no table [{where}]")
+                raise ConfigError(f"table [{where}] is missing")
         if "label_templates" in records:
             check_label_templates(records["label_templates"])
         return cls(**records)

@@ -262,7 +262,7 @@ def unpack(
         return weights
     # Each gap is within the table, so that their sum cannot overflow 64 bits.
     if int(gaps.max()) >= size or (len(gaps) > 1 and int(gaps[1:].min()) < 1):
-        raise ModelError(f"{where}: {name}_gap is damaged: expected indices that ascend")
+        raise ModelError(f"{where}: {name}_gap is damaged: expected ascending indices")
     index = np.cumsum(gaps.astype(np.int64))
     if int(index[-1]) >= size:
         raise ModelError(

@@ -140,7 +140,7 @@ def word_atom(
     """Parse an attribute of a word; raises `ConfigError` if the text is malformed."""
     match = _WORD.fullmatch(text)
     if match is None:
-        raise ConfigError(f"{text!r} is no atom: expected {expected}")
+        raise ConfigError(f"{text!r} is not an atom: expected {expected}")
     role, offset, attribute = match[1], int(match[2] or 0), match[3]
     for what, name, known in (("role", role, roles), ("attribute", attribute, ATTRIBUTES)):
         if name not in known:

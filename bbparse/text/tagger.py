@@ -144,9 +144,9 @@ class Tagger:
         self._names = self.tags, self.feats
         limits = len(self.tags), len(self.feats)
         if pairs.shape != (len(pairs), 2) or not len(pairs):
-            raise ModelError(f"tagger_pairs has shape {pairs.shape}, expected some pairs")
+            raise ModelError(f"tagger_pairs has shape {pairs.shape}, expected at least one pair")
         if pairs.min() < 0 or (pairs.max(axis=0) >= limits).any():
-            raise ModelError(f"tagger_pairs goes up to {pairs.max(axis=0)}, there are {limits}")
+            raise ModelError(f"tagger_pairs goes up to {pairs.max(axis=0)}, expected < {limits}")
         for tag, numbers in self.rules.items():
             if not all(0 <= number < len(self.lemma_rules) for number in numbers):
                 raise ModelError(f"the rules of {tag!r} are {numbers}, expected numbers of rules")

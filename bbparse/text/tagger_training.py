@@ -71,7 +71,7 @@ def train_tagger(
         if "_" in sentence.upos:
             word = sentence.upos.index("_")
             raise TreebankError(
-                f"{sentence.place(word)}: word {word + 1} has no UPOS, expected one to learn from"
+                f"{sentence.place(word)}: word {word + 1} has no UPOS, which training needs"
             )
     tags = _numbers(tag for sentence in sentences for tag in _tags(sentence))
     upos = _numbers(tag for sentence in sentences for tag in sentence.upos)

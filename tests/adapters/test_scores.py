@@ -185,7 +185,7 @@ def test_bad_requests_get_a_line(rules: Rules) -> None:
     untagged = Sentence.from_words(["a", "b", "c", "d"])
     nan = np.full((5, 5, 5), np.nan)
     for call, message in (
-        (lambda: decode(scores, valid=rules), "valid is given with no sentence, expected one of 4"),
+        (lambda: decode(scores, valid=rules), "a tagged sentence of 4 words, found no sentence"),
         (lambda: decode(scores, untagged, valid=rules), "word 1, a, has no UPOS tag"),
         (lambda: decode(scores, SENTENCE, valid="ud"), "label 'subj' is unknown to the rules"),
         (lambda: decode(scores, SENTENCE, valid="nothing"), "no rules 'nothing'"),

@@ -173,7 +173,7 @@ def test_what_fires_in_a_tree_is_what_is_proposed_for_its_arcs(name: str) -> Non
     [
         ({"templates": ("h.upos", "x.upos")}, "unknown role 'x' in 'x.upos'; roles are h, m1, m2"),
         ({"templates": ("h.color",)}, "unknown attribute 'color' in 'h.color'; attributes are "),
-        ({"templates": ("h",)}, "'h' is no atom: expected role.attribute, @role or distance"),
+        ({"templates": ("h",)}, "'h' is not an atom: expected role.attribute, @role or distance"),
         ({"templates": ("m1-4.upos",)}, r"offset of 'm1-4.upos' is -4, expected -3 to"),
         ({"templates": ("h.upos m1.xpos", "m1.xpos h.upos")}, "'m1.xpos h.upos' is given twice"),
         ({"templates": ("@h",)}, "no arc of the factor leads to 'h'"),

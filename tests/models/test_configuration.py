@@ -79,7 +79,7 @@ def test_templates_or_a_network_score() -> None:
     assert not Configuration.from_table({"network": {"epochs": 3}}).templates.lines
     for missing in ("templates", "pruner"):
         some = {name: table for name, table in PLAIN.items() if name != missing}
-        with pytest.raises(ConfigError, match=rf"there is no table \[{missing}"):
+        with pytest.raises(ConfigError, match=rf"table \[{missing}"):
             Configuration.from_table(some)
     with pytest.raises(ConfigError, match="unknown key 'epoks'"):  # not that templates lack
         Configuration.from_table({"network": {"epoks": 3}})
@@ -136,7 +136,7 @@ def test_the_text_of_a_template_is_a_template(kind: str) -> None:
         ("h.upos @up", "arc", r"unknown atom @up; arc parts have @dir, @dist, @dirdist, @nverb"),
         ("h.upos @gdir", "arc", r"@gdir does not apply; arc parts have"),
         ("h.upos @nverb", "grandchild", r"does not apply; grandchild parts have .*@gdir, @gdist$"),
-        ("upos", "arc", r"'upos' is no atom: expected role.attribute, @name or \+@name"),
+        ("upos", "arc", r"'upos' is not an atom: expected role.attribute, @name or \+@name"),
         ("b.upos @dir", "arc", r"names no word in a role of its own"),
         ("", "arc", r"names no word"),
     ],

@@ -67,7 +67,7 @@ def phrases(
     parser = load_phrases(model)
     if use in ("arcs", "both") and parser.dependencies is None:
         use = "none" if use == "arcs" else "tags"
-        say(f"{model} has no dependency parser: --with {use}")
+        say(f"{model} has no dependency parser: using --with {use}")
     written = 0
     with open_output(output) as out:
         for words, tags in _sentences(source, parser, split):

@@ -47,7 +47,7 @@ token = lru_cache(maxsize=1 << 16)(text_hash)
 def feature_key(family: str, feature: Feature) -> int:
     """Return the 64-bit key of a feature of a family, the same in every process.
 
-    `FactorError` if the feature is not text, an integer or a tuple of such.
+    `FactorError` if the feature is not text, an integer or a tuple of these.
     """
     try:
         return _cached_key(family, feature)
@@ -72,7 +72,7 @@ def _mixed(key: int, feature: Feature) -> int:
         number = index(feature)
     except TypeError:
         raise FactorError(
-            f"feature {feature!r}: expected text, an integer or a tuple of such, "
+            f"feature {feature!r}: expected text, an integer or a tuple of these, "
             f"found {type(feature).__name__}"
         ) from None
     return _mix(key ^ _mix(number & _ALL ^ _NUMBER))

@@ -153,7 +153,7 @@ class ProblemMaker:
         for sentence in sentences:
             check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
             if not sentence.forms:
-                raise TreebankError(f"{sentence.place()}: there are no words, expected some")
+                raise TreebankError(f"{sentence.place()}: there are no words")
             if sentence.n_words > MAX_WORDS:
                 raise TreebankError(
                     f"{sentence.place()}: {sentence.n_words:,} words, expected at most"

@@ -59,7 +59,7 @@ class EncoderStates(Embeddings):
                 f" {expected} and float32"
             )
         if not np.isfinite(shift).all() or not (shift[1] > 0.0).all():
-            raise EmbeddingsError("means and deviations are no finite numbers, or not above 0")
+            raise EmbeddingsError("means are not finite, or deviations not above 0")
         self.note = note
         self.folder = None if folder is None else Path(folder)
         self._shift = shift
