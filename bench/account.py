@@ -4,13 +4,12 @@
         [--tags] [--alone] [--tree-score]
     python bench/account.py NAME MODEL DEV --trained [--tags] [--tree-score]
 
-Trains one network on TRAIN, the same for all rows, and the families of `FAMILIES` beside it, as
-``bbparse train`` does, without choosing an epoch by DEV; ``--alone`` leaves factors out. Whole
-trees are scored by the rules of `bench/rules.py`, to which nothing is learned. With ``--tags`` a
-tagger is trained, too, and its tags are parsed beside those of DEV. No rules of valid trees.
-p-values are those of the paired bootstrap over the sentences of DEV, against the network alone.
-What is trained stays in ``--store``, so that an interrupted run goes on. The best of the k best
-trees by gold is told, too. Adds rows to bench/results/account.json, and writes account.md anew.
+Trains one network on TRAIN for all rows, and the families of `FAMILIES` beside it (not with
+``--alone``), like ``bbparse train`` but without choosing an epoch by DEV. ``--tree-score`` adds the
+fixed rules of `bench/rules.py`. ``--tags`` also trains a tagger and parses with its tags. No
+validity rules; p-values by paired bootstrap against the network alone. Models are kept in
+``--store``, so that an interrupted run resumes. Adds rows, with the best of the k best trees by
+gold, to bench/results/account.json, and rewrites account.md.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
     python bench/accuracy.py NAME=DEV… [--model english]
 
-For each treebank the model parses its words with their tags, its words alone, and its text, with
-the rules of valid trees, as ``bbparse parse`` does; measures are F1 as the official scorer of
-CoNLL 2018 has it, so that LAS is of labels without subtypes. For words with their tags there are
-also LAS of full labels and complete trees. Memory is the most that ``bbparse parse DEV`` has.
+Parses each treebank from words and tags, from words, and from text, with validity rules. Measures
+are F1 by the official scorer of CoNLL 2018, whose LAS ignores subtypes; with tags, also LAS of full
+labels and complete trees. Memory is the peak of ``bbparse parse DEV``.
 """
 
 from __future__ import annotations

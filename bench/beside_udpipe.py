@@ -3,15 +3,12 @@
     python bench/beside_udpipe.py TRAIN DEV --model MODEL [--members 1,2] [--sentences N]
         [--repeat N]
 
-UDPipe and spaCy learn from the first 2,000 sentences of TRAIN, for speed only: their time depends
-on the size of their networks, not on what those have learned. UDPipe's sizes are those of its
-published models (hidden layer of 200; embeddings of 20 for UPOS, features and relations, 50 for
-forms), spaCy's are its own for the processor (convolutions, width 96), and it parses words, without
-tags. All systems read, parse and write the same file with one thread, in turns; medians of the
-processor's time. Loading and compiling are not counted. Writes bench/results/beside_udpipe.json and
-.md.
-
-Needs ``pip install ufal.udpipe spacy``.
+UDPipe and spaCy are trained on the first 2,000 sentences of TRAIN, for speed only: their time
+depends on the size of their networks. UDPipe has the sizes of its published models (hidden layer of
+200; embeddings of 20 for UPOS, features and relations, 50 for forms), spaCy its defaults for CPUs
+(convolutions, width 96); it parses words without tags. All systems read, parse and write the same
+file on one thread, in turns; medians of processor time without loading and compiling. Writes
+bench/results/beside_udpipe.json and .md. Needs ``pip install ufal.udpipe spacy``.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
 """Compare answers to random problems of all kinds and scales with all their trees.
 
     python bench/exactness.py [--problems 100000] [--seed 1] [--processes 1] [--kinds KIND…]
-    python bench/exactness.py --only SEED:INDEX     # one case again, and made small if it fails
-    python bench/exactness.py --again               # what was wrong in the last result, again
+    python bench/exactness.py --only SEED:INDEX     # repeat one case, and shrink it if it fails
 
-A case is a problem and what is asked about it, drawn by seed and index alone (`tests/fuzz/draw.py`
-says what there is); `tests/fuzz/run.py` says what must hold, and `tests/oracles/forest.py` lists
-and scores all trees without any code of the package. Problems of 8 to 20 words that have too many
-trees ("large") are solved by each method, and none may miss a tree that another has.
-
-Each disagreement is a line, with the problem made as small as it could be. The status is 1 if there
-is one; results/exactness.json has the numbers. ``--again`` is for when a fault was mended that
-other cases cannot meet: what is right by now goes from ``disagreements`` to ``mended``.
+A case is a problem and a request, drawn from seed and index (`tests/fuzz/draw.py`).
+`tests/fuzz/run.py` checks the answer; `tests/oracles/forest.py` lists and scores all trees without
+code of the package. Problems of 8 to 20 words with too many trees ("large") are solved by each
+method, and none may miss a tree that another finds. Each disagreement prints a line with the
+shrunk problem; the status is then 1. results/exactness.json has the counts.
 """
 
 from __future__ import annotations
@@ -28,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from measure import arguments, markdown, write_result
-from measure import result as stored
 
 from bbparse.runtime.pool import as_they_end
 
@@ -135,9 +130,6 @@ def write(found: dict[str, Any]) -> None:
         ("problems", lambda kind: f"{numbers[kind]:,}"),
         ("wrong", lambda kind: f"{wrong.get(kind, 0):,}"),
     ))
-    if found.get("mended"):
-        mended = len(found["mended"])
-        text += f"\nAt first {mended} ended in an error; mended, they are right.\n"
     traits = ", ".join(f"{name} {number:,}" for name, number in found["traits"].items())
     lies = sum(number for name, number in found["met"].items() if name.startswith("lie: "))
     text += (
@@ -147,28 +139,10 @@ def write(found: dict[str, Any]) -> None:
     write_result("exactness", found, text, ["highspy"])
 
 
-def run_again() -> list[str]:
-    """Run again what was wrong in the last result, and write what still is."""
-    found = stored("exactness")
-    wrong: list[str] = []
-    failed: Counter[str] = Counter()
-    for text in found["disagreements"]:
-        seed, index = map(int, text.split()[1].rstrip(":").split(":"))
-        this = report(draw(seed, index), Counter())
-        if this.fault:
-            wrong.append(line(seed, index, this))
-            failed[this.kind] += 1
-        else:
-            found.setdefault("mended", []).append(text)
-    write({**found, "disagreements": wrong, "wrong": dict(failed)})
-    return wrong
-
-
 def main() -> None:
     """Run all cases, or one."""
     given = arguments(
-        __doc__, problems=100_000, seed=1, processes=1, kinds=[], only=str, again=False,
-        no_result=False,
+        __doc__, problems=100_000, seed=1, processes=1, kinds=[], only=str, no_result=False,
     )
     kinds = set(given.kinds) or {*KIND_SHARES}
     if not kinds <= {*KIND_SHARES}:
@@ -178,10 +152,6 @@ def main() -> None:
         found = report(draw(seed, index), Counter())
         print(line(seed, index, found) if found.fault else f"{found.kind}: nothing is wrong")
         raise SystemExit(bool(found.fault))
-    if given.again:
-        still = run_again()
-        print("\n".join([*still, f"{len(still):,} still wrong"]))
-        raise SystemExit(bool(still))
     result = totals(given.seed, reports(given.seed, given.problems, given.processes, kinds))
     if not given.no_result:
         write(result)

@@ -2,13 +2,12 @@
 
     python bench/hostile.py MODEL [--sentences N] [--way commands]
 
-Repeated tokens, rulers, tables, mixed scripts, single characters and 2,000 words, through
-`Parser.parse`, text, CoNLL-U and spaCy's pipe, each without a limit of its own. All must have a
-tree and a valid bound. Then requests to a service that nobody would send who means well, each with
-a deadline of a second: none may be answered by 5xx, take much longer, or cost a worker. Then
-commands that would destroy their input, fill memory or never end, and acts on the annotation page
-that no page sends: each has the status that it should end with. Writes bench/results/hostile.json;
-with a way, it prints that part only.
+Repeated tokens, rulers, tables, mixed scripts, single characters and 2,000 words go through
+`Parser.parse`, text, CoNLL-U and spaCy's pipe, without a limit: all must get a tree and a valid
+bound. Hostile requests to a service, with a deadline of a second, must not be answered by 5xx, take
+much longer, or kill a worker. Commands that would destroy their input, fill memory or never end,
+and invalid acts to the annotation page, must end with the expected status. Writes
+bench/results/hostile.json; ``--way`` prints one part only.
 """
 
 from __future__ import annotations

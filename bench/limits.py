@@ -2,9 +2,9 @@
 
     python bench/limits.py MODEL DEV [--repeat N]
 
-Solves problems of every kind under limits from 1 ms to 5 s, and takes 1 to 10,000 trees of a dense
-problem and of one of the model's. A limit that is not reached is not counted. Parse once before, so
-that all is compiled. Writes bench/results/limits.json.
+Solves problems of every kind with limits from 1 ms to 5 s, and lists 1 to 10,000 trees of a dense
+problem and of one of the model's. Limits that are not reached do not count. Parse once before, so
+that everything is compiled. Writes bench/results/limits.json.
 """
 
 from __future__ import annotations

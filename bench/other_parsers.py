@@ -4,10 +4,10 @@
     python bench/other_parsers.py supar NAME=MODEL,DEV.conllu … [--sentences N]
 
 stanza: its arborescence, its greedy repair of words with several subjects or objects, and exact
-labelled decoding without rules, under those of that repair, and under UD's: trees that change,
-faults by UD's rules and by those of the repair, the sum of log-probabilities, accuracy, and
-milliseconds of processor time a sentence, in turns. supar: how often its decoder misses the best
-tree with one root, and by how much. Tags are those of DEV. Models are trained by their parsers.
+labelled decoding without rules, with the repair's rules and with UD's: changed trees, faults, sum
+of log-probabilities, accuracy, and processor time per sentence, in turns. supar: how often its
+decoder misses the best tree with one root, and by how much. Tags are those of DEV; train the models
+with their own parsers.
 """
 
 from __future__ import annotations

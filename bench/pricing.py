@@ -3,19 +3,17 @@
     python bench/pricing.py NAME=MODEL,DEV… [--sentences 100] [--words 60] [--full-words 25]
         [--others 4] [--limit 5]
 
-Models are of configs/price-and-cut.toml; no arc is pruned, and trees need not be projective.
+Models of configs/price-and-cut.toml, without pruning, with crossing arcs:
 
-1. (Table 1) Price and cut and the full program, without branching, on the same sentences of up to
-   --full-words words. Scores are part of every time.
-2. Branching: all sentences of up to --words words.
-3. Branch and bound and the integer program on the same problems, --others
-   sentences from each of four lengths, with --limit seconds for each.
+1. (Table 1) Price and cut and the full program, without branching, on sentences of up to
+   --full-words words. Times include scoring.
+2. Branching, on sentences of up to --words words.
+3. Branch and bound and the integer program on the same problems, --others sentences of each of four
+   lengths, with --limit seconds each.
 
-Of a model of another configuration, with pruning and factors, the methods are compared on ten
-sentences of 10 to 30 words: as projective trees, and as others if the model has them.
-
-Times are the process's own, after all methods have been compiled. Writes bench/results/pricing.json
-and .md, in which treebanks that are not named stay as they are.
+With a model of another configuration, the methods are compared on ten sentences of 10 to 30 words,
+projective, and crossing if the model is. Processor times of this process, after compiling. Writes
+bench/results/pricing.json and .md; treebanks that are not named stay in the result.
 """
 
 from __future__ import annotations

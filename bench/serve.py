@@ -2,11 +2,11 @@
 
     python bench/serve.py MODEL DEV [--sentences N] [--requests N] [--hostile N] [--workers W]
 
-Starts ``bbparse serve`` on a free port of the loopback address. A batch in CoNLL-U takes turns with
-the same in this process, by processor time of all processes of the service; so do single sentences,
-by the clock. Then 1, 8 and 64 clients ask for one sentence after the other; hostile requests come
-between good ones; and workers are killed under load, which costs the requests that they had. Every
-answer has to be that of this process. Linux only. Writes bench/results/serve.json and .md.
+Starts ``bbparse serve`` on a free local port. A batch of CoNLL-U takes turns with the same batch in
+this process, by processor time of all processes; so do single sentences, by the clock. Then 1, 8
+and 64 clients send sentences one by one; hostile requests are mixed with good ones; and workers are
+killed under load. Every answer must equal that of this process. Linux only. Writes
+bench/results/serve.json and .md.
 """
 
 from __future__ import annotations

@@ -2,19 +2,16 @@
 
     python bench/startup.py MODEL DEV [--repeat N] [--python PYTHON]
 
-Parses one sentence, each time in a process of its own, with a folder of its own for compiled code:
+Parses one sentence, each time in a process with its own cache folder:
 
-* cold: the folder is empty, so everything that parsing needs is compiled;
-* second: the next command, which parses the first 40 sentences instead; how many kernels it
-  compiles is counted;
+* cold: the folder is empty, so everything is compiled;
+* second: the next command, on the first 40 sentences; newly compiled kernels are counted;
 * warm: the folder is full;
-* together: two processes that start at once on an empty folder. Both must succeed, say nothing on
-  the standard error but that they compile, and write the same bytes as the others.
+* together: two processes start at once on an empty folder. Both must succeed, print nothing on
+  standard error but the notice of compiling, and write the same bytes as the others.
 
-PYTHON is the interpreter of an environment with another version of bbparse.
-
-Wall-clock time depends on what else the machine does; processor time is given beside it. Writes
-bench/results/startup.json.
+PYTHON is the interpreter of an environment with another version of bbparse. Writes
+bench/results/startup.json, with wall-clock and processor time.
 """
 
 from __future__ import annotations

@@ -3,15 +3,13 @@
     python bench/text.py NAME TRAIN DEV [--model MODEL] [--udpipe FILE [--options EPOCHS]]
         [--full [--parser OPTIONS]]
 
-The text is that of DEV with its paragraphs, on which nothing is trained. Where a treebank does not
-say where blanks are, they are as they are usual, and UDPipe learns from TRAIN with such blanks.
-Measured are F1 of tokens, words and sentences, UPOS, UAS, LAS and MLAS, as the official scorer has
-them; words a second of processor time from text to trees, both in turns; processor time of
-training (of bbparse: of the tokenizer, where there is no MODEL) and size of the file. A MODEL that
-draws crossing arcs, which UDPipe does not, draws projective trees, too. UDPipe's
-tokenizer is trained into FILE unless that is there; ``--full`` trains a tagger and a parser, too.
-Each run adds rows to
-bench/results/text.json, and writes text.md anew.
+The text is that of DEV with its paragraphs. If a treebank does not mark spaces, the usual spacing
+is assumed, for UDPipe's training, too. Measures: F1 of tokens, words and sentences, UPOS, UAS, LAS
+and MLAS by the official scorer; words per second of processor time from text to trees, in turns;
+processor time of training (of bbparse: the tokenizer, if there is no MODEL) and file size. A MODEL
+with crossing arcs also draws projective trees, as UDPipe does. UDPipe's tokenizer is trained into
+FILE if that does not exist; ``--full`` also trains a tagger and a parser. Adds rows to
+bench/results/text.json, and rewrites text.md.
 """
 
 from __future__ import annotations

@@ -3,12 +3,11 @@
     python bench/throughput.py DEV --model MODEL [--model MODEL…] [--prune 3,5,10,20]
         [--threads 1,2] [--sentences N] [--times N] [--repeat N]
 
-For each model (one for each factor family, say) under its own pruning, and for the first model
-under several numbers of candidate heads: the rate of ``bbparse parse --threads`` from file to file,
-and reading, scoring, solving, labelling and writing one after the other. All of them take turns;
-medians. The file is DEV several times over. Loading the model and the compiled code is not counted
-(bench/startup.py does), starting the processes that share the work is. Beside it stands how good
-the trees are, with the tags of DEV. Writes bench/results/throughput.json, .md and .svg.
+For each model with its own pruning, and for the first model with several numbers of candidate
+heads: the rate of ``bbparse parse --threads`` from file to file, the time of reading, scoring,
+solving, labelling and writing, and the accuracy with the tags of DEV. The file is DEV, repeated.
+Medians, in turns, without loading and compiling but with starting the processes. Writes
+bench/results/throughput.json, .md and .svg.
 """
 
 from __future__ import annotations

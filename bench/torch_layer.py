@@ -3,10 +3,9 @@
     python bench/torch_layer.py [--words 25] [--batch 32] [--repeat 9]
 
 Each call takes random scores of a batch (one root, no padding) and finds best trees, or the log of
-the sum over all trees with its gradient. All take turns on one thread and are timed by the clock of
-the processor; the others work in single precision, ours in double. Values are compared. Packages:
-torch, torch-struct, supar; what is not installed is left out. Writes bench/results/torch_layer.json
-and .md.
+the sum over all trees with its gradient. Processor time on one thread, in turns; the others work in
+single precision, bbparse in double. Values are compared. Packages: torch, torch-struct, supar;
+those that are not installed are left out. Writes bench/results/torch_layer.json and .md.
 """
 
 from __future__ import annotations

@@ -2,15 +2,14 @@
 
     python bench/validity.py NAME MODEL DEV [--tags own] [--repeat 2]
 
-Parses DEV without rules, with them, and with confidence besides, batch by batch in turns, with the
-tags that it has or those of the model, and counts faults of levels 2 and 3 by the official
-validator (udtools), those of heads and relations and, in brackets, others. Confidence is fitted to
-nine tenths of the sentences and measured on the other one, in turns: expected calibration error
-(ten bins of as many arcs; and what it is on average where chances are right, as there are only so
-many arcs), and the share of wrong arcs among the least sure tenth, against softmax (the guide's
-probability of the arc times the labeller's of its label), against how many of the 8 best trees have
-the arc, and against what is possible, if no right arc were among them. Each run adds a row to
-bench/results/validity.json, and writes validity.md and validity.svg anew.
+Parses DEV without rules, with rules, and with confidence, batch by batch in turns, and counts
+faults of levels 2 and 3 by the official validator (udtools): those of heads and relations and, in
+brackets, others. Confidence is fitted to nine tenths of the sentences and measured on the other, in
+turns: the expected calibration error (ten bins of equally many arcs; also its expectation under
+perfect calibration), and the share of wrong arcs among the least sure tenth, compared with softmax
+(the arc's probability times its label's), with the number of the 8 best trees that have the arc,
+and with the upper limit. Adds a row to bench/results/validity.json, and rewrites validity.md and
+.svg.
 """
 
 from __future__ import annotations
