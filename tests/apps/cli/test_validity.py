@@ -95,7 +95,7 @@ def test_other_schemes(run: Run, tmp_path: Path) -> None:
 def test_rules(run: Run) -> None:
     done = run("rules")
     assert done.code == 0
-    assert "too-many-subjects\n    A word has one subject at most" in done.out
+    assert "too-many-subjects\n    A word has at most one subject" in done.out
     assert "not: This he said (word 1: said -nsubj-> This, word 2: said -nsubj-> he)" in done.out
 
 
