@@ -93,6 +93,14 @@ def test_repr() -> None:
     assert len(none) == 0
 
 
+def test_the_bound_on_all_trees() -> None:
+    some = Solution([[-1, 0, 1, 1]], [[0, 3, 7]], [1.5], [2], [False], "time_limit")
+    assert some.upper_bound == 2.0
+    for status, bound in (("infeasible", -math.inf), ("time_limit", math.inf)):
+        none = Solution(np.zeros((0, 4), int), np.zeros((0, 3), int), [], [], [], status)
+        assert none.upper_bound == bound
+
+
 def test_scores_and_constraints_agree_with_enumeration() -> None:
     rng = np.random.default_rng(7)
     for _ in range(300):

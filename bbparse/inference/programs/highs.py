@@ -238,7 +238,6 @@ class Linear:
         self._solver = new_solver(presolve="off", solver="simplex")
         self._solver.changeObjectiveSense(load_highspy().ObjSense.kMaximize)
         self._columns = self._rows = self._entries = 0
-        self._cost = self._lower = self._upper = np.zeros(0)
 
     def measure(self, lower: Float64s, upper: Float64s) -> Float64s:
         """Update the largest cost of columns with bounds float64[C]; return all costs."""
@@ -247,8 +246,11 @@ class Linear:
         self.largest = max(self.largest, float(np.abs(cost[used]).max(initial=0.0)))
         return cost
 
-    def _send(self, lower: Float64s, upper: Float64s) -> None:
-        """Pass to HiGHS what is new: columns with entries in old rows, rows, costs, bounds."""
+    def _send(self, lower: Float64s, upper: Float64s) -> Float64s:
+        """Pass to HiGHS all costs and bounds, and what is new; return the costs in units.
+
+        New are columns with entries in old rows, and rows.
+        """
         p, solver = self.program, self._solver
         row, column, value = p.entries(self._entries)
         self._entries += len(row)
@@ -256,6 +258,10 @@ class Linear:
         # only an unusable column may cost more than the largest, and its cost does not matter
         cost = self.measure(lower, upper) / unit_of(self.largest)
         cost[np.abs(cost) > 1024.0] = 0.0
+        if self._columns:
+            known = np.arange(self._columns, dtype=np.int32)
+            solver.changeColsCost(len(known), known, cost[known])
+            solver.changeColsBounds(len(known), known, lower[known], upper[known])
         old = row < self._rows
         if columns:
             new = slice(self._columns, None)
@@ -271,21 +277,12 @@ class Linear:
             )
             low, high = np.array(p.low[self._rows :]), np.array(p.high[self._rows :])
             solver.addRows(rows, low, high, len(index), starts[:-1], index, entry)
-        changed = np.flatnonzero(cost[: self._columns] != self._cost).astype(np.int32)
-        if len(changed):
-            solver.changeColsCost(len(changed), changed, cost[changed])
-        self._columns, self._rows, self._cost = len(p.cost), len(p.low), cost
-        sent = len(self._lower)
-        moved = np.flatnonzero((lower[:sent] != self._lower) | (upper[:sent] != self._upper))
-        if len(moved):
-            moved = moved.astype(np.int32)
-            solver.changeColsBounds(len(moved), moved, lower[moved], upper[moved])
-        self._lower, self._upper = lower, upper
+        self._columns, self._rows = len(p.cost), len(p.low)
+        return cost
 
     def solve(self, lower: Float64s, upper: Float64s, time_limit: float = math.inf) -> LinearAnswer:
         """Return the best point within bounds float64[C] of the columns."""
-        self._send(lower, upper)
-        solver = self._solver
+        cost, solver = self._send(lower, upper), self._solver
         # HiGHS adds up the time of all runs
         solver.setOptionValue("time_limit", solver.getRunTime() + time_limit)
         solver.run()
@@ -295,7 +292,7 @@ class Linear:
             return LinearAnswer(status, none, none, none, math.inf)
         solution = solver.getSolution()
         bound, dual, reduced = dual_bound(
-            self.program, self._cost, lower, upper, np.array(solution.row_dual)
+            self.program, cost, lower, upper, np.array(solution.row_dual)
         )
         unit, constant = unit_of(self.largest), self.program.constant
         bound = bound * unit + constant
