@@ -45,7 +45,7 @@ class Combs(FactorFamily):
     """All runs of four to twelve adjacent words with one head."""
 
     name = "combs"
-    summary = "a head with four or more adjacent modifiers: all those arcs (QL13 combs)"
+    summary = "a head with four or more adjacent modifiers (QL13 combs)"
 
     def __init__(self) -> None:
         self._head_column = np.array([ATTRIBUTES.index(head) for head, _, _ in TEMPLATES], np.int32)

@@ -35,7 +35,7 @@ class ParallelLabels(TemplateFamily):
     """
 
     name = "parallel-labels"
-    summary = "modifiers of one label that two joined words have"
+    summary = "modifiers with the same label of a word and its conjunct"
     arcs = ("h m", "h s", "m c")
     templates = (
         "@m", "@s h.xpos m.xpos", "@m @s", "@m @s h.upos m.upos", "@m @s s.upos c.upos",

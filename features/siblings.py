@@ -44,7 +44,7 @@ class SiblingLabels(TemplateFamily):
     """
 
     name = "sibling-labels"
-    summary = "all pairs of arcs with one head, by the labels that they would have"
+    summary = "all pairs of arcs with one head, by their likely labels"
     arcs = ("h m1", "h m2")
     common = ""
     templates = (

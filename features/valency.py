@@ -88,7 +88,7 @@ class Valency(_Counted):
     """The number of modifiers that a word has on either side."""
 
     name = "valency"
-    summary = "how many modifiers a word has on each side (QL13 valency)"
+    summary = "number of modifiers on each side of a word (QL13 valency)"
 
     def _classes(self, view: FactorView) -> NDArray[np.int32]:
         return np.zeros(view.n_words + 1, np.int32)
@@ -98,7 +98,7 @@ class ModifiersOfKind(_Counted):
     """The number of modifiers of one class of tags that a word has on either side."""
 
     name = "modifiers-of-kind"
-    summary = "whether a word has any, and how many, modifiers of a kind on a side (QL13 OR)"
+    summary = "presence and number of modifiers of one kind on each side (QL13 OR)"
 
     def _classes(self, view: FactorView) -> NDArray[np.int32]:
         return np.array([_CLASS_OF.get(tag, -1) for tag in view.upos], np.int32)

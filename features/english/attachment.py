@@ -53,7 +53,7 @@ class SamePreposition(FactorFamily):
     """In A in B: one head seldom has two phrases with one preposition."""
 
     name = "same-preposition"
-    summary = "English: two phrases with one preposition, at one head or one below the other"
+    summary = "English: two phrases with the same preposition, side by side or nested"
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
@@ -78,7 +78,7 @@ class Markers(FactorFamily):
     """Clauses with a marker: how far up the clause hangs, by its marker."""
 
     name = "markers"
-    summary = "English: a clause, its marker and its head, with what lies between"
+    summary = "English: a clause, its marker and its head, and the words between"
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower, lemmas = view.upos, view.lower, view.lemmas

@@ -77,7 +77,7 @@ class Comparison(FactorFamily):
     """As good as B, more than B, too late to B: the standard hangs from what is compared."""
 
     name = "comparison"
-    summary = "English: a word of degree, what it compares, and the standard with its marker"
+    summary = "English: a degree word, its head, and the standard of comparison"
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower

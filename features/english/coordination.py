@@ -26,7 +26,7 @@ class Conjuncts(FactorFamily):
     """A and B: the first conjunct is most often the nearest word before *and* that is like B."""
 
     name = "conjuncts"
-    summary = "English: two conjuncts and their conjunction, how alike and how near"
+    summary = "English: similarity and distance of two conjuncts and their conjunction"
 
     def factors(self, view: FactorView) -> Proposed:
         forms, lower, lemmas = view.forms, view.lower, view.lemmas
@@ -56,7 +56,7 @@ class ParallelConjuncts(FactorFamily):
     """In A and in B: a function word that B brings, and whether A has one like it."""
 
     name = "parallel-conjuncts"
-    summary = "English: function words that conjuncts have or share"
+    summary = "English: function words of conjuncts, repeated or shared"
 
     def factors(self, view: FactorView) -> Proposed:
         if "CCONJ" not in view.upos:

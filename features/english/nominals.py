@@ -24,7 +24,7 @@ class Compounds(FactorFamily):
     """World Trade Center, May 5, 2003: two neighbours side by side, or one below the other."""
 
     name = "compounds"
-    summary = "English: neighbours in a name or compound, beside or below one another"
+    summary = "English: neighbours in a name or compound, siblings or nested"
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lemmas = [*view.upos, ""], view.lemmas
@@ -55,7 +55,7 @@ class Appositions(FactorFamily):
     """Bob, the boss: a nominal after a comma or bracket that no conjunction joins."""
 
     name = "appositions"
-    summary = "English: a nominal, a comma or bracket, and a nominal that modifies it"
+    summary = "English: a nominal with an apposition after a comma or bracket"
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower

@@ -34,7 +34,7 @@ class Brackets(FactorFamily):
     """Brackets and quotation marks of a pair have one head, most often the one inside."""
 
     name = "brackets"
-    summary = "English: a pair of brackets or quotation marks and what it holds"
+    summary = "English: a pair of brackets or quotation marks and its content"
 
     def factors(self, view: FactorView) -> Proposed:
         for i, j in pairs(view):
@@ -82,7 +82,7 @@ class BracketSpans(FactorFamily):
     """Words in brackets or quotation marks have one head; little outside hangs from them."""
 
     name = "bracket-spans"
-    summary = "English: how many arcs lead into brackets or quotation marks, and out of them"
+    summary = "English: number of arcs into and out of brackets or quotation marks"
 
     def counts(self, view: FactorView) -> Counts:
         for i, j in pairs(view):
@@ -98,7 +98,7 @@ class Segments(FactorFamily):
     """A stretch without punctuation marks has mostly one head."""
 
     name = "segments"
-    summary = "English: how many arcs lead into a stretch between punctuation marks"
+    summary = "English: number of arcs into a segment between punctuation marks"
 
     def counts(self, view: FactorView) -> Counts:
         upos = view.upos
@@ -127,7 +127,7 @@ class PairedCommas(FactorFamily):
     """A, B, C: what stands between two commas and hangs from a word outside."""
 
     name = "paired-commas"
-    summary = "English: a phrase between two commas or dashes that both hang from it"
+    summary = "English: a phrase between two commas or dashes that both attach to it"
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
