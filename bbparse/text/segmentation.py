@@ -13,7 +13,7 @@ from itertools import tee
 from typing import IO, Literal
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.text.tokenizer import LanguageCheck, Token, Tokenizer
+from bbparse.text.tokenizer import Token, Tokenizer
 from bbparse.treebank.reading import open_source, raw_lines
 from bbparse.treebank.sections import arriving_lines
 from bbparse.treebank.sentence import Sentence
@@ -80,7 +80,6 @@ def stream_text(
     into a comment before the first sentence.
     """
     number, offset = first, 0
-    language_check = LanguageCheck(tokenizer)
     with open_source(source) as (stream, name):
         read = arriving_lines if source == "-" else raw_lines
         for paragraph in _pieces(read(stream, name), name):
@@ -88,8 +87,7 @@ def stream_text(
                 yield None
                 continue
             for sentence in sentences_of_text(
-                paragraph, tokenizer, split=split, offset=offset, first=number,
-                language_check=language_check,
+                paragraph, tokenizer, split=split, offset=offset, first=number
             ):
                 if number == first and document is not None:
                     sentence.lines.insert(0, f"# newdoc id = {' '.join(document.split())}")
@@ -104,7 +102,6 @@ def stream_text(
 
 def sentences_of_text(
     text: str, tokenizer: Tokenizer, *, split: Split = "text", offset: int = 0, first: int = 1,
-    language_check: LanguageCheck | None = None,
 ) -> Iterator[Sentence]:
     """Split a text into sentences.
 
@@ -120,8 +117,6 @@ def sentences_of_text(
         Position of the text in the document, in characters; added to the positions in MISC.
     first : int
         Number of the first sentence.
-    language_check : LanguageCheck, optional
-        Shared check that warns of other languages, if the text is a part of a longer one.
 
     Yields
     ------
@@ -138,14 +133,12 @@ def sentences_of_text(
     if split not in SPLITS:
         raise TreebankError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
     number, begins = first, True
-    language_check = language_check or LanguageCheck(tokenizer)
     spans, ahead = tee(_spans(text, _PARAGRAPH_END if split == "text" else _LINE_END))
     pieces = _split((text[start:end] for start, end, _ in ahead), tokenizer, split)
     for sentences, (start, _, new_paragraph) in zip(pieces, spans):
         begins |= new_paragraph
         for tokens in sentences:
             shifted = [Token(a + start, b + start, words) for a, b, words in tokens]
-            language_check.add(shifted)
             yield _sentence(text, shifted, offset, number, begins)
             begins = False
             number += 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -110,43 +109,6 @@ def contexts(kinds_of_text: NDArray[np.int64]) -> tuple[list[str], NDArray[np.in
         for kind, after, last in kinds[first[:, np.newaxis] + np.arange(3)].tolist()
     ]
     return names, indices
-
-
-def has_letter(word: str) -> bool:
-    """Return True if a word has a letter: only such words are typical of a language."""
-    return any(character.isalpha() for character in word)
-
-
-class LanguageCheck:
-    """Warning, given once, if a text is in another language than the model.
-
-    The most common words of a treebank make up half of any text in its language, and almost nothing
-    of texts in others.
-    """
-
-    #: Number of words to check, and minimum ratio of common words to their fraction in training.
-    WORDS, MIN_RATIO = 100, 0.3
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._common = frozenset(tokenizer.notes.get("common", ()))
-        self._min_fraction = self.MIN_RATIO * float(tokenizer.notes.get("share", 0.0))
-        self._n_common = self._n_words = 0
-
-    def add(self, tokens: Iterable[Token]) -> None:
-        """Count words until there are enough; then warn if too few of them are common."""
-        if self._n_words >= self.WORDS:
-            return
-        for token in tokens:
-            for word in token.words:
-                if has_letter(word):
-                    self._n_words += 1
-                    self._n_common += word.lower() in self._common
-        if self._n_words >= self.WORDS and self._n_common < self._min_fraction * self._n_words:
-            warnings.warn_explicit(
-                f"only {self._n_common} of the first {self._n_words} words are frequent in the"
-                " model's language: is the text in another language?",
-                UserWarning, "bbparse", 0,
-            )
 
 
 class Tokenizer:
@@ -291,7 +253,6 @@ class Tokenizer:
                 for form, words in header["multiwords"].items()
             }
             notes = dict(header["notes"])
-            float(notes.get("share", 0.0))
         network = CharacterNetwork.from_arrays(arrays, where)
         try:
             return cls(network, allowed, multiwords, notes)

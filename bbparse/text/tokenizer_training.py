@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +22,9 @@ from bbparse.text.tokenizer import (
     CharacterNetwork,
     Tokenizer,
     contexts,
-    has_letter,
 )
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import Piece
-
-#: Number of common words by which the language of a text is recognised.
-COMMON = 300
-
 
 SETTINGS = LabelSettings(
     layers="rr", word=32, width=96, hidden=32, dropout=0.2, attribute_dropout=0.1, unknown=0.0,
@@ -111,18 +105,7 @@ def train_tokenizer(
         (CHARACTER_LABELS, SENTENCE_LABELS), gold, settings, seed,
     )
     assert isinstance(network, CharacterNetwork)
-    return Tokenizer(network, _allowed(texts, gold), multiwords, _language(texts))
-
-
-def _language(texts: Sequence[Text]) -> dict[str, Any]:
-    """Return the most common words of a treebank, and their fraction of its words."""
-    counts = Counter(
-        word.lower() for text in texts for words in text.words for word in words if has_letter(word)
-    )
-    common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
-    common = common[:COMMON]
-    fraction = sum(counts[word] for word in common) / max(1, counts.total())
-    return {"common": common, "share": round(fraction, 4)}
+    return Tokenizer(network, _allowed(texts, gold), multiwords)
 
 
 def _multiwords(texts: Sequence[Text]) -> dict[str, tuple[str, ...]]:

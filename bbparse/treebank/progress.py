@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from tqdm import tqdm
 
@@ -19,6 +19,12 @@ class Bar(tqdm):
     """A progress bar without a monitor thread, which a process that forks should not have."""
 
     monitor_interval = 0
+
+    @classmethod
+    def of_bytes(cls, total: int, disable: bool) -> Self:
+        """Make a bar that shows a percentage of bytes, a description and the time left."""
+        layout = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
+        return cls(delay=2, disable=disable, total=total, bar_format=layout)
 
 
 _drawn: ContextVar[bool] = ContextVar("bbparse_progress", default=False)

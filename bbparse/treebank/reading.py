@@ -1,9 +1,9 @@
 """Read CoNLL-U and CoNLL-X.
 
 Both formats have ten columns, and the columns that the parser needs are the same, so one reader
-reads both. CoNLL-X has no comments, multiword tokens or empty nodes, and some of its treebanks
-write ids as ``s12_3``. A file is split into blocks at blank lines, and a block is decoded and split
-at once: that is several times faster than reading line by line, and every line stays as it was.
+reads both; CoNLL-X has no comments, multiword tokens or empty nodes. A file is split into blocks at
+blank lines, and a block is decoded and split at once: that is several times faster than reading
+line by line, and every line stays as it was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from sys import intern
 from typing import IO, Any, NamedTuple
@@ -264,18 +264,19 @@ def _parse_block(raw: list[bytes]) -> Sentence:
     if widths != {N_COLUMNS}:
         rows, word_lines = _without_comments(lines, complete=bool(after))
     columns = list(zip(*rows))
-    id_prefix = head_prefix = ""
     if columns[0] != word_ids(len(rows)):
-        rows, word_lines, id_prefix = _only_words(rows, word_lines)
+        rows, word_lines = _only_words(rows, word_lines)
         columns = list(zip(*rows))
     n = len(rows)
     try:
         numbers = _NUMBERS
         heads = [numbers[head] for head in columns[6]]
-    except KeyError:
-        heads, head_prefix = _unusual_heads(columns[6], word_lines, id_prefix)
-    if id_prefix and max(heads) <= 0:
-        head_prefix = id_prefix  # no head shows the prefix: assume that heads repeat ids
+    except KeyError as error:
+        i = columns[6].index(error.args[0])
+        raise _Malformed(
+            word_lines[i],
+            f"head of word {i + 1} is {columns[6][i]!r}, expected a number from 0 to {n} or _",
+        ) from None
     if max(heads) > n:
         i = next(i for i, head in enumerate(heads) if head > n)
         raise _Malformed(
@@ -293,7 +294,7 @@ def _parse_block(raw: list[bytes]) -> Sentence:
     )
     return Sentence(
         lines, word_lines, forms, lemmas, upos, xpos, feats, heads, deprels,
-        before=before, after=after, id_prefix=id_prefix, head_prefix=head_prefix,
+        before=before, after=after,
     )
 
 
@@ -321,22 +322,17 @@ def _without_comments(lines: list[str], *, complete: bool) -> tuple[list[list[st
 
 _RANGE_ID = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 _EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,17})\.([1-9][0-9]*)")
-_PREFIXED_ID = re.compile(r"(.*_)1")
 
 
-def _only_words(
-    rows: list[list[str]], row_lines: list[int]
-) -> tuple[list[list[str]], list[int], str]:
+def _only_words(rows: list[list[str]], row_lines: list[int]) -> tuple[list[list[str]], list[int]]:
     """Drop multiword tokens and empty nodes, and check that the ids are in order."""
-    prefixed = _PREFIXED_ID.fullmatch(rows[0][0])
-    prefix = prefixed.group(1) if prefixed else ""
     words: list[list[str]] = []
     word_lines: list[int] = []
     range_line = range_end = 0
     for row, line in zip(rows, row_lines):
         text = row[0]
         n = len(words)
-        if text == f"{prefix}{n + 1}":
+        if text == str(n + 1):
             words.append(row)
             word_lines.append(line)
         elif token := _RANGE_ID.fullmatch(text):
@@ -350,7 +346,7 @@ def _only_words(
             if int(empty.group(1)) != n:
                 raise _Malformed(line, f"empty node {text} found, expected {n}.k after word {n}")
         else:
-            raise _Malformed(line, f"found the id {text!r:.60}, expected {prefix}{n + 1}")
+            raise _Malformed(line, f"found the id {text!r:.60}, expected {n + 1}")
     if not words:
         raise _Malformed(0, "expected a sentence with at least one word, found none")
     if range_end > len(words):
@@ -359,21 +355,4 @@ def _only_words(
             f"multiword token up to word {range_end} found, expected at most "
             f"{len(words)}, the number of words",
         )
-    return words, word_lines, prefix
-
-
-def _unusual_heads(
-    texts: Sequence[str], word_lines: list[int], prefix: str
-) -> tuple[list[int], str]:
-    """Parse heads that are not all plain numbers or ``_``: they may have the prefix of the ids."""
-    heads: list[int] = []
-    for i, text in enumerate(texts):
-        plain = text.removeprefix(prefix)
-        try:
-            heads.append(_NUMBERS[plain])
-        except KeyError:
-            raise _Malformed(
-                word_lines[i],
-                f"head of word {i + 1} is {text!r}, expected a number from 0 to {len(texts)} or _",
-            ) from None
-    return heads, prefix
+    return words, word_lines

@@ -84,8 +84,6 @@ class Sentence:
     before: str = ""
     #: Text after the last line: a line feed and, usually, one blank line.
     after: str = "\n\n"
-    id_prefix: str = ""  #: Text before the number in ids such as ``s12_3`` of some CoNLL-X files.
-    head_prefix: str = ""  #: The same for heads; empty where heads are plain numbers.
     #: Probabilities of the tagger; None for tags from other sources. Not stored in files.
     likely_tags: LikelyTags | None = field(default=None, repr=False, compare=False)
 
@@ -252,7 +250,7 @@ def pieces(sentence: Sentence) -> list[Piece]:
         if "." in fields[0]:
             continue
         misc = fields[9].split("|") if len(fields) > 9 else []
-        first, dash, last = fields[0].rpartition("_")[2].partition("-")
+        first, dash, last = fields[0].partition("-")
         if dash:
             n_left = int(last) - int(first) + 1
             tokens.append(Piece(fields[1], "SpaceAfter=No" not in misc, ()))
@@ -282,7 +280,7 @@ def multiword_tokens(sentence: Sentence) -> Iterator[tuple[int, int, list[str]]]
     """Yield the first and last word of each multiword token, and the columns of its line."""
     for line in sentence.lines:
         cells = line.rstrip("\r").split("\t")
-        first, dash, last = cells[0].rpartition("_")[2].partition("-")
+        first, dash, last = cells[0].partition("-")
         if dash and not line.startswith("#"):
             yield int(first), int(last), cells
 
@@ -306,7 +304,7 @@ def offsets(sentence: Sentence) -> list[tuple[int, int]]:
         if i in words:
             spans.append(token if span[0] < 0 and len(spans) < last else span)
         else:
-            _, dash, end = line.partition("\t")[0].rpartition("_")[2].partition("-")
+            _, dash, end = line.partition("\t")[0].partition("-")
             if dash:
                 token, last = span, int(end)
     return spans

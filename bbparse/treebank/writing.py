@@ -80,19 +80,11 @@ def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
     n = sentence.n_words
     if len(heads) != n:
         raise ValueError(f"heads: expected {n} values, found {len(heads)}")
-    prefix = sentence.head_prefix
-    ids = word_ids(n)
-    texts = []
     for i, head in enumerate(heads):
-        if 0 < head <= n:
-            texts.append(prefix + ids[head - 1] if prefix else ids[head - 1])
-        elif head == 0:
-            texts.append("0")
-        elif head == NO_HEAD:
-            texts.append("_")
-        else:
+        if not NO_HEAD <= head <= n:
             raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head}")
-    return texts
+    texts = ("0", *word_ids(n), "_")  # the last one is that of NO_HEAD
+    return [texts[head] for head in heads]
 
 
 def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[Sentence]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
-import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -169,13 +168,3 @@ def test_lines_and_words() -> None:
     assert [s.forms for s in words] == [["I", "don't", "know.", "You", "do"], ["not"],
                                         ["Yes", ",no."]]
     assert ranges(words[2])[1] == (",no.", text.index(",no."), text.index(",no.") + 4)
-
-
-def test_another_language_is_warned_of() -> None:
-    german = "Der alte Mann saß den ganzen Tag vor seinem Haus und sah den Kindern zu. " * 10
-    with pytest.warns(UserWarning, match="is the text in another language"):
-        cut(german)
-    english = "The old man sat in front of his house all day and looked at the children. " * 10
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        cut(english)

@@ -183,24 +183,6 @@ def test_wrong_values_to_write(
         format_sentence(sentence, comments=["a\nb"])
 
 
-def test_conll_x_ids_with_a_prefix() -> None:
-    rows = (("s12_1", "A", "s12_2"), ("s12_2", "B", "0"), ("s12_3", "C", "s12_2"))
-    text = "\n".join(row(*values) for values in rows)
-    (sentence,) = read(text + "\n\n")
-    assert sentence.heads == [2, 0, 2]
-    assert format_sentence(sentence, sentence.heads) == text + "\n\n"
-    assert "s12_3\tB" not in format_sentence(sentence, [0, 1, 1])
-    (again,) = read(format_sentence(sentence, [0, 1, 1]))
-    assert again.heads == [0, 1, 1]
-    # Heads as plain numbers stay plain numbers, and where there are none they refer to ids.
-    (plain,) = read(text.replace("\ts12_2\t", "\t2\t") + "\n\n")
-    assert plain.heads == [2, 0, 2]
-    assert format_sentence(plain, [0, 1, 1]).split("\n")[1].split("\t")[6] == "1"
-    (none,) = read(row("7_1", "A") + "\n" + row("7_2", "B") + "\n\n")
-    assert none.heads == [-1, -1]
-    assert format_sentence(none, [0, 1]).split("\n")[1].split("\t")[6] == "7_1"
-
-
 def test_files_packed_and_not(tmp_path: Path) -> None:
     data = (DATA / "small-dev.conllu").read_bytes()
     sentences = list(read_conllu(DATA / "small-dev.conllu"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,19 +43,15 @@ def found(sentences: Iterator[Sentence]) -> tuple[list[Sentence], str]:
     return good, ""
 
 
-def by_sections(stream: io.BytesIO) -> Iterator[Sentence]:
-    for section in cut_conllu(stream):
+def by_sections(source: io.BytesIO | Path) -> Iterator[Sentence]:
+    for section in cut_conllu(source):
         assert section is not None, "only the standard input is waited for"
         assert pickle.loads(pickle.dumps(section)) == section
-        good = list(section.sentences())
-        assert len(good) == section.n_sentences
-        yield from good
-
-
-def by_sections_up_to_an_error(stream: io.BytesIO) -> Iterator[Sentence]:
-    for section in cut_conllu(stream):
-        assert section is not None
-        yield from section.sentences()
+        count = 0
+        for sentence in section.sentences():
+            count += 1
+            yield sentence
+        assert count == section.n_sentences
 
 
 @given(
@@ -74,13 +71,9 @@ def test_any_file(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sections, "SECTION_WORDS", words)
         for stream in (io.BytesIO(raw), Trickle(raw)):
-            assert found(by_sections_up_to_an_error(stream)) == expected
+            assert found(by_sections(stream)) == expected
         if raw.strip():
             assert b"".join(s.raw for s in cut_conllu(Trickle(raw)) if s) == raw
-
-
-def count_rows(sentence: Sentence) -> int:
-    return sum(not line.startswith("#") for line in sentence.lines)
 
 
 def test_sections_are_full_but_not_too_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,16 +82,14 @@ def test_sections_are_full_but_not_too_full(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sections, "SECTION_WORDS", 50)
     raw = path.read_bytes()
     assert list(by_sections(io.BytesIO(raw))) == list(read_conllu(io.BytesIO(raw)))
-    cut = [section for section in cut_conllu(path) if section is not None]
+    rows = [sum(line[0] != "#" for line in sentence.lines) for sentence in sentences]
     start = 0
-    for section, following in zip(cut, [*cut[1:], None]):
-        group = sentences[start : start + section.n_sentences]
-        start += section.n_sentences
-        rows = sum(map(count_rows, group))
-        assert rows <= 50 or len(group) == 1
-        assert section.number == group[0].number
-        if following is not None:
-            assert rows + count_rows(sentences[start]) > 50
+    for section in cut_conllu(path):
+        assert section is not None and section.number == start + 1
+        end = start + section.n_sentences
+        assert sum(rows[start:end]) <= 50 or end == start + 1
+        assert end == len(rows) or sum(rows[start : end + 1]) > 50
+        start = end
     assert start == len(sentences)
 
 
@@ -126,16 +117,8 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(TreebankError, match="cannot be read: No such file"):
         list(cut_conllu(tmp_path / "none"))
     packed = tmp_path / "short.conllu.xz"
-    import lzma
-
     packed.write_bytes(lzma.compress((SMALL + "\n\n").encode() * 2000)[:-30])
     expected = found(read_conllu(packed))
-
-    def again() -> Iterator[Sentence]:
-        for section in cut_conllu(packed):
-            if section is not None:
-                yield from section.sentences()
-
     assert "cannot be read" in expected[1]
-    assert found(again())[1] == expected[1]
-    assert found(again())[0][: len(expected[0])] == expected[0]
+    sentences, error = found(by_sections(packed))
+    assert error == expected[1] and sentences[: len(expected[0])] == expected[0]

@@ -10,7 +10,7 @@ from itertools import zip_longest
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, command, flag, option, say
+from bbparse.apps.cli.common import FILE, check_standard_input, command, flag, option, say
 from bbparse.apps.cli.repair import misc_weights
 from bbparse.parser.combine import accuracy_weights, with_disputes
 from bbparse.parser.combine import combine as find_combination
@@ -55,8 +55,7 @@ def combine(
     """
     if len(sources) < 2:
         raise click.UsageError(f"found {len(sources)} file, expected at least 2")
-    if list(sources).count("-") > 1:
-        raise TreebankError("standard input: can be only one of the files")
+    check_standard_input([*sources, weights])
     rules = Rules.load(valid)
     settings = RepairOptions(projective=projective == "yes", time_limit=time_limit)
     files: list[Iterable[Sentence]] = [read_conllu(source) for source in sources]

@@ -5,7 +5,7 @@ Readers and writers of files report errors themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import permutations
@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from bbparse.runtime.errors import BBParseError, OutputError, ServiceError
+from bbparse.runtime.errors import BBParseError, OutputError, ServiceError, TreebankError
 from bbparse.runtime.output import identity
 from bbparse.runtime.shipped import Shipped
 
@@ -126,6 +126,12 @@ def say(line: str) -> None:
 def tell(line: str) -> None:
     """Write a line to standard error, with the name of the program."""
     say(f"bbparse: {line}")
+
+
+def check_standard_input(paths: Iterable[str | None]) -> None:
+    """Raise `TreebankError` if standard input is given for several files."""
+    if [*paths].count("-") > 1:
+        raise TreebankError("standard input: can be only one of the files")
 
 
 @contextmanager

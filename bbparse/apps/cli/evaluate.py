@@ -11,7 +11,16 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from bbparse.apps.cli.common import FILE, RealRange, aligned, command, flag, option, say
+from bbparse.apps.cli.common import (
+    FILE,
+    RealRange,
+    aligned,
+    check_standard_input,
+    command,
+    flag,
+    option,
+    say,
+)
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -114,7 +123,7 @@ def _print_scores(
 ) -> None:
     """Print the accuracy of one file, or of two and their difference."""
     others = [predicted] if against is None else [predicted, against]
-    _check_standard_input([gold, *others])
+    check_standard_input([gold, *others])
     if gold.endswith((".ptb", ".mrg")):
         _evaluate_phrases(gold, others, as_json)
         return
@@ -170,18 +179,13 @@ def _print_scores(
             click.echo(f"\n{title}\n{_rows_of(breakdown)}")
 
 
-def _check_standard_input(paths: Sequence[str]) -> None:
-    if paths.count("-") > 1:
-        raise TreebankError("standard input: can be only one of the files")
-
-
 def _print_agreement(
     paths: Sequence[str], by_relation: bool, as_json: bool, bootstrap: dict[str, Any]
 ) -> None:
     """Print the chance-corrected agreement of annotators, and the relations they confuse."""
     from bbparse.treebank.reliability import Annotations, rows  # needs numpy
 
-    _check_standard_input(paths)
+    check_standard_input(paths)
     annotations = Annotations([list(read_conllu(path)) for path in paths])
     found = dict(rows(annotations, by_relation, **bootstrap))
     confused = annotations.confusions()

@@ -15,7 +15,7 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, FileOrName, aligned, command, flag, option, say
-from bbparse.apps.cli.sources import load_parser, tell_unused
+from bbparse.apps.cli.sources import load_parser
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.models.factors.registry import available
 from bbparse.models.model import Model, card
@@ -144,7 +144,6 @@ def bundle(parser: str, tagger: str, output: str) -> None:
       bbparse bundle en.model en.tagger --output en-text.model
     """
     loaded = load_model(parser, options.given_factors())
-    tell_unused(loaded.maker.families)
     loaded.tagger, tokenizer = load_tagger(tagger)
     loaded.tokenizer = tokenizer or loaded.tokenizer
     save_model(loaded, output)

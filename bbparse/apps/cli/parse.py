@@ -257,8 +257,7 @@ def _progress_bar(output: str, size: int | None) -> Bar:
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     if size is None:
         return Bar(delay=2, disable=silent, unit=" sentences")
-    bar_format = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
-    return Bar(delay=2, disable=silent, total=size, bar_format=bar_format)
+    return Bar.of_bytes(size, silent)
 
 
 def _parse_shards(

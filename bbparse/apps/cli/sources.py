@@ -5,12 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import tell
-from bbparse.models.factors.family import FactorFamily
-from bbparse.models.factors.registry import load_families
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.segmentation import Split, split_of_name, stream_text
@@ -23,17 +20,7 @@ _ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
 
 def load_parser(model: str) -> Parser:
     """Load the parser, ready to run."""
-    parser = Parser.load(model, options.given_factors())
-    tell_unused(parser.maker.families)
-    return parser
-
-
-def tell_unused(needed: Iterable[FactorFamily]) -> None:
-    """Report families of ``--factors`` that a model does not use."""
-    names = {family.name for family in needed}
-    for family in load_families(options.given_factors()):
-        if family.name not in names:
-            tell(f"the model does not use the factor family {family.name}: ignored")
+    return Parser.load(model, options.given_factors())
 
 
 def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:

@@ -121,9 +121,7 @@ def _work(
 ) -> CorpusSummary:
     """Record all outcomes in the manifest, and count them."""
     summary = CorpusSummary()
-    bar_format = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
-    total = sum(sizes.values())
-    with Bar(bar_format=bar_format, delay=2, disable=not show_progress, total=total) as bar:
+    with Bar.of_bytes(sum(sizes.values()), disable=not show_progress) as bar:
         for outcome in outcomes:
             entry, size = outcome.entry, sizes[outcome.task.shard]
             if outcome.state == "kept":

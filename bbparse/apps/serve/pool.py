@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -56,7 +55,6 @@ class Pool:
         warm_up(parsers)
         self._start()
         self._requests = 0  # taken and not yet answered
-        self._seconds = 0.05  # moving average of the time that a request takes
         for name in ("waiting", "workers"):
             gauge = Gauge(f"bbparse_{name}", f"Now: {name}.", registry=self.metrics.registry)
             gauge.set_function(partial(lambda name: self.facts()[name], name))
@@ -100,13 +98,12 @@ class Pool:
         """Return the answer to a request with fields of a `Job`; `Refused` if there is none."""
         settings, waiting = self.settings, self.facts()["waiting"]
         if waiting >= settings.queue:
-            after = math.ceil(waiting * self._seconds / settings.workers)
-            raise Refused(429, f"{waiting} requests are waiting already", max(1, after))
+            raise Refused(429, f"{waiting} requests are waiting already", after=1)
         job = {**fields, "kind": kind, "model": self.model_of(fields["model"])}
         job["max_words"] = settings.max_words
         seconds = min(job.pop("deadline", None) or settings.deadline, settings.deadline)
-        started, workers = clock(), self._workers
-        job["until"] = started + seconds
+        workers = self._workers
+        job["until"] = clock() + seconds
         self._requests += 1
         try:
             future = workers.take(job)
@@ -126,5 +123,4 @@ class Pool:
             self._requests -= 1
         self.metrics.sentences.inc(found.sentences)
         self.metrics.words.inc(found.words)
-        self._seconds += 0.1 * (clock() - started - self._seconds)
         return found.text

@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.parser.arc_scores import ModelScores
 from bbparse.parser.parser import Parser
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank import Sentence, format_sentence, read_conllu
 from tests import toy
 from tests.apps.cli.conftest import Run
 
@@ -179,12 +179,13 @@ def test_only_punctuation(run: Run, tmp_path: Path) -> None:
     assert second["left"] == second["faults"] and not second["proved"] and not second["changes"]
 
 
+CROSSING = ["dep", "dep", "root", "dep"]
+
+
 def test_crossing_arcs(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "in.conllu"
-    rows = [(3, "dep"), (4, "dep"), (0, "root"), (3, "dep")]
-    path.write_text("".join(
-        f"{m}\tw\t_\tX\t_\t_\t{head}\t{label}\t_\t_\n" for m, (head, label) in enumerate(rows, 1)
-    ) + "\n")
+    words = Sentence.from_words(["w"] * 4, upos=["X"] * 4, heads=[3, 4, 0, 3], deprels=CROSSING)
+    path.write_text(format_sentence(words))
     assert run("repair", path).out == path.read_text()
     nested = run("repair", path, "--projective", "yes")
     assert nested.out != path.read_text() and "the old arc breaks crossing-arcs: " in nested.err
@@ -192,7 +193,6 @@ def test_crossing_arcs(run: Run, tmp_path: Path) -> None:
 
 def test_mistakes(run: Run, tmp_path: Path) -> None:
     path, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
-    path.write_text(SLIPS)
     path.write_text(SLIPS.replace("Sure=0.51", "Sure=high"))
     done = run("repair", path, "--weight", "Sure", "-o", out)
     told = f"{path}, line 14, s2: Sure is 'high' in MISC, expected a number"

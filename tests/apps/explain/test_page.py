@@ -11,9 +11,11 @@ import pytest
 
 from bbparse.apps.explain import Explanation, explain, page
 from bbparse.apps.explain.charts import number, ordinal, signed, spelled
-from bbparse.apps.explain.explanation import Explanation as Record
+from bbparse.apps.explain.explanation import arc_losses
+from bbparse.apps.explain.terms import terms_of
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
+from bbparse.parser.parse import trees_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.text import draw_text
 from tests import toy
@@ -192,16 +194,11 @@ def test_a_search_tree_and_a_search_cut_short() -> None:
 
 def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
     """An explanation of a problem that no parser made."""
-    from bbparse.apps.explain.explanation import arc_losses
-    from bbparse.apps.explain.terms import terms_of
-    from bbparse.parser.parse import trees_of
-
     solution = solve(problem, k_best=2, node_limit=node_limit)
     score = float(solution.scores[0])
-    return Record(
-        sentence=Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)]),
-        problem=problem, solution=solution, trees=trees_of(solution),
-        terms=[terms_of(problem, arcs) for arcs in solution.arcs],
-        losses=arc_losses(problem, solution.arcs[0], score, node_limit=node_limit),
-        trace=trace_search(problem, node_limit=node_limit), backbone="first", families=[],
+    return Explanation(
+        Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)]), problem, solution,
+        trees_of(solution), [terms_of(problem, arcs) for arcs in solution.arcs],
+        arc_losses(problem, solution.arcs[0], score, node_limit=node_limit),
+        trace_search(problem, node_limit=node_limit), backbone="first", families=[],
     )
