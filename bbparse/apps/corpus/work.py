@@ -250,10 +250,10 @@ def work_through(spec: ParseSpec, tasks: Iterable[Task], workers: int) -> Outcom
 
 
 def lost(task: Task) -> Outcome:
-    """Return the outcome of a task whose process has died."""
+    """Return the outcome of a task whose process died."""
     problem = (
-        f"{task.shard}: the process that parsed it has died, as when memory runs out: use fewer"
-        " --threads, or smaller shards"
+        f"{task.shard}: the process that parsed it died, perhaps because memory ran out: use fewer"
+        " --threads or smaller shards"
     )
     entry = ManifestEntry(task.output.name, task.shard.name, "", error=problem)
     return Outcome(task, entry, "failed")

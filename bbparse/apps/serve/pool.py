@@ -114,7 +114,7 @@ class Pool:
                 self._start()
                 self.metrics.deaths.inc()
                 self.tell("a worker died, perhaps because memory ran out: restarting all")
-            raise Refused(500, "a worker died, perhaps of this request") from None
+            raise Refused(500, "a worker died, perhaps because of this request") from None
         except TimeoutError:
             if future.cancelled():
                 raise Refused(503, "no worker was free before the deadline", 1) from None

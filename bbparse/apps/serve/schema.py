@@ -68,7 +68,7 @@ class Options(Strict):
     spans: str | None = Field(
         None,
         description="KEY or KEY:WEIGHT: words between brackets in this MISC item of the CoNLL-U"
-        " form one subtree; each head too many costs WEIGHT.",
+        " form one subtree; each additional head outside costs WEIGHT.",
     )
     confidence: bool = Field(False, description="Add probabilities of arcs (calibrated models).")
     prune: int | None = Field(
@@ -123,10 +123,10 @@ class Subtree(Strict):
     """Words that form a connected subtree."""
 
     words: list[Position] = Field(min_length=1)
-    complete: bool = Field(True, description="No other words hang from them.")
+    complete: bool = Field(True, description="No other words depend on them.")
     weight: float | None = Field(
         None, ge=0, allow_inf_nan=False,
-        description="What each arc costs that should not be; null: no tree has one.",
+        description="Cost of each arc that breaks the subtree; null forbids such trees.",
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,7 +15,7 @@ from bbparse.apps.annotate.http import Server
 from bbparse.apps.annotate.treebank import Act, Treebank
 from bbparse.apps.serve.http import listening
 from tests import toy
-from tests.apps.serve.conftest import Answer
+from tests.apps.serve.conftest import Answer, ask
 
 #: All that a file can have: a byte order mark, comments, a multiword token, empty nodes, enhanced
 #: graphs, odd blank lines, a head that is missing; words of another script; a complete tree.
@@ -95,16 +93,7 @@ class Served:
         assert ready.wait(30)
 
     def ask(self, path: str, body: Any = None, **headers: str) -> Answer:
-        """An answer; a body is sent as JSON unless it is bytes."""
-        connection = http.client.HTTPConnection(self.place, timeout=60)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        if body is not None and not isinstance(body, bytes):
-            body, named = json.dumps(body).encode(), {"Content-Type": "application/json", **named}
-        connection.request("GET" if body is None else "POST", path, body, named)
-        response = connection.getresponse()
-        found = Answer(response.status, dict(response.getheaders()), response.read())
-        connection.close()
-        return found
+        return ask(self.place, path, body, **headers)
 
     def close(self) -> None:
         self.server.should_exit = True

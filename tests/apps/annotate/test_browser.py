@@ -7,22 +7,15 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.apps.annotate.conftest import Opened, Served, does
-from tests.apps.serve.browser import BROWSER, Browser
+from tests.apps.serve.browser import Browser, needs_browser
 
-pytestmark = pytest.mark.skipif(not BROWSER, reason="there is no browser")
+pytestmark = needs_browser
 
 Serve = Callable[..., Served]
 LOADED = (
     "typeof view !== 'undefined' && view && options.labels.length"
     " && rows.every((row) => row.sure !== null)"
 )
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    found = Browser(tmp_path_factory.mktemp("browser"))
-    yield found
-    found.close()
 
 
 @pytest.fixture
@@ -165,16 +158,3 @@ def test_markup_in_a_file_is_text(page: Browser, served: Serve, opened: Opened) 
     load(page, served().url)
     assert not page.run("!!window.hit || document.querySelectorAll('img, main b b').length")
     assert page.run("$('written').textContent") == evil
-
-
-SENTENCES = """She sold the old house near the river to a couple from Kent .
-The letter that arrived on Monday was opened by mistake .
-Nobody knew why the lights in the hall kept going out .
-They watched the boats in the harbour with a pair of borrowed binoculars .
-If it rains , we shall eat in the kitchen and play cards .
-He promised his sister to water the plants twice a week .
-Walking home , the children found a coin under the bench .
-It was the baker who had seen the thief run away .
-Old maps and letters filled the drawers of the desk .
-What the committee decided surprised everyone in the room .
-"""

@@ -1,4 +1,4 @@
-"""One small model for all tests of commands, trained by the command itself."""
+"""Commands, run in this process."""
 
 from __future__ import annotations
 
@@ -10,6 +10,23 @@ import pytest
 
 from bbparse.apps.cli.main import main
 from tests import toy
+
+#: Configuration of a small network.
+NETWORK = """
+[model]
+backbone = "grandsib"
+[network]
+epochs = 2
+layers = "r"
+word = 16
+width = 16
+pairs = 16
+shared = 16
+parts = 16
+naming = 16
+batch = 100
+cutoff = 1
+"""
 
 
 @dataclass
@@ -81,12 +98,4 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The configuration of the toy parser as a file."""
     path = tmp_path_factory.mktemp("config") / "toy.toml"
     path.write_text(toy.TOML, encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory, config: Path) -> Path:
-    """A model trained on all of the small treebank; not to be changed."""
-    path = tmp_path_factory.mktemp("model") / "toy.model"
-    succeed("train", toy.TRAIN, "--config", config, "--model", path, "--no-text")
     return path

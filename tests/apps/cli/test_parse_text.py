@@ -168,13 +168,3 @@ def test_bad_sentences_may_be_left_out(
     done = run("parse", path, *limits, "--skip-invalid", "--output", out)
     assert done.complaint(alone=False) == "no sentence is left to parse: 1 are invalid"
     assert not out.exists()
-
-
-def test_given_heads_without_a_tree_are_left_out(run: Run, both: Path, tmp_path: Path) -> None:
-    rows = ["\t".join((str(i), "a", "a", "X", "X", "_", "{}", "_", "_", "_")) for i in (1, 2)]
-    text = "\n".join(rows) + "\n\n"
-    path = tmp_path / "heads.conllu"
-    path.write_text(text.format("2", "1") + text.format("2", "_"), encoding="utf-8")
-    done = run("parse", path, "--model", both, "--keep-heads", "--skip-invalid")
-    assert done.code == 0 and done.out.count("\n\n") == 1
-    assert f"skipped: {path}, line 1: {path}, sentence #1: no" in done.err

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,27 +16,26 @@ from tests.apps.cli.conftest import Run
 from tests.inference.proof.helpers import changed
 from tests.strategies import random_problem
 
+SCORES = np.random.default_rng(121).normal(size=(6, 6))
+ARCS = [([(0, 2), (2, 5)], 1.5), ([(2, 1), (2, 3)], -2.0), ([(2, 4), (4, 5)], float("-inf"))]
+
+
+def factored(scale: float = 1.0) -> Problem:
+    return Problem.from_arc_scores(scale * SCORES.T).with_factors(ARCS)
+
 
 @pytest.fixture
-def problem() -> Problem:
-    rng = np.random.default_rng(81)
-    return Problem.from_arc_scores(rng.normal(size=(6, 6)).T).with_factors(
-        [([(2, 1), (2, 5)], 1.5), ([(3, 4), (0, 3)], -np.inf)]
-    )
-
-
-@pytest.fixture
-def file(problem: Problem, tmp_path: Path) -> Path:
-    problem.save(tmp_path / "p.npz")
+def file(tmp_path: Path) -> Path:
+    factored().save(tmp_path / "p.npz")
     return tmp_path / "p.npz"
 
 
-def test_table(run: Run, problem: Problem, file: Path) -> None:
+def test_table(run: Run, file: Path) -> None:
     done = run("solve", file, "--k-best", "3")
     lines = done.out.splitlines()
-    expected = solve(problem, k_best=3)
+    expected = solve(factored(), k_best=3)
     assert done.code == 0 and len(lines) == 7
-    assert lines[0].startswith("Problem(n_words=5, arcs=25, factors=2 (1 hard)")
+    assert lines[0].startswith("Problem(n_words=5, arcs=25, factors=3 (1 hard)")
     assert lines[1].startswith("optimal: proved; ")
     assert lines[3].split("  ")[-1] == "heads of words 1..5"
     for k, line in enumerate(lines[4:]):
@@ -51,11 +49,11 @@ def test_table(run: Run, problem: Problem, file: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "bb", "ilp", "price-and-cut"])
-def test_json_and_output(run: Run, problem: Problem, file: Path, method: str) -> None:
+def test_json_and_output(run: Run, file: Path, method: str) -> None:
     target = file.with_name("s.npz")
     options = ("--json", "--k-best", "2", "--method", method, "--output", target)
     found = json.loads(run("solve", file, *options).out)
-    saved, expected = Solution.load(target), solve(problem, k_best=2)
+    saved, expected = Solution.load(target), solve(factored(), k_best=2)
     assert found["status"] == saved.status == "optimal"
     assert found["n_words"] == 5
     assert [tree["heads"] for tree in found["trees"]] == expected.heads[:, 1:].tolist()
@@ -109,14 +107,6 @@ def test_limits(run: Run, tmp_path: Path, options: str, line: str) -> None:
     for tree in found["trees"]:
         assert not tree["proved"]
         assert tree["upper_bound"] is None or tree["upper_bound"] > tree["score"]
-
-
-SCORES = np.random.default_rng(121).normal(size=(6, 6))
-ARCS = [([(0, 2), (2, 5)], 1.5), ([(2, 1), (2, 3)], -2.0), ([(2, 4), (4, 5)], float("-inf"))]
-
-
-def factored(scale: float = 1.0) -> Problem:
-    return Problem.from_arc_scores(scale * SCORES.T).with_factors(ARCS)
 
 
 def saved(folder: Path, p: Problem, s: Solution) -> tuple[Path, Path]:
@@ -178,17 +168,10 @@ def test_bad_files(run: Run, tmp_path: Path) -> None:
         assert text in run("verify", *arguments).complaint()
 
 
-def output_of(*arguments: Any) -> str:
-    """What a command in a process of its own writes to its standard output, HiGHS included."""
-    command = [sys.executable, "-m", "bbparse", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_json_alone(tmp_path: Path) -> None:
-    scores = np.random.default_rng(81).normal(size=(6, 6))
-    p = Problem.from_arc_scores(scores.T, projective=False).with_factors([([(2, 1), (2, 5)], 1.5)])
+    """In a process of its own, HiGHS writes nothing to standard output."""
+    p = Problem.from_arc_scores(SCORES, projective=False).with_factors([([(2, 1), (2, 5)], 1.5)])
     p.save(tmp_path / "p.npz")
-    found = json.loads(output_of("solve", tmp_path / "p.npz", "--json", "--method", "ilp"))
-    assert found["status"] == "optimal"
+    command = [sys.executable, "-m", "bbparse", "solve", tmp_path / "p.npz", "--json"]
+    done = subprocess.run([*command, "--method", "ilp"], capture_output=True, timeout=300)
+    assert done.returncode == 0 and json.loads(done.stdout)["status"] == "optimal"

@@ -14,26 +14,9 @@ from bbparse.parser.pipeline import Pipeline
 from bbparse.text.raw import plain_text
 from bbparse.treebank import write_conllu
 from tests import toy
-from tests.apps.cli.conftest import Run
+from tests.apps.cli.conftest import NETWORK, Run
 
 GOOD = "1\tHello\thello\tINTJ\tUH\t_\t0\troot\t_\t_\n2\t.\t.\tPUNCT\t.\t_\t1\tpunct\t_\t_\n"
-NETWORK_TOML = """
-[pruner]
-k = 4
-margin = 8.0
-
-[network]
-epochs = 3
-rate = 0.01
-layers = "rc"
-batch = 60
-word = 16
-width = 16
-pairs = 16
-shared = 16
-parts = 16
-naming = 16
-"""
 COLUMNS = "\tw\tw\tNOUN\tNN\t_\t{}\tdep\t_\t_\n"
 
 
@@ -190,7 +173,7 @@ def test_a_treebank_without_tags_is_enough(run: Run, config: Path, tmp_path: Pat
 
 def test_raw_text_teaches(run: Run, tmp_path: Path) -> None:
     config, text = tmp_path / "net.toml", tmp_path / "raw.txt"
-    config.write_text(NETWORK_TOML, encoding="utf-8")
+    config.write_text(NETWORK, encoding="utf-8")
     text.write_text(plain_text(toy.sentences()[60:]), encoding="utf-8")
     gold = tmp_path / "train.conllu"
     write_conllu(gold, toy.sentences()[:60])
@@ -203,7 +186,7 @@ def test_raw_text_teaches(run: Run, tmp_path: Path) -> None:
 
 def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> None:
     model, text, net = tmp_path / "toy.model", tmp_path / "raw.txt", tmp_path / "net.toml"
-    net.write_text(NETWORK_TOML, encoding="utf-8")
+    net.write_text(NETWORK, encoding="utf-8")
     text.write_text("", encoding="utf-8")
     start = ("train", toy.DEV, "--model", model, "--config")
     for arguments, message in (

@@ -9,24 +9,8 @@ import pytest
 
 from bbparse.treebank import write_conllu
 from tests import toy
-from tests.apps.cli.conftest import Done, Run
+from tests.apps.cli.conftest import NETWORK, Done, Run
 from tests.neural.embeddings.tiny import make_encoder
-
-NETWORK = """
-[model]
-backbone = "grandsib"
-[network]
-epochs = 2
-layers = "r"
-word = 16
-width = 16
-pairs = 16
-shared = 16
-parts = 16
-naming = 16
-batch = 100
-cutoff = 1
-"""
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import json
 import os
@@ -12,9 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: The browser to use, if there is one.
 BROWSER = next(filter(None, map(shutil.which, _NAMES)), "")
+needs_browser = pytest.mark.skipif(not BROWSER, reason="there is no browser")
 
 _KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39, "Tab": 9}
 
@@ -102,25 +104,12 @@ class Browser:
             button="none" if kind == "Moved" else "left",
         )
 
-    def touch(self, kind: str, *points: tuple[float, float]) -> None:
-        """Touch the screen."""
-        where = [{"x": x, "y": y} for x, y in points]
-        self.call("Input.dispatchTouchEvent", type=f"touch{kind}", touchPoints=where)
-
-    def screen(self, width: int, height: int, *, mobile: bool = False, dark: bool = False) -> None:
+    def screen(self, width: int, height: int) -> None:
         """Another screen."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, mobile=mobile,
-            deviceScaleFactor=2 if mobile else 1,
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, mobile=False,
+            deviceScaleFactor=1,
         )
-        self.call("Emulation.setTouchEmulationEnabled", enabled=mobile)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
-
-    def picture(self, path: Path) -> None:
-        """Save what is to be seen."""
-        found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(found["data"]))
 
     def close(self) -> None:
         """End the browser."""

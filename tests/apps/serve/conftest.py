@@ -61,6 +61,19 @@ class Answer:
         return [json.loads(line) for line in self.text.splitlines()]
 
 
+def ask(place: str, path: str, body: Any = None, method: str = "", **headers: str) -> Answer:
+    """An answer to GET, or to POST if there is a body; a body that is no bytes is sent as JSON."""
+    if body is not None and not isinstance(body, bytes):
+        body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
+    connection = http.client.HTTPConnection(place, timeout=60)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method or ("GET" if body is None else "POST"), path, body, named)
+    response = connection.getresponse()
+    found = Answer(response.status, dict(response.getheaders()), response.read())
+    connection.close()
+    return found
+
+
 class Running:
     """A service in processes of its own."""
 
@@ -69,16 +82,8 @@ class Running:
         self.place = urlsplit(url).netloc
 
     def ask(self, path: str, body: Any = None, kind: str = "", method: str = "") -> Answer:
-        """An answer; a body that is no bytes is sent as JSON."""
-        if body is not None and not isinstance(body, bytes):
-            body, kind = json.dumps(body).encode(), "application/json"
-        connection = http.client.HTTPConnection(self.place, timeout=60)
-        headers = {"Content-Type": kind} if kind else {}
-        connection.request(method or ("GET" if body is None else "POST"), path, body, headers)
-        response = connection.getresponse()
-        found = Answer(response.status, dict(response.getheaders()), response.read())
-        connection.close()
-        return found
+        """An answer to a body of a kind."""
+        return ask(self.place, path, body, method, **({"Content_Type": kind} if kind else {}))
 
     def text(self, text: str, query: str = "") -> Answer:
         """An answer to running text."""

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.apps.serve.browser import BROWSER, Browser
+from tests.apps.serve.browser import Browser, needs_browser
 from tests.apps.serve.conftest import Running
 
-pytestmark = pytest.mark.skipif(not BROWSER, reason="there is no browser")
+pytestmark = needs_browser
 
 SETTLED = "question && sentences.length && !$('result').classList.contains('busy')"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    found = Browser(tmp_path_factory.mktemp("browser"))
-    yield found
-    found.close()
 
 
 @pytest.fixture

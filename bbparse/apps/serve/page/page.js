@@ -106,7 +106,7 @@ function draw() {
     const option = new Option(`${i} ${word}`, i); return option; }));
   $("kept").replaceChildren(
     ...[...s.fixed].map(([m, h]) => button(`${form(m)} ← ${form(h)} ✕`, null, () => free(m),
-      `fixed: ${form(m)} under ${form(h)}; free it`)),
+      `fixed: ${form(m)} under ${form(h)}; release it`)),
     ...[...s.forbidden].map((key) => { const [h, m] = key.split(" ").map(Number);
       return button(`not ${form(m)} ← ${form(h)} ✕`, null, () => { s.forbidden.delete(key);
         change(s, () => s.forbidden.add(key)); }, `forbidden: ${form(m)} under ${form(h)}; allow it`); }));
@@ -125,7 +125,7 @@ function choose(word) {
   arcOf(word)?.classList.add("chosen");
   const head = tree().heads[word - 1];
   $("arc").textContent = `${form(word)} ← ${form(head)}`;
-  $("fix").firstChild.data = now().fixed.has(word) ? "Free " : "Fix ";
+  $("fix").firstChild.data = now().fixed.has(word) ? "Release " : "Fix ";
   $("head").value = head;
 }
 let pointing = 0;
