@@ -72,6 +72,9 @@ class Workers(Generic[T, R]):
         processes = list((getattr(self._executor, "_processes", None) or {}).values())
         for process in processes:
             process.terminate()
+        results = getattr(self._executor, "_result_queue", None)
+        if results is not None:  # else half a result would be waited for, without an end of file
+            results._writer.close()
         self._executor.shutdown(wait=bool(processes), cancel_futures=True)
 
 
