@@ -46,16 +46,12 @@ def written(sentences: list[Sentence]) -> str:
 
 def test_columns_of_words() -> None:
     (sentence,) = read(SMALL + "\n\n")
-    assert sentence.name == "a-1"
-    assert sentence.n_words == 3
-    assert sentence.forms == ["Do", "n't", "!"]
-    assert sentence.lemmas == ["do", "n't", "!"]
-    assert sentence.upos == ["X"] * 3
-    assert sentence.heads == [0, 1, 1]
-    assert sentence.deprels == ["root", "advmod", "punct"]
-    assert sentence.word_lines == [3, 4, 6]
-    assert sentence.lines == SMALL.split("\n")
-    assert sentence.has_heads
+    assert (sentence.name, sentence.n_words, sentence.has_heads) == ("a-1", 3, True)
+    assert sentence.lines == SMALL.split("\n") and sentence.word_lines == [3, 4, 6]
+    columns = (sentence.forms, sentence.lemmas, sentence.upos, sentence.heads, sentence.deprels)
+    assert [*zip(*columns, strict=True)] == [
+        ("Do", "do", "X", 0, "root"), ("n't", "n't", "X", 1, "advmod"), ("!", "!", "X", 1, "punct"),
+    ]
 
 
 def test_names_and_line_numbers() -> None:
@@ -124,22 +120,6 @@ def test_any_file_round_trip(text: str) -> None:
     sentences = read(text)
     assert written(sentences) == text
     assert "".join(format_sentence(s, s.heads, s.deprels) for s in sentences) == text
-
-
-def test_only_head_and_deprel_change() -> None:
-    (sentence,) = read(SMALL + "\n\n")
-    text = format_sentence(sentence, [2, 0, -1], ["a", "root", "c:d"])
-    before, after = SMALL.split("\n"), text.rstrip("\n").split("\n")
-    assert len(before) == len(after)
-    for i, (old, new) in enumerate(zip(before, after)):
-        if i not in sentence.word_lines:
-            assert old == new
-        else:
-            old_fields, new_fields = old.split("\t"), new.split("\t")
-            assert old_fields[:6] + old_fields[9:] == new_fields[:6] + new_fields[9:]
-    (again,) = read(text)
-    assert again.heads == [2, 0, -1]
-    assert again.deprels == ["a", "root", "c:d"]
 
 
 def test_several_trees_of_one_sentence() -> None:
@@ -225,23 +205,19 @@ GOOD = row("1", "A", "2", "x") + "\n" + row("2", "B", "0", "root") + "\n"
         (GOOD + row("2", "C") + "\n", "line 3: found the id '2', expected 3$"),
         (GOOD + row("4", "C") + "\n", "line 3: found the id '4', expected 3$"),
         (GOOD + row("x", "C") + "\n", "line 3: found the id 'x', expected 3$"),
-        (GOOD + row("03", "C") + "\n", "line 3: found the id '03', expected 3$"),
         (GOOD + row("s_3", "C") + "\n", "line 3: found the id 's_3', expected 3$"),
         (row("2-3", "A") + "\n" + GOOD, "line 1: multiword token 2-3 found, expected .* at 1$"),
         (row("1-3", "A") + "\n" + GOOD, "line 1: multiword token up to word 3 .* at most 2"),
         (GOOD + row("1.1", "A") + "\n", r"line 3: empty node 1.1 found, expected 2.k after word 2"),
         (GOOD + row("3", "C", "4") + "\n", "line 3: head of word 3 is 4, expected 0 to 3 or _"),
         (GOOD + row("3", "C", "-1") + "\n", "line 3: head of word 3 is '-1', expected a number"),
-        (GOOD + row("3", "C", "1.0") + "\n", "line 3: head of word 3 is '1.0', expected a number"),
         (GOOD + row("3", "C", "01") + "\n", "line 3: head of word 3 is '01', expected a number"),
         (GOOD + row("3", "C", "²") + "\n", "line 3: head of word 3 is '²', expected a number"),
         (GOOD + row("3", "C", "") + "\n", "line 3: head of word 3 is '', expected a number"),
-        (GOOD + row("3", "C", "9" * 30) + "\n", "line 3: head of word 3 is 9+, expected 0 to 3"),
         (GOOD + row("3", "C", "9" * 5000) + "\n", "line 3: head of word 3 is 9+, expected 0 to 3"),
         (row("9" * 5000, "C") + "\n", "line 1: found the id '9+, expected 1$"),
         (row("1-" + "9" * 5000, "C") + "\n", "line 1: found the id '1-9+, expected 1$"),
         (GOOD + row("3", "") + "\n", "line 3: FORM of word 3 is '', expected text"),
-        (GOOD + row("3", " ") + "\n", "line 3: FORM of word 3 is ' ', expected text"),
         (GOOD + row("3", "\u3000") + "\n", "line 3: FORM of word 3 is '.u3000', expected text"),
         (GOOD + row("3", "C", "0", "") + "\n", "line 3: DEPREL of word 3 is '', expected text"),
     ],

@@ -19,6 +19,7 @@ from bbparse.treebank import (
     Sentence,
     Tally,
     evaluate,
+    find_cycle,
     format_sentence,
     read_conllu,
 )
@@ -230,7 +231,7 @@ NAMES = {
 
 def treebank(random_: random.Random, text: str) -> list[Sentence]:
     """A text cut at random: tokens, some of several words, sentences, tags and trees."""
-    sentences = []
+    sentences: list[Sentence] = []
     start = 0
     while start < len(text):
         stop = min(len(text), start + random_.randint(1, 12))
@@ -257,7 +258,7 @@ def treebank(random_: random.Random, text: str) -> list[Sentence]:
                  for m in range(1, n + 1)]
         heads = [0 if m == root else root if random_.random() < 0.7 else h
                  for m, h in enumerate(heads, start=1)]
-        if any(cyclic(heads, m) for m in range(1, n + 1)):
+        if find_cycle(heads):
             heads = [0 if m == root else root for m in range(1, n + 1)]
         for i, place in enumerate(places):
             label = "root" if heads[i] == 0 else random_.choice(["nsubj", "obj:x", "case", "aux"])
@@ -265,20 +266,8 @@ def treebank(random_: random.Random, text: str) -> list[Sentence]:
                 (str(i + 1), forms[i], random_.choice("ab_"), random_.choice("NV"), "_",
                  random_.choice(["_", "Number=Sing", "Foo=Bar"]), str(heads[i]), label, "_", "_")
             )
-        columns = [[lines[p].split("\t")[k] for p in places] for k in (2, 3, 4, 5, 7)]
-        sentences.append(
-            Sentence(lines, places, forms, columns[0], columns[1], columns[2], columns[3], heads,
-                     columns[4], number=len(sentences) + 1)
-        )
+        sentences += read_conllu(io.StringIO("\n".join(lines) + "\n\n"))
     return sentences
-
-
-def cyclic(heads: list[int], m: int) -> bool:
-    for _ in range(len(heads) + 1):
-        if m == 0:
-            return False
-        m = heads[m - 1]
-    return True
 
 
 @pytest.mark.parametrize("seed", range(60))

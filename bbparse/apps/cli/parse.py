@@ -154,19 +154,19 @@ class _SectionParser:
     style: Style
 
     def __call__(self, section: Section) -> _Answer:
-        answer, name = _Answer(), section.name
+        answer, name, texts = _Answer(), section.name, list[str]()
         try:
             if self.settings.skip_invalid:
-                texts = attempts(
+                texts += attempts(
                     lambda blocks: "".join(self._texts(Section(blocks, name))), section.blocks,
                     name, answer.left_out.append,
                 )
             else:
-                texts = self._texts(section)
-            for text in texts:
-                answer.text += text
+                for text in self._texts(section):
+                    texts.append(text)  # keeps those before an error
         except BBParseError as error:
             answer.error = error
+        answer.text = "".join(texts)
         return answer
 
     def _texts(self, section: Section) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -187,37 +188,24 @@ def test_how_it_looks() -> None:
     assert draw_text(["a", "b"], [2, 0], ascii_only=True) == "  +> a\n*-+- b\n"
 
 
-class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
-
-    def __init__(self, encoding: str = "utf-8") -> None:
-        super().__init__()
-        self._encoding = encoding
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._encoding
-
-    def isatty(self) -> bool:
-        return True
+def terminal(encoding: str = "utf-8") -> Any:
+    return SimpleNamespace(isatty=lambda: True, encoding=encoding)
 
 
 def test_what_the_terminal_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert wants_colour(Terminal()) and not wants_colour(io.StringIO())
-    monkeypatch.setenv("NO_COLOR", "")
-    assert wants_colour(Terminal())
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not wants_colour(Terminal())
-    monkeypatch.delenv("NO_COLOR")
-    monkeypatch.setenv("TERM", "dumb")
-    assert not wants_colour(Terminal())
-    assert wants_ascii(Terminal("ascii")) and wants_ascii(Terminal("latin-1"))
-    assert not wants_ascii(Terminal()) and not wants_ascii(io.StringIO())
-    closed = Terminal()
+    closed, file = io.StringIO(), io.StringIO()
     closed.close()
-    assert not wants_ascii(closed)
+    for term, no_colour, expected in (
+        ("xterm", None, True), ("xterm", "", True), ("xterm", "1", False), ("dumb", None, False)
+    ):
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        if no_colour is not None:
+            monkeypatch.setenv("NO_COLOR", no_colour)
+        assert wants_colour(terminal()) is expected
+        assert not wants_colour(file) and not wants_colour(closed)
+    assert wants_ascii(terminal("ascii")) and wants_ascii(terminal("latin-1"))
+    assert not any(map(wants_ascii, (terminal(), file, closed)))
 
 
 SVG = "{http://www.w3.org/2000/svg}"
