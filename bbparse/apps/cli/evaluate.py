@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from bbparse.apps.cli.common import (
     FILE,
@@ -128,7 +126,7 @@ def _print_scores(
         _evaluate_phrases(gold, others, as_json)
         return
     gold_sentences = list(read_conllu(gold, require_heads=True))
-    files = [_read(path) for path in others]
+    files = [list(read_conllu(path, require_heads=True)) for path in others]
     for path, sentences in zip((gold, *others), (gold_sentences, *files)):
         rooted = [sentence for sentence in sentences if sentence.heads.count(0) > 1]
         if rooted:
@@ -209,12 +207,6 @@ def _print_agreement(
     if confused:
         pairs = [[a, b, str(n)] for a, b, n in confused[:10]]
         click.echo(f"\nrelations most often confused\n{aligned(pairs, left=[0, 1])}")
-
-
-def _read(path: str) -> list[Sentence]:
-    sentences = read_conllu(path, require_heads=True)
-    silent = not sys.stderr.isatty()
-    return list(tqdm(sentences, desc=path, unit=" sentences", delay=2, disable=silent))
 
 
 def _breakdown(by: str, gold: list[Sentence], sentences: list[Sentence]) -> Breakdown:

@@ -69,8 +69,9 @@ def serve(
     def load() -> Mapping[str, Parser]:
         return {name: Parser.load(path, factors) for name, path in paths.items()}
 
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     settings = replace(
-        Settings(workers=workers or _processors(), max_bytes=int(max_size * (1 << 20))), **limits
+        Settings(workers=workers or usable or 1, max_bytes=int(max_size * (1 << 20))), **limits
     )
     run(load, host, port, settings, tell)
 
@@ -83,9 +84,3 @@ def _named(text: str) -> tuple[str, Path]:
     path = MODELS.path(text).resolve()
     return path.stem, path
 
-
-def _processors() -> int:
-    """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
