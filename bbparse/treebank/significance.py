@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bbparse.runtime.errors import ConfigError, TreebankError
+from bbparse.runtime.options import check_options
 from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, tallied
 from bbparse.treebank.sentence import Sentence
 
@@ -99,10 +100,7 @@ def compare_tallies(
     """
     import numpy as np
 
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 1:
-        raise ConfigError(f"resamples is {resamples!r}, expected a whole number of at least 1")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ConfigError(f"seed is {seed!r}, expected a whole number of at least 0")
+    check_options({"resamples": resamples, "seed": seed})
     if not 0.0 < confidence < 1.0:
         raise ConfigError(f"confidence is {confidence!r}, expected more than 0 and less than 1")
     _check_same(first, second)

@@ -18,6 +18,7 @@ from bbparse.core import Solution
 from bbparse.parser.parse import USUAL, ParseOptions, with_options
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ConfigError, ProblemError, TreebankError
+from bbparse.runtime.options import check_options
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
 
 #: Number of sentences that are parsed before timing starts, so that the compiled code is loaded,
@@ -153,8 +154,7 @@ def measure_settings(
             raise TreebankError(f"{sentence.source or 'input'}, {sentence.name}: has no tree")
     if not prunes or min(prunes) < 0:
         raise ConfigError(f"prunes are {list(prunes)}, expected 0 (all arcs) or more, at least one")
-    if passes < 1:
-        raise ConfigError(f"passes is {passes}, expected at least 1")
+    check_options({"passes": passes})
 
     options = replace(options, **changes)
     settings = []
