@@ -44,7 +44,7 @@ def test_annotate(run: Run, tmp_path: Path, model: Path) -> None:
         (("-",), "name a file"), ((toy.DEV, "-o", "-"), "name a file"),
         ((none,), f"{none}: cannot be read: No such file or directory"),
         ((toy.DEV, "--model", model), "calibrate it with 'bbparse calibrate'"),
-        ((toy.DEV, "--host", "no.such.host"), "no such address"),
+        ((toy.DEV, "--host", "no.such.host"), "address not found"),
         ((broken,), "line 1: expected 10 columns"),
         ((toy.DEV, "--spans", "Entity"), f"{toy.DEV}: no word has Entity= in MISC"),
         ((toy.DEV, "-o", tmp_path / "no" / "out.conllu"), "there is no folder"),
