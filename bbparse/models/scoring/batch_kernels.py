@@ -143,15 +143,20 @@ def part_tables(sib_ptr, siblings, sib_score, gc_ptr, grandchildren, gc_score):
     ends = np.zeros((n_sentences, 5), np.int64)
     at = 0
     for s in range(n_sentences):
-        n_sib, n_gc = sib_ptr[s + 1] - sib_ptr[s], gc_ptr[s + 1] - gc_ptr[s]
-        size = n_sib + n_gc
-        ends[s, 1], ends[s, 2:] = n_sib, size
-        table = words[4 * at : 4 * (at + size)].reshape((4, size))
-        for row in range(3):
-            table[row + 1, :n_sib] = siblings[row, sib_ptr[s] : sib_ptr[s + 1]]
-        for row, word in enumerate((0, 1, 3)):
-            table[word, n_sib:] = grandchildren[row, gc_ptr[s] : gc_ptr[s + 1]]
-        scores[at : at + n_sib] = sib_score[sib_ptr[s] : sib_ptr[s + 1]]
-        scores[at + n_sib : at + size] = gc_score[gc_ptr[s] : gc_ptr[s + 1]]
+        n_sib = sib_ptr[s + 1] - sib_ptr[s]
+        size = n_sib + gc_ptr[s + 1] - gc_ptr[s]
+        ends[s, 1] = n_sib
+        for kind in range(2, 5):
+            ends[s, kind] = size
+        grand, head, inner, mod = 4 * at, 4 * at + size, 4 * at + 2 * size, 4 * at + 3 * size
+        for i in range(size):
+            if i < n_sib:
+                part = sib_ptr[s] + i
+                words[head + i], words[inner + i] = siblings[0, part], siblings[1, part]
+                words[mod + i], scores[at + i] = siblings[2, part], sib_score[part]
+            else:
+                part = gc_ptr[s] + i - n_sib
+                words[grand + i], words[head + i] = grandchildren[0, part], grandchildren[1, part]
+                words[mod + i], scores[at + i] = grandchildren[2, part], gc_score[part]
         at += size
     return words, scores, ends
