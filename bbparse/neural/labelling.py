@@ -240,35 +240,18 @@ class LabelLearner:
 
 
 def train_labels(  # noqa: PLR0913 – data of two kinds
-    network: type[LabelNetwork],
-    values: Sequence[Values],
-    labels: Sequence[Sequence[str]],
-    gold: Sequence[Ints],
-    settings: LabelSettings,
-    seed: int,
+    network: type[LabelNetwork], values: Sequence[Values], labels: Sequence[Sequence[str]],
+    gold: Sequence[Ints], settings: LabelSettings, seed: int,
     vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None = None,
-    n_kinds: int | None = None,
-    silver: Callable[[], Iterable[tuple[Values, Ints]]] = tuple,
+    n_kinds: int | None = None, silver: Callable[[], Iterable[tuple[Values, Ints]]] = tuple,
 ) -> LabelNetwork:
     """Train a network on encoded sequences.
 
-    Parameters
-    ----------
-    network : type of LabelNetwork
-    values : sequence of uint64[n + 2 * PAD, attributes]
-    labels : sequence of sequence of str
-        Labels of each kind.
-    gold : sequence of int64[n, kinds]
-        Numbers of the labels of each element; -1 where there is nothing to learn.
-    settings : LabelSettings
-    seed : int
-    vectors : tuple, optional
-        Length of pretrained vectors, and a function that returns those of chosen sequences.
-    n_kinds : int, optional
-        Number of kinds of label that the network keeps. The others, which are last, only help to
-        train its encoder (Caruana 1997).
-    silver : callable, optional
-        Returns further sequences with their labels, by a teacher; called twice.
+    ``labels`` are those of each kind, and ``gold`` (int64[n, kinds] a sequence) the numbers of the
+    labels of each element, -1 where there is nothing to learn. ``vectors`` are the length of
+    pretrained vectors, and a function that returns those of chosen sequences. The network keeps the
+    first ``n_kinds`` kinds of label; the others only help to train its encoder (Caruana 1997).
+    ``silver`` returns further sequences with their labels, by a teacher; it is called twice.
     """
     columns = network.COLUMNS
     keys = vocabulary(values, columns, settings.cutoff, (encoded for encoded, _ in silver()))

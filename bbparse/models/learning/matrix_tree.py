@@ -37,20 +37,11 @@ def _head_sum(w, order, i, from_root):
 
 @kernel
 def matrix_tree(scores, single_root, marginal):
-    """Return the log of the sum of exp(score) over all trees; write the marginals of arcs.
+    """Return the log of the sum of exp(score) over all trees, -inf if there is none.
 
-    Parameters
-    ----------
-    scores : float64[n + 1, n + 1]
-        ``scores[h, m]``, -inf if there is no such arc; the diagonal and column 0 are ignored.
-    single_root : bool
-    marginal : float64[n + 1, n + 1]
-        Zeros, to which the gradient is written.
-
-    Returns
-    -------
-    float
-        -inf if there is no tree. O(n^3) time, and memory of n^3 numbers.
+    ``scores[h, m]`` float64[n + 1, n + 1] are -inf where there is no arc; the diagonal and column 0
+    are ignored. The marginals of arcs, which are the gradient, are written to ``marginal``, zeros
+    of that shape. O(n^3) time, and memory of n^3 numbers.
     """
     n = scores.shape[0] - 1
     w = scores.copy()

@@ -359,20 +359,10 @@ def _split(flat: NDArray[Any], shapes: Mapping[str, tuple[int, ...]]) -> dict[st
 
 
 def read_bert(folder: Path, layers: int | None = None) -> Bert | None:
-    """Read an encoder from its files; None if it is not of the BERT family.
+    """Read an encoder from its files, or only its first layers; None if it is not like BERT.
 
-    Parameters
-    ----------
-    folder : Path
-        With ``config.json``, ``tokenizer.json`` and ``model.safetensors``.
-    layers : int, optional
-        Use only the first layers; by default all.
-
-    Raises
-    ------
-    EmbeddingsError
-        If weights are missing or have other shapes than the configuration says, or there are fewer
-        layers.
+    The folder has ``config.json``, ``tokenizer.json`` and ``model.safetensors``. `EmbeddingsError`
+    if there are fewer layers, or weights are missing or do not have the configured shapes.
     """
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))

@@ -30,19 +30,9 @@ _CHINESE = (
 class WordPieces:
     """A vocabulary of pieces, and how words are prepared for it.
 
-    Parameters
-    ----------
-    pieces : sequence of str
-        The id of a piece is its index.
-    lower, strip : bool
-        Lower-case words; strip accents.
-    unknown, start, end : str
-        Special pieces: for what has no pieces, before and after a sentence.
-
-    Raises
-    ------
-    EmbeddingsError
-        If a special piece is missing.
+    The id of a piece is its index. Words are lower-cased if ``lower``, and lose their accents if
+    ``strip``. The special pieces stand for what has no pieces, and before and after a sentence;
+    `EmbeddingsError` if one is missing.
     """
 
     def __init__(

@@ -42,20 +42,9 @@ class Nucleus(NamedTuple):
 class Consistency:
     """Repairs of sentences that have one analysis of each sequence of words in a context.
 
-    Parameters
-    ----------
-    sentences : sequence of Sentence
-    rules : Rules
-    weights : sequence of sequences of float, optional
-        As in `repair`, for each sentence.
-    options : RepairOptions, optional
-
-    Attributes
-    ----------
-    repairs : list of Repair
-    nuclei : list of Nucleus
-    proved : bool
-        True if no choice of analyses costs less.
+    ``weights`` are those of `repair` for each sentence. Afterwards ``repairs`` has the repair of
+    each sentence, ``nuclei`` the words that varied, and ``proved`` is True if no choice of analyses
+    costs less.
     """
 
     def __init__(
