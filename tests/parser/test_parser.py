@@ -242,7 +242,7 @@ def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
     for sentence in toy.dev_sentences()[:10]:
         assert again.parse(sentence) == plain.parse(sentence)
         assert crossing.parse(sentence)[0].score >= plain.parse(sentence)[0].score
-    with pytest.raises(ModelError, match="trained to draw projective trees, and cannot draw cross"):
+    with pytest.raises(ModelError, match="and cannot draw crossing arcs"):
         plain.with_projective(False)
 
 
