@@ -23,27 +23,8 @@ from bbparse.core.parts import PART_NAMES, ProblemArrays, set_fields, set_rows
 from bbparse.core.solution import Solution
 from bbparse.core.tree import heads_of
 from bbparse.runtime.arrays import Float64s, Ints, Longs
-from bbparse.runtime.jit import kernel
 
 P = TypeVar("P", bound=ProblemArrays)
-
-
-@kernel
-def _rising(head: Ints, mod: Ints, label: Ints) -> bool:
-    """Return True if arcs are sorted by head, modifier and label (empty: no labels)."""
-    for a in range(1, head.shape[0]):
-        if head[a] != head[a - 1]:
-            if head[a] < head[a - 1]:
-                return False
-        elif mod[a] != mod[a - 1]:
-            if mod[a] < mod[a - 1]:
-                return False
-        elif label.shape[0] and label[a] < label[a - 1]:
-            return False
-    return True
-
-
-_NO_LABELS = np.zeros(0, dtype=np.int32)
 
 
 def in_order(problem: P) -> tuple[P, Longs | None]:
@@ -52,11 +33,10 @@ def in_order(problem: P) -> tuple[P, Longs | None]:
     Returns the problem itself, and None, if its arcs are sorted already.
     """
     p = problem
-    labels = _NO_LABELS if p.arc_label is None else p.arc_label
-    if _rising(p.arc_head, p.arc_mod, labels):
-        return problem, None
     keys = (p.arc_mod, p.arc_head)
-    order = np.lexsort(keys if p.arc_label is None else (labels, *keys))
+    order = np.lexsort(keys if p.arc_label is None else (p.arc_label, *keys))
+    if (order[1:] > order[:-1]).all():
+        return problem, None
     new_index = np.empty(len(order), dtype=np.int32)
     new_index[order] = np.arange(len(order), dtype=np.int32)
     changes: dict[str, Any] = {

@@ -16,27 +16,6 @@ _NONE = np.empty(0)
 
 
 @kernel
-def reweigh(weight, coordinate, scores, out):
-    """Add the scores of coordinates to the weights of their steps."""
-    for e in range(weight.shape[0]):
-        c = coordinate[e]
-        out[e] = weight[e] + (scores[c] if c >= 0 else 0.0)
-
-
-@kernel
-def coordinate_marginals(chart, weight, inside, outside, out):
-    """Compute the best score of a derivation with each coordinate, float64[C]."""
-    out[:] = NEG
-    for i in range(1, outside.shape[0]):
-        if outside[i] > NEG:
-            for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
-                c = chart.coordinate[e]
-                if c >= 0:
-                    value = outside[i] + weight[e] + inside[chart.left[e]] + inside[chart.right[e]]
-                    out[c] = max(out[c], value)
-
-
-@kernel
 def best_steps(chart, inside):
     """Return the steps of the best derivation, top down; ties go to the first."""
     n = inside.shape[0]
@@ -80,7 +59,8 @@ class ChartOracle:
         c = self.chart
         if self._offsets is not None:
             scores = scores + self._offsets
-        reweigh(c.weight, c.coordinate, scores, self._weight)
+        # the 0 at the end is for steps without a coordinate: `FREE` is the index -1
+        np.add(c.weight, np.append(scores, 0.0)[c.coordinate], out=self._weight)
         return float(inside_pass(self._swept, _NONE, self._inside))
 
     def best(self, scores: Float64s) -> Best:
@@ -109,16 +89,19 @@ class ChartOracle:
         best = [(value, best_steps(self._swept, self._inside))]
         if k == 1:
             return best
-        outside_pass(self._swept, _NONE, self._inside, self._outside)
+        return best_structures(self._swept, self._with_steps(), combine, k, deadline) or best
+
+    def _with_steps(self) -> Float64s:
+        """Return the score of the best derivation with each step, after an inside pass."""
         chart = self._swept
-        values = np.repeat(self._outside, np.diff(chart.item_ptr)) + self._weight
-        values += self._inside[chart.left] + self._inside[chart.right]
-        return best_structures(chart, values, combine, k, deadline) or best
+        outside_pass(chart, _NONE, self._inside, self._outside)
+        around = np.repeat(self._outside, np.diff(chart.item_ptr)) + self._weight
+        return around + self._inside[chart.left] + self._inside[chart.right]
 
     def with_each(self, scores: Float64s) -> Float64s:
         """Compute exact max-marginals of coordinates; see `inference.oracles.protocol.Oracle`."""
         out = np.full(self.n_coordinates, NEG)
         if self._sweep(scores) > NEG:
-            outside_pass(self._swept, _NONE, self._inside, self._outside)
-            coordinate_marginals(self.chart, self._weight, self._inside, self._outside, out)
+            on = self.chart.coordinate >= 0
+            np.maximum.at(out, self.chart.coordinate[on], self._with_steps()[on])
         return out
