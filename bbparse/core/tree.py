@@ -168,7 +168,7 @@ def broken_constraint(problem: ProblemArrays, arcs: Ints) -> str:
     for _ in range(n):
         reached[1:] |= reached[heads[1:]]
     if not reached.all():
-        return f"word {int(np.flatnonzero(~reached)[0])} does not hang from the root"
+        return f"word {int(np.flatnonzero(~reached)[0])} is not reachable from the root"
     if p.projective:
         spans = [(min(m, int(heads[m])), max(m, int(heads[m]))) for m in range(1, n + 1)]
         for i, (a, b) in enumerate(spans):

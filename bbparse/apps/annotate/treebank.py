@@ -143,7 +143,7 @@ class Treebank:
                 self._restore_one(index, number, history)
                 restored.add(name)
             elif history.at and name not in restored:
-                lost.append(f"{name} was changed or removed elsewhere: its steps are left out")
+                lost.append(f"{name} was changed or removed elsewhere: its steps are dropped")
         self.messages += reversed(lost)
 
     def _restore_one(self, index: int, number: int, history: History) -> None:

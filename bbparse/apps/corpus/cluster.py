@@ -50,7 +50,7 @@ def _remote_function() -> Callable[..., Any]:
             return f"{where}: bbparse cannot be imported there ({error})"
         for name, value in versions().items():
             if value != expected[name]:
-                return f"{where}: {name} is {value} there, and {expected[name]} here"
+                return f"{where}: {name} is {value} there, but {expected[name]} here"
         try:
             with open(lock, encoding="utf-8") as file:
                 is_shared = word in file.read()

@@ -178,18 +178,18 @@ def _add_recommender(app: FastAPI, pool: Pool) -> None:
         fields = {"model": model, "inception": body.model_dump(by_alias=True)}
         return JSONResponse({"document": await pool.answer("inception", fields)})
 
-    @app.post("/inception/train", tags=["INCEpTION"], summary="Say that nothing is learned")
-    @app.post("/inception/{model}/train", tags=["INCEpTION"], summary="Say that nothing is learned")
+    @app.post("/inception/train", tags=["INCEpTION"], summary="Learn nothing")
+    @app.post("/inception/{model}/train", tags=["INCEpTION"], summary="Learn nothing")
     async def train(body: inception.Train, model: str = "") -> Response:
         """Accept documents, and neither store them nor learn from them."""
-        text = f"nothing is stored or learned: {pool.model_of(model)} stays as it is"
+        text = f"nothing is stored or learned: {pool.model_of(model)} does not change"
         return JSONResponse({"trained": False, "message": text})
 
 
 def _add_service(app: FastAPI, pool: Pool) -> None:
     """Add the paths about the service itself."""
 
-    @app.get("/health", tags=["service"], summary="Tell if requests are answered")
+    @app.get("/health", tags=["service"], summary="Check the service")
     async def health() -> Response:
         return JSONResponse({"status": "ok", "version": __version__, **pool.facts()})
 

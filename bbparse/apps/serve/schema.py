@@ -52,14 +52,14 @@ class Strict(BaseModel):
 class Options(Strict):
     """Options of parsing; in the query of a request whose body is text or CoNLL-U."""
 
-    model: str = Field("", description="Name of a model; the first one if left out.")
+    model: str = Field("", description="Name of a model. Default: the first.")
     split: Literal["text", "lines", "words"] = Field(
-        "text", description="How to split text: as the model has learned; each line is a sentence;"
-        " each line is a sentence of words with spaces between them.",
+        "text", description="Segmentation: by the model; one sentence per line; one sentence per"
+        " line, with words separated by spaces.",
     )
-    k_best: int = Field(1, ge=1, le=1000, description="Number of trees for each sentence.")
+    k_best: int = Field(1, ge=1, le=1000, description="Number of trees per sentence.")
     keep_heads: bool = Field(
-        False, description="Keep the HEADs of the CoNLL-U, and find only those that are _."
+        False, description="Keep the heads of the CoNLL-U, and predict only those that are _."
     )
     valid: str | None = Field(
         None, description="Validity rules of the trees: none, ud, or ud and those of a plug-in."
@@ -73,20 +73,20 @@ class Options(Strict):
     confidence: bool = Field(False, description="Add probabilities of arcs (calibrated models).")
     prune: int | None = Field(
         None, ge=0, le=MAX_INT,
-        description="Maximum number of candidate heads of a word, not the model's; 0: all.",
+        description="Maximum number of candidate heads per word, instead of the model's; 0: all.",
     )
     time_limit: float | None = Field(
-        None, gt=0, description="Seconds for the search of one sentence; after them, the answer has"
-        " the best trees so far and their bounds."
+        None, gt=0, description="Time limit per sentence, in seconds; the answer has the best trees"
+        " found by then, with bounds."
     )
     node_limit: int | None = Field(
-        None, ge=1, le=MAX_INT, description="Maximum number of search nodes for one sentence."
+        None, ge=1, le=MAX_INT, description="Maximum number of search nodes per sentence."
     )
     deadline: float | None = Field(
         None, gt=0, description="Seconds for the whole request, up to the maximum of the service."
     )
     format: Literal["jsonl", "conllu", "tree"] = Field(
-        "jsonl", description="JSON, a line for each sentence; CoNLL-U; trees drawn as text."
+        "jsonl", description="JSON, one line per sentence; CoNLL-U; trees drawn as text."
     )
     drawings: bool = Field(
         False, description="Add each tree as an image (svg) and as conllu to the JSON."
@@ -138,7 +138,7 @@ class SentenceConstraints(Strict):
     labels: dict[Position, Annotated[str, Field(min_length=1, pattern=r"^[^\s]+$")]] = Field(
         {}, description="Labels of these arcs."
     )
-    forbid: list[Arc] = Field([], description="Arcs (head, word) that no tree may have.")
+    forbid: list[Arc] = Field([], description="Forbidden arcs (head, word).")
     factors: list[Factor] = []
     subtrees: list[Subtree] = []
 
@@ -164,7 +164,7 @@ class ParseRequest(Options):
     conllu: str | None = None
     words: list[list[Word]] | None = Field(
         None, description="Sentences as lists of words: forms, or lists of form, UPOS, XPOS, lemma"
-        " and FEATS, of which the last may be left out.",
+        " and FEATS, of which the last may be omitted.",
     )
     constraints: list[SentenceConstraints] = Field(
         [], description="All constraints on a sentence apply; they must not contradict one another."

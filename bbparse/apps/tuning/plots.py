@@ -122,7 +122,7 @@ def plot_settings(
     else:
         calls.set_ylim(bottom=0.0)
     label(times, "Time by sentence length", "words in the sentence", "milliseconds a sentence")
-    label(calls, "DP calls by sentence length", "words in the sentence", "DP calls a sentence")
+    label(calls, "DP calls by sentence length", "words in the sentence", "DP calls per sentence")
     if measured:
         legend_below(figure, calls)
     save_figure(figure, path)

@@ -109,7 +109,7 @@ class FactorBatch:
                     found = f"{array.dtype}{list(array.shape)}"
                 return f"{name} is {found}, expected an array {np.dtype(dtype)}[]"
             if not array.flags.c_contiguous:
-                return f"{name} is no array whose elements lie end to end"
+                return f"{name} is not a contiguous array"
         for name, end, length in (
             ("ptr", len(self.arcs), len(self.ptr) - 1),
             ("cell_ptr", len(self.feat_ptr) - 1, len(self.ptr) - 1),

@@ -163,7 +163,7 @@ def _current_directory_last() -> Iterator[None]:
 
 def _make(item: object, where: str) -> FactorFamily:
     if isinstance(item, type) and issubclass(item, FactorFamily):
-        with naming_errors(f"{where}: cannot be made"):
+        with naming_errors(f"{where}: cannot be created"):
             item = item()
     if not isinstance(item, FactorFamily):
         raise FactorError(f"{where}: expected a class derived from FactorFamily, found {item!r}")

@@ -113,7 +113,7 @@ def test_sentences_that_were_changed_elsewhere(opened: Opened) -> None:
     opened.path.write_text(text, encoding="utf-8")
     treebank = opened()
     assert treebank.messages == [
-        "sentence #3 was changed or removed elsewhere: its steps are left out"
+        "sentence #3 was changed or removed elsewhere: its steps are dropped"
     ]
     assert [entry.at for entry in treebank.entries] == [1, 1, 0]
     does(treebank, 2, "fix", 6, head=4)
@@ -146,7 +146,7 @@ def test_other_programs_add_and_remove_sentences(opened: Opened, saves: bool) ->
     treebank = opened()
     assert [entry.at for entry in treebank.entries] == [1, 1, 2]
     assert treebank.messages == [
-        "sentence #1 was changed or removed elsewhere: its steps are left out"
+        "sentence #1 was changed or removed elsewhere: its steps are dropped"
     ]
 
 

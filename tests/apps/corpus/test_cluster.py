@@ -85,7 +85,7 @@ def test_nodes_that_differ(
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr("bbparse.apps.corpus.cluster.__version__", "0.0.7")
-        with pytest.raises(ClusterError, match=r"^node .*: bbparse is .* there, and 0\.0\.7 here"):
+        with pytest.raises(ClusterError, match=r"^node .*: bbparse is .* there, but 0\.0\.7 here"):
             parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
     with monkeypatch.context() as patch:
         patch.setattr("bbparse.apps.corpus.cluster.LOCK", "nothing")

@@ -71,7 +71,7 @@ def test_arrays_as_they_must_be() -> None:
         ({"arcs": np.array([0, 3, 1, 4])}, r"arcs is int64\[4\], expected an array int32"),
         ({"arcs": [0, 3, 1, 4]}, "arcs is of type list"),
         ({"arcs": np.array([0, 0, 1, 4], np.int32)}, "a set has an arc twice"),
-        ({"arcs": np.zeros((4, 2), np.int32)[:, 0]}, "lie end to end"),
+        ({"arcs": np.zeros((4, 2), np.int32)[:, 0]}, "not a contiguous array"),
         ({"ptr": np.array([0, 2, 1 << 40])}, "ptr does not rise from 0 to 4"),
         ({"ptr": np.array([0, 5, 4])}, "ptr does not rise"),
         ({"ptr": np.array([0, 4])}, "cell_ptr has 3 elements, expected 2"),

@@ -103,7 +103,7 @@ def test_a_broken_plug_in_is_named_and_harms_no_other(plugins: Plugins) -> None:
         "no-class": ("good_module:Missing", "AttributeError: "),
         "not-a-family": ("good_module:number", "expected a class derived from FactorFamily, found"),
         "other-name": ("good_module:Start", "the class is named 'my-start', expected 'other-name'"),
-        "cannot-make": ("good_module:Needs", "cannot be made: TypeError"),
+        "cannot-make": ("good_module:Needs", "cannot be created: TypeError"),
     }
     places = {name: place for name, (place, _) in broken.items()}
     modules = {"broken_module": "import a_module_nobody_has", "good_module": good}
