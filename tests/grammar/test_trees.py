@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bbparse.grammar.evaluation import brackets, compare_trees
+from bbparse.grammar.evaluation import BracketScores, brackets, compare_trees, paired_p
 from bbparse.grammar.training import read_treebank
 from bbparse.grammar.trees import (
     PhraseTree,
@@ -154,3 +155,21 @@ def test_brackets_are_counted_as_evalb_does() -> None:
 def test_traces_and_functions_go() -> None:
     tree = _tree("( (S (NP-SBJ-1 (-NONE- *T*)) (VP=2 (VB Go) (NP (-NONE- *))) (-RRB- -RRB-)) )")
     assert str(tree) == "(ROOT (S (VP (VB Go)) (-RRB- -RRB-)))"
+
+
+def test_chance_of_a_difference_is_that_of_draws_of_sentences() -> None:
+    rng = np.random.default_rng(5)
+    gold = rng.integers(3, 9, 12)
+    scores = []
+    for share in (0.9, 0.6):
+        right, predicted = rng.binomial(gold, share), rng.integers(3, 9, 12)
+        rows = list(zip(np.minimum(right, predicted).tolist(), gold.tolist(), predicted.tolist()))
+        n_right, n_gold, n_predicted = map(sum, zip(*rows))
+        scores.append(BracketScores(12, 0, n_gold, n_predicted, n_right, 0, 0, rows))
+    difference, rng, far = scores[0].f1 - scores[1].f1, np.random.default_rng(3), 0
+    for _ in range(50):
+        drawn = rng.integers(0, 12, 12)
+        sums = [np.array(x.by_sentence)[drawn].sum(0) for x in scores]
+        ours, theirs = (2 * x[0] / (x[1] + x[2]) for x in sums)
+        far += abs(ours - theirs - difference) >= difference
+    assert 0.0 < difference and paired_p(*scores, draws=50, seed=3) == (far + 1) / 51

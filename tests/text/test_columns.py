@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bbparse.text.columns import COLUMNS, FormEncoder, style
 from bbparse.text.lemmas import apply_rule, rule_of
-from bbparse.treebank.encode import PAD, shape
+from bbparse.treebank.encode import PAD, attribute_hash, shape
 
 
 def column(values: np.ndarray, name: str) -> np.ndarray:
@@ -37,12 +37,15 @@ def test_style(words: str, found: str) -> None:
 
 
 def test_attributes_that_agree_and_that_do_not() -> None:
-    values = FormEncoder({})(["Cats", "cats", "bats", "5", "7"])
+    forms = ["Cats", "cats", "bats", "5", "7"]
+    values = FormEncoder({})(forms)
     assert values.shape == (5 + 2 * PAD, len(COLUMNS))
     lower, suffix3, prefix1 = (column(values, name) for name in ("lower", "suffix3", "prefix1"))
     assert lower[0] == lower[1] != lower[2]
     assert suffix3[0] == suffix3[1] == suffix3[2]
     assert prefix1[3] == prefix1[4]
+    assert (column(values, "style") == attribute_hash("style", style(forms))).all()
+    assert not values[:PAD].any() and not values[-PAD:].any()
     # another attribute of the same text is another value
     assert lower[1] != column(values, "form")[1]
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from bbparse.parser.validity import consistency
-from bbparse.parser.validity.consistency import Consistency
+from bbparse.parser.validity.consistency import Consistency, Nucleus
 from bbparse.parser.validity.repair import repair
 from bbparse.parser.validity.rules import Rules
 from bbparse.treebank import Sentence
@@ -66,3 +66,13 @@ def test_a_limit() -> None:
     finally:
         consistency.MAX_REPAIRS = limit
     assert not got.proved and len(got.repairs) == 6
+
+
+def test_nuclei_that_share_sentences_are_chosen_together() -> None:
+    got = Consistency([], Rules((), ("dep",)))
+    got.nuclei = [
+        Nucleus([(i, 1, 1) for i in sentences], [])
+        for sentences in ([0, 1], [2, 3], [1, 2], [3, 4], [5])
+    ]
+    groups = [{place[0] for x in group for place in x.places} for group in got._groups()]
+    assert sorted(map(sorted, groups)) == [[0, 1, 2, 3, 4], [5]]
