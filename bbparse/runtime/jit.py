@@ -18,7 +18,7 @@ from typing import Any
 from numba import config, njit, types
 
 from bbparse.runtime import linking
-from bbparse.runtime.kernel_cache import KernelCache
+from bbparse.runtime.kernel_cache import cache_of
 from bbparse.runtime.signals import held_signals
 
 __all__ = ["Kernel", "inlined", "kernel", "watch_compiling"]
@@ -67,7 +67,7 @@ class Kernel:
     def _whole(self) -> Any:
         """Function that Python calls; most kernels of a run do not need it."""
         compiled = njit(pipeline_class=linking.WholeCompiler, **_ALIKE)(self.py_func)
-        compiled._cache = KernelCache(compiled, partial(_announce, self._stage))
+        compiled._cache = cache_of(compiled.py_func, partial(_announce, self._stage))
         compiled.compile = held_signals()(compiled.compile)
         return compiled
 

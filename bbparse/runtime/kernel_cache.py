@@ -16,7 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from pickle import UnpicklingError
@@ -28,84 +28,13 @@ from numba import config
 from numba.core import caching
 from numba.core.typing.templates import builtin_registry
 
-__all__ = ["KernelCache", "fingerprint"]
+__all__ = ["cache_of", "fingerprint"]
 
 # Functions of these packages go by name: the version of numba is part of the cache key.
 _FOREIGN = frozenset([*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "scipy"])
 # Errors of files that are truncated, or have types of another version.
 _UNREADABLE = (EOFError, UnpicklingError, AttributeError, ImportError)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
-
-
-class KernelCache(caching._Cache):
-    """Cache of one jitted function, which chooses its folder on first use.
-
-    ``announce`` is called before the function is compiled, if there is no code of it.
-    """
-
-    def __init__(self, compiled: Any, announce: Callable[[], None]) -> None:
-        self._function, self._announce = compiled.py_func, announce
-
-    @cached_property
-    def _files(self) -> _Files | None:
-        try:
-            return _Files(self._function)
-        except (RuntimeError, OSError) as error:  # numba raises RuntimeError without a folder
-            _warn_once(error)
-            return None
-
-    @property
-    def cache_path(self) -> str | None:
-        """Folder of the cache; None if there is none."""
-        return self._files.cache_path if self._files else None
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load compiled code for a signature; None if there is none."""
-        code = None
-        try:
-            if self._files:
-                code = self._files.load_overload(sig, target_context)
-        except OSError:  # files of another user
-            pass
-        except _UNREADABLE:
-            with suppress(OSError):
-                self.flush()
-        if code is None:
-            self._announce()
-        return code
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Store compiled code, if possible."""
-        try:
-            if self._files:
-                self._files.save_overload(sig, data)
-        except OSError as error:
-            _warn_once(error)
-
-    def enable(self) -> None:
-        """Do nothing: the cache is always enabled."""
-
-    def disable(self) -> None:
-        """Stop storing code of this function."""
-        self._files = None
-
-    def flush(self) -> None:
-        """Delete the stored code."""
-        if self._files:
-            self._files.flush()
-
-
-_warned: list[OSError | RuntimeError] = []
-
-
-def _warn_once(error: OSError | RuntimeError) -> None:
-    """Warn, whatever function comes first."""
-    _warned.append(error)
-    if len(_warned) == 1:
-        warnings.warn_explicit(
-            f"compiled code cannot be cached ({error}), so every run compiles again: set"
-            " NUMBA_CACHE_DIR to a writable folder", RuntimeWarning, "bbparse", 0,
-        )  # fmt: skip
 
 
 def _also_read_only(locator: Any) -> Any:
@@ -130,24 +59,79 @@ class _Place(caching.CompileResultCacheImpl):
     ]
 
 
-class _Files(caching.FunctionCache):
-    """Cache of numba, whose entries are stamped with the fingerprint of the function.
+class _KernelCache(caching.FunctionCache):
+    """Cache of one jitted function; ``announce`` is called if there is no code of it.
 
-    Files of their own have ``python -O``, whose bytecode differs, code that checks its indices
-    (NUMBA_BOUNDSCHECK), and functions that one text makes over different variables.
+    Entries are stamped with the fingerprint of the function. It also names the files of ``python
+    -O``, of code that checks its indices, and of functions that one text makes over different
+    variables, which would replace each other.
     """
 
     _impl_class = _Place
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, announce: Callable[[], None]) -> None:
         super().__init__(function)
-        stamp = fingerprint(function)
-        name = self._impl.filename_base + f".opt-{sys.flags.optimize}" * bool(sys.flags.optimize)
-        name += ".checked" * bool(config.BOUNDSCHECK) + f".{stamp[:8]}" * bool(function.__closure__)
+        self._announce = announce
+        stamp, name = fingerprint(function), self._impl.filename_base
+        if function.__closure__ or config.BOUNDSCHECK or sys.flags.optimize:
+            name += f".{stamp[:8]}"
         self._cache_file = caching.IndexDataCacheFile(self._cache_path, name, stamp)
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return sig, codegen.magic_tuple()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load compiled code for a signature; None if there is none."""
+        code = None
+        try:
+            code = super().load_overload(sig, target_context)
+        except OSError:  # files of another user
+            pass
+        except _UNREADABLE:
+            with suppress(OSError):
+                self.flush()
+        if code is None:
+            self._announce()
+        return code
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Store compiled code, if possible."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn_once(error)
+
+
+class _NoCache(caching.NullCache):
+    """Stand-in for a cache without a folder."""
+
+    def __init__(self, announce: Callable[[], None]) -> None:
+        self._announce = announce
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        self._announce()
+
+
+def cache_of(function: FunctionType, announce: Callable[[], None]) -> Any:
+    """Return the cache of a function, which calls `announce` before it is compiled."""
+    try:
+        return _KernelCache(function, announce)
+    except (RuntimeError, OSError) as error:  # numba raises RuntimeError without a folder
+        _warn_once(error)
+        return _NoCache(announce)
+
+
+_warned: list[OSError | RuntimeError] = []
+
+
+def _warn_once(error: OSError | RuntimeError) -> None:
+    """Warn, whatever function comes first."""
+    _warned.append(error)
+    if len(_warned) == 1:
+        warnings.warn_explicit(
+            f"compiled code cannot be cached ({error}), so every run compiles again: set"
+            " NUMBA_CACHE_DIR to a writable folder", RuntimeWarning, "bbparse", 0,
+        )  # fmt: skip
 
 
 def fingerprint(function: FunctionType) -> str:
@@ -156,7 +140,7 @@ def fingerprint(function: FunctionType) -> str:
     Functions of numpy, numba and the standard library count as constant.
     """
     text, *waiting = _contents(function)
-    pieces, reached = [text, _compilers()], {function}
+    pieces, reached = [text, _compiler(), f"checked: {config.BOUNDSCHECK}"], {function}
     while waiting:
         inner = waiting.pop()
         if inner not in reached:
@@ -165,6 +149,12 @@ def fingerprint(function: FunctionType) -> str:
             pieces.append(text)
             waiting += below
     return sha256("".join(sorted(pieces)).encode()).hexdigest()
+
+
+@cache
+def _compiler() -> str:
+    """Return a digest of the file that decides how kernels are compiled."""
+    return sha256(Path(__file__).with_name("linking.py").read_bytes()).hexdigest()
 
 
 @cache
@@ -232,22 +222,6 @@ def _is_foreign(module: str | None) -> bool:
 
 def _overloads(function: FunctionType) -> list[FunctionType]:
     """Return the functions that replace one in kernels by `numba.extending.overload`."""
-    return _all_overloads(len(builtin_registry.globals)).get(function, [])
-
-
-@cache
-def _all_overloads(n_known: int) -> dict[Any, list[FunctionType]]:
-    """Return the overloads of all functions, without those of numba itself."""
-    overloads_of: dict[Any, list[FunctionType]] = {}
-    for function, type_ in builtin_registry.globals[:n_known]:
-        for template in getattr(type_, "templates", ()):
-            overload = getattr(template, "_overload_func", None)
-            if isinstance(overload, FunctionType) and not _is_foreign(overload.__module__):
-                overloads_of.setdefault(function, []).append(overload)
-    return overloads_of
-
-
-@cache
-def _compilers() -> str:
-    """Return a digest of the file that decides how kernels are compiled."""
-    return sha256(Path(__file__).with_name("linking.py").read_bytes()).hexdigest()
+    types = [type_ for known, type_ in builtin_registry.globals if known is function]
+    templates = [template for type_ in types for template in getattr(type_, "templates", ())]
+    return [template._overload_func for template in templates]

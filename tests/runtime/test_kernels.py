@@ -91,14 +91,14 @@ def test_a_kernel_is_the_function_itself_where_numba_is_off() -> None:
         [
             sys.executable,
             "-c",
-            "from bbparse.inference.relaxation.state import slack_of; print(slack_of)",
+            "from bbparse.inference.relaxation.state import score_spread; print(score_spread)",
         ],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ran.stdout.startswith("<function slack_of")
+    assert ran.stdout.startswith("<function score_spread")
 
 
 INTERRUPTED = """

@@ -8,7 +8,8 @@ has multipliers of its own; `best` is an upper bound, and the tree is that of on
 * ``scratch_of(oracle)``
 * ``size_of(oracle)``: a number with which the work of a call grows
 * ``is_exact(oracle)``
-* ``best(oracle, scratch, arc_score)``: the best value; -inf if there is no tree
+* ``best(oracle, scratch, arc_score, until)``: the best value; -inf if there is no tree; NaN if it
+  is not found before the time ``until``
 * ``tree_of(oracle, scratch, arc_score, tree)``: write the tree of the last `best`; return the score
   of its parts
 * ``with_each(oracle, scratch, arc_score, each)``: after `best`, write an upper bound on the trees

@@ -110,7 +110,7 @@ class ProjectiveTrees(_Trees):
 
     def _pass(self, scores: Float64s) -> tuple[Float64s, Any, float]:
         arc_score, scratch = self._scores(scores), chart_scratch(self.chart)
-        return arc_score, scratch, float(chart_best(self.chart, scratch, arc_score))
+        return arc_score, scratch, float(chart_best(self.chart, scratch, arc_score, np.inf))
 
 
 class Arborescences(_Trees):
@@ -137,6 +137,6 @@ class Arborescences(_Trees):
         tree, reduced = np.empty(self._n_words, np.int32), np.zeros(self.n_coordinates)
         value = best_arborescence(
             self._ptr, self._head, self._scores(scores), self._single_root, tree, reduced,
-            np.empty(1),
+            np.empty(1), np.inf,
         )  # fmt: skip
         return float(value), tree, reduced

@@ -43,7 +43,7 @@ def best_tree(problem: Problem, weight: Float64s) -> WeightedTree | None:
     reduced, loss = np.empty((2, len(order)))
     starts = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
     most = best_arborescence(
-        starts, p.arc_head[order], weight[order], p.single_root, tree, reduced, largest
+        starts, p.arc_head[order], weight[order], p.single_root, tree, reduced, largest, np.inf
     )
     if most == -np.inf:
         return None

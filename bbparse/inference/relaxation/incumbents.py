@@ -210,10 +210,10 @@ def lower_bound_start(node, incumbents, limits, counters):
     for call in range(limits.calls):
         if is_over(limits.until):
             return
-        goal = best(oracle, scratch, arc_score)
+        goal = best(oracle, scratch, arc_score, limits.until)
         counters[0] += 1.0
         counters[1] += size_of(oracle) / limits.full_size
-        if goal == NEG:
+        if not goal > NEG:
             return
         part_score = tree_of(oracle, scratch, arc_score, tree)
         value = tree_score(node, tree, part_score, limits.hard, chosen)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.runtime.arrays import NEG
+from bbparse.runtime.arrays import NEG, Float64s, Longs
 from bbparse.runtime.jit import inlined, kernel
 
 
@@ -62,14 +62,10 @@ def project_simplex(values, lo, hi, total, scratch):
         values[i] = max(values[i] - theta, 0.0)
 
 
-@kernel
-def start_multipliers(ptr, weight, lam):
+def start_multipliers(ptr: Longs, weight: Float64s, lam: Float64s) -> None:
     """Initialize multipliers as the paper: p uniform for φ ≥ 0, p¹ = 0 for φ < 0 (QL13 §4.4)."""
-    for c in range(weight.shape[0]):
-        lo, hi = ptr[c], ptr[c + 1]
-        share = weight[c] / (hi - lo) if weight[c] > 0.0 else 0.0
-        for i in range(lo, hi):
-            lam[i] = share
+    sizes = np.diff(ptr)
+    lam[:] = np.repeat(np.maximum(weight, 0.0) / sizes, sizes)
 
 
 @kernel

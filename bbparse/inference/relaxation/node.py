@@ -3,10 +3,14 @@
 A node consists of its alive arcs (those with ``base`` above -inf), the state of its oracle, and its
 factors. `bound_node` minimizes the bound over multipliers, offers every tree that it finds to the
 incumbents, eliminates arcs that provably are in no better tree, and chooses the branching arc.
+
+It calls three kernels, each compiled when a node first needs it: `call_oracle` changes multipliers,
+which closes most nodes; `list_best` enumerates trees, and `branching_arc` chooses an arc.
 """
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +18,7 @@ from numpy.typing import NDArray
 
 from bbparse.inference.oracles.calls import (
     best,
+    by_type,
     eliminate,
     hold,
     inner_gaps,
@@ -26,6 +31,7 @@ from bbparse.inference.oracles.calls import (
     tree_of,
     with_each,
 )
+from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation.counts import (
     apply_counts,
     count_gaps,
@@ -37,6 +43,7 @@ from bbparse.inference.relaxation.incumbents import (
     floor_to_beat,
     insert_tree,
     insert_trees,
+    margin,
     tree_score,
     tree_scores,
 )
@@ -51,8 +58,10 @@ from bbparse.inference.relaxation.multipliers import (
     step_subgradient,
     subgradient_norm,
 )
+from bbparse.inference.relaxation.state import Incumbents, Limits, Node, Record
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.clock import is_over
+from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.jit import kernel
 
 #: Status of a node: no tree of it can change the k best; it needs branching; its best tree is
@@ -78,10 +87,9 @@ class Verdict(NamedTuple):
 
     status: int  # ``CLOSED``, ``OPEN`` or ``SOLVED``
     bound: float  # on every tree of the node that is not among the incumbents
-    arc: int  # to branch on; -1: none
+    arc: int  # to branch on; -1: none, or time is over
     lower: float  # score of the best tree found
     tree: Ints  # [n], the last tree found; if the node is solved, its best tree
-    slack: float  # maximum rounding error of the bound
 
 
 @kernel
@@ -107,7 +115,7 @@ def _bound_scores(node, copy, arc_score):
 
 
 @kernel
-def _note(node, bound, incumbents, counters, record):
+def _write_row(record, node, bound, incumbents, counters):
     """Write one row of the node's record."""
     row = record.used[0]
     if row >= record.rows.shape[0]:
@@ -123,6 +131,8 @@ def _note(node, bound, incumbents, counters, record):
     record.used[0] = row + 1
 
 
+_note = by_type({Record: _write_row, NoneType: None})
+
 @kernel
 def _drop_arcs(node, each, least):
     """Remove arcs whose max-marginal is below ``least``; return True if any were."""
@@ -135,67 +145,12 @@ def _drop_arcs(node, each, least):
     return died
 
 
-@kernel
-def _worth_listing(values, least, k):
-    """Return how many trees to enumerate next, or 0 if branching is better.
-
-    The estimate is the number of trees whose value is at least ``least``. It assumes that the
-    number of trees keeps growing at the rate of the second half of the trees enumerated so far.
-    """
-    n = values.shape[0]
-    if least == NEG:  # fewer than k trees are known
-        return k
-    step = values[n // 2] - values[n - 1]
-    expected = n * 2.0 ** ((values[n - 1] - least) / step) if step > 0.0 else np.inf
-    if expected > _MOST_LISTED * k:
-        return 0
-    return min(4 * n, max(int(expected) + 1, n + n // 4 + 1))
-
-
-@kernel
-def _branching_arc(node, scratch, limits, trees, k, marks):
-    """Return the free arc with the largest sum of gaps over some trees, int32[T, n]; -1: none.
-
-    If one tree is wanted (k = 1), these are the first trees up to one with a gap. ``marks`` are
-    room for the copies of count factors, and for the arcs of a tree.
-    """
-    n_trees, n_words = trees.shape
-    copy, chosen = marks
-    n_arcs = node.base.shape[0]
-    alive = choices_of(n_words, node.arc_mod, node.base)
-    gaps, own = np.zeros(n_arcs), np.empty(n_arcs)
-    arc, widest = -1, 0.0
-    for t in range(0, n_trees, 1 if k == 1 else max(1, n_trees // _SAMPLED)):
-        chosen[:] = 0
-        for a in trees[t]:
-            chosen[a] = 1
-        factor_gaps(node.factors, chosen, own)
-        count_gaps(node.counts, copy, chosen, limits.hard, own)
-        inner_gaps(node.oracle, scratch, chosen, own)
-        for a in range(n_arcs):
-            gaps[a] += own[a]
-            if node.base[a] > NEG and alive[node.arc_mod[a]] > 1 and gaps[a] > widest:
-                widest = gaps[a]
-                arc = a
-        if k == 1 and widest > limits.slack:
-            break
-    if arc < 0:  # no gap, yet trees are missing: branch on the word with the most arcs
-        most = 1
-        for a in range(n_arcs):
-            if node.base[a] > NEG and alive[node.arc_mod[a]] > most:
-                most = alive[node.arc_mod[a]]
-                arc = a
-    return arc
-
-
 class Room(NamedTuple):
     """Arrays that the calls of a node write, besides the oracle's."""
 
     arc_score: Float64s  # [A], of arcs under the multipliers
     each: Float64s  # [A], bounds on the trees with each arc
     lead: Float64s  # [A], max-marginal differences
-    times: Float64s  # [A]
-    simplex: Float64s  # [n + 2]
     chosen: NDArray[np.int8]  # [A], 1 for the arcs of the last tree
     copy: NDArray[np.int8]  # copies of the arcs of count factors
     tree: Ints  # [n], the last tree
@@ -206,34 +161,13 @@ class Room(NamedTuple):
 #: last bound; ``last``, ``value``: the last bound and its tree's score; ``fell``: by how much the
 #: bound fell in the last call; ``alpha``: the paper's first step length, max_c 1 / |φ_c| (QL13
 #: §3.2); ``damping``: of Polyak steps; ``rises``, ``waited``: calls in which the bound rose, and
-#: since it last fell; ``listed``: work of enumerating one tree.
+#: since it last fell.
 PROGRESS = np.dtype((np.record, [
     *((name, np.float64) for name in (
-        "bound", "lower", "shift", "last", "value", "fell", "alpha", "damping", "listed",
+        "bound", "lower", "shift", "last", "value", "fell", "alpha", "damping",
     )),
     *((name, np.int64) for name in ("call", "rises", "waited")),
 ]))  # fmt: skip
-
-
-@kernel
-def _start(node, incumbents, limits):
-    """Return the `Room` of a node, and its progress: `PROGRESS`[1]."""
-    n_arcs, factors = node.base.shape[0], node.factors
-    n_words = incumbents.trees.shape[1]
-    progress = np.zeros(1, PROGRESS)
-    progress[0].bound = progress[0].last = np.inf
-    progress[0].lower = NEG
-    progress[0].damping = 1.0
-    progress[0].listed = _LISTED * max(1, n_words) / limits.full_size
-    for c in range(factors.size[0]):
-        if factors.weight[c] != 0.0:
-            progress[0].alpha = max(progress[0].alpha, 1.0 / abs(factors.weight[c]))
-    room = Room(
-        np.empty(n_arcs), np.empty(n_arcs), np.empty(n_arcs), np.empty(n_arcs),
-        np.empty(n_words + 2), np.zeros(n_arcs, np.int8),
-        np.zeros(node.counts.arcs.shape[0], np.int8), np.empty(n_words, np.int32),
-    )  # fmt: skip
-    return room, progress
 
 
 @kernel
@@ -244,47 +178,35 @@ def _is_linear(node):
 
 @kernel
 def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
-    """Call the oracle under the multipliers, and offer its tree; return True if no tree is left.
+    """Call the oracle under the multipliers, and offer its tree.
 
-    The first call for k trees also offers the k best: without a k-th score no arc can be
-    eliminated.
+    Returns CLOSED if no tree is left, OPEN if some may be, and WAITS if time is over before.
     """
     oracle, arc_score, tree = node.oracle, room.arc_score, room.tree
-    k, n_words = incumbents.trees.shape
     progress[0].shift = _bound_scores(node, room.copy, arc_score)
-    goal = best(oracle, scratch, arc_score)
-    share = size_of(oracle) / limits.full_size
+    goal = best(oracle, scratch, arc_score, limits.until)
     counters[0] += 1.0
-    counters[1] += share
+    counters[1] += size_of(oracle) / limits.full_size
     if goal == NEG:
         progress[0].bound = NEG
-        return True
+        return CLOSED
+    if goal != goal:
+        return WAITS
     bound = goal + progress[0].shift
     progress[0].fell, progress[0].last = progress[0].last - bound, bound
-    if bound >= floor_to_beat(incumbents, limits.quantum, limits.slack):
-        linear = _is_linear(node)
-        first = progress[0].call == 0 and incumbents.found[0] < k
-        if is_exact(oracle) and not linear and first and k > 1:
-            many, _, part_scores, _ = k_best(
-                oracle, scratch, arc_score, n_words, k, NEG, limits.until
-            )
-            counters[1] += share + many.shape[0] * progress[0].listed
-            counters[2] += many.shape[0]
-            scores = tree_scores(node, many, part_scores, limits.hard)
-            insert_trees(incumbents, many, scores, limits.slack)
-        part_score = tree_of(oracle, scratch, arc_score, tree)
-        value = tree_score(node, tree, part_score, limits.hard, room.chosen)
-        if value > NEG:
-            insert_tree(incumbents, tree, value, limits.slack)
-        counters[2] += 1.0
-        progress[0].value = value
-        progress[0].lower = max(progress[0].lower, value)
-        floor = floor_to_beat(incumbents, limits.quantum, limits.slack)
-        if bound >= floor and not (linear and k == 1):
-            progress[0].bound = min(progress[0].bound, bound)
-            return False
     progress[0].bound = min(progress[0].bound, bound)
-    return True
+    if bound < floor_to_beat(incumbents, limits.quantum, limits.slack):
+        return CLOSED
+    part_score = tree_of(oracle, scratch, arc_score, tree)
+    value = tree_score(node, tree, part_score, limits.hard, room.chosen)
+    if value > NEG:
+        insert_tree(incumbents, tree, value, limits.slack)
+    counters[2] += 1.0
+    progress[0].value = value
+    progress[0].lower = max(progress[0].lower, value)
+    if incumbents.scores.shape[0] == 1 and _is_linear(node):
+        return CLOSED
+    return CLOSED if bound < floor_to_beat(incumbents, limits.quantum, limits.slack) else OPEN
 
 
 @kernel
@@ -317,116 +239,88 @@ def _eliminate(node, scratch, room, progress, fewest, incumbents, limits, counte
 
 
 @kernel
-def _step_paper(node, scratch, room, progress, limits):
-    """Take a step of the paper's length; return True if the bound has stopped falling."""
-    if 0.0 <= progress[0].fell <= limits.precision:
-        return True
-    progress[0].rises += progress[0].fell < 0.0
-    shortening = 0.5 ** progress[0].rises
-    step_subgradient(
-        node.factors, room.chosen, progress[0].alpha * shortening, True, room.simplex
-    )
-    norm = disagreement(node.counts, room.copy, room.chosen)
-    norm += inner_norm(node.oracle, scratch, room.chosen)
-    if norm > 0.0:  # not in the paper: Polyak's length, shortened as the paper's steps are
-        bound, lower = progress[0].last, progress[0].lower
-        gap = bound - lower if lower > NEG else abs(bound)
-        length = shortening * max(gap, limits.slack) / norm
-        step_counts(node.counts, room.copy, room.chosen, length)
-        inner_step(node.oracle, scratch, room.chosen, length)
-    return False
-
-
-@kernel
-def _step_mixed(node, scratch, room, progress, by_leads, incumbents, limits):
-    """Take a step by max-marginal differences, or else of Polyak's length; return True at the end.
-
-    The end is a bound that is the score of its tree.
-    """
-    factors, counts = node.factors, node.counts
-    exact, bound = is_exact(node.oracle), progress[0].last
-    if by_leads and factors.size[0] > 0:
-        if progress[0].value > NEG and bound - progress[0].value <= limits.slack:
-            return True
-        step_leads(factors, room.lead, room.times, room.simplex)
-    if exact and by_leads and counts.size[0] == 0:
-        return False
+def _damping(exact, progress):
+    """Return the factor of the next Polyak step, which is shorter if the bound does not fall."""
     if exact:
         if progress[0].fell < 0.0:
             progress[0].damping *= 0.7
-    elif bound <= progress[0].bound:
+    elif progress[0].last <= progress[0].bound:
         progress[0].waited, progress[0].damping = 0, min(1.1 * progress[0].damping, 1.5)
     else:
         progress[0].waited += 1
         if progress[0].waited == PATIENCE:
             progress[0].waited, progress[0].damping = 0, 0.5 * progress[0].damping
-    norm = disagreement(counts, room.copy, room.chosen)
-    norm += inner_norm(node.oracle, scratch, room.chosen)
-    if not by_leads:
-        norm += subgradient_norm(factors, room.chosen)
+    return progress[0].damping
+
+
+@kernel
+def _step(node, scratch, room, progress, by_leads, incumbents, limits):
+    """Change the multipliers; return True if that cannot lower the bound any more.
+
+    ``PAPER``: factors move by steps of the paper's length. ``MIXED``: they move by max-marginal
+    differences if ``by_leads``, or else as all other multipliers, which take Polyak steps.
+    """
+    factors, counts, chosen = node.factors, node.counts, room.chosen
+    exact, bound, value = is_exact(node.oracle), progress[0].last, progress[0].value
+    by_paper = limits.method == PAPER
+    if by_paper:
+        if 0.0 <= progress[0].fell <= limits.precision:
+            return True
+        progress[0].rises += progress[0].fell < 0.0
+        damping, target = 0.5 ** progress[0].rises, progress[0].lower
+        alpha = progress[0].alpha * damping
+        step_subgradient(factors, chosen, alpha, True, room.each)
+    else:
+        if by_leads and factors.size[0] > 0:
+            if value > NEG and bound - value <= limits.slack:
+                return True
+            step_leads(factors, room.lead, room.each, room.arc_score)
+        if exact and by_leads and counts.size[0] == 0:
+            return False
+        damping, found = _damping(exact, progress), incumbents.found[0]
+        target = incumbents.scores[found - 1] if found > 0 else NEG
+    alone = by_paper or by_leads  # the factors have moved
+    norm = disagreement(counts, room.copy, chosen) + inner_norm(node.oracle, scratch, chosen)
+    if not alone:
+        norm += subgradient_norm(factors, chosen)
     if norm == 0.0:
-        return not by_leads
-    found = min(incumbents.scores.shape[0], incumbents.found[0])
-    target = incumbents.scores[found - 1] if found > 0 else bound - abs(bound)
-    length = progress[0].damping * max(bound - target, limits.slack) / norm
-    if not by_leads:
-        step_subgradient(factors, room.chosen, length, False, room.simplex)
-    step_counts(counts, room.copy, room.chosen, length)
-    inner_step(node.oracle, scratch, room.chosen, length)
+        return not alone
+    gap = bound - target if target > NEG else abs(bound)
+    length = damping * max(gap, limits.slack) / norm
+    if not alone:
+        step_subgradient(factors, chosen, length, False, room.each)
+    step_counts(counts, room.copy, chosen, length)
+    inner_step(node.oracle, scratch, chosen, length)
     return False
 
 
 @kernel
-def _finish(node, scratch, room, progress, incumbents, limits, counters):
-    """Enumerate the trees that remain under the bound; return status and branching arc.
-
-    The multipliers do not change any more.
-    """
-    oracle, slack, listed = node.oracle, limits.slack, progress[0].listed
-    k, n_words = incumbents.trees.shape
-    shift = _bound_scores(node, room.copy, room.arc_score)
-    wanted = max(k, limits.close_k)
-    if k > 1 and node.factors.size[0] + node.counts.size[0] > 0:
-        wanted = max(k // _FIRST_PART, limits.close_k)
-    tried = 0
-    while True:
-        floor = floor_to_beat(incumbents, limits.quantum, slack)
-        many, values, part_scores, rest = k_best(
-            oracle, scratch, room.arc_score, n_words, wanted, floor - shift, limits.until
-        )
-        counters[0] += 1.0
-        counters[1] += size_of(oracle) / limits.full_size + many.shape[0] * listed
-        counters[2] += many.shape[0] - tried
-        scores = tree_scores(node, many[tried:], part_scores[tried:], limits.hard)
-        insert_trees(incumbents, many[tried:], scores, slack)
-        for value in scores:
-            progress[0].lower = max(progress[0].lower, value)
-        floor = floor_to_beat(incumbents, limits.quantum, slack)
-        if rest == NEG or rest + shift < floor:
-            return CLOSED, -1
-        tried = many.shape[0]
-        wanted = _worth_listing(values, floor - shift, k)
-        if not is_exact(oracle) or k == 1 or wanted <= tried or is_over(limits.until):
-            break
-        wanted = int(min(float(wanted), (limits.work - counters[1]) / listed))
-        if wanted <= tried:
-            break
-    progress[0].bound = min(progress[0].bound, values[0] + shift)
-    if progress[0].bound < floor:
-        return CLOSED, -1
-    arc = _branching_arc(node, scratch, limits, many[:tried], k, (room.copy, room.chosen))
-    return (OPEN if arc >= 0 else CLOSED), arc
+def _start(node, n_words):
+    """Return the `Room` of a node, and its progress: `PROGRESS`[1]."""
+    n_arcs, factors = node.base.shape[0], node.factors
+    progress = np.zeros(1, PROGRESS)
+    progress[0].bound = progress[0].last = np.inf
+    progress[0].lower = NEG
+    progress[0].damping = 1.0
+    for c in range(factors.size[0]):
+        if factors.weight[c] != 0.0:
+            progress[0].alpha = max(progress[0].alpha, 1.0 / abs(factors.weight[c]))
+    room = Room(
+        np.empty(n_arcs), np.empty(n_arcs), np.empty(n_arcs), np.zeros(n_arcs, np.int8),
+        np.zeros(node.counts.arcs.shape[0], np.int8), np.empty(n_words, np.int32),
+    )  # fmt: skip
+    return room, progress
 
 
 @kernel
-def _bound_by_calls(node, scratch, room, progress, incumbents, limits, counters, record):
+def _bound_by_calls(node, room, progress, incumbents, limits, counters, record):
     """Call the oracle again and again, and change the multipliers; return the node's status.
 
     The status is WAITS if trees that may be better are left, and SOLVED if the last tree is the
     node's best one.
     """
     k, exact = incumbents.scores.shape[0], is_exact(node.oracle)
-    fewest = np.full(1, np.inf)
+    fewest, scratch = np.full(1, np.inf), scratch_of(node.oracle)
     for call in range(limits.calls if not exact or k > 1 else _NO_END):
         if call > 0 and (
             counters[1] >= limits.work
@@ -435,8 +329,9 @@ def _bound_by_calls(node, scratch, room, progress, incumbents, limits, counters,
         ):
             break
         progress[0].call = call
-        if _try_primal(node, scratch, room, progress, incumbents, limits, counters):
-            return CLOSED
+        status = _try_primal(node, scratch, room, progress, incumbents, limits, counters)
+        if status != OPEN:
+            return status
         tight = progress[0].value > NEG and progress[0].last - progress[0].value <= limits.slack
         if tight and not exact:
             return CLOSED if k == 1 else SOLVED
@@ -448,32 +343,176 @@ def _bound_by_calls(node, scratch, room, progress, incumbents, limits, counters,
             node, scratch, room, progress, fewest, incumbents, limits, counters
         ):
             return CLOSED
-        _note(node, progress[0].bound, incumbents, counters, record)
+        _note(record, node, progress[0].bound, incumbents, counters)
         if _is_linear(node):
             if k > 1:
                 break
-        elif limits.method == PAPER:
-            if _step_paper(node, scratch, room, progress, limits):
-                break
-        elif _step_mixed(node, scratch, room, progress, eliminates, incumbents, limits):
+        elif _step(node, scratch, room, progress, eliminates, incumbents, limits):
             break
     return WAITS
 
 
 @kernel(stage="branch and bound")
-def bound_node(node, incumbents, limits, counters, record):
-    """Bound a `bbparse.inference.relaxation.state.Node` in place; return the fields of a `Verdict`.
+def call_oracle(node, incumbents, limits, counters, record):
+    """Bound a node in place by calls of its oracle; return status, bound, best score, last tree."""
+    room, progress = _start(node, incumbents.trees.shape[1])
+    if size_of(node.oracle) == 0 or not _simplify(room.tree.shape[0], node, limits.hard):
+        return CLOSED, NEG, NEG, room.tree
+    status = _bound_by_calls(node, room, progress, incumbents, limits, counters, record)
+    return status, progress[0].bound, progress[0].lower, room.tree
+
+
+@kernel(stage="branch and bound")
+def list_best(node, incumbents, limits, counters, k, floor, known):
+    """Enumerate the k best trees under the multipliers, and offer all but the first ``known``.
+
+    Returns the trees int32[K, n], the bound on each, the best score of those that are new, and a
+    bound on all trees that are not listed. Those below ``floor`` may be left out.
+    """
+    oracle, n_words, n_arcs = node.oracle, incumbents.trees.shape[1], node.base.shape[0]
+    if size_of(oracle) == 0 or not _simplify(n_words, node, limits.hard):
+        return np.empty((0, n_words), np.int32), np.empty(0), NEG, NEG
+    arc_score, copy = np.empty(n_arcs), np.zeros(node.counts.arcs.shape[0], np.int8)
+    shift = _bound_scores(node, copy, arc_score)
+    trees, values, part_scores, rest = k_best(
+        oracle, scratch_of(oracle), arc_score, n_words, k, floor - shift, limits.until
+    )
+    counters[0] += 1.0
+    counters[1] += size_of(oracle) / limits.full_size
+    counters[2] += trees.shape[0] - known
+    scores = tree_scores(node, trees[known:], part_scores[known:], limits.hard)
+    insert_trees(incumbents, trees[known:], scores, limits.slack)
+    lower = NEG
+    for score in scores:
+        lower = max(lower, score)
+    for t in range(values.shape[0]):
+        values[t] += shift
+    return trees, values, lower, rest + shift
+
+
+@kernel(stage="branch and bound")
+def branching_arc(node, limits, trees, k):
+    """Return the free arc with the largest sum of gaps over some trees, int32[T, n]; -1: none.
+
+    If one tree is wanted (k = 1), these are the first trees up to one with a gap. Also -1 if time
+    is over.
+    """
+    n_trees, n_words = trees.shape
+    n_arcs = node.base.shape[0]
+    copy, chosen = np.zeros(node.counts.arcs.shape[0], np.int8), np.zeros(n_arcs, np.int8)
+    alive = choices_of(n_words, node.arc_mod, node.base)
+    gaps, own, scratch = np.zeros(n_arcs), np.empty(n_arcs), scratch_of(node.oracle)
+    if not is_exact(node.oracle):  # gaps of its components are those of its last call
+        _bound_scores(node, copy, own)
+        if not best(node.oracle, scratch, own, limits.until) > NEG:
+            return -1
+    arc, widest = -1, 0.0
+    for t in range(0, n_trees, 1 if k == 1 else max(1, n_trees // _SAMPLED)):
+        chosen[:] = 0
+        for a in trees[t]:
+            chosen[a] = 1
+        factor_gaps(node.factors, chosen, own)
+        count_gaps(node.counts, copy, chosen, limits.hard, own)
+        inner_gaps(node.oracle, scratch, chosen, own)
+        for a in range(n_arcs):
+            gaps[a] += own[a]
+            if node.base[a] > NEG and alive[node.arc_mod[a]] > 1 and gaps[a] > widest:
+                widest = gaps[a]
+                arc = a
+        if k == 1 and widest > limits.slack:
+            break
+    if arc < 0:  # no gap, yet trees are missing: branch on the word with the most arcs
+        most = 1
+        for a in range(n_arcs):
+            if node.base[a] > NEG and alive[node.arc_mod[a]] > most:
+                most = alive[node.arc_mod[a]]
+                arc = a
+    return arc
+
+
+def bound_node(
+    node: Node, incumbents: Incumbents, limits: Limits, counters: Float64s, record: Record | None
+) -> Verdict:
+    """Bound a node in place.
 
     ``counters`` float64[3] counts oracle calls, full-size calls and trees tried; it is updated.
     """
-    room, progress = _start(node, incumbents, limits)
-    n_words, arc = room.tree.shape[0], -1
-    if size_of(node.oracle) == 0 or not _simplify(n_words, node, limits.hard):
-        return CLOSED, NEG, arc, NEG, room.tree, limits.slack
-    scratch = scratch_of(node.oracle)
-    status = _bound_by_calls(
-        node, scratch, room, progress, incumbents, limits, counters, record
-    )
-    if status == WAITS:
-        status, arc = _finish(node, scratch, room, progress, incumbents, limits, counters)
-    return status, progress[0].bound, arc, progress[0].lower, room.tree, limits.slack
+    k, exact = len(incumbents.scores), isinstance(node.oracle, Chart)
+    if k > incumbents.found[0] and k > 1 and exact and _n_factors(node):
+        # without a k-th score no arc can be eliminated
+        trees = list_best(node, incumbents, limits, counters, k, NEG, 0)[0]
+        counters[1] += len(trees) * _listed(incumbents, limits)
+    status, bound, lower, tree = call_oracle(node, incumbents, limits, counters, record)
+    if status != WAITS:
+        return Verdict(status, bound, -1, lower, tree)
+    status, bound, arc, lower = _finish(node, incumbents, limits, counters, bound, lower)
+    return Verdict(status, bound, arc, lower, tree)
+
+
+def _n_factors(node: Node) -> int:
+    return int(node.factors.size[0] + node.counts.size[0])
+
+
+def _listed(incumbents: Incumbents, limits: Limits) -> float:
+    """Return the work of enumerating one tree, in full-size calls."""
+    return _LISTED * max(1, incumbents.trees.shape[1]) / limits.full_size
+
+
+def _finish(
+    node: Node, incumbents: Incumbents, limits: Limits, counters: Float64s, bound: float,
+    lower: float,
+) -> tuple[int, float, int, float]:  # fmt: skip
+    """Enumerate the trees that remain under the bound; return status, bound, arc, and best score.
+
+    The multipliers do not change any more.
+    """
+    k, listed = len(incumbents.scores), _listed(incumbents, limits)
+    wanted = max(k, limits.close_k)
+    if k > 1 and _n_factors(node):
+        wanted = max(k // _FIRST_PART, limits.close_k)
+    known, floor = 0, _floor(incumbents, limits)
+    while True:
+        trees, values, best_score, rest = list_best(
+            node, incumbents, limits, counters, wanted, floor, known
+        )
+        counters[1] += len(trees) * listed
+        lower, floor, known = max(lower, best_score), _floor(incumbents, limits), len(trees)
+        if rest == NEG or rest < floor:
+            return CLOSED, bound, -1, lower
+        if not known:  # time is over
+            return OPEN, bound, -1, lower
+        wanted = _worth_listing(values, floor, k)
+        if not isinstance(node.oracle, Chart) or k == 1 or Deadline(limits.until).is_over():
+            break
+        wanted = int(min(float(wanted), (limits.work - counters[1]) / listed))
+        if wanted <= known:
+            break
+    bound = min(bound, float(values[0]))
+    if bound < floor:
+        return CLOSED, bound, -1, lower
+    arc = branching_arc(node, limits, trees, k)
+    is_open = arc >= 0 or Deadline(limits.until).is_over()
+    return (OPEN if is_open else CLOSED), bound, arc, lower
+
+
+def _floor(incumbents: Incumbents, limits: Limits) -> float:
+    """Return `floor_to_beat`, outside of kernels."""
+    if incumbents.found[0] < len(incumbents.scores):
+        return NEG
+    return float(incumbents.scores[-1]) + margin(limits.quantum, limits.slack)
+
+
+def _worth_listing(values: Float64s, least: float, k: int) -> int:
+    """Return how many trees to enumerate next, or 0 if branching is better.
+
+    The estimate is the number of trees whose value is at least ``least``. It assumes that the
+    number of trees keeps growing at the rate of the second half of the trees enumerated so far.
+    """
+    n = len(values)
+    if least == NEG:  # fewer than k trees are known
+        return k
+    step = float(values[n // 2] - values[-1])
+    doublings = float(values[-1] - least) / step if step > 0.0 else np.inf
+    if n * 2.0 ** min(doublings, 1000.0) > _MOST_LISTED * k:
+        return 0
+    return min(4 * n, max(int(n * 2.0**doublings) + 1, n + n // 4 + 1))

@@ -109,18 +109,12 @@ class Limits(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The calls in one node, recorded for observers; empty arrays without an observer."""
+    """The calls in one node, recorded for an observer."""
 
     rows: Float64s  # [calls, 4]: calls of the whole search, bound, best known score, oracle's size
     factors: Longs  # [calls], number of alive factors and count factors
     died: Longs  # [A], first row at which the arc is dead; the number of rows if it is alive
     used: Longs  # [1], number of rows
-
-
-#: No record.
-NOT_RECORDED = Record(
-    np.empty((0, 4)), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64)
-)
 
 
 # Bounds are sums of at most a few thousand doubles. This fraction of the largest possible sum is
@@ -152,13 +146,11 @@ def score_spread(n_words, arc_score, part_weight, fac_weight, cnt_score):
     return size
 
 
-@kernel
-def slack_of(size):
+def slack_of(size: float) -> float:
     """Return the maximum rounding error of bounds, given the `score_spread` of the problem."""
     return max(RELATIVE_SLACK * size, LEAST_SLACK)
 
 
-@kernel
-def hard_weight(size):
+def hard_weight(size: float) -> float:
     """Return a finite stand-in for an infinite weight: no sum of scores outweighs it."""
     return 4.0 * size if size > 0.0 else 1.0

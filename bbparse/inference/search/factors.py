@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.core.parts import ANY, Factors
-from bbparse.runtime.arrays import NEG
+from bbparse.core import Problem
+from bbparse.core.parts import ANY
+from bbparse.inference.relaxation.state import NodeCounts
+from bbparse.runtime.arrays import NEG, Ints
 from bbparse.runtime.jit import kernel
 
-#: Columns of the rows of `root_factors` after the kind: words of a part. Those that a kind names,
+#: Columns of the rows of `take_parts` after the kind: words of a part. Those that a kind names,
 #: in the order of its arrays in a problem.
 _GRAND, _HEAD, _INNER, _MOD = 1, 2, 3, 4
 FIELDS_OF_KIND = (
@@ -76,15 +78,14 @@ def _same_arcs(f, g, ptr, arcs):
 
 
 @kernel
-def possible_factors(head, mod, place, factors, projective, single_root):
-    """Return the factors whose arcs are all alive and pairwise compatible.
+def possible_factors(head, mod, place, given, given_arcs, weight, projective, single_root):
+    """Return the factors whose arcs are all alive and pairwise compatible: ptr, arcs and weights.
 
     ``head`` and ``mod`` int32[A'] describe the alive arcs; ``place`` int32[A] maps each arc of the
     problem to its number among those, or to -1 if it is dead. The returned factors are over alive
     arcs, in an order that depends on arcs and weights alone. Weights of factors over the same arcs
     are summed; factors of weight 0 are dropped.
     """
-    given, given_arcs, weight = factors
     n_factors = weight.shape[0]
     ptr, arcs = np.zeros(n_factors + 1, np.int64), np.empty(given_arcs.shape[0], np.int32)
     score = np.empty(n_factors)
@@ -132,7 +133,7 @@ def possible_factors(head, mod, place, factors, projective, single_root):
             new_score[kept] = total
             kept += 1
             new_ptr[kept] = used
-    return Factors(new_ptr[: kept + 1], new_arcs[:used], new_score[:kept])
+    return new_ptr[: kept + 1].copy(), new_arcs[:used].copy(), new_score[:kept].copy()
 
 
 @kernel
@@ -178,27 +179,19 @@ def _part_of(head, mod, mode, arcs, row):
 
 
 @kernel
-def root_factors(head, mod, place, ptr, arcs, score, projective, single_root, mode):
-    """Return the factors of a search over alive arcs ``head``, ``mod``, as `possible_factors`.
+def take_parts(head, mod, mode, ptr, arcs, score):
+    """Take the factors that equal parts of the recurrence ``mode`` out of `possible_factors`.
 
-    Those that equal parts of the recurrence ``mode`` are taken out: they are rows int32[R, 5]
-    (kind and words of a part) with scores float64[R]. Returned are the number of possible factors,
-    the three arrays of those that are left, rows and scores.
+    Returns the parts as rows int32[R, 5] (kind and words) with scores float64[R]. The other factors
+    move to the front of the arrays.
     """
-    ptr, arcs, score = possible_factors(
-        head, mod, place, Factors(ptr, arcs, score), projective, single_root
-    )
     n_factors = score.shape[0]
     rows, row_score = np.empty((n_factors, 5), np.int32), np.empty(n_factors)
     kept = used = taken = lo = 0
     for f in range(n_factors):
         hi = ptr[f + 1]
-        if (
-            mode > 0
-            and hi - lo <= 3
-            and score[f] > NEG
-            and _part_of(head, mod, mode, arcs[lo:hi], rows[taken])
-        ):
+        short = hi - lo <= 3 and score[f] > NEG
+        if short and _part_of(head, mod, mode, arcs[lo:hi], rows[taken]):
             row_score[taken] = score[f]
             taken += 1
         else:
@@ -209,27 +202,23 @@ def root_factors(head, mod, place, ptr, arcs, score, projective, single_root, mo
             kept += 1
             ptr[kept] = used
         lo = hi
-    return (
-        n_factors, ptr[: kept + 1].copy(), arcs[:used].copy(), score[:kept].copy(),
-        rows[:taken].copy(), row_score[:taken].copy(),
+    return rows[:taken].copy(), row_score[:taken].copy()
+
+
+def node_counts(place: Ints, p: Problem) -> NodeCounts:
+    """Return the count factors of a problem over alive arcs; dead arcs are in no tree."""
+    if len(p.count_ptr) == 1:
+        none = np.zeros(1, np.int64)
+        return NodeCounts(none, np.empty(0, np.int32), none, np.empty(0), np.empty(0), none)
+    members = place[p.count_arcs]
+    alive = members >= 0
+    ptr = np.concatenate(([0], np.cumsum(alive)))[p.count_ptr]
+    sizes = np.diff(ptr)
+    tables = [
+        p.count_score[start : start + size + 1]
+        for start, size in zip(p.count_score_ptr.tolist(), sizes.tolist())
+    ]
+    return NodeCounts(
+        ptr, members[alive], ptr + np.arange(len(ptr)), np.concatenate(tables),
+        np.zeros(ptr[-1]), np.full(1, len(sizes)),
     )  # fmt: skip
-
-
-@kernel
-def node_counts(place, count_ptr, count_arcs, count_score_ptr, count_score):
-    """Return the arrays of `NodeCounts` over alive arcs; dead arcs are in no tree."""
-    n_sets = count_ptr.shape[0] - 1
-    ptr, score_ptr = np.zeros(n_sets + 1, np.int64), np.zeros(n_sets + 1, np.int64)
-    arcs, score = np.empty(count_arcs.shape[0], np.int32), np.empty(count_score.shape[0])
-    used = 0
-    for c in range(n_sets):
-        for i in range(count_ptr[c], count_ptr[c + 1]):
-            if place[count_arcs[i]] >= 0:
-                arcs[used] = place[count_arcs[i]]
-                used += 1
-        ptr[c + 1] = used
-        score_ptr[c + 1] = used + c + 1
-        for j in range(used - ptr[c] + 1):
-            score[score_ptr[c] + j] = count_score[count_score_ptr[c] + j]
-    left = score[: score_ptr[n_sets]].copy()  # trimmed: `score_spread` reads the whole array
-    return ptr, arcs, score_ptr, left, np.zeros(used), np.full(1, n_sets)

@@ -18,8 +18,8 @@ import numpy as np
 from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation import state as kernels
 from bbparse.inference.relaxation.incumbents import lower_bound_start, margin
-from bbparse.inference.relaxation.node import CLOSED, SOLVED, Verdict, bound_node
-from bbparse.inference.relaxation.state import NOT_RECORDED, Limits, no_trees
+from bbparse.inference.relaxation.node import CLOSED, SOLVED, bound_node
+from bbparse.inference.relaxation.state import Limits, no_trees
 from bbparse.inference.search.observer import Finished, Observer, Watch, n_factors
 from bbparse.inference.search.root import Root
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
@@ -44,7 +44,6 @@ class Subspace(Node):
     arc: int = -1  # to branch on
     lower: float = -np.inf  # score of the best tree found in it
     tree: Ints | None = None  # its best tree, if known
-    margin: float = 0.0  # minimum difference of bound and k-th score for the node to matter
 
 
 class Outcome(NamedTuple):
@@ -71,6 +70,7 @@ class Lagrangian(Bounder[Subspace]):
         self.quantum = quantum
         self.order = root.order
         self.slack, self.hard = root.slack, root.hard
+        self.margin = margin(quantum, root.slack)  # by which a better tree exceeds the k-th score
         self.best = no_trees(k_best, int(root.node.arc_mod.max(initial=0)))
         self.counters = np.zeros(3)
         self.full_size = root.node.oracle.positions()
@@ -119,23 +119,20 @@ class Lagrangian(Bounder[Subspace]):
         return float(self.counters[1])
 
     def matters(self, node: Subspace) -> bool:
-        return node.bound >= self.worst + node.margin
+        return node.bound >= self.worst + self.margin
 
     def bound(self, node: Subspace) -> None:
         calls = self.settings.root_calls if node.depth == 0 else self.settings.node_calls
         calls *= self._calls
-        record = NOT_RECORDED if self._watch is None else self._watch.record(calls)
+        record = None if self._watch is None else self._watch.record(calls)
         state = node.state.trimmed()
         state.base[node.dead] = -np.inf
         arc, present = node.branched
         if arc >= 0 and not present:
             state.base[arc] = -np.inf
         limits = self._limits(calls)
-        verdict = Verdict(*bound_node(state, self.best, limits, self.counters, record))
-        node.margin = margin(self.quantum, verdict.slack)
-        full = self.best.found[0] == len(self.best.scores)
-        floor = self.best.scores[-1] + node.margin if full else -np.inf
-        if verdict.status == CLOSED or verdict.bound < floor:
+        verdict = bound_node(state, self.best, limits, self.counters, record)
+        if verdict.status == CLOSED or verdict.bound < self.worst + self.margin:
             node.bound = -np.inf
             if self._watch is None:
                 return
@@ -148,7 +145,7 @@ class Lagrangian(Bounder[Subspace]):
     def divide(self, node: Subspace) -> list[Subspace]:
         """Partition a node around its best tree if that is known, else branch on its arc.
 
-        If the arc is not free, return the node itself.
+        If the arc is not free, or was not found in time, return the node itself.
         """
         arc_mod, alive = node.state.arc_mod, node.state.base > -np.inf
 
@@ -157,6 +154,8 @@ class Lagrangian(Bounder[Subspace]):
 
         if node.tree is None:
             arc = node.arc
+            if arc < 0:
+                return [node]
             choices = np.flatnonzero((arc_mod == arc_mod[arc]) & alive).astype(np.int32)
             if len(choices) == 1 or not alive[arc]:
                 return [node]

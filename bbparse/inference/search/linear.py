@@ -14,9 +14,12 @@ import numpy as np
 from bbparse.core import Problem
 from bbparse.inference.oracles.arcs import alive_arcs, sort_stably
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
-from bbparse.inference.oracles.projective.calls import make_chart
+from bbparse.inference.oracles.projective.calls import (
+    best_of_chart,
+    k_best_of_chart,
+    make_chart,
+)
 from bbparse.inference.oracles.projective.dense import eisner
-from bbparse.inference.oracles.projective.flat import best_of_chart, k_best_of_chart
 from bbparse.inference.oracles.projective.recurrences import parts_of
 from bbparse.inference.relaxation.state import score_spread, slack_of
 from bbparse.runtime.arrays import NEG, Float64s, Ints
@@ -72,15 +75,16 @@ def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> Line
         return LinearTrees(np.empty((0, n), np.int32), 0)
     head, mod, score = p.arc_head[order], p.arc_mod[order], p.arc_score[order]
     if not p.projective:
-        trees = _best_crossing(n, p.single_root, head, mod, score)
-        return LinearTrees(order[trees], len(order), _slack(n, score, NO_SCORES))
+        trees, is_over = _best_crossing(n, p.single_root, head, mod, score, until)
+        bound = np.inf if is_over else NEG
+        return LinearTrees(order[trees], len(order), _slack(n, score, NO_SCORES), bound)
     try:
         chart = make_chart(p, mode, head, mod, until)
     except TimeOver:
         return LinearTrees(np.empty((0, n), np.int32), 0, bound=np.inf)
     if k_best == 1:
-        return LinearTrees(order[best_of_chart(n, *chart, score)], chart.positions())
-    trees, values, is_complete = k_best_of_chart(n, *chart, score, k_best, until)
+        return LinearTrees(order[best_of_chart(chart, n, score)], chart.positions())
+    trees, values, is_complete = k_best_of_chart(chart, n, score, k_best, until)
     cut_off = len(trees) < k_best and not is_complete
     bound = float(values[-1]) if cut_off else NEG
     return LinearTrees(order[trees], chart.positions(), _slack(n, score, chart.weight), bound)
@@ -88,7 +92,7 @@ def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> Line
 
 def _slack(n: int, arc_score: Float64s, part_weight: Float64s) -> float:
     """Return the maximum rounding error of sums of scores."""
-    return float(slack_of(score_spread(n, arc_score, part_weight, NO_SCORES, NO_SCORES)))
+    return slack_of(score_spread(n, arc_score, part_weight, NO_SCORES, NO_SCORES))
 
 
 @kernel
@@ -106,8 +110,11 @@ def _best_dense(n, single_root, head, mod, score, state, until):
 
 
 @kernel
-def _best_crossing(n, single_root, head, mod, score):
-    """Return the best arborescence over arcs sorted by head, int32[1, n]; int32[0, n]: none."""
+def _best_crossing(n, single_root, head, mod, score, until):
+    """Return the best arborescence over arcs sorted by head, int32[1, n] or int32[0, n].
+
+    Returns also True if time is over.
+    """
     n_arcs = head.shape[0]
     order, ends = np.empty(n_arcs, np.int32), np.empty(n + 2, np.int64)
     sort_stably(mod, np.arange(n_arcs, dtype=np.int32), order, ends)
@@ -118,9 +125,9 @@ def _best_crossing(n, single_root, head, mod, score):
     for i in range(n_arcs):
         heads[i], scores[i] = head[order[i]], score[order[i]]
     tree, reduced, info = np.empty(n, np.int32), np.empty(n_arcs), np.empty(1)
-    total = best_arborescence(mod_ptr, heads, scores, single_root, tree, reduced, info)
+    total = best_arborescence(mod_ptr, heads, scores, single_root, tree, reduced, info, until)
     trees = np.empty((1 if total > NEG else 0, n), np.int32)
     for t in range(trees.shape[0]):
         for m in range(n):
             trees[t, m] = order[tree[m]]
-    return trees
+    return trees, total != total

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bbparse.inference.relaxation.state import NOT_RECORDED, Incumbents, Node, Record
+from bbparse.inference.relaxation.state import Incumbents, Node, Record
 from bbparse.runtime.arrays import Float64s, Ints
 
 
@@ -108,13 +108,13 @@ class Watch:
     ) -> None:
         self._observer, self._given = observer, given
         self._counters, self._best = counters, best
-        self._record = NOT_RECORDED
+        self._record: Record | None = None
 
     def started(self, node: Node, full_size: int, moved_factors: int) -> None:
         self._observer.started(Started(self._given, full_size, n_factors(node), moved_factors))
 
-    def record(self, calls: int) -> Record:
-        """Return a record for the next node; an empty one unless the observer wants calls."""
+    def record(self, calls: int) -> Record | None:
+        """Return a record for the next node; None unless the observer wants calls."""
         if self._observer.wants_calls:
             rows, arcs = calls + 2, len(self._given)
             self._record = Record(
@@ -125,12 +125,13 @@ class Watch:
 
     def bounded(self, node: Any, inherited: float, stays: bool) -> None:
         """Report a node: each call if the observer wants calls, then the node as a whole."""
-        rows, factors, died, used = self._record
-        for row in range(int(used[0])):
-            calls_so_far, bound, known, size = rows[row].tolist()
-            alive = self._given[died > row]
-            state = State(int(calls_so_far), bound, known, alive, int(size), int(factors[row]))
-            self._observer.called(CallEvent(node.number, state))
+        if self._record is not None:
+            rows, factors, died, used = self._record
+            for row in range(int(used[0])):
+                calls_so_far, bound, known, size = rows[row].tolist()
+                alive = self._given[died > row]
+                state = State(int(calls_so_far), bound, known, alive, int(size), int(factors[row]))
+                self._observer.called(CallEvent(node.number, state))
         lower = float(self._best.scores[0]) if self._best.found[0] else -np.inf
         last = State(
             int(self._counters[0]), node.bound if stays else -np.inf, lower,

@@ -95,14 +95,16 @@ def tree_parts(heads):
 
 
 @kernel
-def _add_parts(words, score, outermost, last, before, heads, above, terms, used):
-    """Append the scores of the parts of a kind that fire in a tree; return the number of terms.
+def _add_parts(parts, last, before, heads, terms, used):
+    """Append the scores of the parts that fire in a tree; return the number of terms.
 
-    ``words`` are rows grand, head, inner and mod; ``last`` and ``before`` are those of
-    `_index_rows`, ``above`` those of `tree_parts`. If ``outermost``, parts fire only if their
-    modifier is the farthest on its side.
+    ``parts`` are the ``part_table`` of the problem; ``last`` and ``before`` are those of
+    `_index_rows`. Parts of the kind `OUTERMOST` fire only if their modifier is the farthest on its
+    side.
     """
-    grand, inner, farthest = above
+    words, score, kind_ptr = parts
+    first, end = kind_ptr[OUTERMOST], kind_ptr[OUTERMOST + 1]
+    grand, inner, farthest = tree_parts(heads)
     for m in range(1, heads.shape[0]):
         h = heads[m]
         i = last[_place(h, m, last)]
@@ -112,7 +114,7 @@ def _add_parts(words, score, outermost, last, before, heads, above, terms, used)
                 and words[1, i] == h
                 and (words[0, i] == ANY or words[0, i] == grand[m])
                 and (words[2, i] == ANY or words[2, i] == inner[m])
-                and (farthest[m] == 1 or not outermost)
+                and (farthest[m] == 1 or not first <= i < end)
             ):
                 terms[used] = score[i]
                 used += 1
@@ -121,35 +123,27 @@ def _add_parts(words, score, outermost, last, before, heads, above, terms, used)
 
 
 @kernel
-def write_trees(n, trees, arc_head, arc_mod, arc_score, part_words, part_score, kind_ptr, others):
+def write_trees(trees, arc_head, arc_score, parts, others):
     """Return the heads int32[K, n + 1] of trees int32[K, n], and their exact scores float64[3, K].
 
     The rows of the scores are φ, the sum of the magnitudes of all terms of a tree, and the smallest
-    nonzero magnitude (inf: there is none). The arrays are those of the problem; ``others`` are
-    further terms of each tree, float64[K, T], 0 where there is none.
+    nonzero magnitude (inf: there is none). The arrays are those of the problem, ``parts`` its
+    ``part_table``; ``others`` are further terms of each tree, float64[K, T], 0 where there is none.
     """
-    n_parts, n_others = part_score.shape[0], others.shape[1]
-    last = np.empty((4, _slots(n)), np.int64)  # by kind of part
-    before = np.empty(n_parts, np.int64)
-    for kind in range(4):
-        lo, hi = kind_ptr[kind], kind_ptr[kind + 1]
-        _index_rows(part_words[1, lo:hi], part_words[3, lo:hi], last[kind], before[lo:hi])
+    words, n_parts, n_others = parts[0], parts[1].shape[0], others.shape[1]
+    n_trees, n = trees.shape
+    last, before = np.empty(_slots(n), np.int64), np.empty(n_parts, np.int64)
+    _index_rows(words[1], words[3], last, before)
     terms = np.empty(n + n_parts + n_others)
-    heads, scores = np.empty((trees.shape[0], n + 1), np.int32), np.empty((3, trees.shape[0]))
-    for t in range(trees.shape[0]):
+    heads, scores = np.empty((n_trees, n + 1), np.int32), np.empty((3, n_trees))
+    for t in range(n_trees):
         heads[t, 0] = -1
         for m in range(n):
             heads[t, m + 1] = arc_head[trees[t, m]]
             terms[m] = arc_score[trees[t, m]]
         used = n
-        above = tree_parts(heads[t])
-        for kind in range(4):
-            lo, hi = kind_ptr[kind], kind_ptr[kind + 1]
-            if lo < hi:
-                used = _add_parts(
-                    part_words[:, lo:hi], part_score[lo:hi], kind == OUTERMOST, last[kind],
-                    before[lo:hi], heads[t], above, terms, used,
-                )  # fmt: skip
+        if n_parts > 0:
+            used = _add_parts(parts, last, before, heads[t], terms, used)
         for i in range(n_others):
             terms[used + i] = others[t, i]
         scores[0, t], scores[1, t], scores[2, t] = add_up(terms[: used + n_others])
@@ -196,7 +190,4 @@ def scored_trees(problem: Problem, trees: Ints) -> tuple[Ints, Float64s]:
             arcs, p.arc_mod, p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score
         )
         others = np.concatenate([others, counts], axis=1)
-    heads, scores = write_trees(
-        p.n_words, arcs, p.arc_head, p.arc_mod, p.arc_score, *p.part_table, others
-    )
-    return heads, scores
+    return write_trees(arcs, p.arc_head, p.arc_score, p.part_table, others)

@@ -17,13 +17,17 @@ from bbparse.inference.oracles.calls import oracle_over
 from bbparse.inference.relaxation.multipliers import start_multipliers
 from bbparse.inference.relaxation.state import (
     Node,
-    NodeCounts,
     NodeFactors,
     hard_weight,
     score_spread,
     slack_of,
 )
-from bbparse.inference.search.factors import FIELDS_OF_KIND, node_counts, root_factors
+from bbparse.inference.search.factors import (
+    FIELDS_OF_KIND,
+    node_counts,
+    possible_factors,
+    take_parts,
+)
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 
 
@@ -49,28 +53,31 @@ def make_root(problem: Problem, mode: int, until: float = np.inf) -> Root:
     head, mod, base = p.arc_head[order], p.arc_mod[order], p.arc_score[order]
     place = np.full(len(p.arc_head), -1, np.int32)
     place[order] = np.arange(len(order))
-    n_possible, ptr, arcs, weight, rows, row_score = root_factors(
-        head, mod, place, p.factor_ptr, p.factor_arcs, p.factor_score, p.projective,
-        p.single_root, 0 if p.arc_label is not None else mode,
-    )  # fmt: skip
-    if len(rows):
-        p = _with_parts(p, rows, row_score)
-    oracle = oracle_over(p, mode, head, mod, until)
-    counts = NodeCounts(
-        *node_counts(place, p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score)
+    ptr, arcs, weight = possible_factors(
+        head, mod, place, p.factor_ptr, p.factor_arcs, p.factor_score, p.projective, p.single_root
     )
+    moved = 0
+    if mode > 0 and len(weight) and p.arc_label is None:
+        rows, row_score = take_parts(head, mod, mode, ptr, arcs, weight)
+        if moved := len(rows):
+            p = _with_parts(p, rows, row_score)
+            weight = weight[:-moved].copy()
+            ptr = ptr[: len(weight) + 1].copy()
+            arcs = arcs[: ptr[-1]].copy()
+    oracle = oracle_over(p, mode, head, mod, until)
+    counts = node_counts(place, p)
     spread = score_spread(n, base, oracle.part_scores(), weight, counts.score)
-    slack, hard = float(slack_of(spread)), float(hard_weight(spread))
+    slack, hard = slack_of(spread), hard_weight(spread)
     weight[weight == NEG] = -hard
     multipliers = np.empty(len(arcs))
     start_multipliers(ptr, weight, multipliers)
     factors = NodeFactors(ptr, arcs, weight, multipliers, np.full(1, len(weight)))
     node = Node(oracle, mod, base, np.zeros(1), factors, counts)
-    return Root(node, order, slack, hard, n_possible - len(weight))
+    return Root(node, order, slack, hard, moved)
 
 
 def _with_parts(problem: Problem, rows: Ints, scores: Float64s) -> Problem:
-    """Add parts to a problem, in the rows of `root_factors`."""
+    """Add parts to a problem, in the rows of `take_parts`."""
     changes: dict[str, Any] = {}
     for kind, names in enumerate(PART_NAMES.values()):
         chosen = rows[:, 0] == kind

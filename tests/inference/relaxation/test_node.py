@@ -83,7 +83,7 @@ def test_every_tree_is_listed_or_bounded_or_too_poor(
             assert truth[tree] == pytest.approx(score, rel=0, abs=case.slack)
         assert (np.diff(run.best.scores[:found]) <= 0).all()
         full = found == len(run.best.scores)
-        floor = run.best.scores[-1] + run.root.margin if full else -math.inf
+        floor = run.best.scores[-1] + run.margin if full else -math.inf
         for tree, score in truth.items():
             # Trees equal to the k-th best up to rounding may be kept or not.
             if tree in listed or score < floor + case.slack:

@@ -20,7 +20,7 @@ def test_listing_counts_as_work() -> None:
 ORDINARY = """
 import bbparse
 from bbparse.inference.relaxation.incumbents import lower_bound_start
-from bbparse.inference.relaxation.node import bound_node
+from bbparse.inference.relaxation.node import call_oracle
 
 nlp = bbparse.load()
 texts = ["The quick brown fox jumps over the lazy dog.", "She gave him the book that I read.",
@@ -29,7 +29,7 @@ for text in texts:
     assert len(nlp(text, k_best=2, valid="none")) == len(nlp(text)) == 1
 for text in texts[:3]:  # the second tree of the last breaks a rule: "did" is AUX and has dependents
     assert len(nlp(text, k_best=2)) == 1
-print(len(bound_node.signatures) + len(lower_bound_start.signatures))
+print(len(call_oracle.signatures) + len(lower_bound_start.signatures))
 """
 
 

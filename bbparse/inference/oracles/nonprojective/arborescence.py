@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.runtime.arrays import NEG, Float64s, Longs
+from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import inlined, kernel
 
 
@@ -144,8 +145,8 @@ def _write(sets, mod_ptr, arc_head, arc_score, single_root, tree, reduced):
 
 
 @kernel
-def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):
-    """Find the best tree; return its score, -inf if there is none.
+def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info, until):
+    """Find the best tree; return its score, -inf if there is none, NaN at the time ``until``.
 
     Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]`` (int32[n + 2]; word 0 has none), with
     ``arc_head`` int32[A] and ``arc_score`` float64[A], -inf for removed arcs. Written are ``tree``
@@ -161,6 +162,8 @@ def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, 
     for start in range(1, n + 1):
         current, height = sets.top[start], 0
         while state[current] != 2:
+            if is_over(until):
+                return np.nan
             a, level, value = _pick(
                 sets, current, mod_ptr, arc_head, arc_score, single_root, reduced
             )

@@ -35,18 +35,20 @@ from bbparse.runtime.jit import kernel
 
 
 @kernel
-def automata_of(
-    n, mode, head, mod,
-    part_words, part_score, kind_ptr,
-):  # fmt: skip
-    """Return the first ten arrays of `Automata`; arguments are those of `chart_of`."""
+def automata_of(n, mode, single_root, head, mod, parts):
+    """Make the fields of `Automata`; see `make_automata`, and `chart_of` for the tuple."""
     group_ptr, group_head, group_mod = pair_groups(head, mod)
     index = index_groups(n, group_head, group_mod)
-    weights = weight_tables(n, group_head, group_mod, mode, index, part_words, part_score, kind_ptr)
-    return (
+    weights = weight_tables(n, group_head, group_mod, mode, index, parts)
+    b, flags, at = group_head.shape[0], np.empty(2, np.bool_), np.full(n + 2, np.int64(-1))
+    at[n + 1], flags[0], flags[1] = 0, single_root, mode > 0
+    automata = Automata(
         group_ptr, group_head, group_mod, index.out_ptr, index.out_mid, index.in_ptr,
         index.in_list, place_of(group_head, index, weights), weights.inc_w, weights.out_w,
+        np.zeros(b), np.zeros(b), at, np.empty(n + 1, np.int64), np.zeros(b, np.int8),
+        np.empty(b, np.int64), np.empty(CAPACITY), flags,
     )  # fmt: skip
+    return automata[:]
 
 
 def make_automata(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Automata:
@@ -54,16 +56,9 @@ def make_automata(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> A
 
     Raises `ProblemError` if they are too large.
     """
-    n = problem.n_words
-    check_size(n, mode, head, mod)
-    arrays = automata_of(n, mode, head, mod, *problem.part_table)
-    b = len(arrays[1])
-    at = np.full(n + 2, -1)
-    at[n + 1] = 0
-    return Automata._make((
-        *arrays, np.zeros(b), np.zeros(b), at, np.empty(n + 1, np.int64), np.zeros(b, np.int8),
-        np.empty(b, np.int64), np.empty(CAPACITY), np.array([problem.single_root, mode > 0]),
-    ))  # fmt: skip
+    p = problem
+    check_size(p.n_words, mode, head, mod)
+    return Automata(*automata_of(p.n_words, mode, p.single_root, head, mod, p.part_table))
 
 
 @kernel
@@ -102,15 +97,15 @@ def _fill(o, s, arc_score):
 
 
 @kernel
-def automata_best(o, s, arc_score):
-    """Return the sum of the components' best values."""
+def automata_best(o, s, arc_score, until):
+    """Return the sum of the components' best values; NaN at the time ``until``."""
     _fill(o, s, arc_score)
     n = o.in_ptr.shape[0] - 2
     total = best_arborescence(
-        o.in_ptr, s.entering_head, s.entering, o.flags[0], s.tree, s.reduced, s.largest
+        o.in_ptr, s.entering_head, s.entering, o.flags[0], s.tree, s.reduced, s.largest, until
     )
-    if total == NEG:
-        return NEG
+    if not total > NEG:
+        return total
     for i in s.tree:
         s.picked[o.in_list[i]] = 1
     s.value[n + 1] = total
@@ -165,12 +160,12 @@ def automata_with_each(o, s, arc_score, each):
 
 @kernel
 def automata_k_best(o, s, arc_score, n_words, k, min_score, until):
-    """Return the one tree of the last multipliers, and the bound on all others."""
+    """Return the one tree of the last multipliers, and a bound on all others (inf: time over)."""
     trees = np.empty((1, n_words), np.int32)
     values, part_scores = np.empty(1), np.empty(1)
-    values[0] = automata_best(o, s, arc_score)
-    if values[0] == NEG:
-        return trees[:0], values[:0], part_scores[:0], NEG
+    values[0] = automata_best(o, s, arc_score, until)
+    if not values[0] > NEG:
+        return trees[:0], values[:0], part_scores[:0], NEG if values[0] == NEG else np.inf
     part_scores[0] = automata_tree(o, s, arc_score, trees[0])
     return trees, values, part_scores, values[0]
 

@@ -387,7 +387,7 @@ def _room_for(layout, spans, order, w):
 
 
 @kernel
-def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr, over):
+def build_chart(head, mod, mode, single_root, index, weights, group_ptr, over):
     """Build a :class:`Chart` with all items and hyperedges, smaller spans first.
 
     Candidate pairs ``head`` and ``mod`` int32[B] are sorted; ``group_ptr`` int32[B + 1] has the
@@ -397,7 +397,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr, over
     there could be more than `MOST_POSITIONS` hyperedges, and `TOO_LATE` if there are many at the
     time ``over``.
     """
-    stopped = 0
+    stopped, n = 0, index.out_mid.shape[0] - 1
     layout = Layout(
         mode, single_root, head, mod, index.out_mid, index.in_ptr, index.in_list, weights.ranks,
         weights.ctx_ptr, weights.inc_ptr, weights.inc_w, weights.out_ctx_ptr, weights.out_w,

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.core.parts import ProblemArrays
-from bbparse.inference.oracles.arcs import check_size, too_large
-from bbparse.inference.oracles.projective.build import TOO_LARGE, TOO_LATE, Chart
-from bbparse.inference.oracles.projective.flat import chart_of
+from bbparse.inference.oracles.arcs import check_size, pair_groups, too_large
+from bbparse.inference.oracles.projective.build import TOO_LARGE, TOO_LATE, Chart, build_chart
 from bbparse.inference.oracles.projective.passes import (
     eliminate,
     group_marginals,
@@ -19,6 +18,7 @@ from bbparse.inference.oracles.projective.passes import (
     outside_pass,
     write_tree,
 )
+from bbparse.inference.oracles.projective.weights import index_groups, weight_tables
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.deadline import TimeOver
 from bbparse.runtime.jit import kernel
@@ -34,6 +34,19 @@ class ChartScratch(NamedTuple):
     renumber: Ints
 
 
+@kernel
+def chart_of(n, mode, single_root, head, mod, parts, over):
+    """Make the fields of the chart of a recurrence; see `make_chart` and `build_chart`.
+
+    A tuple of arrays costs a microsecond, a named tuple thirty-six.
+    """
+    group_ptr, group_head, group_mod = pair_groups(head, mod)
+    index = index_groups(n, group_head, group_mod)
+    weights = weight_tables(n, group_head, group_mod, mode, index, parts)
+    chart = build_chart(group_head, group_mod, mode, single_root, index, weights, group_ptr, over)
+    return chart[:]
+
+
 def make_chart(
     problem: ProblemArrays, mode: int, head: Ints, mod: Ints, until: float = np.inf
 ) -> Chart:
@@ -43,7 +56,7 @@ def make_chart(
     """
     p = problem
     check_size(p.n_words, mode, head, mod, p.n_words + 2)
-    chart = Chart(*chart_of(p.n_words, mode, p.single_root, head, mod, *p.part_table, until))
+    chart = Chart(*chart_of(p.n_words, mode, p.single_root, head, mod, p.part_table, until))
     if chart.size[0] == TOO_LATE:
         raise TimeOver
     if chart.size[0] == TOO_LARGE:
@@ -68,8 +81,8 @@ def chart_size(chart):
 
 
 @kernel
-def chart_best(chart, scratch, arc_score):
-    """Return the best value, by one inside pass."""
+def chart_best(chart, scratch, arc_score, until):
+    """Return the best value, by one inside pass: it is short, whatever the time ``until``."""
     group_scores(chart.group_ptr, arc_score, scratch.gscore)
     return inside_pass(chart, scratch.gscore, scratch.inside)
 
@@ -103,9 +116,32 @@ def chart_eliminate(chart, scratch, floor):
 @kernel
 def chart_k_best(chart, scratch, arc_score, n_words, k, min_score, until):
     """Return the k best trees; trees that are not listed score at most as much as the last."""
-    chart_best(chart, scratch, arc_score)
+    chart_best(chart, scratch, arc_score, until)
     trees, values, part_scores, is_complete = list_trees(
         chart, arc_score, scratch.inside, n_words, k, min_score, until
     )
     bound = NEG if is_complete else values[trees.shape[0] - 1]
     return trees, values, part_scores, bound
+
+
+@kernel
+def best_of_chart(chart, n_words, arc_score):
+    """Return the best tree of a chart, int32[1, n]; int32[0, n] if there is none."""
+    scratch = chart_scratch(chart)
+    goal = chart_best(chart, scratch, arc_score, np.inf)
+    trees = np.empty((1 if goal > NEG else 0, n_words), np.int32)
+    for t in range(trees.shape[0]):
+        chart_tree(chart, scratch, arc_score, trees[t])
+    return trees
+
+
+@kernel
+def k_best_of_chart(chart, n_words, arc_score, k, until):
+    """Return the k best trees of a chart int32[K, n], their scores, and whether they are all.
+
+    The enumeration ends at the time ``until``, with at least one tree.
+    """
+    trees, values, _, bound = chart_k_best(
+        chart, chart_scratch(chart), arc_score, n_words, k, NEG, until
+    )
+    return trees, values, bound == NEG

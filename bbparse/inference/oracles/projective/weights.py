@@ -111,12 +111,13 @@ def empty_weights(n, head, mod, mode, index):
 
 
 @kernel
-def weight_tables(n, head, mod, mode, index, part_words, part_score, kind_ptr):
-    """Make the :class:`Weights` of a problem's parts, its ``part_table``.
+def weight_tables(n, head, mod, mode, index, parts):
+    """Make the :class:`Weights` of the parts of a problem, its ``part_table``.
 
     Parts over words that no candidate joins are left out, and so are kinds of part that the
     recurrence ``mode`` does not score.
     """
+    part_words, part_score, kind_ptr = parts
     weights = empty_weights(n, head, mod, mode, index)
     for kind in range(4):
         if mode < _LEAST_MODE[kind]:
