@@ -78,8 +78,7 @@ class _PartLibrary(_WholeLibrary):
 class _Declare(FunctionPass):
     """Choose library and wrappers once the types are known.
 
-    All kernels are declared alike, as numba declares its own functions: what they use of numba
-    depends on the declaration, and would be compiled again for each.
+    All are declared as numba's own functions, which would be compiled again for others.
     """
 
     library: type[JITCodeLibrary]
