@@ -19,8 +19,6 @@ has multipliers of its own; `best` is an upper bound, and the tree is that of on
 * ``k_best(oracle, scratch, arc_score, n_words, k, min_score, until)``: after `best`, return trees,
   values, part scores, and an upper bound on all trees that are not listed; the last one may score
   less than ``min_score``, and fewer than k are returned at the time ``until``, but at least one
-* ``hold(oracle, scratch, base, factors, hard)``: absorb factors of a node that fit now; ``base`` is
-  -inf for removed arcs, and factors of weight ``-hard`` stay
 * ``inner_norm(oracle, scratch, chosen)``: squared length of the subgradient of its multipliers
 * ``inner_step(oracle, scratch, chosen, alpha)``: make one subgradient step at a tree
 * ``inner_gaps(oracle, scratch, chosen, arc_gap)``: add to arcs the amounts by which the values of
@@ -44,7 +42,6 @@ from numba.extending import overload
 from bbparse.core.parts import ProblemArrays
 from bbparse.inference.oracles.nonprojective import calls as nonprojective
 from bbparse.inference.oracles.nonprojective.automata import Automata, automata_scratch
-from bbparse.inference.oracles.nonprojective.holding import automata_hold
 from bbparse.inference.oracles.projective import calls as projective
 from bbparse.inference.oracles.projective.build import Chart
 from bbparse.runtime import linking
@@ -106,7 +103,6 @@ tree_of = by_type({Chart: projective.chart_tree, Automata: nonprojective.automat
 with_each = by_type({Chart: projective.chart_with_each, Automata: nonprojective.automata_with_each})
 eliminate = by_type({Chart: projective.chart_eliminate, Automata: True})
 k_best = by_type({Chart: projective.chart_k_best, Automata: nonprojective.automata_k_best})
-hold = by_type({Chart: None, Automata: automata_hold})
 inner_norm = by_type({Chart: 0.0, Automata: nonprojective.automata_norm})
 inner_step = by_type({Chart: None, Automata: nonprojective.automata_step})
 inner_gaps = by_type({Chart: None, Automata: nonprojective.automata_gaps})

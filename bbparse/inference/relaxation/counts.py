@@ -104,9 +104,8 @@ def step_counts(counts, copy, chosen, alpha):
 
 @kernel
 def count_gaps(counts, copy, chosen, hard, arc_gap):
-    """Add the gap of every set, bound minus score, to its arcs; return the sum of the gaps."""
+    """Add the gap of every set, bound minus score, to its arcs."""
     ptr, arcs, lam = counts.ptr, counts.arcs, counts.lam
-    total = 0.0
     for c in range(counts.size[0]):
         gap = best_copy(counts, c, copy)
         on = 0
@@ -117,10 +116,8 @@ def count_gaps(counts, copy, chosen, hard, arc_gap):
         value = counts.score[counts.score_ptr[c] + on]
         gap = hard if value == NEG else gap - value
         if gap > 0.0:
-            total += gap
             for i in range(ptr[c], ptr[c + 1]):
                 arc_gap[arcs[i]] += gap
-    return total
 
 
 @kernel

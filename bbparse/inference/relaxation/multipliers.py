@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.runtime.arrays import NEG, Float64s, Longs
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 
 
 @kernel
@@ -200,34 +200,28 @@ def step_leads(factors, lead, times, scratch):
         lam[largest] += missing
 
 
-@inlined
-def factor_gap(factors, c, chosen):
-    """Return the gap of a factor: its bound at the tree ``chosen`` minus its score."""
-    ptr, arcs, weight, lam, _ = factors
-    lo, hi = ptr[c], ptr[c + 1]
-    on = 0
-    bound = 0.0
-    for i in range(lo, hi):
-        if chosen[arcs[i]] == 1:
-            on += 1
-            bound += lam[i]
-    if weight[c] < 0.0:
-        bound = -lam[lo] * (on - (hi - lo - 1))
-    return bound - (weight[c] if on == hi - lo else 0.0)
-
-
 @kernel
 def factor_gaps(factors, chosen, arc_gap):
-    """Sum factor gaps G_c onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3); return Σ_c G_c."""
+    """Sum factor gaps G_c onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3).
+
+    The gap of a factor is its bound at the tree ``chosen`` minus its score.
+    """
+    ptr, arcs, weight, lam, size = factors
     arc_gap[:] = 0.0
-    total = 0.0
-    for c in range(factors.size[0]):
-        gap = factor_gap(factors, c, chosen)
+    for c in range(size[0]):
+        lo, hi = ptr[c], ptr[c + 1]
+        on, gap = 0, 0.0
+        for i in range(lo, hi):
+            if chosen[arcs[i]] == 1:
+                on += 1
+                gap += lam[i]
+        if weight[c] < 0.0:
+            gap = -lam[lo] * (on - (hi - lo - 1))
+        if on == hi - lo:
+            gap -= weight[c]
         if gap > 0.0:
-            total += gap
-            for i in range(factors.ptr[c], factors.ptr[c + 1]):
-                arc_gap[factors.arcs[i]] += gap
-    return total
+            for i in range(lo, hi):
+                arc_gap[arcs[i]] += gap
 
 
 @kernel

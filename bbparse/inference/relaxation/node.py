@@ -20,7 +20,6 @@ from bbparse.inference.oracles.calls import (
     best,
     by_type,
     eliminate,
-    hold,
     inner_gaps,
     inner_norm,
     inner_step,
@@ -47,7 +46,6 @@ from bbparse.inference.relaxation.incumbents import (
     tree_score,
     tree_scores,
 )
-from bbparse.inference.relaxation.listing import LATE, TreeBound, try_trees
 from bbparse.inference.relaxation.multipliers import (
     apply_multipliers,
     arc_leads,
@@ -166,7 +164,7 @@ PROGRESS = np.dtype((np.record, [
     *((name, np.float64) for name in (
         "bound", "lower", "shift", "last", "value", "fell", "alpha", "damping",
     )),
-    *((name, np.int64) for name in ("call", "rises", "waited")),
+    *((name, np.int64) for name in ("rises", "waited")),
 ]))  # fmt: skip
 
 
@@ -210,19 +208,16 @@ def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
 
 
 @kernel
-def _eliminate(node, scratch, room, progress, fewest, incumbents, limits, counters):
+def _eliminate(node, scratch, room, progress, incumbents, limits, counters):
     """Eliminate what is in no better tree; return True if no such tree is left."""
     oracle, each = node.oracle, room.each
-    n_words, shift, call = incumbents.trees.shape[1], progress[0].shift, progress[0].call
+    n_words = incumbents.trees.shape[1]
     with_each(oracle, scratch, room.arc_score, each)
     counters[0] += 2.0
     counters[1] += 2.0 * size_of(oracle) / limits.full_size
     if limits.method == MIXED:
         arc_leads(n_words, node.arc_mod, each, room.lead)
-    tree_bound = TreeBound(room.arc_score, each, shift, limits.slack)
-    if try_trees(oracle, scratch, node, tree_bound, (call, fewest), limits, incumbents, counters):
-        return True
-    least = floor_to_beat(incumbents, limits.quantum, limits.slack) - shift
+    least = floor_to_beat(incumbents, limits.quantum, limits.slack) - progress[0].shift
     before = size_of(oracle)
     if not eliminate(oracle, scratch, least):
         return True
@@ -233,8 +228,6 @@ def _eliminate(node, scratch, room, progress, fewest, incumbents, limits, counte
         for a in range(each.shape[0]):
             if node.base[a] == NEG:
                 room.chosen[a] = 0
-    if call >= LATE:
-        hold(oracle, scratch, node.base, node.factors, limits.hard)
     return False
 
 
@@ -320,7 +313,7 @@ def _bound_by_calls(node, room, progress, incumbents, limits, counters, record):
     node's best one.
     """
     k, exact = incumbents.scores.shape[0], is_exact(node.oracle)
-    fewest, scratch = np.full(1, np.inf), scratch_of(node.oracle)
+    scratch = scratch_of(node.oracle)
     for call in range(limits.calls if not exact or k > 1 else _NO_END):
         if call > 0 and (
             counters[1] >= limits.work
@@ -328,7 +321,6 @@ def _bound_by_calls(node, room, progress, incumbents, limits, counters, record):
             or (call >= limits.calls and not _is_linear(node))
         ):
             break
-        progress[0].call = call
         status = _try_primal(node, scratch, room, progress, incumbents, limits, counters)
         if status != OPEN:
             return status
@@ -340,7 +332,7 @@ def _bound_by_calls(node, room, progress, incumbents, limits, counters, record):
             limits.eliminate_every > 0 and floor > NEG and call % limits.eliminate_every == 0
         )
         if eliminates and _eliminate(
-            node, scratch, room, progress, fewest, incumbents, limits, counters
+            node, scratch, room, progress, incumbents, limits, counters
         ):
             return CLOSED
         _note(record, node, progress[0].bound, incumbents, counters)

@@ -22,12 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.inference.oracles.nonprojective.tables import (
-    MAX_ENTRIES,
-    table_best,
-    table_score,
-    table_spread,
-)
 from bbparse.runtime.arrays import NEG, Flags, Float64s, Ints, Longs
 from bbparse.runtime.jit import kernel
 
@@ -50,18 +44,11 @@ class Automata(NamedTuple):
     # its head (u), or of its modifier (v). They belong to a node; all else is shared.
     u: Float64s
     v: Float64s
-    # Tables of heads, which belong to a node: see `inference.oracles.nonprojective.tables`.
-    at: Longs  # [n + 2], start of each table, -1: none; last: the room that is used
-    sets: Longs  # [n + 1], number of sets of modifiers
-    bit: NDArray[np.int8]  # [B], the bit of each pair, -1: it is removed
-    row: Longs  # [B], its row in the table of its modifier
-    table: Float64s
     flags: Flags  # [2], True if the root has one modifier; True if there are parts
 
     def trimmed(self) -> Automata:
         """Return an independent copy of what belongs to a node."""
-        own = ("u", "v", "at", "sets", "bit", "row", "table")
-        return self._replace(**{name: getattr(self, name).copy() for name in own})
+        return self._replace(u=self.u.copy(), v=self.v.copy())
 
     def positions(self) -> int:
         """Return a number with which the work of a call grows."""
@@ -223,13 +210,11 @@ def side_parts(table, inc_w, out_w, lo, hi, right, j, picked):
 
 @kernel
 def parts_of(o, h, up, picked):
-    """Return the score of a tree at head h: parts, and factors in its table.
+    """Return the score of a tree's parts at head h.
 
     ``up`` is the place of the head's own pair in ``in_list``; that of the root is not read.
     """
     j = 0 if h == 0 else up - o.in_ptr[h]
-    if o.at[h] >= 0:
-        return table_score(o, h, j, picked)
     out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w
     lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
     return side_parts(table, inc_w, out_w, lo, middle, False, j, picked) + side_parts(
@@ -257,8 +242,6 @@ class AutomataScratch(NamedTuple):
     left: Side
     largest: Float64s
     stale: Flags  # by head: True if its best value is out of date
-    sums: Float64s  # as the next: by set of modifiers
-    most: Float64s
     spread: Flags  # by head: True if its values with each pair are out of date
 
 
@@ -275,8 +258,7 @@ def automata_scratch(o):
         np.empty(n + 2), np.empty(b), np.empty(b),
         Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))),
         Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
-        np.ones(n + 1, np.bool_), np.empty(MAX_ENTRIES), np.empty(MAX_ENTRIES),
-        np.ones(n + 1, np.bool_),
+        np.ones(n + 1, np.bool_), np.ones(n + 1, np.bool_),
     )  # fmt: skip
 
 
@@ -292,9 +274,6 @@ def find_best(o, s):
             continue
         s.stale[h] = False
         s.spread[h] = True
-        if o.at[h] >= 0:
-            s.value[h] = table_best(o, s, h)
-            continue
         lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
         for c in range(lo, hi):
             taken[c] = 0
@@ -357,9 +336,6 @@ def find_with_each(o, s):
         if not s.spread[h]:
             continue
         s.spread[h] = False
-        if o.at[h] >= 0:
-            table_spread(o, s, h)
-            continue
         lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
         for c in range(lo, hi):
             with_mod[c] = NEG

@@ -23,9 +23,7 @@ from bbparse.inference.oracles.nonprojective.automata import (
     only_pair,
     parts_of,
     place_of,
-    side_parts,
 )
-from bbparse.inference.oracles.nonprojective.tables import CAPACITY, table_score
 from bbparse.inference.oracles.projective.weights import (
     index_groups,
     weight_tables,
@@ -40,13 +38,12 @@ def automata_of(n, mode, single_root, head, mod, parts):
     group_ptr, group_head, group_mod = pair_groups(head, mod)
     index = index_groups(n, group_head, group_mod)
     weights = weight_tables(n, group_head, group_mod, mode, index, parts)
-    b, flags, at = group_head.shape[0], np.empty(2, np.bool_), np.full(n + 2, np.int64(-1))
-    at[n + 1], flags[0], flags[1] = 0, single_root, mode > 0
+    b, flags = group_head.shape[0], np.empty(2, np.bool_)
+    flags[0], flags[1] = single_root, mode > 0
     automata = Automata(
         group_ptr, group_head, group_mod, index.out_ptr, index.out_mid, index.in_ptr,
         index.in_list, place_of(group_head, index, weights), weights.inc_w, weights.out_w,
-        np.zeros(b), np.zeros(b), at, np.empty(n + 1, np.int64), np.zeros(b, np.int8),
-        np.empty(b, np.int64), np.empty(CAPACITY), flags,
+        np.zeros(b), np.zeros(b), flags,
     )  # fmt: skip
     return automata[:]
 
@@ -126,15 +123,8 @@ def automata_tree(o, s, arc_score, tree):
         tree[m] = s.arc[o.in_list[s.tree[m]]]
     if not o.flags[1]:
         return score
-    out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w
     for h in range(n + 1):
-        j = 0 if h == 0 else s.tree[h - 1] - o.in_ptr[h]
-        if o.at[h] >= 0:
-            score += table_score(o, h, j, s.picked)
-            continue
-        lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
-        score += side_parts(table, inc_w, out_w, lo, middle, False, j, s.picked)
-        score += side_parts(table, inc_w, out_w, middle, hi, True, j, s.picked)
+        score += parts_of(o, h, -1 if h == 0 else s.tree[h - 1], s.picked)
     return score
 
 
