@@ -145,6 +145,22 @@ def test_a_dense_matrix_keeps_its_deadline() -> None:
     assert solve(problems[0]).status == "optimal"
 
 
+def test_a_large_arborescence_keeps_its_deadline() -> None:
+    """Alone, and as the oracle of a search; of few arcs there is a tree at any time."""
+    scores = np.random.default_rng(4).normal(size=(521, 521))
+    for size in (521, 31):
+        p = Problem.from_arc_scores(scores[:size, :size], projective=False)
+        searched = dataclasses.replace(
+            p, factor_ptr=[0, 2], factor_arcs=[0, size], factor_score=[1.0]
+        )
+        for found in (solve(p, time_limit=0.0), solve(searched, time_limit=0.0)):
+            if size > 31:
+                assert (found.status, len(found)) == ("time_limit", 0)
+                assert found.upper_bound == math.inf
+            else:
+                assert len(found) == 1
+
+
 def test_a_large_chart_keeps_its_deadline_and_the_memory() -> None:
     """Of a small one there is a tree at any time."""
     scores = np.random.default_rng(3).normal(size=(701, 701))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.inference.oracles.calls import best, scratch_of, size_of, tree_of
-from bbparse.inference.relaxation.counts import count_score_of, rising
+from bbparse.inference.relaxation.counts import count_score_of
 from bbparse.inference.relaxation.multipliers import copy_into
-from bbparse.runtime.arrays import NEG
+from bbparse.inference.relaxation.state import Incumbents
+from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import inlined, kernel
 
@@ -65,46 +66,21 @@ def insert_tree(best, tree, score, slack):
     return True
 
 
-@kernel
-def insert_trees(best, trees, values, slack):
-    """Insert distinct trees, with the result of `insert_tree` on each, but in time linear in k.
+def insert_trees(best: Incumbents, trees: Ints, values: Float64s) -> None:
+    """Insert distinct trees int32[M, n], unless they are known, too poor, or score -inf.
 
-    ``values`` float64[M] are the scores of ``trees`` int32[M, n]; trees with -inf are left out.
+    Of equal scores, those of trees that are known come first, then the order of ``trees``.
     """
-    scores, place = best.scores, best.place
-    k, n = scores.shape[0], best.found[0]
-    falling = rising(0, values.shape[0], -values)
-    new = np.empty(min(k, values.shape[0]), np.int64)
-    n_new = 0
-    for t in falling:
-        value = values[t]
-        if n_new == k or value == NEG or (n == k and value <= scores[k - 1]):
-            break
-        if not _is_known(best, trees[t], value, slack):
-            new[n_new] = t
-            n_new += 1
-    if n_new == 0:
-        return
-    old_scores, old_place = scores.copy(), place.copy()
-    kept = taken = 0
-    for at in range(min(k, n + n_new)):
-        if taken == n_new or (kept < n and old_scores[kept] >= values[new[taken]]):
-            scores[at], place[at] = old_scores[kept], old_place[kept]
-            kept += 1
-        else:
-            scores[at], place[at] = values[new[taken]], -1
-            taken += 1
-    best.found[0] = kept + taken
-    row, taken = kept, 0  # reuse the rows of removed trees, and empty rows
-    for at in range(k):
-        if at >= best.found[0]:
-            place[at] = old_place[row]
-            row += 1
-        elif place[at] < 0:
-            place[at] = old_place[row]
-            copy_into(best.trees[place[at]], trees[new[taken]])
-            row += 1
-            taken += 1
+    rows = best.place[: best.found[0]]
+    known = {tree.tobytes() for tree in best.trees[rows]}
+    is_new = [tree.tobytes() not in known for tree in trees]
+    new = np.flatnonzero(np.array(is_new, np.bool_) & (values > NEG))
+    scores = np.concatenate((best.scores[: len(rows)], values[new]))
+    order = np.argsort(-scores, kind="stable")[: len(best.scores)]
+    best.trees[: len(order)] = np.concatenate((best.trees[rows], trees[new]))[order]
+    best.scores[: len(order)] = scores[order]
+    best.place[:] = np.arange(len(best.place))
+    best.found[0] = len(order)
 
 
 def margin(quantum: float, slack: float) -> float:

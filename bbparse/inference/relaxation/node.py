@@ -356,14 +356,14 @@ def call_oracle(node, incumbents, limits, counters, record):
 
 @kernel(stage="branch and bound")
 def list_best(node, incumbents, limits, counters, k, floor, known):
-    """Enumerate the k best trees under the multipliers, and offer all but the first ``known``.
+    """Enumerate the k best trees under the multipliers, the first ``known`` of which are known.
 
-    Returns the trees int32[K, n], the bound on each, the best score of those that are new, and a
-    bound on all trees that are not listed. Those below ``floor`` may be left out.
+    Returns the trees int32[K, n], the bound on each, the scores of those that are new, and a bound
+    on all trees that are not listed. Those below ``floor`` may be left out.
     """
     oracle, n_words, n_arcs = node.oracle, incumbents.trees.shape[1], node.base.shape[0]
     if size_of(oracle) == 0 or not _simplify(n_words, node, limits.hard):
-        return np.empty((0, n_words), np.int32), np.empty(0), NEG, NEG
+        return np.empty((0, n_words), np.int32), np.empty(0), np.empty(0), NEG
     arc_score, copy = np.empty(n_arcs), np.zeros(node.counts.arcs.shape[0], np.int8)
     shift = _bound_scores(node, copy, arc_score)
     trees, values, part_scores, rest = k_best(
@@ -373,13 +373,9 @@ def list_best(node, incumbents, limits, counters, k, floor, known):
     counters[1] += size_of(oracle) / limits.full_size
     counters[2] += trees.shape[0] - known
     scores = tree_scores(node, trees[known:], part_scores[known:], limits.hard)
-    insert_trees(incumbents, trees[known:], scores, limits.slack)
-    lower = NEG
-    for score in scores:
-        lower = max(lower, score)
     for t in range(values.shape[0]):
         values[t] += shift
-    return trees, values, lower, rest + shift
+    return trees, values, scores, rest + shift
 
 
 @kernel(stage="branch and bound")
@@ -432,7 +428,8 @@ def bound_node(
     k, exact = len(incumbents.scores), isinstance(node.oracle, Chart)
     if k > incumbents.found[0] and k > 1 and exact and _n_factors(node):
         # without a k-th score no arc can be eliminated
-        trees = list_best(node, incumbents, limits, counters, k, NEG, 0)[0]
+        trees, _, scores, _ = list_best(node, incumbents, limits, counters, k, NEG, 0)
+        insert_trees(incumbents, trees, scores)
         counters[1] += len(trees) * _listed(incumbents, limits)
     status, bound, lower, tree = call_oracle(node, incumbents, limits, counters, record)
     if status != WAITS:
@@ -464,11 +461,13 @@ def _finish(
         wanted = max(k // _FIRST_PART, limits.close_k)
     known, floor = 0, _floor(incumbents, limits)
     while True:
-        trees, values, best_score, rest = list_best(
+        trees, values, scores, rest = list_best(
             node, incumbents, limits, counters, wanted, floor, known
         )
+        insert_trees(incumbents, trees[known:], scores)
         counters[1] += len(trees) * listed
-        lower, floor, known = max(lower, best_score), _floor(incumbents, limits), len(trees)
+        lower = max(lower, float(scores.max(initial=NEG)))
+        floor, known = _floor(incumbents, limits), len(trees)
         if rest == NEG or rest < floor:
             return CLOSED, bound, -1, lower
         if not known:  # time is over

@@ -27,6 +27,9 @@ from bbparse.runtime.arrays import NEG, Float64s, Longs
 from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import inlined, kernel
 
+#: The best tree over fewer arcs takes a fraction of a second, and is found at any time.
+_MANY_ARCS = 2**18
+
 
 class Contraction(NamedTuple):
     """Words and contracted sets of words: the words come first, set 0 is the root."""
@@ -146,23 +149,23 @@ def _write(sets, mod_ptr, arc_head, arc_score, single_root, tree, reduced):
 
 @kernel
 def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info, until):
-    """Find the best tree; return its score, -inf if there is none, NaN at the time ``until``.
+    """Find the best tree; return its score, -inf if there is none.
 
     Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]`` (int32[n + 2]; word 0 has none), with
     ``arc_head`` int32[A] and ``arc_score`` float64[A], -inf for removed arcs. Written are ``tree``
     int32[n], the arc of each word, of equal ones the first; ``reduced`` float64[A], no tree with
     arc a scores more than the best plus ``reduced[a]`` (<= 0; -inf: there is no such tree, or the
     arc is removed); and ``info`` float64[1], the largest magnitude in the additions, for error
-    bounds.
+    bounds. The score of a tree over many arcs that is not found before the time ``until`` is NaN.
     """
-    n = mod_ptr.shape[0] - 2
+    n, is_large = mod_ptr.shape[0] - 2, arc_head.shape[0] > _MANY_ARCS
     sets, n_sets = _words_alone(n, arc_head.shape[0]), n + 1
     state, stack = sets.state, np.empty(2 * n + 2, np.int64)
     info[0] = 0.0
     for start in range(1, n + 1):
         current, height = sets.top[start], 0
         while state[current] != 2:
-            if is_over(until):
+            if is_large and is_over(until):
                 return np.nan
             a, level, value = _pick(
                 sets, current, mod_ptr, arc_head, arc_score, single_root, reduced

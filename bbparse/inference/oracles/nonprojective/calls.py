@@ -95,7 +95,7 @@ def _fill(o, s, arc_score):
 
 @kernel
 def automata_best(o, s, arc_score, until):
-    """Return the sum of the components' best values; NaN at the time ``until``."""
+    """Return the sum of the components' best values; NaN if time is over."""
     _fill(o, s, arc_score)
     n = o.in_ptr.shape[0] - 2
     total = best_arborescence(
