@@ -30,7 +30,7 @@ NO_ARCS = np.empty(0, np.int32)
 
 #: Oracle calls for each call in the settings, by whether trees are projective. A call of the
 #: automata is cheaper than a call of the chart, and more of them are needed.
-CALLS = {True: 1, False: 12}
+CALLS = {True: 1, False: 6}
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
