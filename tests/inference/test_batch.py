@@ -174,5 +174,5 @@ def test_a_large_chart_keeps_its_deadline_and_the_memory() -> None:
             gsib_grand=[0], gsib_head=[1], gsib_inner=[2], gsib_outer=[3], gsib_score=[1.0],
         ),
     ):  # fmt: skip
-        with pytest.raises(ProblemError, match=f"{p.n_words} words with .* give fewer arcs"):
+        with pytest.raises(ProblemError, match=f"{p.n_words} words with .* prune arcs"):
             solve(p, k_best=2)
