@@ -42,12 +42,12 @@ def place(page: Browser, what: str) -> tuple[float, float]:
 def test_pointing_tells_what_an_arc_is_worth(page: Browser, service: Running) -> None:
     before = heads(page)
     page.mouse("Moved", *place(page, '[data-mod="5"] text'))
-    told = page.wait("$('tip').textContent.includes('worth') && $('tip').textContent")
+    told = page.wait("$('tip').textContent.includes('drops by') && $('tip').textContent")
     record = {"text": "A dog saw the small cat near the stove."}
     forbid = [{"forbid": [[before[4], 5]]}]
     best = service.ask("/v1/parse", record).lines[0]["trees"][0]
     other = service.ask("/v1/parse", {**record, "constraints": forbid}).lines[0]["trees"][0]
-    assert f"worth {best['score'] - other['score']:.2f}: " in told
+    assert f"drops by {best['score'] - other['score']:.2f} without it; " in told
     assert told.startswith("small ← cat")
 
 

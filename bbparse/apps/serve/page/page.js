@@ -89,7 +89,7 @@ function draw() {
   const s = now(), trees = s.record.trees, best = trees[0], focus = document.activeElement?.dataset?.mod;
   $("result").hidden = false;
   $("trees").replaceChildren(...trees.map((t, k) => button(
-    k ? `${k + 1}. −${(best.score - t.score).toFixed(2)}` : `Best: ${t.score.toFixed(2)}`, k === shown,
+    k ? `${k + 1}. −${(best.score - t.score).toFixed(2)}` : `Best: ${t.score.toFixed(2).replace("-", "−")}`, k === shown,
     () => { shown = k; chosen = 0; draw(); }, `Tree ${k + 1}, score ${t.score.toFixed(2)}`)));
   if (!trees.length) { $("drawing").textContent = "no tree"; return; }
   $("drawing").innerHTML = trees[shown].svg; // made and escaped by the service
@@ -147,8 +147,8 @@ async function point(word) { // show the worth of a word's arc
       if (!other) return "no tree is without it.";
       const changed = other.heads.filter((h, i) => h !== t.heads[i]).length - 1;
       const more = changed > 0 ? `, and ${changed} other arc${changed > 1 ? "s" : ""} would change` : "";
-      return `worth ${other.proved ? "" : "about "}${(t.score - other.score).toFixed(2)}: without it the head would be `
-        + `${form(other.heads[word - 1])}${more}.`;
+      return `the score drops by ${other.proved ? "" : "about "}${(t.score - other.score).toFixed(2)} without it; `
+        + `the head would be ${form(other.heads[word - 1])}${more}.`;
     }, (error) => error.message));
   }
   tell(await s.worth.get(word));
