@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 
 from bbparse.runtime.errors import ConfigError, TreebankError
-from bbparse.treebank import Sentence, Tally, compare, compare_tallies
-
-
-def chain(n: int) -> Sentence:
-    return Sentence.from_words(
-        [f"w{i}" for i in range(n)], upos=["X"] * n, heads=list(range(n)),
-        deprels=["root"] + ["obj"] * (n - 1),
-    )
+from bbparse.treebank import Tally, compare, compare_tallies
+from tests.treebank.test_evaluation import chain
 
 
 def tally(lengths: list[int], accuracy: float, rng: random.Random) -> Tally:

@@ -22,7 +22,7 @@ def console() -> None:
             os.close(null)
         sys.stderr = open(2, "w", closefd=False)
     # Loading numba and its compiled code makes a million objects that stay until the end. Checking
-    # them again and again, and once more at the end, takes a fifth of a short run.
+    # them again and again, and once more at the end, takes a third of a short run.
     gc.set_threshold(200_000, 20, 100)
     try:
         sys.exit(beside_main(_status))

@@ -15,9 +15,8 @@ from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
 from bbparse.apps.annotate.view import options_view, row, rows, search, sentence_view
 from bbparse.parser.combine import combine, with_disputes
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.errors import BBParseError, OutputError
+from bbparse.runtime.errors import OutputError
 from bbparse.treebank import Sentence, check_tree, format_sentence, read_conllu
-from tests import toy
 from tests.apps.annotate.conftest import TEXT, Opened, completer, does
 from tests.oracles.enumerate import enumerate_trees
 
@@ -300,11 +299,6 @@ def test_trees_of_a_file_that_are_none(opened: Opened) -> None:
     assert options_view(treebank, 1, 1, 0) == {"heads": [], "labels": []}
     does(treebank, 1, "release", 2)
     assert not sentence_view(treebank, 1)["complaint"]
-
-
-def test_models_that_cannot_annotate(opened: Opened) -> None:
-    with pytest.raises(BBParseError, match="calibrate it"):
-        Completer(toy.parser())
 
 
 def test_lists(opened: Opened) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-
-import pytest
 
 from bbparse.apps.tuning import measure_settings
 from tests import toy
@@ -42,7 +39,7 @@ def test_json_and_samples(run: Run, model: Path) -> None:
     assert low <= found["loss"] <= high
 
 
-def test_errors(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors(run: Run, model: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.conllu"
     empty.write_text("", encoding="utf-8")
     for arguments, message in (
@@ -52,8 +49,3 @@ def test_errors(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.Monke
     ):
         assert message in run("tune", toy.DEV, "--model", model, *arguments).complaint()
     assert "the file is empty" in run("tune", empty, "--model", model).complaint()
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    plot = tmp_path / "a.svg"
-    done = run("tune", toy.DEV, "--model", model, "--plot", plot)
-    assert "pip install 'bbparse[plot]'" in done.complaint()
-    assert not plot.exists()
