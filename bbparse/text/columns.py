@@ -91,7 +91,7 @@ class FormEncoder:
     def __init__(self, habits: Mapping[str, str]) -> None:
         self.habits = dict(habits)
         # Not a method of this object: a cycle would keep the rows after it.
-        self._row = lru_cache(200_000)(partial(_row, self.habits))
+        self._row = lru_cache(100_000)(partial(_row, self.habits))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for pickling; another process has its own cache."""
