@@ -428,9 +428,11 @@ def bound_node(
     k, exact = len(incumbents.scores), isinstance(node.oracle, Chart)
     if k > incumbents.found[0] and k > 1 and exact and _n_factors(node):
         # without a k-th score no arc can be eliminated
-        trees, _, scores, _ = list_best(node, incumbents, limits, counters, k, NEG, 0)
+        trees, _, scores, rest = list_best(node, incumbents, limits, counters, k, NEG, 0)
         insert_trees(incumbents, trees, scores)
         counters[1] += len(trees) * _listed(incumbents, limits)
+        if rest == NEG:  # these are all; a node without trees is simplified in part
+            return Verdict(CLOSED, NEG, -1, float(scores.max(initial=NEG)), incumbents.trees[0])
     status, bound, lower, tree = call_oracle(node, incumbents, limits, counters, record)
     if status != WAITS:
         return Verdict(status, bound, -1, lower, tree)
