@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 
 from bbparse.inference.oracles.projective.recurrences import RECURRENCES
 from bbparse.inference.search.settings import SearchSettings
-from bbparse.models.templates import TemplateSet, check_label_templates, default_label_templates
+from bbparse.models.templates import TemplateSet, default_label_templates
 from bbparse.runtime.errors import ConfigError
 from bbparse.runtime.shipped import Shipped
 
@@ -274,9 +274,10 @@ class Configuration:
                 records[name] = TemplateSet.from_table(lines, where)
             elif name != "label_templates" and not parts["network"].get("epochs"):
                 raise ConfigError(f"table [{where}] is missing")
-        if "label_templates" in records:
-            check_label_templates(records["label_templates"])
-        return cls(**records)
+        config = cls(**records)
+        if not any(config.label_templates.templates.values()):
+            raise ConfigError("labels.templates has no template, expected at least one")
+        return config
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Configuration:

@@ -236,10 +236,3 @@ def default_label_templates() -> TemplateSet:
     """Return the default templates of labels, from ``templates.toml``."""
     text = (files("bbparse.models") / "templates.toml").read_text("utf-8")
     return TemplateSet.from_table(tomllib.loads(text)["labels"], "labels.templates")
-
-
-def check_label_templates(templates: TemplateSet) -> TemplateSet:
-    """Return the templates; raises `ConfigError` if there are none."""
-    if not any(templates.templates.values()):
-        raise ConfigError("labels.templates has no template, expected at least one")
-    return templates

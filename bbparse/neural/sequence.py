@@ -133,22 +133,11 @@ class SequenceNetwork:
         self.kinds = kinds
         self.sizes = {name: int(sizes[name]) for name in self.SIZES}
         _check_sizes(kinds, self.sizes)
-        if vectors.shape != (len(keys), self.sizes["word"]):
-            raise ModelError(
-                f"vectors have shape {vectors.shape}, expected {(len(keys), self.sizes['word'])}"
-            )
         if len(keys) and not (keys[1:] > keys[:-1]).all():
             raise ModelError("keys are not strictly ascending")
         self.keys = np.ascontiguousarray(keys, np.uint64)
         self._buckets = buckets(self.keys)
         self.vectors = np.ascontiguousarray(vectors, np.float32)
-        for name, shape in self.shapes(self.kinds, self.sizes, len(self.labels)).items():
-            array = parameters[name]
-            if array.shape != shape or array.dtype != np.float32:
-                raise ModelError(
-                    f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
-                    " float32"
-                )
         # Files hold at most 16 bits of each weight, which is all that a network needs.
         rounded = {name: packing.in_16_bits(array) for name, array in parameters.items()}
         for name, array in rounded.items():

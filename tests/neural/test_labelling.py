@@ -146,7 +146,7 @@ def test_an_ensemble_scores_the_means_of_its_members() -> None:
         for scores, first, second in zip(network.scores(values_of(12)), one, two):
             for own, a, b in zip(scores, first, second):
                 assert np.array_equal(own, (a + b) / np.float32(2.0))
-    with pytest.raises(ModelError, match="networks of other labels"):
+    with pytest.raises(ModelError, match="networks to average differ in labels"):
         apart[0].with_others([trained(3)])
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.models.scoring.linear import GRANDCHILD, OUTERMOST, SIBLING, Features, Words, parts_of
-from bbparse.models.templates import TemplateSet, check_label_templates
+from bbparse.models.templates import TemplateSet
 from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.jit import kernel
@@ -65,7 +65,7 @@ class Labeller:
 
     Labelling changes nothing in it, so threads may share it. Labels are sorted and unique. `root`
     is the index of the label that all arcs from word 0 have and no others, or -1 if there is no
-    such rule. Raises `ModelError` or `ConfigError` if these do not fit.
+    such rule. Raises `ModelError` if these do not fit.
 
     The `weights` (int16[2**templates.bits, labels]) have a row for each feature, in quanta of
     `LABEL_QUANTUM`. They start as zeros, to be written to.
@@ -79,7 +79,7 @@ class Labeller:
                 f" of which there are {len(labels)}"
             )
         self.weights = np.zeros((1 << templates.bits, len(labels)), np.int16)
-        self.templates = check_label_templates(templates)
+        self.templates = templates
         self.labels = labels
         self.root = int(root)
         self._features = Features(templates)

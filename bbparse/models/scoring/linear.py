@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bbparse.core.parts import PART_NAMES, pair_keys
 from bbparse.inference.search.rescore import tree_parts
 from bbparse.models.scoring.batch_kernels import part_words
-from bbparse.models.scoring.candidates import LONG, REACH, all_arcs
+from bbparse.models.scoring.candidates import all_arcs
 from bbparse.models.scoring.features import compile_templates, find_features, score_parts
 from bbparse.models.templates import KINDS, TemplateSet
 from bbparse.runtime.arrays import Float64s, Hashes, Ints, Longs
@@ -108,11 +108,6 @@ class LinearScorer:
         square = np.full((n + 1, n + 1), -np.inf)
         square[head, mod] = self._scores(values, (_NONE, head, _NONE, mod), ARC)
         return square
-
-    def score_likely_arcs(self, values: Hashes) -> Float64s:
-        """Score all arcs; of sentences of more than `LONG` words those up to `REACH` long only."""
-        n = len(values) - 2 * PAD - 1
-        return self.score_all_arcs(values, n if n <= LONG else REACH)
 
 
 def grandsiblings(siblings: Ints, grandchildren: Ints, root_mods: Ints) -> Words:

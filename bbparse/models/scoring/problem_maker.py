@@ -27,7 +27,7 @@ from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
 from bbparse.models.scoring.arc_network import ArcNetwork, BatchScores, NetworkScores, Pairs
 from bbparse.models.scoring.batch_kernels import MOST_ARCS
-from bbparse.models.scoring.candidates import LONG, all_arcs, best_tree, prune_arcs
+from bbparse.models.scoring.candidates import LONG, REACH, all_arcs, best_tree, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
 from bbparse.models.scoring.linear import LinearScorer, Weights
 from bbparse.models.scoring.soft_tags import likely_tags_of
@@ -81,7 +81,7 @@ class Pruner:
                 k = min(k, max(2, MOST_ARCS // n))
         if k == 0:
             return all_arcs(n, n)
-        scores = self.scorer.score_likely_arcs(values)
+        scores = self.scorer.score_all_arcs(values, n if n <= LONG else REACH)
         tree = best_tree(scores, self.single_root)
         return prune_arcs(scores, int(k), float(self.margin if margin is None else margin), tree)
 

@@ -169,7 +169,8 @@ def test_weights_are_used_in_place() -> None:
 def test_long_sentences_keep_likely_arcs_nearby_and_a_tree(n: int, single_root: bool) -> None:
     values = encode(random_sentence(np.random.default_rng(n), n))
     scorer = scorer_of(TemplateSet.from_table({"bits": 12, "arc": TABLE["arc"][:2]}))
-    square, likely = scorer.score_all_arcs(values), scorer.score_likely_arcs(values)
+    square = scorer.score_all_arcs(values)
+    likely = scorer.score_all_arcs(values, n if n <= LONG else REACH)
     head, mod = prune_arcs(likely, 4, np.inf, best_tree(likely, single_root))
     kept = np.zeros_like(square, bool)
     kept[head, mod] = True
