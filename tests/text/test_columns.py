@@ -36,6 +36,15 @@ def test_style(words: str, found: str) -> None:
     assert style(words.split()) == found
 
 
+@pytest.mark.parametrize(
+    ("form", "kinds"),
+    [("iPhone", "X"), ("McX", "TX"), ("Obama", "T"), ("IBM", "A"), ("U.S.", "A."), ("A", "T"),
+     ("1/2", "d/"), ("e-mail", "-"), ("a@b", "@"), ("@b", ""), ("!", "o"), ("été", "u")],
+)
+def test_kinds_of_characters(form: str, kinds: str) -> None:
+    assert column(FormEncoder({})([form]), "habit")[0] == attribute_hash("habit", f"|{kinds}")
+
+
 def test_attributes_that_agree_and_that_do_not() -> None:
     forms = ["Cats", "cats", "bats", "5", "7"]
     values = FormEncoder({})(forms)
