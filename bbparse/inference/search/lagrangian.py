@@ -28,9 +28,9 @@ from bbparse.runtime.arrays import Ints
 
 NO_ARCS = np.empty(0, np.int32)
 
-#: Oracle calls for each call in the settings, by whether trees are projective. A call of the
-#: automata is cheaper than a call of the chart, and more of them are needed.
-CALLS = {True: 1, False: 6}
+#: Oracle calls for each call in the settings, at the root and at other nodes, by whether trees are
+#: projective. A call of the automata is cheaper than a call of the chart, and more are needed.
+CALLS = {True: (1, 1), False: (6, 3)}
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -122,8 +122,11 @@ class Lagrangian(Bounder[Subspace]):
         return node.bound >= self.worst + self.margin
 
     def bound(self, node: Subspace) -> None:
-        calls = self.settings.root_calls if node.depth == 0 else self.settings.node_calls
-        calls *= self._calls
+        at_root, at_others = self._calls
+        if node.depth == 0:
+            calls = self.settings.root_calls * at_root
+        else:
+            calls = self.settings.node_calls * at_others
         record = None if self._watch is None else self._watch.record(calls)
         state = node.state.trimmed()
         state.base[node.dead] = -np.inf

@@ -204,7 +204,7 @@ def test_calls_and_nodes_are_free_of_scale(method: str, projective: bool) -> Non
 
 
 @pytest.mark.parametrize(("name", "projective", "most"), [
-    ("default", True, 971), ("default", False, 17116), ("published", True, 16491),
+    ("default", True, 971), ("default", False, 13955), ("published", True, 16491),
     ("branching only", True, 3516),
 ])  # fmt: skip
 def test_searches_stay_short(name: str, projective: bool, most: int) -> None:
