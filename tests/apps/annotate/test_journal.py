@@ -150,6 +150,19 @@ def test_other_programs_add_and_remove_sentences(opened: Opened, saves: bool) ->
     ]
 
 
+def test_steps_belong_to_the_sentence_that_was_saved_not_to_its_twin(opened: Opened) -> None:
+    opened.path.write_text(ADDED * 3, "utf-8")
+    treebank = opened()
+    does(treebank, 1, "cell", 1, column="lemmas", value="new")
+    steps = treebank.entries[1].steps
+    treebank.save()
+    other = ADDED.replace("New", "Other")
+    opened.path.write_text(other + opened.text, "utf-8")  # a twin is where the sentence was
+    treebank = opened()
+    assert [entry.at for entry in treebank.entries] == [0, 0, 1, 0]
+    assert treebank.entries[2].steps == steps and not treebank.messages
+
+
 def test_what_is_no_journal(opened: Opened) -> None:
     journal(opened).write_text("hello\n")
     with pytest.raises(TreebankError, match=r"journal, line 1: not written by bbparse annotate"):
