@@ -53,15 +53,20 @@ def undone_by(undo: Callable[[T], object], begin: Callable[[], T]) -> Iterator[T
 
 @contextmanager
 def stopped_by(stop: Callable[[int], object]) -> Iterator[None]:
-    """Call `stop` with each signal that comes in the block, instead of ending the process.
-
-    The block runs beside the main thread.
-    """
-    _stops.append(stop)
+    """Call `stop` with each signal that comes in the block, instead of ending the process."""
+    if threading.current_thread() is not threading.main_thread():
+        _stops.append(stop)
+        try:
+            yield
+        finally:
+            _stops.remove(stop)
+        return
+    before = {n: signal.signal(n, lambda number, _: stop(number)) for n in _ENDING}
     try:
         yield
     finally:
-        _stops.remove(stop)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def wait_if_ending() -> None:
