@@ -158,7 +158,7 @@ def test_damaged_fields_are_named(
         (lambda h: h.update(quantum=-1.0), r"quantum is -1\.0, expected"),
         (lambda h: h.update(quantum=float("nan")), "quantum is nan, expected"),
         (lambda h: h["configuration"]["model"].update(depth=3), "unknown key 'depth'"),
-        (lambda h: h["configuration"].pop("templates"), "no table"),
+        (lambda h: h["configuration"].pop("templates"), "is missing"),
         (lambda h: h.update(notes=7), "header is damaged"),
     ],
 )

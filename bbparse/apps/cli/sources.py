@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bbparse.apps.cli import options
+from bbparse.apps.cli.common import tell
+from bbparse.models.factors.registry import load_families
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.segmentation import Split, split_of_name, stream_text
@@ -19,8 +21,13 @@ _ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
 
 
 def load_parser(model: str) -> Parser:
-    """Load the parser, ready to run."""
-    return Parser.load(model, options.given_factors())
+    """Load the parser, ready to run; report families of ``--factors`` that it does not use."""
+    parser = Parser.load(model, options.given_factors())
+    used = {family.name for family in parser.maker.families}
+    for family in load_families(options.given_factors()):
+        if family.name not in used:
+            tell(f"the model does not use the factor family {family.name}: ignored")
+    return parser
 
 
 def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:
