@@ -81,7 +81,7 @@ def within(p: Problem, found: Solution, k_best: int) -> Solution:
     if found.status != "optimal" or len(found) < k_best:
         return found
     last, tolerance = float(found.scores[-1]), float(found.stats["tolerance"])
-    if tolerance <= rounding_of(tree_terms(p, found.arcs[-1])):
+    if all(tolerance <= rounding_of(tree_terms(p, arcs)) for arcs in found.arcs):
         return found
     return ranked(p, found.arcs, found.scores, last + tolerance, "gap", found.stats)
 
