@@ -256,7 +256,8 @@ class Linear:
         self._entries += len(row)
         columns, rows = len(p.cost) - self._columns, len(p.low) - self._rows
         # only an unusable column may cost more than the largest, and its cost does not matter
-        cost = self.measure(lower, upper) / unit_of(self.largest)
+        with np.errstate(over="ignore"):
+            cost = self.measure(lower, upper) / unit_of(self.largest)
         cost[np.abs(cost) > 1024.0] = 0.0
         if self._columns:
             known = np.arange(self._columns, dtype=np.int32)
