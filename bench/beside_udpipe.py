@@ -7,9 +7,10 @@ UDPipe and spaCy are trained on the first 2,000 sentences of TRAIN, for speed on
 depends on the size of their networks. UDPipe has the sizes of its published models (hidden layer of
 200; embeddings of 20 for UPOS, features and relations, 50 for forms), spaCy its defaults for CPUs
 (convolutions, width 96); it parses words without tags. All systems read, parse and write the same
-file on one thread, in turns; medians of processor time without loading and compiling. With ``--stream`` another process copies
-a gigabyte of memory to and fro all the while. Writes bench/results/beside_udpipe.json and .md (with
-``--stream``, beside_udpipe_stream). Needs ``pip install ufal.udpipe spacy``.
+file on one thread, in turns; medians of processor time without loading and compiling. With
+``--stream`` another process copies half a gigabyte to and fro all the while. Writes
+bench/results/beside_udpipe.json and .md (with ``--stream``, beside_udpipe_stream). Needs
+``pip install ufal.udpipe spacy``.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ class BySpacy:
 
 def main() -> None:
     """Time every system."""
-    given = arguments(__doc__, "train", "dev", model=str, members="", sentences=int, repeat=5, stream=False)
+    given = arguments(
+        __doc__, "train", "dev", model=str, members="", sentences=int, repeat=5, stream=False
+    )
     gc.set_threshold(200_000, 20, 100)  # as the command does
     sentences = read_sample(given.dev, given.sentences)
     words = sum(sentence.n_words for sentence in sentences)
