@@ -280,10 +280,14 @@ def recurrence(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Float
 
 
 @kernel
-def _norm(
-    x: Float32s, mask: Float32s, gain: Float32s, shift: Float32s, out: Float32s, scale: Float32s
+def norm(
+    x: Float32s, mask: Float32s, gain: Float32s, shift: Float32s, out: Float32s, scale: Float32s,
+    small: np.float32,
 ) -> None:
-    """Normalise rows; ``x`` becomes the rows before gain and shift, ``scale`` their 1/sd."""
+    """Normalise rows; ``x`` becomes the rows before gain and shift, ``scale`` their 1/sd.
+
+    ``small`` is added to variances; ``out`` may be ``x``.
+    """
     width = np.uint64(gain.shape[0])
     squares = np.empty(gain.shape[0], np.float32)
     for r in range(np.uint64(x.shape[0])):
@@ -292,7 +296,7 @@ def _norm(
             x[r, j] -= mean
             squares[j] = x[r, j] * x[r, j]
         total = lane_sum(squares, 0, width)
-        inverse = np.float32(1.0) / np.sqrt(total / np.float32(width) + np.float32(1e-5))
+        inverse = np.float32(1.0) / np.sqrt(total / np.float32(width) + small)
         scale[r] = inverse
         for j in range(width):
             x[r, j] *= inverse
@@ -304,7 +308,7 @@ def _norm_back(
     gradient: Float32s, mask: Float32s, x: Float32s, gain: Float32s, scale: Float32s,
     out: Float32s, gain_gradient: Float32s, shift_gradient: Float32s,
 ) -> None:
-    """Compute the gradients of `_norm` from the gradient of its ``out``."""
+    """Compute the gradients of `norm` from the gradient of its ``out``."""
     width = np.uint64(gain.shape[0])
     products = np.empty(gain.shape[0], np.float32)
     for r in range(np.uint64(x.shape[0])):
@@ -327,7 +331,7 @@ def normalisation(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Fl
     """Apply layer normalisation (Ba, Kiros & Hinton 2016); ``x`` is overwritten."""
     gain, shift = w.values[f"{name}_gain"], w.values[f"{name}_shift"]
     out, scale = np.empty_like(x), np.empty(len(x), np.float32)
-    _norm(x, batch.mask, gain, shift, out, scale)
+    norm(x, batch.mask, gain, shift, out, scale, np.float32(1e-5))
 
     def backward(d_out: Float32s) -> Float32s:
         d_x = np.empty_like(d_out)

@@ -29,7 +29,8 @@ from bbparse.neural.eight_bits import Panels, rows_to_bytes
 from bbparse.neural.embeddings.protocol import EMBEDDINGS_ARRAYS
 from bbparse.neural.embeddings.windows import Window, merged, pooled, windows_of
 from bbparse.neural.embeddings.wordpiece import WordPieces
-from bbparse.neural.tiles import LANES, lane_sum
+from bbparse.neural.layers import norm
+from bbparse.neural.tiles import LANES
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.jit import kernel
@@ -94,22 +95,6 @@ def _gelu(x: Float32s) -> None:
             y = _ERF[0] + t * y
             tail = half * t * y * negative[j]  # Φ(-|x|)
             x[r, j] = value * (tail if value < zero else one - tail)
-
-
-@kernel
-def _norm(x: Float32s, gain: Float32s, shift: Float32s, small: np.float32) -> None:
-    """Normalise rows in place (Ba, Kiros & Hinton 2016)."""
-    width = np.uint64(gain.shape[0])
-    squares = np.empty(gain.shape[0], np.float32)
-    for r in range(np.uint64(x.shape[0])):
-        mean = lane_sum(x, r * width, width) / np.float32(width)
-        for j in range(width):
-            x[r, j] -= mean
-            squares[j] = x[r, j] * x[r, j]
-        total = lane_sum(squares, 0, width)
-        inverse = np.float32(1.0) / np.sqrt(total / np.float32(width) + small)
-        for j in range(width):
-            x[r, j] = x[r, j] * inverse * gain[j] + shift[j]
 
 
 @kernel
@@ -283,17 +268,22 @@ class Bert:
         places = (np.arange(len(ids)) - np.repeat(first, size)).astype(np.int32)
         x = np.empty((len(ids), self.dimension), np.float32)
         _embed(ids, places, self._vectors, self._units, self._positions, x)
-        _norm(x, *self._norm, self._small)
+        ones, scratch = np.ones(len(x), np.float32), np.empty(len(x), np.float32)
+
+        def normalise(x: Float32s, gain: Float32s, shift: Float32s) -> None:
+            norm(x, ones, gain, shift, x, scratch, self._small)
+
+        normalise(x, *self._norm)
         total = np.zeros_like(x)
         for i, layer in enumerate(self._layers):
             mixed = np.empty_like(x)
             _attend(layer.qkv(x), first, size, self._heads, mixed)
             x = x + layer.out(mixed)
-            _norm(x, *layer.norm, self._small)
+            normalise(x, *layer.norm)
             inner = layer.up(x)
             _gelu(inner)
             x = x + layer.down(inner)
-            _norm(x, *layer.last_norm, self._small)
+            normalise(x, *layer.last_norm)
             if i >= len(self._layers) - LAYERS:
                 total += x
         total *= np.float32(1.0 / min(LAYERS, len(self._layers)))
