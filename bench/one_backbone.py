@@ -36,7 +36,7 @@ class OneBackbone:
         data = prepare(train, config.model)
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
         self.checkpoint = Checkpoint(checkpoint, (*train, *dev))
-        self.run = Run(config, data, None, dev, partial(print, flush=True), self.checkpoint)
+        self.run = Run(config, data, dev, partial(print, flush=True), self.checkpoint)
         self.backbone = learn_with_network(self.run, ())
         self.seconds = time.process_time() - started
 

@@ -25,7 +25,7 @@ from measure import RESULTS, arguments, markdown, prune_of, race, read_sample, w
 from bbparse.apps.cli.parse import parse_files
 from bbparse.apps.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 from bbparse.core import Solution
-from bbparse.models.scoring.labeller import best_labels
+from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.neural.ragged import batches
 from bbparse.parser.parse import FileOptions
@@ -67,7 +67,10 @@ class Run:
         if labeller is None:
             return [[] for _ in self.scored]
         return [
-            [best_labels(labeller, labeller.tree_scores(one, heads)) for heads in solution.heads]
+            [
+                best_labels(labeller.labels, labeller.tree_scores(one, heads))
+                for heads in solution.heads
+            ]
             for one, solution in zip(self.scored, self.solutions)
         ]
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorView
-from bbparse.models.factors.table import salt
+from bbparse.models.factors.table import feature_key
 from bbparse.models.hashing import mix_all
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
@@ -52,7 +52,7 @@ class Combs(FactorFamily):
         self._word_column = np.array([ATTRIBUTES.index(word) for _, word, _ in TEMPLATES], np.int32)
         self._kind = np.array([kind for _, _, kind in TEMPLATES], np.int32)
         self._salts = np.array(
-            [[salt(self.name, (*entry, place)) for place in range(4)] for entry in TEMPLATES],
+            [[feature_key(self.name, (*one, place)) for place in range(4)] for one in TEMPLATES],
             dtype=np.uint64,
         )
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorView
-from bbparse.models.factors.table import salt
+from bbparse.models.factors.table import feature_key
 from bbparse.models.hashing import mix_all
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
@@ -39,7 +39,7 @@ class _Counted(FactorFamily):
         kinds, numbers = range(1 + len(CLASSES)), range(1, MOST + 1)
         self._salts = np.array(
             [
-                salt(self.name, (name, side, kind, k))
+                feature_key(self.name, (name, side, kind, k))
                 for side in range(2) for kind in kinds for k in numbers for name in _HEAD
             ],
             np.uint64,

@@ -23,7 +23,7 @@ from bbparse.runtime.shipped import Shipped
 T = TypeVar("T")
 
 CONFIGURATIONS = Shipped("configuration", "configs", ".toml", ConfigError)
-METHODS = ("adagrad", "passive-aggressive", "perceptron")
+METHODS = ("adagrad", "perceptron")
 SOLVERS = ("bb", "price-and-cut")
 
 
@@ -190,14 +190,13 @@ class LearningConfig(Record):
     """Training of weights."""
 
     table = "learning"
-    #: Step size: per feature (AdaGrad, Duchi et al. 2011), from the loss (Crammer et al. 2006), or
-    #: always 1.
+    #: Step size: per feature (AdaGrad, Duchi et al. 2011), or always 1.
     method: str = _one_of("adagrad", METHODS)
     #: Passes over the training data; the best one on dev is kept.
     epochs: int = _whole(8, 1)
     #: First epoch that is averaged; before it is reached, all epochs are.
     average_from: int = _whole(1, 1)
-    #: AdaGrad's step, or the largest passive-aggressive step.
+    #: AdaGrad's step.
     rate: float = _positive(0.1)
     #: Initial sum of squares of AdaGrad: larger values weaken rare features.
     start: float = _positive(1.0)

@@ -7,17 +7,23 @@ template into which the value of each term is mixed.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bbparse.runtime.arrays import Hashes, Ints, Longs
 from bbparse.runtime.jit import kernel
 from bbparse.treebank.encode import PAD, text_hash
 
-#: Roles of terms that read no word: a property of the part, one of `atoms`.
+#: Role of terms that read no word: a property of the part, one of its atoms.
 ATOM = -1
 #: Value of a word that a part does not have, in place of its attributes.
-NO_WORD = np.uint64(text_hash("none"))
+_NO_WORD = np.uint64(text_hash("none"))
+
+Term = tuple[int, int, int]
+"""Role of a word, offset from it and column of its attributes; or `ATOM`, 0 and an atom."""
 
 
 def mix_all(x: Any) -> Any:
@@ -36,21 +42,46 @@ def mix_all(x: Any) -> Any:
 mix = kernel(mix_all)
 
 
-@kernel
-def mix_terms(key, terms, first, last, values, words, atoms):
-    """Mix the values of the terms first:last into a key.
+class TermTable(NamedTuple):
+    """Templates as arrays: template t has the terms ``terms[ends[t] : ends[t + 1]]``."""
 
-    A row of `terms` is a role, an offset and a column. Role r reads ``values[PAD + words[r] +
-    offset, column]``, or `NO_WORD` where the word is negative; the role `ATOM` reads
-    ``atoms[column]``.
-    """
-    for i in range(first, last):
-        role, column = terms[i, 0], terms[i, 2]
-        if role < 0:
-            value = np.uint64(atoms[column] + 1)
-        elif words[role] < 0:
-            value = NO_WORD
-        else:
-            value = values[PAD + words[role] + terms[i, 1], column]
-        key = mix(key ^ value)
-    return key
+    ends: Longs
+    terms: Ints
+    salts: Hashes
+
+    @classmethod
+    def of(cls, templates: Iterable[Sequence[Term]], salts: Sequence[int]) -> TermTable:
+        """Build the table of templates with these salts."""
+        lists = list(templates)
+        terms = np.array([term for own in lists for term in own], np.int32).reshape(-1, 3)
+        return cls(np.cumsum([0, *map(len, lists)]), terms, np.array(salts, np.uint64))
+
+    def keys(self, values: Hashes, words: Longs, atoms: Longs) -> Hashes:
+        """Return the keys of the templates in each of some parts, uint64[P, T].
+
+        ``values`` are an encoded sentence. ``words`` int64[P, roles] are the words of the parts, -1
+        where there is none, and ``atoms`` int64[P, atoms] their properties.
+        """
+        keys: Hashes = _keys(values, words, atoms, *self)
+        return keys
+
+
+@kernel
+def _keys(
+    values: Hashes, words: Longs, atoms: Longs, ends: Longs, terms: Ints, salts: Hashes
+) -> NDArray[np.uint64]:
+    keys = np.empty((words.shape[0], salts.shape[0]), np.uint64)
+    for part in range(words.shape[0]):
+        for t in range(salts.shape[0]):
+            key = salts[t]
+            for i in range(ends[t], ends[t + 1]):
+                role, column = terms[i, 0], terms[i, 2]
+                if role < 0:
+                    value = np.uint64(atoms[part, column] + 1)
+                elif words[part, role] < 0:
+                    value = _NO_WORD
+                else:
+                    value = values[PAD + words[part, role] + terms[i, 1], column]
+                key = mix(key ^ value)
+            keys[part, t] = key
+    return keys

@@ -12,7 +12,8 @@ from typing import Any
 
 from bbparse import __version__
 from bbparse.models.configuration import Configuration
-from bbparse.models.scoring.labeller import Labelling, best_labels
+from bbparse.models.scoring.labeller import Labelling
+from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.neural.embeddings import Embeddings, one_source
 from bbparse.runtime.arrays import Ints
@@ -98,7 +99,7 @@ class Model:
         """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
         if self.labeller is None:
             return []
-        return best_labels(self.labeller, self.labeller.tree_scores(scored, heads))
+        return best_labels(self.labeller.labels, self.labeller.tree_scores(scored, heads))
 
     def with_projective(self, projective: bool) -> Model:
         """Return the same model for projective trees only, or for non-projective ones too.

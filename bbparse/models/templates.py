@@ -22,62 +22,49 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
+from bbparse.models.hashing import ATOM, Term
 from bbparse.runtime.errors import ConfigError
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
-#: Kinds of part, in the order of the kernels, with the roles of their words.
+#: Kinds of part, with the roles of their words.
 KINDS: dict[str, tuple[str, ...]] = {
-    "arc": ("h", "m"),
+    "arc": ("h", "m", "b"),
     "sibling": ("h", "s", "m"),
     "grandchild": ("g", "h", "m"),
     "outermost_grandchild": ("g", "h", "m"),
     "grandsibling": ("g", "h", "s", "m"),
 }
 
-
-@dataclass(frozen=True)
-class ArcAtom:
-    """A property of the arcs of a part.
-
-    `needs` are the roles that the part must have. `arc_only` atoms exist for single arcs only.
-    """
-
-    meaning: str
-    needs: str = "hm"
-    arc_only: bool = False
-
-
-#: Properties of arcs, in the order of the kernels.
-ARC_ATOMS: dict[str, ArcAtom] = {
-    "dir": ArcAtom("direction of h→m"),
-    "dist": ArcAtom("distance of h and m: 1, 2, 3, 4, 5, 6-10, 11 and more"),
-    "dirdist": ArcAtom("direction and distance of h→m"),
-    "sdist": ArcAtom("distance of s and m (of h and m where there is no s)", "hsm"),
-    "sdirdist": ArcAtom("direction of h→m, and distance of s and m as in @sdist", "hsm"),
-    "gdir": ArcAtom("directions of g→h and of h→m; whether g is between h and m", "ghm"),
-    "gdist": ArcAtom("distance of g and h", "ghm"),
-    "nverb": ArcAtom("direction, and number of VERBs between: 0, 1, 2, more", arc_only=True),
-    "npunct": ArcAtom("direction, and number of PUNCTs between", arc_only=True),
-    "nconj": ArcAtom("direction, and number of CCONJs between", arc_only=True),
-    "betweenset": ArcAtom("the set of the UPOS between h and m", arc_only=True),
+#: Properties of the arcs of a part: the roles that the part must have, and the meaning.
+ARC_ATOMS: dict[str, tuple[str, str]] = {
+    "dir": ("hm", "direction of h→m"),
+    "dist": ("hm", "distance of h and m: 1, 2, 3, 4, 5, 6-10, 11 and more"),
+    "dirdist": ("hm", "direction and distance of h→m"),
+    "sdist": ("hsm", "distance of s and m (of h and m where there is no s)"),
+    "sdirdist": ("hsm", "direction of h→m, and distance of s and m as in @sdist"),
+    "gdir": ("ghm", "directions of g→h and of h→m; whether g is between h and m"),
+    "gdist": ("ghm", "distance of g and h"),
+    "nverb": ("hmb", "direction, and number of VERBs between: 0, 1, 2, more"),
+    "npunct": ("hmb", "direction, and number of PUNCTs between"),
+    "nconj": ("hmb", "direction, and number of CCONJs between"),
+    "betweenset": ("hmb", "the set of the UPOS between h and m"),
 }
 
 #: Bits of an index into the weights.
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 4, 28, 22
 
 _WORD = re.compile(r"([a-z]\w*)([+-]\d+)?\.(\w+)")
+_CHOICE = re.compile(r"\{([^{}]*)\}|\+(@\w+)")
 _LOOP = re.compile(r"for\s+\*\s+in\s+([^:]*):(.*)")
 
 
-@dataclass(frozen=True, order=True)
-class WordAtom:
+class WordAtom(NamedTuple):
     """An attribute of a word: role, offset from the word in that role, attribute."""
 
     role: str
@@ -88,111 +75,102 @@ class WordAtom:
         offset = f"{self.offset:+d}" if self.offset else ""
         return f"{self.role}{offset}.{self.attribute}"
 
+    def filled(self, attribute: Callable[[int, str], str], word: int) -> str:
+        """Return the atom with its value for a word in its role, for people; -1: there is none."""
+        value = "<none>" if word < 0 else attribute(word + self.offset, self.attribute)
+        return f"{self}={value}"
 
-@dataclass(frozen=True)
-class Template:
-    """A feature template; the words and the names of arc atoms are sorted and unique."""
+    @classmethod
+    def parse(cls, text: str, roles: Sequence[str]) -> WordAtom:
+        """Parse an attribute of a word; raises `ConfigError` if the text is malformed."""
+        match = _WORD.fullmatch(text)
+        if match is None:
+            raise ConfigError(f"{text!r} is not an atom: expected role.attribute or @name")
+        atom = cls(match[1], int(match[2] or 0), match[3])
+        for what, name, known in (
+            ("role", atom.role, roles), ("attribute", atom.attribute, ATTRIBUTES)
+        ):
+            if name not in known:
+                raise ConfigError(
+                    f"unknown {what} {name!r} in {text!r}; {what}s are {', '.join(known)}"
+                )
+        if abs(atom.offset) > PAD:
+            raise ConfigError(f"offset of {text!r} is {atom.offset:+d}, expected -{PAD} to +{PAD}")
+        return atom
+
+
+class Template(NamedTuple):
+    """A feature template: attributes of words and properties of the part, sorted, each once.
+
+    Its text determines the features.
+    """
 
     words: tuple[WordAtom, ...]
-    arcs: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """Canonical text, which determines the features."""
-        return " ".join([str(atom) for atom in self.words] + [f"@{name}" for name in self.arcs])
+    atoms: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.text
+        return " ".join([*map(str, self.words), *(f"@{name}" for name in self.atoms)])
 
+    @classmethod
+    def parse(cls, text: str, roles: Sequence[str], atoms: Sequence[str]) -> Template:
+        """Parse atoms separated by spaces.
 
-def _alternatives(text: str) -> Iterator[str]:
-    """Yield the text for each choice in the pairs of braces, with and without each ``+@name``."""
-    pieces = re.split(r"\{([^{}]*)\}|\+(@\w+)", text)
-    options = []
-    for literal, braces, atom in zip(pieces[::3], [*pieces[1::3], None], [*pieces[2::3], None]):
-        if "{" in literal or "}" in literal:
-            raise ConfigError("braces do not match, or lie within each other")
-        options.append([literal])
-        if atom:
-            options.append(["", atom])
-        elif braces is not None:
-            options.append([option.strip() for option in braces.split(",")])
-    for choice in product(*options):
-        yield "".join(choice)
+        Raises `ConfigError` if a role, an attribute or an atom is unknown; it lists the known ones.
+        """
+        items = {*text.split()}
+        names = {item[1:] for item in items if item.startswith("@")}
+        for name in sorted(names - {*atoms}):
+            known = ", ".join(f"@{atom}" for atom in atoms)
+            raise ConfigError(f"unknown atom @{name}, expected one of {known}")
+        words = {WordAtom.parse(item, roles) for item in items if not item.startswith("@")}
+        return cls(tuple(sorted(words)), tuple(sorted(names)))
+
+    def terms(self, roles: Sequence[str], atoms: Sequence[str]) -> list[Term]:
+        """Return the terms of the template, given the names of roles and atoms by number."""
+        words = [
+            (roles.index(role), offset, ATTRIBUTES.index(attribute))
+            for role, offset, attribute in self.words
+        ]
+        return words + [(ATOM, 0, atoms.index(name)) for name in self.atoms]
 
 
 def expand(line: str) -> list[str]:
     """Expand a line with its abbreviations into templates, as text."""
     loop = _LOOP.fullmatch(line.strip())
-    if loop is None:
-        if "*" in line:
-            raise ConfigError("a star needs 'for * in a,b: ' in front of the template")
-        return list(_alternatives(line))
-    values = [value.strip() for value in loop[1].split(",")]
-    if "*" not in loop[2]:
-        raise ConfigError("there is a 'for * in …:' but no star in the template")
-    return [text for value in values for text in _alternatives(loop[2].replace("*", value))]
+    values, body = (loop[1].split(","), loop[2]) if loop else ([""], line)
+    if ("*" in body) != (loop is not None):
+        raise ConfigError("a star needs 'for * in a,b: ' in front of the template, and that a star")
+    return [text for value in values for text in _alternatives(body.replace("*", value.strip()))]
 
 
-def word_atom(
-    text: str, roles: Sequence[str], expected: str = "role.attribute, @name or +@name"
-) -> WordAtom:
-    """Parse an attribute of a word; raises `ConfigError` if the text is malformed."""
-    match = _WORD.fullmatch(text)
+def _alternatives(text: str) -> Iterator[str]:
+    """Yield the text for each choice in the pairs of braces, with and without each ``+@name``."""
+    match = _CHOICE.search(text)
     if match is None:
-        raise ConfigError(f"{text!r} is not an atom: expected {expected}")
-    role, offset, attribute = match[1], int(match[2] or 0), match[3]
-    for what, name, known in (("role", role, roles), ("attribute", attribute, ATTRIBUTES)):
-        if name not in known:
-            raise ConfigError(
-                f"unknown {what} {name!r} in {text!r}; {what}s are {', '.join(known)}"
-            )
-    if abs(offset) > PAD:
-        raise ConfigError(f"offset of {text!r} is {offset:+d}, expected -{PAD} to +{PAD}")
-    return WordAtom(role, offset, attribute)
-
-
-def _arc_atom(name: str, kind: str) -> str:
-    usable = [
-        other
-        for other, atom in ARC_ATOMS.items()
-        if set(atom.needs) <= set(KINDS[kind]) and (kind == "arc" or not atom.arc_only)
-    ]
-    if name not in usable:
-        problem = f"@{name} does not apply" if name in ARC_ATOMS else f"unknown atom @{name}"
-        raise ConfigError(f"{problem}; {kind} parts have {', '.join('@' + u for u in usable)}")
-    return name
-
-
-def parse(text: str, kind: str) -> Template:
-    """Parse one expanded template of a kind (`KINDS`): atoms separated by spaces.
-
-    Raises `ConfigError` if a role, an attribute or an atom is unknown (it lists the known ones), or
-    the template has no word.
-    """
-    words: set[WordAtom] = set()
-    arcs: set[str] = set()
-    for item in text.split():
-        if item.startswith("@"):
-            arcs.add(_arc_atom(item[1:], kind))
-        else:
-            words.add(word_atom(item, KINDS[kind] + (("b",) if kind == "arc" else ())))
-    if not any(atom.role != "b" for atom in words):
-        raise ConfigError(f"names no word in a role of its own; expected {', '.join(KINDS[kind])}")
-    return Template(tuple(sorted(words)), tuple(sorted(arcs)))
+        if "{" in text or "}" in text:
+            raise ConfigError("braces do not match")
+        yield text
+        return
+    for option in ["", match[2]] if match[2] else match[1].split(","):
+        yield from _alternatives(text[: match.start()] + option.strip() + text[match.end() :])
 
 
 def _templates(kind: str, lines: Any, where: str) -> tuple[Template, ...]:
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise ConfigError(f"{where}.{kind} is {lines!r:.60}, expected a list of strings")
-    unique: dict[str, Template] = {}
+    roles = KINDS[kind]
+    atoms = [name for name, (needed, _) in ARC_ATOMS.items() if {*needed} <= {*roles}]
+    unique: dict[Template, None] = {}
     for number, line in enumerate(lines, 1):
         try:
-            templates = [parse(text, kind) for text in expand(line)]
+            for text in expand(line):
+                template = Template.parse(text, roles, atoms)
+                if all(atom.role == "b" for atom in template.words):
+                    raise ConfigError(f"names no word of the part, expected {', '.join(roles)}")
+                unique[template] = None
         except ConfigError as error:
             raise ConfigError(f"{where}.{kind}, line {number}, {line!r}: {error}") from None
-        unique.update({template.text: template for template in templates})
-    return tuple(unique.values())
+    return tuple(unique)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from bbparse.neural.sequence import (
     in_sentence,
     known_rows,
     mean_of,
-    network_rules,
     sums_of_words,
 )
 from bbparse.runtime.archive import INTS, Rule
@@ -80,8 +79,7 @@ class LabelNetwork(SequenceNetwork):
 
     @classmethod
     def rules(cls) -> dict[str, Rule]:
-        """Return the arrays in a file, with the rules by which `read_archive` checks them."""
-        return {**network_rules(cls.NAME), f"{cls.NAME}_counts": (INTS, 1, None)}
+        return {**super().rules(), f"{cls.NAME}_counts": (INTS, 1, None)}
 
     @classmethod
     def shapes(
@@ -130,13 +128,11 @@ class LabelNetwork(SequenceNetwork):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
         network = super().from_arrays(arrays, where)
-        name = f"{cls.NAME}_counts"
-        if name not in arrays:
-            raise ModelError(f"{where}: array {name} is missing")
-        network.counts = tuple(arrays[name].tolist())
+        network.counts = tuple(arrays[f"{cls.NAME}_counts"].tolist())
         if min(network.counts, default=0) < 0 or sum(network.counts) != len(network.labels):
             raise ModelError(
-                f"{where}: {name} are {network.counts}, expected {len(network.labels)} in all"
+                f"{where}: {cls.NAME}_counts are {network.counts}, expected {len(network.labels)}"
+                " in all"
             )
         return network
 

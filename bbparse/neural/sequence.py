@@ -57,18 +57,6 @@ def keep_freed_memory() -> None:
     np.empty(_KEPT, np.uint8)
 
 
-def network_rules(name: str) -> dict[str, Rule]:
-    """Return the arrays of a network in a file, for `bbparse.runtime.archive.read_archive`."""
-    return {
-        f"{name}_labels": (TEXT, 1, None),
-        f"{name}_layers": (TEXT, 0, None),
-        f"{name}_sizes": (INTS, 1, None),
-        f"{name}_keys": ("u", 1, None),
-        f"{name}_vectors": ("i", 2, f"{name}_keys"),
-        f"{name}_weights": ("iuf", 1, None),
-    }
-
-
 class Dropout:
     """Dropout masks from random numbers that are drawn once; each mask starts at another offset."""
 
@@ -145,6 +133,16 @@ class SequenceNetwork:
                 raise ModelError(f"{name} has elements that are not finite")
         self.weights = Weights(rounded, {}, byte_matrices(rounded, ByteMatrix.of))
         self._others: tuple[Self, ...] = ()
+
+    @classmethod
+    def rules(cls) -> dict[str, Rule]:
+        """Return the arrays in a file, with the rules by which `read_archive` checks them."""
+        keys = f"{cls.NAME}_keys"
+        return {
+            f"{cls.NAME}_labels": (TEXT, 1, None), f"{cls.NAME}_layers": (TEXT, 0, None),
+            f"{cls.NAME}_sizes": (INTS, 1, None), keys: ("u", 1, None),
+            f"{cls.NAME}_vectors": ("i", 2, keys), f"{cls.NAME}_weights": ("iuf", 1, None),
+        }
 
     @property
     def members(self) -> tuple[Self, ...]:
@@ -223,7 +221,7 @@ class SequenceNetwork:
         return network
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of `network_rules`, with vectors and weights of all members joined."""
+        """Return the arrays of `rules`, with vectors and weights of all members joined."""
         vectors = [
             np.rint(member.vectors / np.float32(QUANTUM)).astype(np.int8) for member in self.members
         ]
@@ -244,10 +242,10 @@ class SequenceNetwork:
 
         Raises `ModelError`, with the file's name ``where``, if an array is missing or does not fit.
         """
-        for field in network_rules(cls.NAME):
+        for field in cls.rules():
             if field not in arrays:
                 raise ModelError(f"{where}: array {field} is missing")
-        labels, kinds, sizes, keys, vectors, weights = (arrays[f] for f in network_rules(cls.NAME))
+        labels, kinds, sizes, keys, vectors, weights, *_ = (arrays[f] for f in cls.rules())
         try:
             first, *others = cls._members(labels, str(kinds.item()), sizes, keys, vectors, weights)
             return first.with_others(others)

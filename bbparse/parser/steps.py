@@ -25,8 +25,7 @@ from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.tree_family import TreeFamily, tree_options
 from bbparse.models.model import Model
 from bbparse.models.scoring.candidates import LONG
-from bbparse.models.scoring.labeller import best_labels
-from bbparse.models.scoring.linear import ARC, GRANDCHILD
+from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.confidence import Calibration, evidence_of
 from bbparse.parser.parse import AnyTreeFamily, Parse, ParseOptions
@@ -227,7 +226,7 @@ class Steps:
         if self.options.prune or self.families or maker.families or maker.scorer is None:
             return False
         kinds = set(maker.scorer.features.kinds)
-        return maker.config.model.solver == "price-and-cut" and kinds == {ARC, GRANDCHILD}
+        return maker.config.model.solver == "price-and-cut" and kinds == {"arc", "grandchild"}
 
     def pruning(self, prune: int | None, n_words: int) -> Iterator[tuple[int | None, float | None]]:
         """Yield `prune` and the model's `margin`, and then looser ones up to all arcs.
@@ -383,7 +382,7 @@ class Steps:
             return Parse(scored.sentence, solution, [])
         names = []
         for heads, arcs in self.deadline.through(zip(solution.heads, solution.arcs)):
-            labels = best_labels(labeller, labeller.tree_scores(scored, heads, arcs))
+            labels = best_labels(labeller.labels, labeller.tree_scores(scored, heads, arcs))
             for m, label in fixed.items():
                 labels[m - 1] = label
             names.append(labels)

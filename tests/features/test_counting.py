@@ -9,7 +9,6 @@ import pytest
 
 from bbparse.factors import FactorView, check_family, feature_key
 from bbparse.models.factors.family import describe
-from bbparse.models.factors.table import salt
 from bbparse.models.hashing import mix
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash, attribute_values
@@ -80,7 +79,7 @@ def fired(family: Valency | ModifiersOfKind, view: FactorView, heads: list[int])
             s.forms[h - 1], s.lemmas[h - 1], s.upos[h - 1], s.xpos[h - 1], s.feats[h - 1]
         )
         for name in HEAD:
-            own = np.uint64(salt(family.name, (name, side, kind, min(k, MOST))))
+            own = np.uint64(feature_key(family.name, (name, side, kind, min(k, MOST))))
             value = np.uint64(attribute_hash(name, of[name]))
             keys[int(mix(value ^ own))] += 1
     return keys

@@ -253,25 +253,18 @@ def names_of(sentence: Sentence) -> list[str]:
 
 def _alone(scorer: LinearScorer, kind: str, template: Template) -> LinearScorer:
     """Return the scorer with one template only."""
-    empty: dict[str, tuple[Template, ...]] = dict.fromkeys(KINDS, ())
-    templates = TemplateSet(
-        dict.fromkeys(KINDS, ()), scorer.templates.bits, {**empty, kind: (template,)}
-    )
+    table = {"bits": scorer.templates.bits, kind: [str(template)]}
+    templates = TemplateSet.from_table(table)
     return LinearScorer(templates, scorer.weights, scorer.quantum)
 
 
 def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorView) -> str:
     """Format a template with the values of its words."""
     roles = dict(zip(KINDS[kind], words))
-    pieces = []
-    for atom in template.words:
-        place = roles.get(atom.role)
-        if place is None:  # a word between: the template has as many values as there are words
-            pieces.append(f"{atom} of a word between")
-        elif place < 0:
-            pieces.append(f"{atom}=<none>")
-        else:
-            pieces.append(f"{atom}={view.attribute(place + atom.offset, atom.attribute)}")
-    for name in template.arcs:
-        pieces.append(f"@{name}")
-    return " ".join(pieces)
+    pieces = [
+        # a template with words between has as many values as there are words
+        f"{atom} of a word between" if atom.role == "b"
+        else atom.filled(view.attribute, roles[atom.role])
+        for atom in template.words
+    ]
+    return " ".join([*pieces, *(f"@{name}" for name in template.atoms)])

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.core.parts import Counts, Factors, take_sets
 from bbparse.models.factors.table import FactorTable
-from bbparse.runtime.arrays import Flags, Float64s, Hashes, Ints, Longs
+from bbparse.runtime.arrays import Flags, Hashes, Ints, Longs
 
 
 def pointers(sizes: ArrayLike) -> Longs:
@@ -103,21 +103,16 @@ class FactorBatch:
         """Return the first inconsistency with a view of so many arcs, or an empty string."""
         for name, dtype in _DTYPES.items():
             array = getattr(self, name)
-            if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != dtype:
-                found = f"of type {type(array).__name__}"
-                if isinstance(array, np.ndarray):
-                    found = f"{array.dtype}{list(array.shape)}"
-                return f"{name} is {found}, expected an array {np.dtype(dtype)}[]"
-            if not array.flags.c_contiguous:
-                return f"{name} is not a contiguous array"
-        for name, end, length in (
-            ("ptr", len(self.arcs), len(self.ptr) - 1),
-            ("cell_ptr", len(self.feat_ptr) - 1, len(self.ptr) - 1),
-            ("feat_ptr", len(self.feat_keys), len(self.feat_ptr) - 1),
+            is_right = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype == dtype
+            if not is_right or not array.flags.c_contiguous:
+                return f"{name} is {array!r:.60}, expected a contiguous array {np.dtype(dtype)}[]"
+        for name, end, like in (
+            ("ptr", len(self.arcs), self.cell_ptr), ("cell_ptr", len(self.feat_ptr) - 1, self.ptr),
+            ("feat_ptr", len(self.feat_keys), self.feat_ptr),
         ):
             array = getattr(self, name)
-            if len(array) != length + 1 or length < 0:
-                return f"{name} has {len(array)} elements, expected {max(length, 0) + 1}"
+            if len(array) != len(like) or not len(array):
+                return f"{name} has {len(array)} elements, expected {max(1, len(like))}"
             if array[0] != 0 or array[-1] != end or (array[1:] < array[:-1]).any():
                 return f"{name} does not rise from 0 to {end}"
         if len(self.arcs) and not 0 <= self.arcs.min() <= self.arcs.max() < n_arcs:
@@ -165,17 +160,14 @@ class FactorBatch:
         features = take_sets(self.feat_ptr, self.feat_keys, chosen)
         return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features)
 
-    def scores(self, table: FactorTable) -> Float64s:
-        """Return the score of each cell, float64[cells]: the sum of its known features' weights."""
-        places = table.find(self.feat_keys)
-        known = places >= 0
-        owner = np.repeat(np.arange(len(self.feat_ptr) - 1), np.diff(self.feat_ptr))
-        scores = np.zeros(len(self.feat_ptr) - 1, dtype=np.float64)
-        np.add.at(scores, owner[known], table.weights[places[known]])
-        return scores
+    def scored(self, weights: NDArray[Any], unit: float = 1.0) -> tuple[Factors, Counts]:
+        """Return factors and count factors with some score that is not 0.
 
-    def scored(self, scores: Float64s) -> tuple[Factors, Counts]:
-        """Return factors and count factors with some score that is not 0, float64[cells]."""
+        Features are places in the `weights`, see `known`; a cell scores their sum times ``unit``.
+        """
+        n_cells = len(self.feat_ptr) - 1
+        owner = np.repeat(np.arange(n_cells), np.diff(self.feat_ptr))
+        scores = np.bincount(owner, weights[self.feat_keys], n_cells) * unit
         sizes = np.diff(self.cell_ptr)
         counting = sizes == np.diff(self.ptr)  # a factor has two arcs at least
         alive = np.diff(pointers(scores != 0.0)[self.cell_ptr]) > 0

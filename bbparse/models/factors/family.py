@@ -199,7 +199,7 @@ def alive_factors(
     """
     proposed = [[family.propose_all(view) for view in views] for family in families]
     batches = [FactorBatch.joined(of_sentence) for of_sentence in zip(*proposed)]
-    return [batch.scored(batch.scores(table)) for batch in batches]
+    return [batch.known(table).scored(table.weights) for batch in batches]
 
 
 def tree_batches(families: Iterable[FactorFamily], view: FactorView) -> Iterator[FactorBatch]:

@@ -13,22 +13,18 @@ import numpy as np
 
 from bbparse.models.factors.batch import FactorBatch
 from bbparse.models.factors.family import FactorFamily, is_foreign, naming_errors
-from bbparse.models.factors.table import salt
+from bbparse.models.factors.table import feature_key
 from bbparse.models.factors.view import FactorView
-from bbparse.models.hashing import ATOM, mix_terms
-from bbparse.models.templates import word_atom
+from bbparse.models.hashing import ATOM, TermTable
+from bbparse.models.templates import Template
 from bbparse.runtime.arrays import Hashes, Ints, Longs
 from bbparse.runtime.errors import ConfigError, FactorError
-from bbparse.runtime.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 #: Numbers of the atoms of a set of arcs: order class, distance class, and from `LABEL` on the label
 #: of each arc.
 ORDER, DISTANCE, LABEL = range(3)
 _LOWER = ATTRIBUTES.index("lower")
-
-Term = tuple[int, int, int]
-"""Word of the factor, offset from it and column, or `ATOM`, 0 and the number of an atom."""
 
 
 class _Shape(NamedTuple):
@@ -95,19 +91,18 @@ class TemplateFamily(FactorFamily):
         #: The words of a factor by name: the first head, then all modifiers.
         self.words = [self.arcs[0].split()[0], *(arc.split()[-1] for arc in self.arcs)]
         self._shape = self._shaped()
-        parsed = [self._parse(template) for template in self.templates]
-        for i, terms in enumerate(parsed):
-            if terms in parsed[:i]:
-                raise FactorError(
-                    f"factor family {self.name!r}: template {self.templates[i]!r} is given twice"
-                )
+        self._templates: dict[Template, None] = {}
+        for text in self.templates:
+            template = self._parse(f"{self.common} {text}")
+            if template in self._templates:
+                raise FactorError(f"factor family {self.name!r}: template {text!r} is given twice")
+            self._templates[template] = None
+        atoms = ["order", "distance", *self.words[1:]]
+        terms = [template.terms(self.words, atoms) for template in self._templates]
         order = [(ATOM, 0, ORDER)] * bool(self.order)
-        self._ends = np.cumsum([0, *(len(terms) + len(order) for terms in parsed)])
-        self._terms = np.array(
-            [term for terms in parsed for term in (*terms, *order)], np.int32
-        ).reshape(-1, 3)
         # Salts come from the text of a template, not from its place: the table may be reordered.
-        self._salts = np.array([salt(self.name, self._text(terms)) for terms in parsed], np.uint64)
+        salts = [feature_key(self.name, str(template)) for template in self._templates]
+        self._table = TermTable.of([own + order for own in terms], salts)
 
     def propose(self, view: FactorView) -> FactorBatch:
         arcs, keys = self._keyed(view)
@@ -117,9 +112,7 @@ class TemplateFamily(FactorFamily):
     def _keyed(self, view: FactorView) -> tuple[Ints, Hashes]:
         """Return the arcs int32[F, S] and the keys uint64[F, T] of the candidates."""
         arcs, words = self._sets(view)
-        keys: Hashes = _set_keys(
-            view.values, words, self._atoms(view, arcs, words), self._ends, self._terms, self._salts
-        )
+        keys = self._table.keys(view.values, words, self._atoms(view, arcs, words))
         return arcs.astype(np.int32), keys
 
     def _sets(self, view: FactorView) -> tuple[Longs, Longs]:
@@ -183,27 +176,19 @@ class TemplateFamily(FactorFamily):
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`: each template with the values of its words."""
-        arcs, keys = self._keyed(view)
-        parsed = [self._parse(template) for template in self.templates]
         names: dict[int, str] = {}
-        for of_set, members in zip(keys.tolist(), arcs):
+        arcs, keys = self._keyed(view)
+        for members, own in zip(arcs, keys.tolist()):
             words = [int(view.arc_head[members[0]]), *view.arc_mod[members].tolist()]
-            for key, terms in zip(of_set, parsed):
-                names[key] = " ".join(self._filled(view, members, words, *term) for term in terms)
+            place = dict(zip(self.words, words))
+            atoms = {"distance": "distance"}
+            for name, arc in zip(self.words[1:], members.tolist()):
+                head, mod = int(view.arc_head[arc]), int(view.arc_mod[arc])
+                atoms[name] = f"@{name}={view.label_name(head, mod)}"
+            for template, key in zip(self._templates, own):
+                texts = [atom.filled(view.attribute, place[atom.role]) for atom in template.words]
+                names[key] = " ".join([*texts, *map(atoms.__getitem__, template.atoms)])
         return names
-
-    def _filled(
-        self, view: FactorView, arcs: Ints, words: list[int], r: int, offset: int, column: int
-    ) -> str:
-        """Return a term with its value for a factor, for people."""
-        if r == ATOM and column == DISTANCE:
-            return "distance"
-        if r == ATOM:
-            place = column - LABEL
-            head, mod = int(view.arc_head[arcs[place]]), words[place + 1]
-            return f"@{self.words[place + 1]}={view.label_name(head, mod)}"
-        attribute, shift = ATTRIBUTES[column], f"{offset:+d}" if offset else ""
-        return f"{self.words[r]}{shift}.{attribute}={view.attribute(words[r] + offset, attribute)}"
 
     def _shaped(self) -> _Shape:
         """Read the class's arcs, order and distance."""
@@ -229,46 +214,10 @@ class TemplateFamily(FactorFamily):
         ]
         return _Shape(head, after, order, distance, place[self.alike] - 1 if self.alike else -1)
 
-    def _parse(self, template: str) -> list[Term]:
-        """Return the terms of a template, the common ones among them, in a fixed order."""
-        words = f"{self.common} {template}".split()
-        terms = {self._term(template, word) for word in words}
-        return sorted(terms, key=lambda term: (term[0] == ATOM, term))
-
-    def _term(self, template: str, text: str) -> Term:
-        where = f"factor family {self.name!r}, template {template!r}"
-        if text == "distance":
-            return ATOM, 0, DISTANCE
-        if text.startswith("@"):
-            if text[1:] not in self.words[1:]:
-                raise FactorError(f"{where}: no arc of the factor leads to {text[1:]!r}")
-            return ATOM, 0, LABEL + self.words.index(text[1:]) - 1
+    def _parse(self, text: str) -> Template:
+        """Return a template with the common terms."""
+        items = ["@distance" if item == "distance" else item for item in text.split()]
         try:
-            atom = word_atom(text, self.words, expected="role.attribute, @role or distance")
+            return Template.parse(" ".join(items), self.words, ["distance", *self.words[1:]])
         except ConfigError as error:
-            raise FactorError(f"{where}: {error}") from None
-        return self.words.index(atom.role), atom.offset, ATTRIBUTES.index(atom.attribute)
-
-    def _text(self, terms: list[Term]) -> str:
-        """Return the canonical text of a template."""
-        return " ".join(
-            f"@{column}" if r == ATOM else f"{self.words[r]}{offset:+d}.{ATTRIBUTES[column]}"
-            for r, offset, column in terms
-        )
-
-
-@kernel
-def _set_keys(
-    values: Hashes, words: Longs, atoms: Longs, ends: Longs, terms: Ints, salts: Hashes
-) -> Hashes:
-    """Hash what templates read of sets of words: keys uint64[F, T].
-
-    Template t has the terms ``ends[t]:ends[t + 1]``, see `models.hashing.mix_terms`.
-    """
-    keys = np.empty((words.shape[0], salts.shape[0]), np.uint64)
-    for i in range(words.shape[0]):
-        for t in range(salts.shape[0]):
-            keys[i, t] = mix_terms(
-                salts[t], terms, ends[t], ends[t + 1], values, words[i], atoms[i]
-            )
-    return keys
+            raise FactorError(f"factor family {self.name!r}, template {text!r}: {error}") from None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.models.configuration import ModelConfig
-from bbparse.models.scoring.labeller import MAX_LABELS
+from bbparse.models.scoring.labels import MAX_LABELS
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import TreebankError
@@ -38,8 +38,8 @@ class TrainingData:
     projectivised: int
     #: Candidate arcs, which include the gold arcs.
     arcs: list[tuple[Ints, Ints]] = field(default_factory=list)
-    #: Fraction of gold arcs that were candidates before they were added.
-    recall: float = 1.0
+    #: Number of gold arcs that were no candidates before they were added.
+    missing: int = 0
     #: list of int32[A]: predicted label of each candidate arc, counted from 1, by a network that
     #: was not trained on the sentence; empty without a network.
     arc_labels: list[Ints] = field(default_factory=list)
@@ -47,6 +47,25 @@ class TrainingData:
     embeddings: Embeddings | None = None
     #: Further sentences, with a teacher's trees; read twice for each network.
     silver: Iterable[Sentence] = ()
+
+    @property
+    def recall(self) -> float:
+        """Fraction of gold arcs that were candidates before they were added."""
+        return 1.0 - self.missing / sum(sentence.n_words for sentence in self.sentences)
+
+    @property
+    def per_word(self) -> float:
+        """Number of candidate heads per word."""
+        n_words = sum(sentence.n_words for sentence in self.sentences)
+        return sum(len(head) for head, _ in self.arcs) / n_words
+
+    @property
+    def summary(self) -> str:
+        """The same in words."""
+        return (
+            f"{self.per_word:.2f} candidate heads per word,"
+            f" {100 * self.recall:.2f} % of gold heads among them"
+        )
 
 
 def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:
@@ -97,6 +116,19 @@ def labels_of(sentences: Iterable[Sentence]) -> list[str]:
             f"there are {len(labels)} different labels, expected at most {MAX_LABELS}"
         )
     return labels
+
+
+def root_label(sentences: Sequence[Sentence], labels: Sequence[str]) -> int:
+    """Return the index of the label that all arcs from the root have and no others, or -1."""
+    of_root: set[str] = set()
+    of_others: set[str] = set()
+    for sentence in sentences:
+        for head, label in zip(sentence.heads, sentence.deprels):
+            (of_others if head else of_root).add(label)
+    of_root.discard("_")
+    if len(of_root) != 1 or of_root & of_others or len(labels) == 1:
+        return -1
+    return labels.index(of_root.pop())
 
 
 def folds_of(

@@ -16,18 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem
+from bbparse.core.quantum import QUANTUM
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.learning.arc_network import train_arcs
 from bbparse.models.learning.checkpoint import Checkpoint, key_of
-from bbparse.models.learning.data import TrainingData, folds_of, labels_of
-from bbparse.models.learning.linear import root_label
+from bbparse.models.learning.data import TrainingData, folds_of, labels_of, root_label
+from bbparse.models.learning.linear import prune_all, train_labeller
 from bbparse.models.learning.trainer import Trainer
 from bbparse.models.model import Model
 from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
-from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner, with_arcs_of
+from bbparse.models.scoring.linear import LinearScorer
+from bbparse.models.scoring.problem_maker import ProblemMaker, with_arcs_of
 from bbparse.neural.ragged import batches
 from bbparse.runtime.archive import REALS, Rule
 from bbparse.runtime.arrays import Ints, Longs
@@ -45,7 +47,6 @@ class Run:
     config: Configuration
     #: Training data with candidate arcs.
     data: TrainingData
-    pruner: Pruner | None
     #: Development data; without any, the last epoch is kept.
     dev: Sequence[Sentence] = ()
     #: Called with lines of progress.
@@ -55,24 +56,22 @@ class Run:
     #: Name of this part of a larger run, for messages and for the file of its checkpoint.
     part: str = ""
 
-    def learn(self, families: Sequence[FactorFamily] = ()) -> Model:
-        """Train the backbone with the factors of `families`."""
-        trainer = Trainer(self.config, self.data, self.pruner, families)
-        if families:
-            self.say(f"{len(trainer.table)} factor features")
-        return trainer.model(*self.epochs(trainer, self.config.learning.epochs))
-
-    def epochs(self, trainer: Trainer, count: int) -> tuple[NDArray[np.int32], dict[str, Any]]:
+    def epochs(
+        self, trainer: Trainer, count: int
+    ) -> tuple[dict[str, NDArray[np.int32]], dict[str, Any]]:
         """Train for `count` epochs.
 
         Returns the mean weights after the best epoch, and a note of its number and dev accuracy.
         Raises `ConfigError` if the checkpoint of a longer run leaves no epoch to train.
         """
         # The families depend on the number of backbone epochs, the backbone itself does not.
-        key = key_of(self.config) if trainer.n_backbone else self.config.to_table()
-        weights, done = trainer.learner.weights.copy(), np.zeros(2, np.int64)
+        key = self.config.to_table() if trainer.problems else key_of(self.config)
+        best, done = trainer.average(), np.zeros(2, np.int64)
         best_uas = np.full(1, -1.0)
-        state = {**trainer.learner.state(), "best": weights, "epochs": done, "best_uas": best_uas}
+        state: dict[str, NDArray[Any]] = {"epochs": done, "best_uas": best_uas}
+        for name, learner in trainer.learners.items():
+            arrays = {**learner.state(), "best": best[name]}
+            state |= {f"{name}_{part}": array.reshape(-1) for part, array in arrays.items()}
         prefix = f"{self.part}, " if self.part else ""
         kept = self.checkpoint.read(self.part, key, dict.fromkeys(state, _REALS))
         if kept is not None:
@@ -81,17 +80,20 @@ class Run:
             self.say(f"{prefix}resuming after epoch {done[0]} of an earlier run")
         for number in range(int(done[0]) + 1, count + 1):
             report = trainer.epoch(number)
-            average = trainer.learner.average()
+            average = trainer.average()
             if self.dev:
                 report.dev_uas = unlabelled_accuracy(trainer.model(average).maker, self.dev)
             self.say(prefix + report.line())
             if not self.dev or report.dev_uas > best_uas[0]:
-                done[1], best_uas[0], weights[:] = number, report.dev_uas, average
+                done[1], best_uas[0] = number, report.dev_uas
+                for name, weights in average.items():
+                    best[name][:] = weights
             done[0] = number
             self.checkpoint.write(self.part, key, state)
         if not done[1]:
             raise ConfigError(f"learning.epochs is {count}, no epoch is left to train")
-        return weights, {"epoch": int(done[1]), "dev_uas": float(best_uas[0])}
+        return best, {"epoch": int(done[1]), "dev_uas": float(best_uas[0])}
+
 
 def unlabelled_accuracy(maker: ProblemMaker, sentences: Iterable[Sentence]) -> float:
     """Return the unlabelled accuracy as a fraction of all words."""
@@ -105,6 +107,23 @@ def unlabelled_accuracy(maker: ProblemMaker, sentences: Iterable[Sentence]) -> f
     return right / max(1, words)
 
 
+def learn_with_templates(run: Run, families: Sequence[FactorFamily]) -> Model:
+    """Train a pruner, the templates and the factors of `families` together, and a labeller."""
+    config, data = run.config, run.data
+    pruner = prune_all(data, config, run.checkpoint)
+    run.say(f"pruner trained: {data.summary}")
+    scorer = LinearScorer(config.templates, quantum=QUANTUM)
+    trainer = Trainer(config, data, ProblemMaker(config, None, pruner, scorer, families))
+    if families:
+        run.say(f"{len(trainer.table)} factor features")
+    model = trainer.model(*run.epochs(trainer, config.learning.epochs))
+    model.notes |= {"pruner_recall": data.recall, "candidates_per_word": data.per_word}
+    model.labeller = train_labeller(config, data)
+    if model.labeller is not None:
+        run.say(f"{len(model.labeller.labels)} labels trained")
+    return model
+
+
 def learn_factors(
     run: Run, backbone: Model, problems: Sequence[Problem], families: Sequence[FactorFamily]
 ) -> Model:
@@ -113,7 +132,8 @@ def learn_factors(
     ``problems`` are the training sentences, in order, scored by backbones of the same kind that
     were not trained on them.
     """
-    trainer = Trainer(run.config, run.data, None, families, below=backbone.maker, problems=problems)
+    maker = replace(backbone.maker, config=run.config, families=families)
+    trainer = Trainer(run.config, run.data, maker, problems)
     factors = sum(map(len, trainer.proposals)) / len(problems)
     run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors per sentence")
     weights, notes = replace(run, part="families").epochs(trainer, run.config.factors.epochs)
@@ -169,7 +189,6 @@ def held_out_problems(run: Run) -> list[Problem]:
     problems: dict[int, Problem] = {}
     data.arcs, data.arc_labels = [(np.zeros(0, np.int32),) * 2] * count, []
     labels: dict[int, Ints] = {}
-    missing = 0
     folds = folds_of(count, config.factors.folds, config.learning.seed)
     for fold, (others, held_out) in enumerate(folds, start=1):
         network = _network(run, config, others, config.factors.fold_epochs, f"fold {fold}")
@@ -179,7 +198,7 @@ def held_out_problems(run: Run) -> list[Problem]:
             p = scored.problem
             head, mod = with_arcs_of(p.arc_head, p.arc_mod, data.heads[i])
             if added := len(head) - len(p.arc_head):
-                missing += added
+                data.missing += added
                 gold = {m: h for m, h in enumerate(data.heads[i].tolist()) if m}
                 (scored,) = maker([data.sentences[i]], given=[gold])
                 head, mod = scored.problem.arc_head, scored.problem.arc_mod
@@ -190,10 +209,5 @@ def held_out_problems(run: Run) -> list[Problem]:
                 labels[i] = 1 + best.astype(np.int32)
     if labels:
         data.arc_labels = [labels[i] for i in range(count)]
-    words = sum(sentence.n_words for sentence in data.sentences)
-    data.recall = (words - missing) / max(1, words)
-    run.say(
-        f"{sum(len(head) for head, _ in data.arcs) / words:.2f} candidate heads per word,"
-        f" {100 * data.recall:.2f} % of gold heads among them"
-    )
+    run.say(data.summary)
     return [problems[i] for i in range(count)]

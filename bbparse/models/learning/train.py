@@ -13,8 +13,7 @@ from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import load_families, specification
 from bbparse.models.learning.checkpoint import Arrays, Checkpoint
 from bbparse.models.learning.data import Silver, prepare
-from bbparse.models.learning.linear import prune_all, train_labeller
-from bbparse.models.learning.run import Run, learn_with_network
+from bbparse.models.learning.run import Run, learn_with_network, learn_with_templates
 from bbparse.models.model import NOTE, Model, card_note
 from bbparse.models.model_file import save_model
 from bbparse.neural.embeddings import Embeddings, one_source
@@ -152,7 +151,7 @@ def train(  # noqa: PLR0913 – public keywords
         if silver is not None and read.tagger is not None:
             silver = tagged = silver.with_tags_of(read.tagger)
         data.embeddings, data.silver = source, silver or ()
-        best = _learned(Run(config, data, None, dev, say, kept), families)
+        best = _learned(Run(config, data, dev, say, kept), families)
         best.tagger, best.tokenizer = read
         best.notes[NOTE] = card_note(sentences, dev, about or {})
     if model is not None:
@@ -176,21 +175,8 @@ def _learned(run: Run, families: Sequence[FactorFamily]) -> Model:
         "sentences": len(data.sentences), "projectivised": data.projectivised,
         "tagged": any(sentence.has_tags for sentence in data.sentences),
     }
-    if config.network.epochs:
-        best = learn_with_network(run, families)
-    else:
-        run.pruner = prune_all(data, config, run.checkpoint)
-        candidates = sum(len(head) for head, _ in data.arcs)
-        notes["pruner_recall"] = data.recall
-        notes["candidates_per_word"] = candidates / sum(s.n_words for s in data.sentences)
-        say(
-            f"pruner trained: {notes['candidates_per_word']:.2f} candidate heads per word,"
-            f" {100 * data.recall:.2f} % of gold heads among them"
-        )
-        best = run.learn(families)
-        best.labeller = train_labeller(config, data)
-        if best.labeller is not None:
-            say(f"{len(best.labeller.labels)} labels trained")
+    learn = learn_with_network if config.network.epochs else learn_with_templates
+    best = learn(run, families)
     best.notes.update(notes)
     say(f"trained in {time.perf_counter() - started:.0f} s")
     return best

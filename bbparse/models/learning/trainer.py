@@ -25,22 +25,23 @@ from numpy.typing import NDArray
 from bbparse.core import Problem, Solution
 from bbparse.core.parts import Counts, Factors, names_of, take_sets
 from bbparse.core.quantum import QUANTUM
-from bbparse.inference.search.rescore import scored_trees
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
-from bbparse.models.factors.batch import FactorBatch, FactorCounter, pointers
+from bbparse.models.factors.batch import FactorBatch, FactorCounter
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
 from bbparse.models.learning.data import TrainingData
 from bbparse.models.learning.linear import Learner
 from bbparse.models.model import Model
-from bbparse.models.scoring.linear import LinearScorer, difference
-from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner
+from bbparse.models.scoring.linear import LinearScorer
+from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.runtime.arrays import Flags, Ints, Longs
 from bbparse.treebank.progress import watched
 
 _NAMES = names_of("factor", Factors) + names_of("count", Counts)
+# Gradient of the scores of the gold tree and of another one.
+_TOWARDS_GOLD = np.array([[1.0], [-1.0]])
 
 
 @dataclass(slots=True)
@@ -60,59 +61,47 @@ class EpochReport:
     #: Unlabelled accuracy with averaged weights; nan without a dev set.
     dev_uas: float = float("nan")
 
-    @property
-    def train_uas(self) -> float:
-        """Fraction of correct heads in the predicted trees."""
-        return self.right / max(1, self.words)
-
     def line(self) -> str:
         dev = "" if math.isnan(self.dev_uas) else f", {100 * self.dev_uas:.2f} on dev"
+        uas = 100 * self.right / max(1, self.words)
         return (
-            f"epoch {self.epoch}: {self.seconds:.0f} s, UAS {100 * self.train_uas:.2f} on training"
-            f"{dev}; {self.updates} updates,"
-            f" {self.not_violations} without violation, {self.cut_short} searches cut short"
+            f"epoch {self.epoch}: {self.seconds:.0f} s, UAS {uas:.2f} on training{dev};"
+            f" {self.updates} updates, {self.not_violations} without violation,"
+            f" {self.cut_short} searches cut short"
         )
 
 
 class Trainer:
-    """Trainer of a backbone and its factors together, or of factors alone.
+    """Trainer of templates and factors together, or of factors alone.
 
-    Factors are trained alone for the backbone
-    `below`, from `problems`: the sentences without factors, scored by backbones that were not
-    trained on them. The first `n_backbone` weights of the `learner` are those of the backbone, if
-    it is trained; the others are those of the factor features in `table`.
+    The weights of the templates of `maker` are learned, if it has any. Otherwise `problems` are the
+    sentences without factors, scored by networks that were not trained on them.
     """
 
     def __init__(
-        self, config: Configuration, data: TrainingData, pruner: Pruner | None,
-        families: Sequence[FactorFamily], *, below: ProblemMaker | None = None,
+        self, config: Configuration, data: TrainingData, maker: ProblemMaker,
         problems: Sequence[Problem] = (),
     ) -> None:
-        self.config = config
-        self.data = data
-        self.families = families
-        self.problems = problems
+        self.config, self.data, self.maker, self.problems = config, data, maker, problems
+        self.families = maker.families
         #: Settings of the stage: cost, node_limit and average_from.
-        self.settings = config.learning if below is None else config.factors
-        if below is None:
-            scorer = LinearScorer(config.templates, quantum=QUANTUM)
-            self.n_backbone = len(scorer.weights)
-            self.maker = ProblemMaker(config, None, pruner, scorer, families)
-        else:
-            self.n_backbone = 0
-            self.maker = replace(below, config=config, families=families)
+        self.settings = config.factors if problems else config.learning
         self.right: list[Flags] = [
             gold[mod] == head for gold, (head, mod) in zip(data.heads, data.arcs)
         ]
         self.table = self._table()
-        learning, factors = config.learning, config.factors
-        self.learner = Learner(
-            (self.n_backbone, len(self.table)), learning.method,
-            (learning.rate, learning.rate * factors.rate), (learning.start, factors.start),
+        method, rate = config.learning.method, config.learning.rate
+        self.factors = Learner(
+            (len(self.table), 1), method, rate * config.factors.rate, config.factors.start
         )
-        if self.n_backbone and self.maker.scorer is not None:
-            self.maker.scorer.weights = self.learner.weights[: self.n_backbone]
-        # While the backbone is trained, there may be many factors, and they would fill the memory.
+        self.learners = {"factors": self.factors}
+        if maker.scorer is not None:
+            self.templates = Learner(
+                (len(maker.scorer.weights), 1), method, rate, config.learning.start
+            )
+            self.learners["templates"] = self.templates
+            maker.scorer.weights = self.templates.weights[:, 0]
+        # While templates are trained, there may be many factors, and they would fill the memory.
         self.proposals = [self._propose(i) for i in range(len(problems))]
 
     def _propose(self, i: int) -> FactorBatch:
@@ -158,7 +147,8 @@ class Trainer:
     def epoch(self, number: int) -> EpochReport:
         """Run one pass over the data, in an order that depends on seed and epoch only."""
         if number > 1 and number == self.settings.average_from:
-            self.learner.restart()
+            for learner in self.learners.values():
+                learner.restart()
         report = EpochReport(number)
         started = time.perf_counter()
         random = np.random.default_rng([self.config.learning.seed, number])
@@ -166,24 +156,20 @@ class Trainer:
         for i in watched(order, f"epoch {number}"):
             self._learn_from(int(i), report)
             # Tick after the update, so that the average includes the weights after it.
-            self.learner.tick()
+            for learner in self.learners.values():
+                learner.tick()
         report.seconds = time.perf_counter() - started
         return report
 
     def _learn_from(self, i: int, report: EpochReport) -> None:
         """Decode one sentence and update the weights."""
         data, gold, right = self.data, self.data.heads[i], self.right[i]
-        proposals = None
-        if not self.n_backbone:
+        if self.problems:
             problem, proposals = self.problems[i], self.proposals[i]
         else:
-            scored = self.maker.over_arcs(data.sentences[i], data.values[i], *data.arcs[i])
-            problem = scored.problem
-            if len(self.table):
-                proposals = self._propose(i)
-        if proposals is not None:
-            weights = self.learner.weights[self.n_backbone :]
-            problem = with_proposals(problem, proposals, weights, QUANTUM)
+            problem = self.maker.over_arcs(data.sentences[i], data.values[i], *data.arcs[i]).problem
+            proposals = self._propose(i)
+        problem = with_proposals(problem, proposals, self.factors.weights[:, 0], QUANTUM)
         problem = with_cost(problem, right, self.settings.cost)
         solution = self._solve(problem)
         report.words += problem.n_words
@@ -196,32 +182,32 @@ class Trainer:
         report.right += correct
         if correct == problem.n_words:
             return
-        loss = float(solution.scores[0]) - gold_score(problem, gold, right)
-        if loss < 0.0:
+        if solution.scores[0] < problem.score(gold):
             report.not_violations += 1
             return
         report.updates += 1
-        steps = []
-        if self.n_backbone and self.maker.scorer is not None:
-            steps.append(difference(*(
-                self.maker.scorer.features.of_tree(data.values[i], tree) for tree in (gold, heads)
-            )))
-        if proposals is not None:
-            other = np.zeros(len(right), np.bool_)
-            other[solution.arcs[0]] = True
-            places, counts = features_apart(proposals, right, other)
-            steps.append((self.n_backbone + places, counts))
-        indices, counts = map(np.concatenate, zip(*steps))
-        self.learner.step(indices, counts, loss)
+        other = np.zeros(len(right), np.bool_)
+        other[solution.arcs[0]] = True
+        self.factors.step(*features_apart(proposals, right, other), _TOWARDS_GOLD)
+        if self.maker.scorer is not None:
+            features = self.maker.scorer.features
+            fired = [features.of_tree(data.values[i], tree) for tree in (gold, heads)]
+            owner = np.repeat([0, 1], [*map(len, fired)])
+            self.templates.step(owner, np.concatenate(fired), _TOWARDS_GOLD)
 
-    def model(self, weights: NDArray[np.int32], notes: Mapping[str, Any] | None = None) -> Model:
-        """Return the model with the given weights of the learner."""
-        backbone, factors = np.split(weights, [self.n_backbone])
-        table = FactorTable(self.table.keys, factors * QUANTUM)
+    def average(self) -> dict[str, NDArray[np.int32]]:
+        """Return the mean weights of each learner."""
+        return {name: learner.average() for name, learner in self.learners.items()}
+
+    def model(
+        self, weights: Mapping[str, NDArray[np.int32]], notes: Mapping[str, Any] | None = None
+    ) -> Model:
+        """Return the model with the given weights of the learners."""
+        table = FactorTable(self.table.keys, weights["factors"][:, 0] * QUANTUM)
         maker = replace(self.maker, table=table)
-        if self.n_backbone:
-            scorer = LinearScorer(self.config.templates, backbone, QUANTUM)
-            maker = replace(maker, scorer=scorer)
+        if "templates" in weights:
+            own = weights["templates"][:, 0].copy()
+            maker = replace(maker, scorer=LinearScorer(self.config.templates, own, QUANTUM))
         return Model(maker, notes=dict(notes or {}))
 
 
@@ -233,40 +219,33 @@ def with_cost(problem: Problem, right: Flags, cost: float) -> Problem:
     return problem.changed(arc_score=problem.arc_score + np.where(right, 0.0, quanta))
 
 
-def gold_score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float:
-    """Return the score φ of the gold tree in a problem that has all its arcs."""
-    arcs = np.empty((1, problem.n_words), np.int32)
-    gold_arcs = np.flatnonzero(right).astype(np.int32)
-    arcs[0, problem.arc_mod[gold_arcs] - 1] = gold_arcs
-    return float(scored_trees(problem, arcs)[1][0, 0])
-
-
 def proposals_of(
     families: Sequence[FactorFamily], view: FactorView, table: FactorTable
 ) -> FactorBatch:
-    """Return the factors of `families` (at least one); their features are table positions."""
-    return FactorBatch.joined([f.propose_all(view) for f in families]).known(table)
+    """Return the factors of `families`; their features are table positions."""
+    batches = [FactorBatch.from_lists([], []), *(f.propose_all(view) for f in families)]
+    return FactorBatch.joined(batches).known(table)
 
 
 def with_proposals(
     problem: Problem, proposals: FactorBatch, weights: Ints, quantum: float
 ) -> Problem:
     """Return a problem of candidate arcs with these factors added; weights are in quanta."""
-    scores = np.diff(pointers(weights[proposals.feat_keys])[proposals.feat_ptr]) * quantum
-    factors, counts = proposals.scored(scores)
+    factors, counts = proposals.scored(weights, quantum)
     return problem.changed(**dict(zip(_NAMES, (*factors, *counts))))
 
 
 def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
-    """Return the features of one tree minus those of another: positions and non-zero counts.
+    """Return the features that fire in one of two trees: 0 for the gold one or 1, and positions.
 
     The flags, bool[A], mark the candidate arcs of the trees.
     """
     here, there = proposals.fired(gold), proposals.fired(other)
-    return difference(*(
+    places = [
         take_sets(proposals.feat_ptr, proposals.feat_keys, fired)[1]
         for fired in (here & ~there, there & ~here)
-    ))
+    ]
+    return np.repeat([0, 1], [*map(len, places)]), np.concatenate(places).astype(np.int64)
 
 
 def contrast(batch: FactorBatch, gold: Flags, others: Iterable[Flags]) -> FactorBatch:

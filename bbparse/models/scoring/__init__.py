@@ -1,1 +1,1 @@
-"""The linear model: templates → hashed features → scores of arcs and parts."""
+"""From sentences to problems: networks or templates score arcs, parts and labels."""

@@ -14,15 +14,17 @@ different initial weights. All scores are then the means over the networks (an e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.core import Problem
 from bbparse.core.parts import PART_NAMES
-from bbparse.models.scoring.batch_kernels import candidate_arcs, part_tables, part_words
-from bbparse.models.scoring.labeller import by_root, checked_labels
+from bbparse.models.scoring.batch_kernels import candidate_arcs, part_words
+from bbparse.models.scoring.labels import by_root, check_labels
 from bbparse.models.scoring.pair_kernels import (
     ARC_VALUES,
     counts_before,
@@ -39,18 +41,15 @@ from bbparse.neural.sequence import (
     SequenceNetwork,
     in_sentence,
     mean_of,
-    network_rules,
     sums_of_words,
 )
 from bbparse.runtime.archive import INTS, Rule
 from bbparse.runtime.arrays import Float32s, Float64s, Ints, Longs
 from bbparse.runtime.errors import ModelError
+from bbparse.treebank import Sentence
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 from bbparse.treebank.likely import LikelyTags, TagNames
 from bbparse.treebank.sections import SECTION_WORDS
-
-if TYPE_CHECKING:
-    from bbparse.models.scoring.problem_maker import Scored
 
 Values = NDArray[np.uint64]
 Pairs = tuple[Ints, Ints]
@@ -66,9 +65,6 @@ N_LEXICAL = 7
 _SOFT_COLUMNS = np.array([WORD_ATTRIBUTES.index(name) for name in SOFT], np.int64)
 # Limit of the scores of a batch: those of a sound network are far smaller.
 _LARGEST = 1e12
-
-#: Arrays of a model file, with the rules by which `read_archive` checks them.
-ARC_ARRAYS: dict[str, Rule] = {**network_rules("arcs"), "arcs_root": (INTS, 0, None)}
 
 
 class ArcNetwork(SequenceNetwork):
@@ -93,10 +89,7 @@ class ArcNetwork(SequenceNetwork):
         self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Values,
         vectors: Float32s, parameters: Mapping[str, Float32s], root: int = -1,
     ) -> None:
-        if labels:
-            labels = checked_labels(tuple(labels))
-        if not -1 <= root < len(labels):
-            raise ModelError(f"root is {root}, expected -1 or the number of a label")
+        check_labels(labels, root)
         self.root = root
         super().__init__(labels, kinds, sizes, keys, vectors, parameters)
         p = self.weights.values
@@ -106,13 +99,15 @@ class ArcNetwork(SequenceNetwork):
         self.columns = self.columns_of(self.sizes)
         self._tag_vectors: tuple[TagNames, tuple[Float32s, Float32s]] | None = None
 
+    @classmethod
+    def rules(cls) -> dict[str, Rule]:
+        return {**super().rules(), "arcs_root": (INTS, 0, None)}
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {**super().to_arrays(), "arcs_root": np.array(self.root, np.int32)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
-        if "arcs_root" not in arrays:
-            raise ModelError(f"{where}: array arcs_root is missing")
         network = super().from_arrays(arrays, where)
         root = int(arrays["arcs_root"])
         if not -1 <= root < len(network.labels):
@@ -158,9 +153,9 @@ class ArcNetwork(SequenceNetwork):
     def tree_scores(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> Float64s:
         """Score all labels of the arcs of a tree, see `Labeller.tree_scores`."""
         assert scored.scores is not None  # this network made them
-        known = None if arcs is None else scored.scores.labels_over(scored.problem.arc_head)
-        if known is not None:
-            return by_root(known[arcs].astype(np.float64), heads[1:], self.root)
+        known = scored.scores.arc_labels
+        if arcs is not None and known is not None and known[0] is scored.problem.arc_head:
+            return by_root(known[1][arcs].astype(np.float64), heads[1:], self.root)
         mods = np.arange(1, len(heads), dtype=np.int32)
         return self.scores_around(scored, heads, np.asarray(heads[1:], np.int32), mods)
 
@@ -223,7 +218,7 @@ class ArcNetwork(SequenceNetwork):
         ends, scores = [], []
         for member in self.members:
             words = sums_of_words(member.weights, rows, member.vectors, vectors)
-            tags.add_to(words, member)
+            tags.add_to(words, member.tag_vectors)
             state, _ = in_sentence(member.weights, member.kinds, batch, words)
             ends.append(linear(member.weights, "end", state)[0])
             layout = batch.first, batch.size
@@ -231,6 +226,10 @@ class ArcNetwork(SequenceNetwork):
         mean = mean_of(scores)
         totals = log_sums(mean, batch.size)
         return BatchScores(self, ends, before, batch.first, batch.size, mean, totals)
+
+
+#: Arrays of a model file, with the rules by which `read_archive` checks them.
+ARC_ARRAYS = ArcNetwork.rules()
 
 
 def vectors_of(batch: Ragged, embeddings: Sequence[Float32s | None] | None) -> Float32s | None:
@@ -273,7 +272,14 @@ class BatchScores:
 
     def sentences(self) -> list[NetworkScores]:
         """Return the scores of each sentence."""
-        return [NetworkScores(self, i) for i in range(len(self.size))]
+        alone = []
+        for i, (arc, word, n) in enumerate(zip(*self.starts, self.size)):
+            scores, totals = self.scores[arc : arc + n * n], self.totals[word : word + n]
+            first, size = self.first[i : i + 1], self.size[i : i + 1]
+            alone.append(NetworkScores(
+                BatchScores(self.network, self.ends, self.before, first, size, scores, totals)
+            ))
+        return alone
 
     def candidates(
         self, k: int, margin: float, single_root: bool, in_trees: bool = False
@@ -285,7 +291,7 @@ class BatchScores:
         With ``in_trees`` those that belong to no projective tree are left out.
         """
         ptr, head, mod = candidate_arcs(
-            self.scores, self.size, k, float(margin), single_root, in_trees
+            self.scores, self.size, k, margin, single_root, in_trees
         )
         return [(head[a:b], mod[a:b]) for a, b in pairwise(ptr.tolist())]
 
@@ -300,43 +306,39 @@ class BatchScores:
         """
         network = self.network
         ptr, head, mod = joined(arcs)
-        members = list(zip(network.members, self.ends))
+
+        def rounded(scores: Float64s) -> Float64s:
+            out = np.rint(scores / quantum) * quantum
+            if not np.abs(out).sum() < _LARGEST:
+                raise ModelError("the network's scores overflow: retrain the model")
+            return out
+
         # Every tree has one head for each word, so this subtracts the same from all trees.
         rows = np.repeat(self.starts[1], np.diff(ptr)) + mod
-        scores = [self._of_arcs(ptr, head, mod) - self.totals[rows]]
-        sib_ptr, siblings, gc_ptr, grandchildren = part_words(
-            ptr, head, mod, self.size, self.first, projective, single_root
-        )
-        for i, (words, order) in enumerate(zip((siblings, grandchildren), network.KINDS.values())):
+        arc_scores = rounded(self._of_arcs(ptr, head, mod) - self.totals[rows])
+        fields = [{"arc_score": arc_scores[a:b]} for a, b in pairwise(ptr.tolist())]
+        parts = part_words(ptr, head, mod, self.size, self.first, projective, single_root)
+        for i, (kind, order) in enumerate(network.KINDS.items()):
+            ends, words = parts[i]
             triples = tuple([words[3 + role] for role in order])
-            scores.append(mean_of([
-                part_scores(triples, ends, 0, network.columns[i], m.part_weights[i])
-                for m, ends in members
+            scores = rounded(mean_of([
+                part_scores(triples, vectors, 0, network.columns[i], member.part_weights[i])
+                for member, vectors in zip(network.members, self.ends)
             ]))
-        arc, sib, gc = (np.rint(values / quantum) * quantum for values in scores)
-        if not sum(float(np.abs(values).sum()) for values in (arc, sib, gc)) < _LARGEST:
-            raise ModelError("the network's scores overflow: retrain the model")
-        tables = part_tables(sib_ptr, siblings, sib, gc_ptr, grandchildren, gc)
-        return [
-            {"arc_score": arc[a:b], **table}
-            for (a, b), table in zip(pairwise(ptr.tolist()), _part_fields(*tables))
-        ]
+            for own, (a, b) in zip(fields, pairwise(ends.tolist())):
+                own.update(zip(PART_NAMES[kind], (*words[:3, a:b], scores[a:b])))
+        return fields
 
     def label_scores(self, arcs: Sequence[Pairs]) -> list[Float32s]:
         """Score the labels of arcs, float32[A, L] for each sentence."""
-        ptr, head, mod = joined(arcs)
+        network, (ptr, head, mod) = self.network, joined(arcs)
         first = np.repeat(self.first, np.diff(ptr))
-        scores = self.label_scores_of_rows(first + head, first + mod)
-        return [scores[a:b] for a, b in pairwise(ptr.tolist())]
-
-    def label_scores_of_rows(self, head: Longs, mod: Longs) -> Float32s:
-        """Score the labels of arcs between rows of the batch, float32[A, L]."""
-        network = self.network
         begin, size = network.columns[2], network.sizes["naming"]
-        return mean_of([
-            label_scores(member.weights, ends, head, mod, begin, size)[0]
+        scores = mean_of([
+            label_scores(member.weights, ends, first + head, first + mod, begin, size)[0]
             for member, ends in zip(network.members, self.ends)
         ])[:, : len(network.labels)]
+        return [scores[a:b] for a, b in pairwise(ptr.tolist())]
 
     def _of_arcs(self, ptr: Longs, head: Ints, mod: Ints) -> Float32s:
         """Return the scores of arcs, long ones of long sentences included."""
@@ -356,7 +358,7 @@ class BatchScores:
 
 
 class NetworkScores:
-    """A network's scores of one sentence of a batch.
+    """A network's scores of one sentence.
 
     Attributes
     ----------
@@ -364,42 +366,26 @@ class NetworkScores:
         Scores of all arcs, head by modifier; see `BatchScores`.
     totals : float64[n + 1]
         log Σ_h exp s(h, m) over all heads of each word.
-    arc_labels : float32[A, L], optional
-        Scores of the labels of the candidate arcs, once they are known.
+    arc_labels : (int32[A], float32[A, L]), optional
+        Heads of the candidate arcs and scores of their labels, once these are known.
     """
 
-    def __init__(self, batch: BatchScores, i: int) -> None:
-        n, at, row = int(batch.size[i]), int(batch.starts[0][i]), int(batch.starts[1][i])
-        self._batch, self._i = batch, i
-        self.scores = batch.scores[at : at + n * n].reshape(n, n)
-        self.totals = batch.totals[row : row + n]
-        self.arc_labels: Float32s | None = None
-        self._arcs: Pairs | None = None
+    def __init__(self, alone: BatchScores) -> None:
+        self._alone, self.totals = alone, alone.totals
+        self.scores = alone.scores.reshape(len(self.totals), -1)
+        self.arc_labels: tuple[Ints, Float32s] | None = None
 
     def fields(
         self, head: Ints, mod: Ints, projective: bool, single_root: bool, quantum: float
     ) -> dict[str, NDArray[Any]]:
         """Return the fields of a problem over candidate arcs; see `BatchScores.fields`."""
-        batch, i = self._batch, self._i
-        alone = BatchScores(
-            batch.network, batch.ends, batch.before, batch.first[i : i + 1],
-            batch.size[i : i + 1], self.scores.ravel(), self.totals,
-        )
-        return alone.fields([(head, mod)], projective, single_root, quantum)[0]
+        return self._alone.fields([(head, mod)], projective, single_root, quantum)[0]
 
     def label_scores(self, head: Ints, mod: Ints) -> Float32s:
         """Score the labels of arcs, float32[A, L]."""
-        first = self._batch.first[self._i]
-        return self._batch.label_scores_of_rows(first + head, first + mod)
-
-    def keep_labels(self, head: Ints, mod: Ints, scores: Float32s) -> None:
-        """Store the scores of the labels of candidate arcs, sorted by (head, mod)."""
-        self.arc_labels, self._arcs = scores, (head, mod)
-
-    def labels_over(self, arc_head: Ints) -> Float32s | None:
-        """Return the stored scores of labels if they are those of a problem with these heads."""
-        same = self._arcs is not None and self._arcs[0] is arc_head
-        return self.arc_labels if same else None
+        if self.arc_labels is not None and self.arc_labels[0] is head:
+            return self.arc_labels[1]
+        return self._alone.label_scores([(head, mod)])[0]
 
     def log_odds(self, head: Ints, mod: Ints) -> Float64s:
         """Return the log-probabilities of arcs among all arcs of their modifiers, float64[A]."""
@@ -407,21 +393,16 @@ class NetworkScores:
         return odds
 
 
-def _part_fields(words: Ints, scores: Float64s, ends: Longs) -> Iterator[dict[str, Any]]:
-    """Yield the fields of parts of each sentence, from the result of `part_tables`."""
-    first = 0
-    for (_, n_sib, size, *_), kind_ptr in zip(ends.tolist(), ends):
-        last = first + size
-        table = words[4 * first : 4 * last].reshape(4, size)
-        values = scores[first:last]
-        grand, head, inner, mod = table
-        sib, gc = slice(n_sib), slice(n_sib, size)
-        yield {
-            **dict(zip(PART_NAMES["sib"], (head[sib], inner[sib], mod[sib], values[sib]))),
-            **dict(zip(PART_NAMES["gc"], (grand[gc], head[gc], mod[gc], values[gc]))),
-            "part_table": (table, values, kind_ptr),
-        }
-        first = last
+@dataclass(slots=True, eq=False)
+class Scored:
+    """A sentence and its problem."""
+
+    sentence: Sentence
+    #: uint64[...]: the encoded sentence.
+    values: Values
+    problem: Problem
+    #: The network's scores of the sentence; None with templates.
+    scores: NetworkScores | None = None
 
 
 def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:

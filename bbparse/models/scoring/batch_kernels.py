@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.core.parts import ANY
 from bbparse.models.scoring.candidates import LONG, best_tree, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
 from bbparse.runtime.jit import inlined, kernel
@@ -35,11 +34,8 @@ def candidate_arcs(scores, size, k, margin, single_root, in_trees):
     at = 0
     for s in range(size.shape[0]):
         n = size[s] - 1
-        square = np.empty((n + 1, n + 1))
-        for h in range(n + 1):
-            for m in range(n + 1):
-                square[h, m] = scores[at + h * (n + 1) + m]
-        at += size[s] * size[s]
+        square = scores[at : at + size[s] ** 2].reshape((n + 1, n + 1)).astype(np.float64)
+        at += size[s] ** 2
         most, least, best = k, margin, np.full(n + 1, np.int32(-1), np.int32)
         if k == 0:
             least = np.inf
@@ -128,35 +124,6 @@ def part_words(ptr, arc_head, arc_mod, size, first, projective, single_root):
                 _put(siblings, n_sib, first[s], h, arc_mod[b], m)
                 n_sib += 1
         sib_ptr[s + 1], gc_ptr[s + 1] = n_sib, n_gc
-    return sib_ptr, siblings[:, :n_sib].copy(), gc_ptr, grandchildren[:, :n_gc].copy()
-
-
-@kernel
-def part_tables(sib_ptr, siblings, sib_score, gc_ptr, grandchildren, gc_score):
-    """Return the ``part_table`` of the problem of each sentence, from the result of `part_words`.
-
-    They are the words, int32[4 P], and scores, float64[P], of the tables one after the other, and
-    where the kinds of part of each begin and end, int64[S, 5].
-    """
-    n_sentences, n_parts = sib_ptr.shape[0] - 1, sib_score.shape[0] + gc_score.shape[0]
-    words, scores = np.full(4 * n_parts, np.int32(ANY)), np.empty(n_parts)
-    ends = np.zeros((n_sentences, 5), np.int64)
-    at = 0
-    for s in range(n_sentences):
-        n_sib = sib_ptr[s + 1] - sib_ptr[s]
-        size = n_sib + gc_ptr[s + 1] - gc_ptr[s]
-        ends[s, 1] = n_sib
-        for kind in range(2, 5):
-            ends[s, kind] = size
-        grand, head, inner, mod = 4 * at, 4 * at + size, 4 * at + 2 * size, 4 * at + 3 * size
-        for i in range(size):
-            if i < n_sib:
-                part = sib_ptr[s] + i
-                words[head + i], words[inner + i] = siblings[0, part], siblings[1, part]
-                words[mod + i], scores[at + i] = siblings[2, part], sib_score[part]
-            else:
-                part = gc_ptr[s] + i - n_sib
-                words[grand + i], words[head + i] = grandchildren[0, part], grandchildren[1, part]
-                words[mod + i], scores[at + i] = grandchildren[2, part], gc_score[part]
-        at += size
-    return words, scores, ends
+    return (
+        (sib_ptr, siblings[:, :n_sib].copy()), (gc_ptr, grandchildren[:, :n_gc].copy())
+    )

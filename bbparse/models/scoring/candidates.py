@@ -41,33 +41,17 @@ def prune_arcs(scores, k, margin, best_heads):
     """
     n = scores.shape[0] - 1
     keep = np.zeros((n + 1, n + 1), np.bool_)
-    most = n + 1 if k == 0 else min(k, n + 1)
-    top = np.empty(most, np.int64)
     for m in range(1, n + 1):
-        best = -np.inf
-        for h in range(n + 1):
-            if h != m:
-                best = max(best, scores[h, m])
-        least = best - margin
-        count = 0
-        for h in range(n + 1):
-            score = scores[h, m]
-            if h == m or score == -np.inf or score < least:
-                continue
-            if count == most and score <= scores[top[count - 1], m]:
-                continue
-            # Insert from the end: a later head goes behind equal ones.
-            place = count if count < most else most - 1
-            count = place + 1
-            if k == 0:
-                top[place] = h
-                continue
-            while place > 0 and scores[top[place - 1], m] < score:
-                top[place] = top[place - 1]
-                place -= 1
-            top[place] = h
-        for i in range(count):
-            keep[top[i], m] = True
+        least = -np.inf
+        for _ in range(n if k == 0 else min(k, n)):
+            best, top = -1, -np.inf
+            for h in range(n + 1):
+                if h != m and not keep[h, m] and scores[h, m] > top and scores[h, m] >= least:
+                    best, top = h, scores[h, m]
+            if best < 0:
+                break
+            keep[best, m] = True
+            least = max(least, top - margin)
         if best_heads[m] >= 0:
             keep[best_heads[m], m] = True
     head, mod = np.nonzero(keep)

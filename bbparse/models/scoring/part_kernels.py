@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.models.scoring.features import distance_bucket
 from bbparse.neural.layers import sum_of
 from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.jit import kernel
@@ -23,6 +22,14 @@ from bbparse.runtime.jit import kernel
 #: Rows of the table of t: direction of the arc, position of the third word, and its distance to
 #: the modifier.
 PART_VALUES = 2 * 3 * 8
+
+
+@kernel
+def distance_bucket(distance: int) -> int:
+    """Map the distances 1, 2, 3, 4, 5, 6-10, 11 and more to 0..6."""
+    if distance <= 5:
+        return distance - 1
+    return 5 if distance <= 10 else 6
 
 
 @kernel

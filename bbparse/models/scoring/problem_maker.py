@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.parts import Counts, Factors, names_of
@@ -25,10 +24,16 @@ from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily, alive_factors
 from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
-from bbparse.models.scoring.arc_network import ArcNetwork, BatchScores, NetworkScores, Pairs
-from bbparse.models.scoring.batch_kernels import MOST_ARCS
-from bbparse.models.scoring.candidates import LONG, REACH, all_arcs, best_tree, prune_arcs
-from bbparse.models.scoring.in_trees import in_projective_trees
+from bbparse.models.scoring.arc_network import (
+    ArcNetwork,
+    BatchScores,
+    NetworkScores,
+    Pairs,
+    Scored,
+    Values,
+)
+from bbparse.models.scoring.batch_kernels import candidate_arcs
+from bbparse.models.scoring.candidates import LONG, REACH, all_arcs
 from bbparse.models.scoring.linear import LinearScorer, Weights
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings
@@ -37,8 +42,6 @@ from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode, encode_all
-
-Values = NDArray[np.uint64]
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
 MAX_PARTS = 60_000_000
@@ -50,40 +53,26 @@ _SETS = names_of("factor", Factors) + names_of("count", Counts)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pruner:
-    """Pruner of candidate arcs, by arc templates and weights of the classifier.
-
-    A word keeps at most `k` heads (0: all), whose log-odds are within `margin` of its best one.
-    """
+    """Pruner of candidate arcs: a log-linear classifier of the head of each word."""
 
     scorer: LinearScorer
-    k: int
-    margin: float
-    single_root: bool = True
 
     @classmethod
     def of(cls, config: Configuration, weights: Weights) -> Pruner:
         """Build the pruner of a configuration from weights in quanta."""
-        scorer = LinearScorer(config.pruner_templates, weights, QUANTUM)
-        return cls(scorer, config.pruner.k, config.pruner.margin, config.model.single_root)
+        return cls(LinearScorer(config.pruner_templates, weights, QUANTUM))
 
     def candidates(
-        self, values: NDArray[np.uint64], k: int | None = None, margin: float | None = None
+        self, values: Values, k: int, margin: float, single_root: bool, in_trees: bool = False
     ) -> Pairs:
-        """Return the candidate arcs ``(arc_head, arc_mod)``, int32[A], sorted by (head, mod).
-
-        `k` and `margin` replace the pruner's own; its k is smaller for sentences of more than
-        `LONG` words. A k of 0 keeps every arc, whatever the margin.
-        """
+        """Return the candidate arcs of a sentence; see `BatchScores.candidates`."""
         n = len(values) - 2 * PAD - 1
-        if k is None:
-            k = self.k
-            if n > LONG and k > 0:  # otherwise their charts are too large for any limit on work
-                k = min(k, max(2, MOST_ARCS // n))
         if k == 0:
             return all_arcs(n, n)
         scores = self.scorer.score_all_arcs(values, n if n <= LONG else REACH)
-        tree = best_tree(scores, self.single_root)
-        return prune_arcs(scores, int(k), float(self.margin if margin is None else margin), tree)
+        size = np.array([n + 1])
+        _, head, mod = candidate_arcs(scores.ravel(), size, k, margin, single_root, in_trees)
+        return head, mod
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
@@ -97,18 +86,6 @@ def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
     tree = heads[mods].astype(np.int64) * (n + 1) + mods
     union = np.union1d(keys, tree)
     return (union // (n + 1)).astype(np.int32), (union % (n + 1)).astype(np.int32)
-
-
-@dataclass(slots=True, eq=False)
-class Scored:
-    """A sentence and its problem."""
-
-    sentence: Sentence
-    #: uint64[...]: the encoded sentence.
-    values: Values
-    problem: Problem
-    #: The network's scores of the sentence; None with templates.
-    scores: NetworkScores | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,15 +139,12 @@ class ProblemMaker:
                 )
         values = encode_all(sentences)
         scores = self.scores(sentences, values)
-        arcs = self._candidates(values, scores, prune, margin, in_trees=not given and prune != 0)
+        arcs = self._candidates(values, scores, prune, margin, prune != 0 and not any(given))
         for i, fixed in enumerate(given):
-            head, mod = arcs[i]
             if fixed:
                 heads = np.full(sentences[i].n_words + 1, -1, np.int32)
                 heads[list(fixed)] = list(fixed.values())
-                arcs[i] = with_arcs_of(head, mod, heads)
-            elif prune != 0:
-                arcs[i] = self._in_trees(sentences[i].n_words, (head, mod))
+                arcs[i] = with_arcs_of(*arcs[i], heads)
         return self._scored(sentences, values, arcs, scores)
 
     def over_arcs(
@@ -195,10 +169,9 @@ class ProblemMaker:
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """Return the view of a sentence's arcs, sorted by (head, mod), for factor families."""
         values = encode(sentence)
-        scores = self.scores([sentence], [values])
-        return self._view(
-            sentence, values, (arc_head, arc_mod), None if scores is None else scores.sentences()[0]
-        )
+        batch = self.scores([sentence], [values])
+        scores = None if batch is None else batch.sentences()[0]
+        return self._view(sentence, values, (arc_head, arc_mod), scores)
 
     def view_of(self, scored: Scored) -> FactorView:
         """Return the view of a scored sentence and its candidate arcs."""
@@ -225,33 +198,20 @@ class ProblemMaker:
 
         With ``in_trees`` those that belong to no projective tree are left out, if all trees are.
         """
-        if scores is None:
-            assert self.pruner is not None  # templates come with a pruner
-            arcs = [self.pruner.candidates(encoded, k, margin) for encoded in values]
-            sizes = [len(encoded) - 2 * PAD - 1 for encoded in values]
-            return [self._in_trees(*one) for one in zip(sizes, arcs)] if in_trees else arcs
-        settings = self.config.pruner
-        return scores.candidates(
-            settings.k if k is None else k, settings.margin if margin is None else margin,
-            self.config.model.single_root, in_trees and self.config.projective,
-        )
-
-    def _in_trees(self, n: int, arcs: Pairs) -> Pairs:
-        """Return the candidate arcs of projective trees; all of them if there is no such tree."""
-        if not self.config.projective:
-            return arcs
-        kept = in_projective_trees(n, *arcs, self.config.model.single_root)
-        return kept if len(kept[0]) else arcs
+        pruner, model = self.config.pruner, self.config.model
+        k, margin = pruner.k if k is None else k, pruner.margin if margin is None else margin
+        options = k, float(margin), model.single_root, in_trees and self.config.projective
+        if scores is not None:
+            return scores.candidates(*options)
+        assert self.pruner is not None  # templates come with a pruner
+        return [self.pruner.candidates(encoded, *options) for encoded in values]
 
     def _view(
         self, sentence: Sentence, values: Values, arcs: Pairs, scores: NetworkScores | None
     ) -> FactorView:
         labels = None
         if scores is not None and self.label_names:
-            known = scores.arc_labels
-            if known is None or len(known) != len(arcs[0]):
-                known = scores.label_scores(*arcs)
-            labels = 1 + known.argmax(axis=1).astype(np.int32)
+            labels = 1 + scores.label_scores(*arcs).argmax(axis=1).astype(np.int32)
         return FactorView(sentence, *arcs, values, labels, self.label_names)
 
     def _scored(
@@ -270,7 +230,7 @@ class ProblemMaker:
             scores = known = batch.sentences()
             if self.label_names:
                 for one, pair, labels in zip(known, arcs, batch.label_scores(arcs)):
-                    one.keep_labels(*pair, labels)
+                    one.arc_labels = pair[0], labels
             parts = batch.fields(arcs, *kind, self.quantum)
         if self.families and len(self.table):
             # Views have copies of the arcs, because the arcs of problems become read-only.

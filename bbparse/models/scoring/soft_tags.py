@@ -8,8 +8,7 @@ the form, too, stays as the best tag has it. The code fixes the order of all sum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,6 @@ from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, attribute_values, row_of
 from bbparse.treebank.likely import Likely, LikelyTags, TagNames
-
-if TYPE_CHECKING:
-    from bbparse.models.scoring.arc_network import ArcNetwork
 
 #: The attributes whose vectors become means: the first two of a tag, the last of FEATS.
 SOFT = ("upos", "xpos", "feats")
@@ -66,10 +62,12 @@ class SoftTags:
             self._parts.append((words, rows[words].max(axis=1) >= 0, own))
             rows[words, columns] = -1
 
-    def add_to(self, words: Float32s, network: ArcNetwork) -> None:
-        """Add the mean vectors of their tags to the sums of words, float32[R, d]."""
+    def add_to(
+        self, words: Float32s, tag_vectors: Callable[[TagNames], tuple[Float32s, Float32s]]
+    ) -> None:
+        """Add the means of `vectors_of_tags` to the sums of words, float32[R, d]."""
         for where, known, own in self._parts:
-            for some, vectors in zip((own.tags, own.feats), network.tag_vectors(own.names)):
+            for some, vectors in zip((own.tags, own.feats), tag_vectors(own.names)):
                 _add_means(some, vectors, known, words[where])
 
 

@@ -23,6 +23,7 @@ from bbparse.factors import (
 from bbparse.models.learning.trainer import contrast, features_apart, proposals_of, with_proposals
 from bbparse.runtime.errors import FactorError
 from tests.models.factors.helpers import (
+    difference,
     random_arcs,
     random_sentence,
     random_tree,
@@ -113,11 +114,11 @@ def test_scores_in_problems_and_in_learning(seed: int) -> None:
         expected = sum(value.get(key, 0.0) * times for key, times in fired(view, tree).items())
         assert problem.score(tree) == pytest.approx(expected)
     flags = [tree[view.arc_mod] == view.arc_head for tree in (gold, heads)]
-    places, counts = features_apart(proposals, *flags)
-    difference = fired(view, gold)
-    difference.subtract(fired(view, heads))
-    found = {int(table.keys[p]): int(c) for p, c in zip(places, counts)}
-    assert found == {key: c for key, c in difference.items() if c}
+    expected = fired(view, gold)
+    expected.subtract(fired(view, heads))
+    places = difference(*features_apart(proposals, *flags))
+    found = {int(table.keys[p]): c for p, c in places.items()}
+    assert found == {key: c for key, c in expected.items() if c}
     batch = family.propose_counts(view)
     assert set(found) <= set(contrast(batch, flags[0], flags[1:]).feat_keys.tolist())
     assert not len(contrast(batch, flags[0], flags[:1]))

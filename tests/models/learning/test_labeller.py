@@ -1,4 +1,4 @@
-"""Training labels: the step against an oracle, what is learned, and what is left alone."""
+"""Training labels: what is learned, and what is left alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.data import prepare
-from bbparse.models.learning.linear import LogLinear, train_labeller
+from bbparse.models.learning.linear import train_labeller
 from bbparse.models.scoring.labeller import LABEL_QUANTUM, Labeller
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, read_conllu
@@ -74,46 +74,6 @@ def training() -> list[Sentence]:
 @pytest.fixture(scope="module")
 def dev() -> list[Sentence]:
     return list(read_conllu(DATA / "small-dev.conllu"))
-
-
-@pytest.mark.parametrize("alone", [True, False])
-def test_a_step_is_adagrad_on_the_log_loss(alone: bool) -> None:
-    """Options that each choose a class, as words do a label, or exclude each other, as heads."""
-    n, classes, forbidden, rate, least, start = 6, 5, 2, 0.3, 0.01, 5.0
-    rng = np.random.default_rng(4)
-    model = LogLinear(40, classes, rate, least, start)
-    model.weights[:] = rng.normal(0, 0.3, model.weights.shape)
-    model.clock = 7
-    owner, rows = rng.integers(0, n, 30), rng.integers(0, 40, 30)
-    group = np.arange(n) if alone else np.array([0, 0, 1, 1, 2, 2])
-    gold = np.array([3, -1, -1, 0, -1, -1], np.int32)
-
-    before = model.weights.astype(float)
-    scores = np.zeros((n, classes))
-    np.add.at(scores, owner, before[rows])
-    scores[:, forbidden] = -np.inf
-    gradients, loss = np.zeros((n, classes)), 0.0
-    for number in np.unique(group):
-        members = np.flatnonzero(group == number)
-        if (gold[members] < 0).all():
-            continue
-        chances = np.exp(scores[members] - np.logaddexp.reduce(scores[members], axis=None))
-        gradients[members] = -chances
-        for place, option in enumerate(members):
-            if gold[option] >= 0:
-                gradients[option, gold[option]] += 1.0
-                loss -= np.log(chances[place, gold[option]])
-    gradients[np.abs(gradients) < least] = 0.0
-    expected, squares = before.copy(), np.full_like(before, start)
-    for option, row in zip(owner, rows):  # a feature that fires twice takes two steps
-        squares[row] += gradients[option] ** 2
-        expected[row] += rate * gradients[option] / np.sqrt(squares[row])
-
-    assert model.step(owner, rows, group, gold, forbidden) == pytest.approx(loss, rel=1e-5)
-    assert np.allclose(model.weights, expected, atol=1e-5)
-    assert np.allclose(model.squares, squares, atol=1e-5)
-    assert np.allclose(model.sums, 7 * (expected - before), atol=1e-4)
-    assert model.clock == 8
 
 
 def test_labels_are_learned(training: list[Sentence], dev: list[Sentence]) -> None:

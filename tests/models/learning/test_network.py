@@ -45,7 +45,7 @@ def bytes_of(parser: Parser, path: Path) -> bytes:
 
 def test_training_sentences_are_scored_by_networks_that_did_not_see_them() -> None:
     config = configuration()
-    run = Run(config, prepare(SENTENCES, config.model), None)
+    run = Run(config, prepare(SENTENCES, config.model))
     problems = held_out_problems(run)
     data = run.data
     labels = tuple(sorted({label for s in SENTENCES for label in s.deprels} - {"_"}))
@@ -76,14 +76,13 @@ def test_training_sentences_are_scored_by_networks_that_did_not_see_them() -> No
 
 def test_factors_lower_the_errors_on_what_they_learn_from() -> None:
     config = configuration(epochs=6, rate=1.0, cost=1.0)
-    run = Run(config, prepare(SENTENCES, config.model), None)
+    run = Run(config, prepare(SENTENCES, config.model))
     problems = held_out_problems(run)
-    below = ProblemMaker(config)
-    families = load_families(config.factors.families)
-    stage = Trainer(config, run.data, None, families, below=below, problems=problems)
+    maker = ProblemMaker(config, families=load_families(config.factors.families))
+    stage = Trainer(config, run.data, maker, problems)
     reports = [stage.epoch(number) for number in range(1, 7)]
-    assert reports[0].updates > 0 and reports[-1].train_uas > reports[0].train_uas
-    found = stage.model(stage.learner.average()).maker.table
+    assert reports[0].updates > 0 and reports[-1].right > reports[0].right
+    found = stage.model(stage.average()).maker.table
     assert (np.rint(found.weights / QUANTUM) * QUANTUM == found.weights).all()
     assert np.count_nonzero(found.weights) > 50
 

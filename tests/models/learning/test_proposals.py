@@ -16,7 +16,13 @@ from bbparse.factors import (
     load_families,
 )
 from bbparse.models.learning.trainer import features_apart, proposals_of, with_proposals
-from tests.models.factors.helpers import alive_factors, random_sentence, random_tree, tree_keys
+from tests.models.factors.helpers import (
+    alive_factors,
+    difference,
+    random_sentence,
+    random_tree,
+    tree_keys,
+)
 
 NAMES = ("siblings", "grandchildren", "combs", "rather-than")
 
@@ -56,8 +62,6 @@ def test_scores_and_differences_are_those_of_the_families(seed: int) -> None:
         for place in table.find(tree_keys(families, own)).tolist():
             expected[place] += sign if place >= 0 else 0
     flags = [tree[view.arc_mod] == view.arc_head for tree in (gold, heads)]
-    places, counts = features_apart(proposals, *flags)
-    assert dict(zip(places.tolist(), counts.tolist())) == {
-        place: count for place, count in expected.items() if count
-    }
+    found = difference(*features_apart(proposals, *flags))
+    assert found == {place: count for place, count in expected.items() if count}
     assert features_apart(proposals, flags[0], flags[0])[0].size == 0

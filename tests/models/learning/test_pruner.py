@@ -17,11 +17,11 @@ from tests import toy
 from tests.oracles.enumerate import enumerate_trees
 
 
-def random_pruner(rng: np.random.Generator, k: int, margin: float, single_root: bool) -> Pruner:
+def random_pruner(rng: np.random.Generator) -> Pruner:
     """A pruner whose weights mean nothing, some of them equal."""
     scorer = LinearScorer(toy.configuration().pruner_templates, quantum=2.0**-16)
     scorer.weights[:] = rng.integers(-3, 4, len(scorer.weights)) << int(rng.integers(12, 18))
-    return Pruner(scorer, k, margin, single_root)
+    return Pruner(scorer)
 
 
 def short_sentences(count: int, longest: int) -> list[Sentence]:
@@ -35,9 +35,9 @@ def test_candidates_hold_a_tree_and_the_pruners_best_one(
 ) -> None:
     rng = np.random.default_rng(141)
     for sentence in short_sentences(30, 6):
-        pruner = random_pruner(rng, k, margin, single_root)
+        pruner = random_pruner(rng)
         values = encode(sentence)
-        head, mod = pruner.candidates(values)
+        head, mod = pruner.candidates(values, k, margin, single_root)
         arcs = list(zip(head.tolist(), mod.tolist()))
         assert arcs == sorted(set(arcs))
         matrix = pruner.scorer.score_all_arcs(values)

@@ -23,7 +23,6 @@ BOTH = pytest.mark.parametrize(
     [
         ("perceptron", 0.1, 0.0),
         ("perceptron", 0.1, 1.0),
-        ("passive-aggressive", 0.1, 1.0),
         ("adagrad", 0.1, 1.0),
     ],
 )

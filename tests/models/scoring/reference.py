@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.models.scoring.labeller import Labeller, best_labels
+from bbparse.models.scoring.labeller import Labeller
+from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.templates import Template, TemplateSet
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
@@ -74,8 +75,8 @@ def template_indices(
             word, column = words[atom.role], ATTRIBUTES.index(atom.attribute)
             value = text_hash("none") if word < 0 else int(values[PAD + word + atom.offset, column])
             read["b" if atom.role == "b" else "own"].append(value)
-        key = text_hash(f"{kind} {template.text}")
-        of_arcs = [atoms[name] + 1 & MASK for name in template.arcs]
+        key = text_hash(f"{kind} {template}")
+        of_arcs = [atoms[name] + 1 & MASK for name in template.atoms]
         for value in [*read["own"], *of_arcs, *read["b"]]:
             key = mixed(key ^ value)
         keys.add(key)
@@ -167,4 +168,4 @@ class Encoded:
 
 def labels_by(labeller: Labeller, values: np.ndarray, heads: np.ndarray) -> list[str]:
     """The labels that a labeller gives to the arcs of a tree."""
-    return best_labels(labeller, labeller.tree_scores(Encoded(values), heads))
+    return best_labels(labeller.labels, labeller.tree_scores(Encoded(values), heads))

@@ -1,0 +1,43 @@
+"""Labels of arcs: which ones are valid, the rule about the root, and the best ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bbparse.runtime.arrays import Float64s, Ints
+from bbparse.runtime.errors import ModelError
+
+#: Most labels of a model.
+MAX_LABELS = 512
+
+
+def check_labels(labels: Sequence[str], root: int) -> None:
+    """Raise `ModelError` unless labels are sorted words of text, and ``root`` is one of them or -1.
+
+    Arcs from the root have the label ``root``, and no other arcs have it; -1: there is no rule.
+    """
+    if len(labels) > MAX_LABELS:
+        raise ModelError(f"labels: found {len(labels)}, expected at most {MAX_LABELS}")
+    for i, label in enumerate(labels):
+        if not label or any(c in label for c in "\t\n\r"):
+            raise ModelError(f"labels[{i}] is {label!r}, expected text without tabs and breaks")
+        if i and labels[i - 1] >= label:
+            raise ModelError(
+                f"labels[{i}] is {label!r} after {labels[i - 1]!r}, expected sorted labels"
+            )
+    if not -1 <= root < len(labels):
+        raise ModelError(f"root is {root}, expected the number of a label or -1")
+
+
+def by_root(scores: Float64s, heads: Ints, root: int) -> Float64s:
+    """Set label scores, float64[A, L], to -inf where the rule about the root excludes the label."""
+    if root >= 0:
+        scores[np.equal.outer(heads == 0, np.arange(scores.shape[1]) != root)] = -np.inf
+    return scores
+
+
+def best_labels(labels: Sequence[str], scores: Float64s) -> list[str]:
+    """Return the best label of each arc by its scores; the first of equal ones."""
+    return [labels[i] for i in scores.argmax(axis=1).tolist()]
