@@ -54,7 +54,7 @@ class Learner:
         """Score `count` options, float64[count, classes]; option owner[i] has features[i]."""
         quanta = np.zeros((count, self.weights.shape[1]), np.int64)
         add_rows(owner, features, self.weights, quanta)
-        return quanta * QUANTUM
+        return quanta * np.float64(QUANTUM)
 
     def step(self, owner: Longs, features: Longs, gradient: Float64s) -> None:
         """Move the weights along the gradient of the scores of options, as in `scores`."""
@@ -98,8 +98,7 @@ def choice_gradient(scores: Float64s, gold: Flags, axis: int) -> Float64s:
     """
     chances = np.exp(scores - scores.max(axis, keepdims=True))
     chances /= chances.sum(axis, keepdims=True)
-    gradient: Float64s = np.where(gold.any(axis, keepdims=True), gold - chances, 0.0)
-    return gradient
+    return np.where(gold.any(axis, keepdims=True), gold - chances, 0.0)
 
 
 def train_pruner(config: Configuration, data: TrainingData, chosen: Longs) -> NDArray[np.int32]:
