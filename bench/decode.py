@@ -17,7 +17,6 @@ import importlib
 import importlib.util
 import time
 from collections import deque
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from measure import RESULTS, arguments, markdown, prune_of, read_sample, write_r
 from bbparse.apps.tuning import plots
 from bbparse.core import Problem
 from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import WorkerError
 from bbparse.runtime.pool import as_they_end
 
 # name → (title, module and function, package)
@@ -71,7 +71,7 @@ def run(name: str, problems: list[Problem], time_limit: float) -> list[dict[str,
     with closing(as_they_end(work, deque(tasks), 1)) as ended:
         started = time.perf_counter()
         for number, (task, future) in enumerate(ended):
-            died = isinstance(future.exception(), BrokenProcessPool)
+            died = isinstance(future.exception(), WorkerError)
             if died and time.perf_counter() - started < task[0]:
                 raise SystemExit(f"the process of {name} died at problem {number}")
             ended_row = {"seconds": time_limit, "building": 0.0, "proved": False, "score": None,

@@ -17,7 +17,6 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any
 
 from measure import arguments, markdown, write_result
 
+from bbparse.runtime.errors import WorkerError
 from bbparse.runtime.pool import as_they_end
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -79,7 +79,7 @@ def reports(
     work = partial(run_case, seed, kinds, Counter())
     with closing(as_they_end(work, deque(range(count)), processes)) as ended:
         for index, future in ended:
-            if isinstance(future.exception(), BrokenProcessPool):
+            if isinstance(future.exception(), WorkerError):
                 yield index, Report("crash", "the process died", "", 0.0, Counter()), []
             else:
                 yield index, *future.result()

@@ -23,12 +23,12 @@ from typing import Any
 from measure import RESULTS, arguments, markdown, prune_of, race, read_sample, write_result
 
 from bbparse.apps.cli.parse import parse_files
+from bbparse.apps.corpus.files import FileOptions
 from bbparse.apps.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 from bbparse.core import Solution
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.neural.ragged import batches
-from bbparse.parser.parse import FileOptions
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, Tally, format_sentence, read_conllu
 

@@ -15,7 +15,6 @@ from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
-from bbparse.text.segmentation import Split
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
 
@@ -86,25 +85,8 @@ def with_options(function: F) -> F:
     return function
 
 
-@dataclass(frozen=True, slots=True)
-class FileOptions(ParseOptions):
-    """Options for parsing files: those of ``bbparse parse``."""
-
-    #: How running text is split; without it, names of files say what they are.
-    split: Split | None = None
-    #: Format of the output.
-    format_name: str = "conllu"
-    #: See `Parser.with_projective` and `Parser.with_members`.
-    projective: bool | None = None
-    members: int | None = None
-    #: Draw trees in ASCII.
-    ascii_only: bool = False
-    #: Leave out sentences that cannot be parsed.
-    skip_invalid: bool = False
-
-
 #: The defaults.
-USUAL, USUAL_FILES = ParseOptions(), FileOptions()
+USUAL = ParseOptions()
 
 
 class Parse(NamedTuple):

@@ -18,7 +18,7 @@ from bbparse.models.model_file import load_model, save_model
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
-from bbparse.parser.parse import USUAL, FileOptions, Parse, ParseOptions, with_options
+from bbparse.parser.parse import USUAL, Parse, ParseOptions, with_options
 from bbparse.parser.steps import Steps
 from bbparse.parser.valid import Restriction
 from bbparse.runtime.arrays import Flags, Ints
@@ -94,15 +94,6 @@ class Parser:
         """Return a faster parser with fewer of its networks; see `Model.with_members`."""
         model = self.model.with_members(members)
         return self if model is self.model else type(self)(model)
-
-    def for_files(self, options: FileOptions) -> Self:
-        """Return the parser with the kind of trees and the number of networks of the options."""
-        parser = self
-        if options.projective is not None:
-            parser = parser.with_projective(options.projective)
-        if options.members is not None:
-            parser = parser.with_members(options.members)
-        return parser
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file atomically."""

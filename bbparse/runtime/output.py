@@ -13,8 +13,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import partial
-from tempfile import TemporaryDirectory
 from time import time
 from typing import IO, Any, cast
 
@@ -171,14 +169,6 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
 def _begun(path: str, name: str) -> AbstractContextManager[IO[bytes]]:
     """Open a new file, which is removed if a signal ends the process."""
     return undone_by(lambda _: os.unlink(path), lambda: _open(path, name, "xb"))
-
-
-@contextmanager
-def temporary_folder() -> Iterator[str]:
-    """Make a folder that is removed at the end of the block, however it ends."""
-    begin = partial(TemporaryDirectory, prefix="bbparse-")
-    with undone_by(TemporaryDirectory.cleanup, begin) as folder, folder as name:
-        yield name
 
 
 def lock_file(file: IO[Any]) -> bool | None:

@@ -1,4 +1,4 @@
-"""Threads and processes of `concurrent.futures`: results in order, or as they come.
+"""Threads and processes: results in order, or as they come.
 
 Forked processes share the model and the compiled code with this process. Where processes cannot be
 forked (Windows) or system libraries do not support it (macOS), threads take their place.
@@ -11,20 +11,14 @@ import signal
 import stat
 import sys
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, suppress
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import Pipe, get_context, parent_process
+from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
 
 from bbparse.runtime.errors import WorkerError
@@ -39,49 +33,71 @@ _POLL_SECONDS = 0.05
 T = TypeVar("T")
 R = TypeVar("R")
 
-_work: Callable[[Any], Any]  # of this process, if it is a worker
-
 
 class Workers(Generic[T, R]):
     """Processes, or threads, that call `work` with the tasks that they take.
 
-    If a process dies, its future and all others raise `BrokenProcessPool`, and so does `take`.
+    A thread of this process waits for each of them, at the end of a pipe that no other process
+    has: a process that dies, even while it writes a result, ends its own task only, with
+    `WorkerError`. Another takes its place.
     """
 
     def __init__(self, work: Callable[[T], R], size: int) -> None:
-        self._executor: Executor
-        if CAN_FORK:
-            self._call: Callable[[T], R] = _do_task
-            self._executor = ProcessPoolExecutor(size, get_context("fork"), _begin, (work,))
-        else:
-            self._call, self._executor = work, ThreadPoolExecutor(size)
+        self._work = work
+        self._processes: list[Any] = []
+        self._lock, self._is_closed = threading.Lock(), False
+        self._idle = [self._started() for _ in range(size)] if CAN_FORK else []
+        self._call = self._in_process if CAN_FORK else work
+        self._executor = ThreadPoolExecutor(size)
+
+    def _started(self) -> Connection:
+        """Start a process and return its connection."""
+        here, there = Pipe()
+        process = get_context("fork").Process(target=_serve, args=(self._work, there), daemon=True)
+        with self._lock, there:
+            if self._is_closed:
+                raise WorkerError("the workers are ending")
+            try:
+                process.start()
+            except OSError as error:
+                raise WorkerError(f"no more processes can be started: {error.strerror}") from None
+            self._processes.append(process)
+        return here
+
+    def _in_process(self, task: T) -> R:
+        """Do a task in an idle process."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._started()
+        try:
+            connection.send(task)
+            result, error = connection.recv()
+        except (EOFError, OSError):
+            connection.close()
+            raise WorkerError("a worker process died, perhaps because memory ran out") from None
+        self._idle.append(connection)
+        if error is not None:
+            raise error
+        return result
 
     def take(self, task: T) -> Future[R]:
-        """Queue a task; `WorkerError` if no process can be started."""
-        try:
-            return self._executor.submit(self._call, task)
-        except OSError as error:
-            raise WorkerError(f"no more processes can be started: {error.strerror}") from None
-
-    def start(self) -> None:
-        """Start the processes now, and not with the first task."""
-        self._executor.submit(int)
+        """Queue a task."""
+        return self._executor.submit(self._call, task)
 
     def close(self) -> None:
         """Drop the tasks that have not begun; end the processes, whatever they are doing."""
-        processes = list((getattr(self._executor, "_processes", None) or {}).values())
-        for process in processes:
-            process.terminate()
-        results = getattr(self._executor, "_result_queue", None)
-        if results is not None:  # else half a result would be waited for, without an end of file
-            results._writer.close()
-        self._executor.shutdown(wait=bool(processes), cancel_futures=True)
+        with self._lock:
+            self._is_closed = True
+            for process in self._processes:
+                process.kill()
+        self._executor.shutdown(wait=bool(self._processes), cancel_futures=True)
+        for process in self._processes:
+            process.join()
 
 
-def _begin(work: Callable[[Any], Any]) -> None:
-    """Leave the handlers and the connections of the parent process, and end when it ends."""
-    global _work
-    _work = work
+def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
+    """Do the tasks of a connection, in a process of its own that ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends this process
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -90,9 +106,21 @@ def _begin(work: Callable[[Any], Any]) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in map(int, os.listdir("/dev/fd")):
         with suppress(OSError):
-            if descriptor > 2 and stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                os.dup2(null, descriptor)  # else clients would not see that the parent closes it
+            if descriptor in (0, 1, 2, connection.fileno()):
+                continue
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.dup2(null, descriptor)  # else others would not see that their owner closes them
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(EOFError, OSError):  # the parent process has ended
+        while True:
+            task = connection.recv()
+            answer: tuple[Any, Exception | None]
+            try:
+                answer = work(task), None
+            except Exception as error:
+                error.add_note(traceback.format_exc())
+                answer = None, error
+            connection.send(answer)
 
 
 def _end_with_parent() -> None:
@@ -100,10 +128,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
     os._exit(1)
-
-
-def _do_task(task: Any) -> Any:
-    return _work(task)
 
 
 def in_order(
@@ -150,26 +174,16 @@ def as_they_end(
 ) -> Generator[tuple[T, Future[R]], None, None]:
     """Yield tasks with their futures as they end, done by several processes, one at a time each.
 
-    A process that dies ends its own task only, with `BrokenProcessPool`; another takes its place.
     Tasks may be added to the queue meanwhile.
     """
-    idle = [Workers[T, R](work, 1) for _ in range(size)]
-    busy: dict[Future[R], tuple[T, Workers[T, R]]] = {}
-    try:
+    busy: dict[Future[R], T] = {}
+    with closing(Workers(work, size)) as workers:
         while tasks or busy:
-            while tasks and idle:
-                task, workers = tasks.popleft(), idle.pop()
-                busy[workers.take(task)] = task, workers
+            while tasks and len(busy) < size:
+                task = tasks.popleft()
+                busy[workers.take(task)] = task
             for future in wait(busy, return_when=FIRST_COMPLETED).done:
-                task, workers = busy.pop(future)
-                if isinstance(future.exception(), BrokenProcessPool):
-                    workers.close()
-                    workers = Workers(work, 1)
-                idle.append(workers)
-                yield task, future
-    finally:
-        for workers in [*idle, *(workers for _, workers in busy.values())]:
-            workers.close()
+                yield busy.pop(future), future
 
 
 def map_in_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:

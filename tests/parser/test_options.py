@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from bbparse.apps.cli.parse import parse
-from bbparse.parser.parse import FileOptions, ParseOptions
+from bbparse.apps.corpus.files import FileOptions
+from bbparse.parser.parse import ParseOptions
 from bbparse.parser.pipeline import Pipeline
 from bbparse.runtime.errors import ProblemError
 

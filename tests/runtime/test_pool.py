@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import stat
+import struct
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -69,21 +74,35 @@ def test_endless_items_are_read_a_little_ahead_only(threads: int) -> None:
     results.close()  # type: ignore[attr-defined]
 
 
-def end_or_double(task: int) -> int:
-    """End this process if the task is negative."""
-    if task < 0:
+class Halved:
+    """A result while whose writing its process is killed, when half of it is in the pipe."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        for name in os.listdir("/dev/fd"):
+            with suppress(OSError):
+                if int(name) > 2 and stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                    os.write(int(name), struct.pack("!i", 1000) + b"half")
+        os.kill(os.getpid(), signal.SIGKILL)
+        return int, ()
+
+
+def die_or_double(task: int) -> Any:
+    """Die if the task is negative, or in the middle of the result if it is less than -2."""
+    if -3 < task < 0:
         os._exit(3)
-    return 2 * task
+    return Halved() if task < 0 else 2 * task
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="processes are not forked")
-def test_a_process_that_dies_ends_its_own_task_only() -> None:
-    tasks, results = deque([1, -1, 2, 3, 4, -5, 6]), {}
-    for task, future in as_they_end(end_or_double, tasks, 2):
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_a_process_that_dies_ends_its_own_task_only(size: int) -> None:
+    tasks, results = deque([1, -1, 2, 3, 4, -5, 6, -8]), {}
+    for task, future in as_they_end(die_or_double, tasks, size):
         results[task] = "died" if future.exception() else future.result()
         if task == 4:
             tasks.append(7)
-    assert results == {1: 2, -1: "died", 2: 4, 3: 6, 4: 8, -5: "died", 6: 12, 7: 14}
+    expected = {task: 2 * task if task > 0 else "died" for task in (1, -1, 2, 3, 4, -5, 6, -8, 7)}
+    assert results == expected
 
 
 @pytest.mark.parametrize("forks", [True, False] if CAN_FORK else [False])

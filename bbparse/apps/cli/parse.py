@@ -4,53 +4,31 @@ from __future__ import annotations
 
 import select
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, command, flag, option, tell
-from bbparse.apps.cli.sources import (
-    check_sources,
-    load_parser,
-    read_sections,
-    sentences_of,
-    total_size,
-)
-from bbparse.parser.parse import USUAL_FILES, FileOptions
+from bbparse.apps.cli.sources import check_sources, load_parser, total_size
+from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser, answers
 from bbparse.parser.parser import Parser
 from bbparse.parser.spans import Spans
-from bbparse.parser.valid import rules_for
-from bbparse.runtime.errors import BBParseError, TreebankError, WorkerError
+from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_output
-from bbparse.runtime.pool import AHEAD, Workers, in_order
-from bbparse.treebank.drawing.formats import FORMATS, Style
+from bbparse.treebank.drawing.formats import FORMATS
 from bbparse.treebank.drawing.text import wants_ascii, wants_colour
 from bbparse.treebank.progress import Bar
-from bbparse.treebank.sections import Section, attempts
-
-R = TypeVar("R")
 
 _BLANK_LINE = ("\n\n", "\n\r\n")
-
-
-@dataclass(slots=True)
-class _Answer:
-    """Result of parsing a section."""
-
-    text: str = ""  #: Output for its sentences, or for those before an error.
-    left_out: list[str] = field(default_factory=list)  #: Errors of sentences that are left out.
-    error: BBParseError | None = None
 
 
 @command()
 @click.argument("sources", type=FILE, metavar="[INPUT|-]…", nargs=-1)
 @options.model
-@options.factors
 @options.text
 @options.output
 @option(
@@ -84,11 +62,7 @@ class _Answer:
     "--threads", "Parse with T parallel processes (threads on macOS and Windows).",
     options.ranged("threads"), 1, metavar="T",
 )
-@options.number("time_limit", "Limit per sentence. The best trees found by then are written.")
-@options.number(
-    "node_limit", "Limit per sentence in search nodes, which is the same on every machine. With"
-    " neither limit, a search stops after about a second of work.",
-)
+@options.limits(nodes=None)
 @click.option(
     "--color/--no-color", "colour", default=None,
     help="Colour drawn trees. Default: if the output is a terminal and NO_COLOR is not set.",
@@ -111,7 +85,8 @@ def parse(
     tags are tagged first. Both need a model with tokenizer and tagger; see 'bbparse bundle'.
 
     With K > 1 each tree has its rank, its score, an upper bound on the score of any tree of that
-    rank, and whether it is proved. A single tree has a comment only if a limit stopped the search.
+    rank, and whether it is proved. A single tree has a comment only if a limit stopped the search:
+    that of --time-limit or --node-limit, or else the work of about a second.
 
     A model trained on Universal Dependencies gives trees that pass UD's validator in heads and
     relations; see 'bbparse rules'. If no tree passes, comments name the broken rules.
@@ -141,60 +116,26 @@ def parse(
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
     check_sources(sources)
-    parser = load_parser(model).for_files(settings)
-    parse_files(parser, sources or ["-"], output, settings, threads=threads, colour=colour)
-
-
-@dataclass(frozen=True, slots=True)
-class _SectionParser:
-    """Parses sections, here or in a worker."""
-
-    parser: Parser
-    settings: FileOptions
-    style: Style
-
-    def __call__(self, section: Section) -> _Answer:
-        answer, name, texts = _Answer(), section.name, list[str]()
-        try:
-            if self.settings.skip_invalid:
-                texts += attempts(
-                    lambda blocks: "".join(self._texts(Section(blocks, name))), section.blocks,
-                    name, answer.left_out.append,
-                )
-            else:
-                for text in self._texts(section):
-                    texts.append(text)  # keeps those before an error
-        except BBParseError as error:
-            answer.error = error
-        answer.text = "".join(texts)
-        return answer
-
-    def _texts(self, section: Section) -> Iterator[str]:
-        format_name = self.settings.format_name
-        if not section.n_sentences and format_name == "conllu":
-            yield section.raw.decode("latin-1")  # blank lines
-        sentences = self.parser.tag(sentences_of(section))
-        for parse in self.parser.parse_all(sentences, self.settings):
-            status = parse.solution.status
-            yield FORMATS[format_name](parse.sentence, parse.trees, status, self.style)
+    parse_files(load_parser(model), sources or ["-"], output, settings, threads, colour)
 
 
 def parse_files(
-    parser: Parser, sources: Sequence[str], output: str, settings: FileOptions = USUAL_FILES, *,
+    parser: Parser, sources: Sequence[str], output: str, settings: FileOptions = USUAL_FILES,
     threads: int = 1, colour: bool | None = None,
 ) -> None:
     """Run the command after the model is loaded; see its options."""
-    settings = replace(settings, valid=rules_for(settings.valid, parser.labeller) or "none")
-    work = _SectionParser(parser, settings, _style(output, settings, colour))
+    if output == "-":
+        colour = wants_colour() if colour is None else colour
+        settings = replace(settings, ascii_only=settings.ascii_only or wants_ascii())
+    work = FileParser(parser, settings, bool(colour))
     is_conllu = settings.format_name == "conllu"
-    sections = read_sections(sources, parser, settings.split)
     count, left_out, name, last = 0, 0, "", ""
     spans = None if settings.spans is None else Spans.parsed(settings.spans)
     has_spans = False
     size = total_size(sources, settings.split)
     with (
-        open_output(output) as stream, _progress_bar(output, size) as bar,
-        closing(answers(work, sections, threads, _input_waits)) as results,
+        open_output(output) as stream, Bar.over(size) as bar,
+        closing(answers(work, work.sections(sources), threads, _input_waits)) as results,
     ):
         for section, answer in results:
             count, left_out = count + section.n_sentences, left_out + len(answer.left_out)
@@ -219,45 +160,11 @@ def parse_files(
         tell(f"{left_out} of {count} sentences were skipped")
 
 
-def answers(
-    work: Callable[[Section], R], sections: Iterable[Section | None], workers: int,
-    has_input: Callable[[], bool] = lambda: False,
-) -> Generator[tuple[Section, R], None, None]:
-    """Yield sections in order, each with the result of `work`; raise its errors.
-
-    The first section is parsed in this process, so that workers share what it loads and compiles.
-    None among the sections, and `has_input`, are as in `in_order`. `WorkerError` if a worker died.
-    """
-    source = iter(sections)
-    for section in source:
-        if section is not None:
-            yield section, work(section)
-            if workers > 1:
-                break
-    if workers > 1:
-        with closing(Workers(work, workers)) as pool:
-            try:
-                yield from in_order(pool.take, source, AHEAD * workers, has_input)
-            except BrokenProcessPool:
-                raise WorkerError(
-                    "a worker process died, perhaps because memory ran out: use fewer --threads or"
-                    " a smaller --prune"
-                ) from None
-
-
 def _input_waits() -> bool:
     """Return True if standard input can be read at once."""
     with suppress(AttributeError, OSError, ValueError):
         return bool(select.select([sys.stdin.fileno()], [], [], 0.0)[0])
     return False
-
-
-def _progress_bar(output: str, size: int | None) -> Bar:
-    """Make a bar for the bytes of all files, or for sentences if their size is unknown."""
-    silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
-    if size is None:
-        return Bar(delay=2, disable=silent, unit=" sentences")
-    return Bar.of_bytes(size, silent)
 
 
 def _parse_shards(
@@ -267,11 +174,8 @@ def _parse_shards(
     """Run the command with ``--output-dir``; report shards that cannot be parsed at the end."""
     from bbparse.apps.corpus import ParseSpec, parse_corpus  # imported when needed
 
-    spec = ParseSpec.of(model, settings, options.given_factors())
-    done = parse_corpus(
-        sources, folder, spec, workers=workers, cluster=cluster, tell=tell,
-        show_progress=sys.stderr.isatty(),
-    )
+    spec = ParseSpec(model, settings, options.given_factors())
+    done = parse_corpus(sources, folder, spec, workers=workers, cluster=cluster, tell=tell)
     tell(
         f"{done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
         f" {done.kept} were done already"
@@ -281,11 +185,3 @@ def _parse_shards(
         raise TreebankError(
             f"{done.failed} shards cannot be parsed: see above, and {folder}/manifest.jsonl"
         )
-
-
-def _style(output: str, options: FileOptions, colour: bool | None) -> Style:
-    """Return the style of drawn trees, which depends on the terminal."""
-    shown = output == "-"
-    colour = shown and wants_colour() if colour is None else colour
-    ascii_only = options.ascii_only or (shown and wants_ascii())
-    return Style(options.k_best, colour=colour, ascii_only=ascii_only)

@@ -1,23 +1,20 @@
-"""Input of commands: models; sentences of treebanks or running text, or sections of them."""
+"""Input of commands: models; sentences of treebanks or running text."""
 
 from __future__ import annotations
 
 import errno
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import tell
+from bbparse.apps.corpus.files import read_sections, sentences_of
 from bbparse.models.factors.registry import load_families
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import TreebankError
-from bbparse.text.segmentation import Split, split_of_name, stream_text
+from bbparse.text.segmentation import Split, split_of_name
+from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
-from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
-
-# The error of reading running text as a treebank.
-_ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
 
 
 def load_parser(model: str) -> Parser:
@@ -30,45 +27,13 @@ def load_parser(model: str) -> Parser:
     return parser
 
 
-def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:
+def read_sentences(
+    source: str, tokenizer: Callable[[], Tokenizer], split: Split | None
+) -> Iterator[Sentence]:
     """Read sentences of CoNLL-U or CoNLL-X, or of running text if `split` or the name says so."""
-    for section in read_sections([source], parser, split):
+    for section in read_sections([source], tokenizer, split):
         if section is not None:
             yield from sentences_of(section)
-
-
-def read_sections(
-    sources: Sequence[str], parser: Parser, split: Split | None
-) -> Iterator[Section | None]:
-    """Read several sources in sections, for `sentences_of`; errors are those of `read_sentences`.
-
-    None comes before more of standard input is read, which may have to be waited for. Several texts
-    are one treebank of several documents: the numbers of their sentences continue.
-    """
-    number = 1
-    for source in sources:
-        how = split or split_of_name(source)
-        if how is None:
-            yield from cut_conllu(source)
-            continue
-        document = source if len(sources) > 1 else None
-        text = stream_text(source, parser.needed_tokenizer(), how, number, document)
-        for section in cut_sentences(text, "standard input" if source == "-" else source):
-            number += section.n_sentences if section is not None else 0
-            yield section
-
-
-def sentences_of(section: Section) -> Iterator[Sentence]:
-    """Yield the sentences of a section, with the errors of `read_sentences`."""
-    is_first = section.number == 1
-    try:
-        for sentence in section.sentences():
-            yield sentence
-            is_first = False
-    except TreebankError as error:
-        if is_first and _ONE_COLUMN.search(str(error)):
-            raise TreebankError(f"{error}; use --text for running text") from None
-        raise
 
 
 def check_sources(sources: Sequence[str]) -> None:

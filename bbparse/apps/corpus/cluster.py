@@ -1,22 +1,23 @@
 """Shards on a Ray cluster, which distributes tasks over the processors of its nodes.
 
-The folders of shards and outputs are on a disk that all nodes share. Only the specification, once
-for each node, and names of files are sent over the network. Ray repeats the tasks of workers and
-nodes that are lost. Each process checks first that its node has the same code and output folder.
+The folders of shards and outputs are on a disk that all nodes share. Only the parser, once for each
+node, and names of files are sent over the network. Ray repeats the tasks of workers and nodes that
+are lost. Each process checks first that its node has the same code and output folder.
 """
 
 from __future__ import annotations
 
+import pickle
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from bbparse import __version__
-from bbparse.apps.corpus.spec import ParseSpec
-from bbparse.apps.corpus.work import LOCK, Outcomes, Task, lost
+from bbparse.apps.corpus.files import FileParser
+from bbparse.apps.corpus.work import LOCK, Outcome, ParseSpec, Task, lost, parse_task
 from bbparse.runtime.errors import ClusterError, OutputError, one_line
 
 #: Seconds after which an address counts as not answering.
@@ -31,12 +32,21 @@ def versions() -> dict[str, str]:
     return {"Python": python, "bbparse": __version__, "the code of bbparse": code}
 
 
+_parsers: dict[str, FileParser] = {}  # that this process has loaded, by recipe
+
+
+def parse_there(parser: bytes, task: Task) -> Outcome:
+    """Parse a shard on a node, by a pickled parser."""
+    if task.recipe not in _parsers:
+        _parsers[task.recipe] = pickle.loads(parser)
+    return parse_task(_parsers[task.recipe], task)
+
+
 def _remote_function() -> Callable[..., Any]:
     """Return the function that parses a shard on a node, or returns what is wrong with the node.
 
-    A function made here goes to the node as code, which may have another bbparse or none. So the
-    specification and the task are in a list, which Ray does not look into: they are read when
-    bbparse is there.
+    A function made here goes to the node as code, which may have another bbparse or none. So its
+    inputs are in a list, which Ray does not look into: they are read when bbparse is there.
     """
 
     def parse_shard(expected: dict[str, str], lock: str, word: str, inputs: list[Any]) -> Any:
@@ -44,8 +54,7 @@ def _remote_function() -> Callable[..., Any]:
 
         where = f"node {ray.util.get_node_ip_address()}"
         try:
-            from bbparse.apps.corpus.cluster import versions
-            from bbparse.apps.corpus.work import parse_task
+            from bbparse.apps.corpus.cluster import parse_there, versions
         except ImportError as error:
             return f"{where}: bbparse cannot be imported there ({error})"
         for name, value in versions().items():
@@ -61,12 +70,14 @@ def _remote_function() -> Callable[..., Any]:
                 f"{where}: the output folder is not what it is here ({lock}): use one that nodes"
                 " share"
             )
-        return parse_task(*ray.get(inputs))
+        return parse_there(*ray.get(inputs))
 
     return parse_shard
 
 
-def work_on_cluster(spec: ParseSpec, tasks: Sequence[Task], address: str, word: str) -> Outcomes:
+def work_on_cluster(
+    spec: ParseSpec, tasks: Sequence[Task], address: str, word: str
+) -> Generator[Outcome, None, None]:
     """Connect to a cluster, and yield the outcomes of tasks as they end.
 
     The address is ``auto`` for the cluster that this machine is in, or ``host:port``; `word` stands
@@ -81,7 +92,8 @@ def work_on_cluster(spec: ParseSpec, tasks: Sequence[Task], address: str, word: 
     _connect(ray, address)
     try:
         remote = ray.remote(num_cpus=1, max_retries=2)(_remote_function())
-        lock, shared, here = str(tasks[0].output.parent / LOCK), ray.put(spec), versions()
+        lock, here = str(tasks[0].output.parent / LOCK), versions()
+        shared = ray.put(pickle.dumps(spec.parser))
         busy = {remote.remote(here, lock, word, [shared, ray.put(task)]): task for task in tasks}
         while busy:
             ray.wait(list(busy), num_returns=1)

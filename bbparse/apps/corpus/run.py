@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing, suppress
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 
-from bbparse.apps.corpus.spec import ParseSpec
-from bbparse.apps.corpus.work import Manifest, Outcomes, Task, locked, warm_up, work_through
-from bbparse.runtime.errors import OutputError, TreebankError
+from bbparse.apps.corpus.work import Manifest, Outcome, ParseSpec, Task, locked, lost, parse_task
+from bbparse.parser.spans import Spans
+from bbparse.runtime.errors import OutputError, TreebankError, WorkerError
 from bbparse.runtime.output import remove_unfinished
+from bbparse.runtime.pool import as_they_end
 from bbparse.runtime.signals import undone_by
 from bbparse.treebank.progress import Bar
+from bbparse.treebank.reading import open_source, raw_lines
 
 _COMPRESSED = (".gz", ".xz")
 _KNOWN = (".conllu", ".conll", ".conllx", ".txt")
@@ -37,7 +40,6 @@ class CorpusSummary:
 def parse_corpus(
     patterns: Iterable[str], folder: str | Path, spec: ParseSpec, *, workers: int = 1,
     cluster: str | None = None, tell: Callable[[str], None] = lambda text: None,
-    show_progress: bool = False,
 ) -> CorpusSummary:
     """Parse shards into a folder, each output atomically, and list the finished ones in a manifest.
 
@@ -59,8 +61,6 @@ def parse_corpus(
     tell : callable
         Called with one line for each shard that cannot be parsed, and each sentence that is left
         out.
-    show_progress : bool
-        Draw a progress bar on standard error.
 
     Returns
     -------
@@ -77,72 +77,89 @@ def parse_corpus(
     """
     folder = Path(folder) if cluster is None else Path(folder).resolve()
     outputs = output_names(find_shards(patterns), folder, spec.settings.format_name)
+    if cluster is not None:  # relative names mean other files on other nodes
+        outputs = {name: shard.resolve() for name, shard in outputs.items()}
+    if spec.settings.spans is not None:
+        _check_spans(Spans.parsed(spec.settings.spans), outputs.values())
     with locked(folder) as word:
         manifest = Manifest(folder)
-        previous = manifest.entries
-        tasks = [Task(shard, folder / name, previous.get(name)) for name, shard in outputs.items()]
-        if cluster is not None:  # relative names mean other files on other nodes
-            tasks = [replace(task, shard=task.shard.resolve()) for task in tasks]
-        sizes = {task.shard: task.shard.stat().st_size for task in tasks}
+        known = manifest.entries
+        sizes = {shard: shard.stat().st_size for shard in outputs.values()}
+        tasks = [
+            Task(shard, folder / name, spec.digest, known.get(name))
+            for name, shard in outputs.items()
+        ]
         tasks.sort(key=lambda task: -sizes[task.shard])  # so that all workers end together
         about = {"model": Path(spec.model).name, "recipe": spec.digest, **spec.description}
         manifest.write(about)
-        outcomes = _outcomes(spec, tasks, workers, cluster, word)
+        if cluster is not None:
+            from bbparse.apps.corpus.cluster import work_on_cluster  # imports Ray
+
+            outcomes = work_on_cluster(spec, tasks, cluster, word)
+        else:
+            outcomes = _work_here(spec, tasks, min(workers, len(tasks)))
         tidy = partial(remove_unfinished, folder, 0.0)  # after killed workers; one run has a folder
+        counts = Counter[str]()
         with undone_by(lambda _: tidy(), lambda: None):
             try:
-                with closing(outcomes):
-                    summary = _work(outcomes, tasks, sizes, manifest, tell, show_progress)
+                with closing(outcomes), Bar.over(sum(sizes.values())) as bar:
+                    for outcome in outcomes:
+                        _record(outcome, sizes[outcome.task.shard], counts, manifest, bar, tell)
+                        rate = counts["words"] / max(bar.format_dict["elapsed"], 1e-9)
+                        ended = f"{counts['ended']}/{len(tasks)} shards"
+                        bar.set_description_str(f"{ended}, {rate:,.0f} words/s")
             finally:
                 tidy()
         manifest.write(about)
-    return summary
+    return CorpusSummary(**{field.name: counts[field.name] for field in fields(CorpusSummary)})
 
 
-def _outcomes(
-    spec: ParseSpec, tasks: list[Task], workers: int, cluster: str | None, word: str
-) -> Outcomes:
-    """Yield the outcomes of tasks as they end, here or on a cluster."""
-    new = [task.shard for task in tasks if not task.previous or task.previous.recipe != spec.digest]
-    if new:
-        spec.parse(spec.parser(), ())  # raises the errors of the specification
-    if cluster is not None:
-        from bbparse.apps.corpus.cluster import work_on_cluster  # imports Ray
-
-        return work_on_cluster(spec, tasks, cluster, word)
-    if new:
-        warm_up(spec, new[0])  # once for all forks
-    return work_through(spec, tasks, min(workers, len(tasks)))
+def _check_spans(spans: Spans, shards: Iterable[Path]) -> None:
+    """Raise `TreebankError` if no shard has the key of spans."""
+    key = f"{spans.key}=".encode()
+    for shard in shards:
+        with suppress(TreebankError), open_source(shard) as (stream, name):
+            if any(key in line for line in raw_lines(stream, name)):
+                return
+    spans.check_found(False, "the shards")
 
 
-def _work(
-    outcomes: Outcomes, tasks: list[Task], sizes: dict[Path, int], manifest: Manifest,
-    tell: Callable[[str], None], show_progress: bool,
-) -> CorpusSummary:
-    """Record all outcomes in the manifest, and count them."""
-    summary = CorpusSummary()
-    with Bar.of_bytes(sum(sizes.values()), disable=not show_progress) as bar:
-        for outcome in outcomes:
-            entry, size = outcome.entry, sizes[outcome.task.shard]
-            if outcome.state == "kept":
-                summary.kept += 1
-                bar.total -= size  # says nothing about the speed of the others
-            else:
-                manifest.add(entry)
-                bar.update(size)
-                for error in outcome.left_out:
-                    tell(f"skipped: {error}")
-                if outcome.state == "failed":
-                    tell(entry.error)
-                summary.failed += outcome.state == "failed"
-                summary.parsed += outcome.state == "parsed"
-                summary.sentences += entry.sentences
-                summary.words += entry.words
-                summary.left_out += entry.left_out
-            rate = summary.words / max(bar.format_dict["elapsed"], 1e-9)
-            ended = summary.parsed + summary.kept + summary.failed
-            bar.set_description_str(f"{ended}/{len(tasks)} shards, {rate:,.0f} words/s")
-    return summary
+def _work_here(
+    spec: ParseSpec, tasks: list[Task], workers: int
+) -> Generator[Outcome, None, None]:
+    """Yield the outcomes of tasks as they end in processes."""
+    for task in tasks:
+        if task.previous is None or task.previous.recipe != spec.digest:
+            with suppress(Exception):  # the worker that parses the shard reports it
+                sections = spec.parser.sections([str(task.shard)])
+                spec.parser(next(filter(None, sections)))  # compiles and loads, once for all forks
+            break
+    with closing(as_they_end(partial(parse_task, spec.parser), deque(tasks), workers)) as ended:
+        for task, future in ended:
+            has_died = isinstance(future.exception(), WorkerError)
+            yield lost(task) if has_died else future.result()
+
+
+def _record(
+    outcome: Outcome, size: int, counts: Counter[str], manifest: Manifest, bar: Bar,
+    tell: Callable[[str], None],
+) -> None:
+    """Record an outcome in the manifest, and count it."""
+    entry = outcome.entry
+    if outcome.is_kept:
+        counts.update(ended=1, kept=1)
+        bar.total -= size  # says nothing about the speed of the others
+    else:
+        manifest.add(entry)
+        bar.update(size)
+        for error in outcome.left_out:
+            tell(f"skipped: {error}")
+        if entry.error:
+            tell(entry.error)
+        counts.update(
+            ended=1, failed=bool(entry.error), parsed=not entry.error, sentences=entry.sentences,
+            words=entry.words, left_out=entry.left_out,
+        )
 
 
 def find_shards(patterns: Iterable[str]) -> list[Path]:

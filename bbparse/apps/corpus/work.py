@@ -1,7 +1,4 @@
-"""Parse single shards, on any machine, and distribute shards among workers.
-
-A manifest lists what an output folder holds, and from what it was made.
-"""
+"""Parse single shards; a manifest lists what an output folder holds, and from what it was made."""
 
 from __future__ import annotations
 
@@ -10,27 +7,65 @@ import os
 import secrets
 import socket
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from functools import partial
-from hashlib import file_digest
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
-from bbparse.apps.corpus.spec import ParseSpec
+from bbparse import __version__
+from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser
+from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.parser.parser import Parser
-from bbparse.runtime.errors import BBParseError, OutputError, TreebankError, one_line
+from bbparse.runtime.errors import BBParseError, ConfigError, OutputError, TreebankError, one_line
 from bbparse.runtime.output import lock_file, open_binary_output, open_output, writing
-from bbparse.runtime.pool import as_they_end
-from bbparse.text.segmentation import read_text, split_of_name
-from bbparse.treebank import Sentence, read_conllu
 
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1
 #: Seconds to wait for a lock, which processes of a killed run may still hold.
 PATIENCE = 2.0
+
+
+class ParseSpec:
+    """A model and how to parse with it: all that outputs depend on except inputs.
+
+    Parameters
+    ----------
+    model : path or name
+    settings : FileOptions, optional
+    factors : iterable of "module:Class"
+        Families that the model was trained with and that are not installed as plug-ins.
+
+    Raises
+    ------
+    ModelError, ConfigError
+        If there is no such model, the rules cannot be read, or the model cannot meet the settings.
+    """
+
+    def __init__(
+        self, model: str | os.PathLike[str] = DEFAULT_MODEL, settings: FileOptions = USUAL_FILES,
+        factors: Iterable[str] = (),
+    ) -> None:
+        path, families, rules = MODELS.path(model), list(factors), settings.valid
+        self.model, self.settings = os.fspath(model), settings
+        self.parser = FileParser(Parser.load(path, families), settings)
+        if rules is not None and not isinstance(rules, str):
+            raise ConfigError("valid is a table of rules, expected its name or file")
+        #: Everything that distinguishes it, for manifests; the model and rules by their hashes.
+        self.description: dict[str, Any] = {
+            "bbparse": __version__, "model_sha256": digest_of(path),
+            "settings": asdict(settings), "factors": families,
+        }
+        if rules not in (None, "none", "ud") and Path(rules).is_file():
+            self.description["rules_sha256"] = digest_of(Path(rules))
+        #: SHA-256 of the description, in hexadecimal.
+        self.digest = sha256(json.dumps(self.description, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,36 +174,36 @@ def locked(folder: Path) -> Iterator[str]:
         yield word
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A shard to be parsed, unless its output agrees with the entry of an earlier run."""
 
     shard: Path
     output: Path
+    recipe: str  #: See `ManifestEntry`.
     previous: ManifestEntry | None = None
 
+    def entry(self, **fields: Any) -> ManifestEntry:
+        """Return the entry of the shard."""
+        return ManifestEntry(self.output.name, self.shard.name, self.recipe, **fields)
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+
+class Outcome(NamedTuple):
     """Result of a task."""
 
     task: Task
     entry: ManifestEntry
-    state: Literal["parsed", "kept", "failed"]
-    left_out: tuple[str, ...] = ()  #: Errors of the sentences that were left out.
+    is_kept: bool = False  #: True if the output of an earlier run is kept.
+    left_out: Sequence[str] = ()  #: Errors of the sentences that were left out.
 
 
-Outcomes = Generator[Outcome, None, None]
-
-
-def parse_task(spec: ParseSpec, task: Task) -> Outcome:
+def parse_task(parser: FileParser, task: Task) -> Outcome:
     """Parse a shard; raises only `OutputError`: the error of one shard must not stop the others."""
-    entry = ManifestEntry(task.output.name, task.shard.name, spec.digest)
+    digest = ""
     try:
-        entry = replace(entry, input_sha256=digest_of(task.shard))
-        if _is_done(task, entry):
-            return Outcome(task, task.previous or entry, "kept")
-        return _parse(spec, task, entry)
+        digest = digest_of(task.shard)
+        if task.previous is not None and _is_done(task, task.previous, digest):
+            return Outcome(task, task.previous, is_kept=True)
+        return _parse(parser, task, digest)
     except OutputError:
         raise
     except BBParseError as error:
@@ -179,74 +214,39 @@ def parse_task(spec: ParseSpec, task: Task) -> Outcome:
         problem = f"{task.shard}: internal error: {type(error).__name__}: {error}"
     with suppress(OSError):
         task.output.unlink()  # the output of an earlier version of the shard
-    return Outcome(task, replace(entry, error=one_line(problem)), "failed")
+    return Outcome(task, task.entry(input_sha256=digest, error=one_line(problem)))
 
 
-def _parse(spec: ParseSpec, task: Task, entry: ManifestEntry) -> Outcome:
+def _parse(parser: FileParser, task: Task, digest: str) -> Outcome:
     """Parse a shard and write its output."""
-    parser, errors = spec.parser(), list[str]()
-    leave_out = errors.append if spec.settings.skip_invalid else None
-    sentences = words = 0
+    left_out, sentences, words = list[str](), 0, 0
     with open_binary_output(task.output) as file:
-        found = sentences_of(task.shard, parser, spec, leave_out)
-        for parse in spec.parse(parser, found, leave_out):
-            file.write(spec.text(parse).encode())
-            sentences += 1
-            words += parse.sentence.n_words
-        if errors and not sentences:
+        for section in parser.sections([str(task.shard)]):
+            if section is not None:
+                answer = parser(section)
+                file.write(answer.text.encode())
+                if answer.error is not None:
+                    raise answer.error
+                left_out += answer.left_out
+                sentences, words = sentences + answer.sentences, words + answer.words
+        if left_out and not sentences:
             raise TreebankError(
-                f"{task.shard}: no sentence is left to parse: {len(errors)} are invalid"
+                f"{task.shard}: no sentence is left to parse: {len(left_out)} are invalid"
             )
-    entry = replace(
-        entry, output_sha256=digest_of(task.output), sentences=sentences, words=words,
-        left_out=len(errors),
+    entry = task.entry(
+        input_sha256=digest, output_sha256=digest_of(task.output), sentences=sentences,
+        words=words, left_out=len(left_out),
     )
-    return Outcome(task, entry, "parsed", tuple(errors))
+    return Outcome(task, entry, left_out=left_out)
 
 
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return file_digest(file, "sha256").hexdigest()
-
-
-def _is_done(task: Task, entry: ManifestEntry) -> bool:
+def _is_done(task: Task, previous: ManifestEntry, digest: str) -> bool:
     """Return True if the previous output was made from the same input, and is unchanged."""
-    previous = task.previous
-    if previous is None or previous.error:
-        return False
-    if (previous.recipe, previous.input_sha256) != (entry.recipe, entry.input_sha256):
+    if previous.error or (previous.recipe, previous.input_sha256) != (task.recipe, digest):
         return False
     with suppress(OSError):
         return digest_of(task.output) == previous.output_sha256
     return False
-
-
-def sentences_of(
-    shard: Path, parser: Parser, spec: ParseSpec, leave_out: Callable[[str], None] | None = None
-) -> Iterator[Sentence]:
-    """Read the sentences of a shard; with `leave_out`, report invalid ones and go on."""
-    split = spec.settings.split or split_of_name(shard.name)
-    if split is not None:
-        return read_text(shard, parser.needed_tokenizer(), split)
-    if leave_out is None:
-        return read_conllu(shard)
-    return read_conllu(shard, skip_invalid=True, on_skip=lambda error: leave_out(str(error)))
-
-
-def warm_up(spec: ParseSpec, shard: Path) -> None:
-    """Compile the kernels by parsing the beginning of a shard."""
-    parser = spec.parser()
-    with suppress(Exception):  # the worker that parses the shard reports it
-        next(spec.parse(parser, sentences_of(shard, parser, spec)), None)
-
-
-def work_through(spec: ParseSpec, tasks: Iterable[Task], workers: int) -> Outcomes:
-    """Yield the outcomes of tasks as they end in processes."""
-    with closing(as_they_end(partial(parse_task, spec), deque(tasks), workers)) as ended:
-        for task, future in ended:
-            has_died = isinstance(future.exception(), BrokenProcessPool)
-            yield lost(task) if has_died else future.result()
 
 
 def lost(task: Task) -> Outcome:
@@ -255,5 +255,4 @@ def lost(task: Task) -> Outcome:
         f"{task.shard}: the process that parsed it died, perhaps because memory ran out: use fewer"
         " --threads or smaller shards"
     )
-    entry = ManifestEntry(task.output.name, task.shard.name, "", error=problem)
-    return Outcome(task, entry, "failed")
+    return Outcome(task, task.entry(error=problem))

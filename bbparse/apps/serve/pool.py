@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from bbparse.apps.serve.schema import Refused, Settings
 from bbparse.apps.serve.work import Answer, answer, warm_up
 from bbparse.parser.parser import Parser
 from bbparse.runtime.deadline import clock
+from bbparse.runtime.errors import WorkerError
 from bbparse.runtime.pool import Workers
 
 #: Bounds of the histogram of seconds that requests take.
@@ -53,18 +53,11 @@ class Pool:
         for parser in parsers.values():
             parser.maker = replace(parser.maker, max_parts=settings.max_parts)
         warm_up(parsers)
-        self._start()
+        self._workers = Workers[dict[str, Any], Answer](partial(answer, parsers), settings.workers)
         self._requests = 0  # taken and not yet answered
         for name in ("waiting", "workers"):
             gauge = Gauge(f"bbparse_{name}", f"Now: {name}.", registry=self.metrics.registry)
             gauge.set_function(partial(lambda name: self.facts()[name], name))
-
-    def _start(self) -> None:
-        """Start the processes."""
-        self._workers = Workers[dict[str, Any], Answer](
-            partial(answer, self.parsers), self.settings.workers
-        )
-        self._workers.start()
 
     def close(self) -> None:
         """End the processes."""
@@ -102,18 +95,14 @@ class Pool:
         job = {**fields, "kind": kind, "model": self.model_of(fields["model"])}
         job["max_words"] = settings.max_words
         seconds = min(job.pop("deadline", None) or settings.deadline, settings.deadline)
-        workers = self._workers
         job["until"] = clock() + seconds
         self._requests += 1
         try:
-            future = workers.take(job)
+            future = self._workers.take(job)
             found = await asyncio.wait_for(asyncio.wrap_future(future), seconds + settings.grace)
-        except BrokenProcessPool:
-            if workers is self._workers:  # the first request that sees it
-                workers.close()
-                self._start()
-                self.metrics.deaths.inc()
-                self.tell("a worker died, perhaps because memory ran out: restarting all")
+        except WorkerError as error:
+            self.metrics.deaths.inc()
+            self.tell(f"{error}: another takes its place")
             raise Refused(500, "a worker died, perhaps because of this request") from None
         except TimeoutError:
             if future.cancelled():

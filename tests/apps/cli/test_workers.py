@@ -1,18 +1,17 @@
-"""Workers answer in order, a little ahead; errors and the death of one are raised."""
+"""Workers answer in order, a little ahead; errors are raised."""
 
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Iterator
 from select import select
 
 import pytest
 
-from bbparse.apps.cli.parse import answers
+from bbparse.apps.corpus.files import answers
 from bbparse.runtime import pool
-from bbparse.runtime.errors import TreebankError, WorkerError
+from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.pool import CAN_FORK
 from bbparse.treebank.reading import Block
 from bbparse.treebank.sections import Section
@@ -39,14 +38,6 @@ def numbered(count: int) -> Iterator[Section]:
 def shout(section: Section) -> str:
     time.sleep((section.number % 3) / 500)
     return f"{section.raw.decode()}!ä"
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 40])
-def test_order(kind: bool, count: int) -> None:
-    for workers in (1, 2, 3):
-        found = list(answers(shout, numbered(count), workers))
-        assert [section for section, _ in found] == list(numbered(count))
-        assert [answer for _, answer in found] == [f"{n}!ä" for n in range(count)]
 
 
 def test_errors_come_after_the_answers_before_them(kind: bool) -> None:
@@ -79,22 +70,6 @@ def test_everything_is_answered_before_more_is_waited_for(kind: bool) -> None:
     for _ in answers(shout, talk(), 2):
         out += 1
     assert out == 12
-
-
-@pytest.mark.skipif(not CAN_FORK, reason="processes are not forked")
-def test_a_worker_that_dies() -> None:
-    def deadly(section: Section) -> int:
-        if section.number == 6:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return os.getpid()
-
-    with pytest.raises(WorkerError, match="process died, perhaps because memory ran out"):
-        list(answers(deadly, numbered(20), 2))
-    found = answers(deadly, numbered(5), 2)
-    _, pid = [next(found) for _ in range(2)][1]
-    os.kill(pid, signal.SIGKILL)  # it may have nothing to do
-    with pytest.raises(WorkerError, match="process died"):
-        list(found)
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="processes are not forked")

@@ -15,7 +15,7 @@ from tests import toy
 
 @pytest.fixture(scope="session")
 def spec(model: Path) -> ParseSpec:
-    return ParseSpec.of(model, FileOptions())
+    return ParseSpec(model, FileOptions())
 
 
 @pytest.fixture

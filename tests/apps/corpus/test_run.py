@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import bbparse
-from bbparse.apps.corpus import CorpusSummary, FileOptions, Manifest, ParseSpec, parse_corpus, work
+from bbparse.apps.corpus import CorpusSummary, FileOptions, Manifest, ParseSpec, parse_corpus, run
+from bbparse.apps.corpus.files import FileParser
 from bbparse.apps.corpus.work import LOCK, Outcome, Task, locked, parse_task
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, OutputError, TreebankError
@@ -77,11 +78,11 @@ def test_what_is_done_is_kept_as_long_as_it_is_what_it_was(
     assert (done.parsed, done.kept) == (2, 6)
     assert (out / "shard-3.conllu.xz").read_bytes() == first["shard-4.conllu.xz"]
     # other settings, another model of the same name
-    done = parse(shards, out, ParseSpec.of(model, FileOptions(prune=2)))
+    done = parse(shards, out, ParseSpec(model, FileOptions(prune=2)))
     assert (done.parsed, done.kept) == (8, 0)
     other = tmp_path / "toy.model"
     Parser(replace(toy.parser().model, notes={"another": 1})).save(other)
-    assert parse(shards, out, ParseSpec.of(other, FileOptions(prune=2))).parsed == 8
+    assert parse(shards, out, ParseSpec(other, FileOptions(prune=2))).parsed == 8
 
 
 def test_a_corrupt_shard_is_named_and_the_rest_is_done(
@@ -112,13 +113,13 @@ def test_a_corrupt_shard_is_named_and_the_rest_is_done(
 def test_a_shard_that_kills_is_given_up(
     shards: Path, tmp_path: Path, spec: ParseSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def dies(spec: ParseSpec, task: Task) -> Outcome:
+    def dies(parser: FileParser, task: Task) -> Outcome:
         if "shard-3" in task.shard.name:
             with open_binary_output(task.output):
                 os.kill(os.getpid(), signal.SIGKILL)
-        return parse_task(spec, task)
+        return parse_task(parser, task)
 
-    monkeypatch.setattr(work, "parse_task", dies)
+    monkeypatch.setattr(run, "parse_task", dies)
     told: list[str] = []
     done = parse(shards, tmp_path / "out", spec, workers=2, tell=told.append)
     assert (done.parsed, done.failed) == (7, 1)
@@ -178,7 +179,7 @@ def test_names_of_outputs(tmp_path: Path, spec: ParseSpec, shards: Path, model: 
     with pytest.raises(TreebankError, match="is a folder"):
         parse_corpus([str(tmp_path)], out, spec)
     assert not out.exists()
-    lines = ParseSpec.of(model, FileOptions(format_name="jsonl"))
+    lines = ParseSpec(model, FileOptions(format_name="jsonl"))
     twice = [f"{tmp_path}/a/*", str(tmp_path / "a" / "x.conllu")]
     assert parse_corpus(twice, out, lines).parsed == 1
     assert json.loads((out / "x.jsonl").read_text().splitlines()[0])["trees"]
@@ -206,20 +207,23 @@ def test_what_is_no_fault_of_a_shard_ends_the_run(
     shards: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ModelError, match="no such file"):
-        ParseSpec.of("nothing.model")
+        ParseSpec("nothing.model")
     damaged = tmp_path / "damaged.model"
     damaged.write_bytes(model.read_bytes()[:-100])
     with pytest.raises(ModelError, match=r"^.*damaged\.model: not a complete"):
-        parse(shards, tmp_path / "out", ParseSpec.of(damaged))
+        ParseSpec(damaged)
     with pytest.raises(ModelError, match="calibrate"):
-        parse(shards, tmp_path / "out", ParseSpec.of(model, FileOptions(confidence=True)))
+        ParseSpec(model, FileOptions(confidence=True))
+    with pytest.raises(TreebankError, match="no word has Entities= in MISC"):
+        parse(shards, tmp_path / "out", ParseSpec(model, FileOptions(spans="Entities")))
+    assert not (tmp_path / "out").exists()
 
 
 def test_text(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "a.txt.gz", "wt", encoding="utf-8") as file:
         file.write("Time flies like an arrow. Fruit flies like a banana.\n")
     out = tmp_path / "out"
-    done = parse_corpus([str(tmp_path / "a.txt.gz")], out, ParseSpec.of())
+    done = parse_corpus([str(tmp_path / "a.txt.gz")], out, ParseSpec())
     assert (done.parsed, done.sentences, done.words) == (1, 2, 12)
     found = bbparse.load()("Time flies like an arrow. Fruit flies like a banana.")
     trees = list(read_conllu(out / "a.conllu.gz"))

@@ -1,0 +1,167 @@
+"""Parse files section by section, here or in workers: text out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from bbparse.parser.parse import ParseOptions
+from bbparse.parser.parser import Parser
+from bbparse.parser.valid import rules_for
+from bbparse.runtime.errors import BBParseError, TreebankError, WorkerError
+from bbparse.runtime.pool import AHEAD, Workers, in_order
+from bbparse.text.segmentation import Split, split_of_name, stream_text
+from bbparse.text.tokenizer import Tokenizer
+from bbparse.treebank import Sentence
+from bbparse.treebank.drawing.formats import FORMATS, Style
+from bbparse.treebank.sections import Section, attempts, cut_conllu, cut_sentences
+
+R = TypeVar("R")
+
+# The error of reading running text as a treebank.
+_ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
+
+
+def read_sections(
+    sources: Sequence[str], tokenizer: Callable[[], Tokenizer], split: Split | None
+) -> Iterator[Section | None]:
+    """Read treebanks, or running text if `split` or the name says so, for `sentences_of`.
+
+    `tokenizer` returns that of the model. None comes before more of standard input is read, which
+    may have to be waited for. Several texts are one treebank of several documents: the numbers of
+    their sentences continue.
+    """
+    number = 1
+    for source in sources:
+        how = split or split_of_name(source)
+        if how is None:
+            yield from cut_conllu(source)
+            continue
+        document = source if len(sources) > 1 else None
+        text = stream_text(source, tokenizer(), how, number, document)
+        for section in cut_sentences(text, "standard input" if source == "-" else source):
+            number += section.n_sentences if section is not None else 0
+            yield section
+
+
+def sentences_of(section: Section) -> Iterator[Sentence]:
+    """Yield the sentences of a section, or raise the error of reading the file."""
+    is_first = section.number == 1
+    try:
+        for sentence in section.sentences():
+            yield sentence
+            is_first = False
+    except TreebankError as error:
+        if is_first and _ONE_COLUMN.search(str(error)):
+            raise TreebankError(f"{error}; use --text for running text") from None
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions(ParseOptions):
+    """Options for parsing files: those of ``bbparse parse``."""
+
+    #: How running text is split; without it, names of files say what they are.
+    split: Split | None = None
+    #: Format of the output.
+    format_name: str = "conllu"
+    #: See `Parser.with_projective` and `Parser.with_members`.
+    projective: bool | None = None
+    members: int | None = None
+    #: Draw trees in ASCII.
+    ascii_only: bool = False
+    #: Leave out sentences that cannot be parsed.
+    skip_invalid: bool = False
+
+
+#: The defaults.
+USUAL_FILES = FileOptions()
+
+
+@dataclass(slots=True)
+class Answer:
+    """Result of parsing a section."""
+
+    text: str = ""  #: Output for its sentences, or for those before an error.
+    sentences: int = 0
+    words: int = 0
+    left_out: list[str] = field(default_factory=list)  #: Errors of sentences that are left out.
+    error: BBParseError | None = None
+
+
+class FileParser:
+    """A parser of sections, here or in a worker; refuses options that its model cannot meet."""
+
+    def __init__(
+        self, parser: Parser, settings: FileOptions = USUAL_FILES, colour: bool = False
+    ) -> None:
+        if settings.projective is not None:
+            parser = parser.with_projective(settings.projective)
+        self.parser = parser if settings.members is None else parser.with_members(settings.members)
+        rules = rules_for(settings.valid, parser.labeller)
+        self.settings = replace(settings, valid=rules or "none")
+        self.style = Style(settings.k_best, colour=colour, ascii_only=settings.ascii_only)
+        self.parser.steps(self.settings)
+
+    def sections(self, sources: Sequence[str]) -> Iterator[Section | None]:
+        """Read files in sections; see `read_sections`."""
+        return read_sections(sources, self.parser.needed_tokenizer, self.settings.split)
+
+    def __call__(self, section: Section) -> Answer:
+        """Parse a section."""
+        answer, name = Answer(), section.name
+        try:
+            if self.settings.skip_invalid:
+                for texts in attempts(
+                    lambda blocks: list(self._texts(Section(blocks, name))), section.blocks, name,
+                    answer.left_out.append,
+                ):
+                    self._add(answer, texts)
+            else:
+                self._add(answer, self._texts(section))
+        except BBParseError as error:
+            answer.error = error
+        return answer
+
+    def _add(self, answer: Answer, texts: Iterable[tuple[str, int]]) -> None:
+        """Add sentences, each with its number of words; those before an error count."""
+        for text, n_words in texts:
+            answer.text += text
+            answer.words += n_words
+            answer.sentences += n_words > 0
+
+    def _texts(self, section: Section) -> Iterator[tuple[str, int]]:
+        format_name = self.settings.format_name
+        if not section.n_sentences and format_name == "conllu":
+            yield section.raw.decode("latin-1"), 0  # blank lines
+        sentences = self.parser.tag(sentences_of(section))
+        for parse in self.parser.parse_all(sentences, self.settings):
+            status = parse.solution.status
+            text = FORMATS[format_name](parse.sentence, parse.trees, status, self.style)
+            yield text, parse.sentence.n_words
+
+
+def answers(
+    work: Callable[[Section], R], sections: Iterable[Section | None], workers: int,
+    has_input: Callable[[], bool] = lambda: False,
+) -> Generator[tuple[Section, R], None, None]:
+    """Yield sections in order, each with the result of `work`; raise its errors.
+
+    The first section is parsed in this process, so that workers share what it loads and compiles.
+    None among the sections, and `has_input`, are as in `in_order`. `WorkerError` if a worker died.
+    """
+    source = iter(sections)
+    for section in source:
+        if section is not None:
+            yield section, work(section)
+            if workers > 1:
+                break
+    if workers > 1:
+        try:
+            with closing(Workers(work, workers)) as pool:
+                yield from in_order(pool.take, source, AHEAD * workers, has_input)
+        except WorkerError as error:
+            raise WorkerError(f"{error}: use fewer --threads or a smaller --prune") from None
