@@ -128,20 +128,16 @@ class Steps:
         scored = [*map(self.with_spans, self.model.maker(batch, self.options.prune))]
         if self.families or "method" in self.model.config.method:
             return [self.begun().parse(one.sentence, one) for one in scored]
-        solutions = self._solve_batch([one.problem for one in scored])
+        problems, options = [one.problem for one in scored], self.options
+        solutions = solve_together(
+            problems, [*map(_work_limit, problems)] if self.by_work else None, self.until,
+            k_best=options.k_best, time_limit=options.time_limit, node_limit=options.node_limit,
+            **self.model.config.method,
+        )
         return [
             self.begun(found.stats.get("seconds", 0.0)).parse(one.sentence, one, found)
             for one, found in zip(scored, solutions)
         ]
-
-    def _solve_batch(self, problems: Sequence[Problem]) -> list[Solution]:
-        """Solve the problems of a batch in one call, and those that it leaves open one by one."""
-        options = self.options
-        works = [_work_limit(problem) for problem in problems] if self.by_work else None
-        return solve_together(
-            problems, works, self.until, k_best=options.k_best, time_limit=options.time_limit,
-            node_limit=options.node_limit, **self.model.config.method,
-        )
 
     def parse(
         self, sentence: Sentence, scored: Scored | None = None, solution: Solution | None = None

@@ -22,7 +22,6 @@ from bbparse.text.columns import FormEncoder, style
 from bbparse.text.lemmas import apply_rule, is_absolute, rule_of
 from bbparse.text.tagger import LOWER, SAME, Tagger, TagNetwork
 from bbparse.treebank import Sentence
-from bbparse.treebank.progress import progress_bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class TaggerSettings:
 
 def train_tagger(
     sentences: Sequence[Sentence], settings: TaggerSettings | None = None, *,
-    embeddings: Embeddings | None = None, silver: Iterable[Sentence] = (), progress: bool = False,
+    embeddings: Embeddings | None = None, silver: Iterable[Sentence] = (),
 ) -> Tagger:
     """Train a tagger.
 
@@ -56,8 +55,6 @@ def train_tagger(
     silver : iterable of Sentence, optional
         Further sentences with the tags and trees of a teacher, iterated several times. Tags, rules
         of lemmas and the use of capitals are those of `sentences`.
-    progress : bool
-        Draw progress bars on standard error.
 
     Raises
     ------
@@ -97,13 +94,12 @@ def train_tagger(
         source = embeddings
         text = LearningText(sentences, silver)
         vectors = source.width, lambda chosen: source(text(chosen))
-    with progress_bars(progress):
-        network = train_labels(
-            TagNetwork, [encode(sentence.forms) for sentence in sentences],
-            (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)), gold,
-            settings.network, settings.seed, vectors, n_kinds=3,
-            silver=lambda: ((encode(sentence.forms), columns(sentence)) for sentence in silver),
-        )
+    network = train_labels(
+        TagNetwork, [encode(sentence.forms) for sentence in sentences],
+        (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)), gold,
+        settings.network, settings.seed, vectors, n_kinds=3,
+        silver=lambda: ((encode(sentence.forms), columns(sentence)) for sentence in silver),
+    )
     assert isinstance(network, TagNetwork)
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
     known = np.array(sorted(pairs), np.int32)
@@ -213,7 +209,7 @@ def folds_of(sentences: Sequence[Sentence], folds: int) -> NDArray[np.int64]:
 
 def jackknife(
     sentences: Sequence[Sentence], folds: int = 10, settings: TaggerSettings | None = None, *,
-    progress: bool = False, report: Callable[[str], object] = lambda line: None,
+    report: Callable[[str], object] = lambda line: None,
 ) -> list[Sentence]:
     """Tag each fold of a treebank by a tagger that was trained on the others.
 
@@ -224,8 +220,6 @@ def jackknife(
     folds : int
         At least 2.
     settings : TaggerSettings, optional
-    progress : bool
-        Whether to draw progress bars on standard error.
     report : callable, optional
         Called with a line of text after each fold.
 
@@ -238,9 +232,8 @@ def jackknife(
     out: list[Sentence] = list(sentences)
     right = words = 0
     for fold in range(folds):
-        tagger = train_tagger(
-            [sentences[i] for i in np.flatnonzero(of != fold).tolist()], settings, progress=progress
-        )
+        others = [sentences[i] for i in np.flatnonzero(of != fold).tolist()]
+        tagger = train_tagger(others, settings)
         for i in np.flatnonzero(of == fold).tolist():
             out[i] = tagger(sentences[i])
             right += sum(a == b for a, b in zip(out[i].upos, sentences[i].upos))

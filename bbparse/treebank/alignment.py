@@ -115,10 +115,8 @@ def evaluate_text(
 def _check_same_text(gold: _Side, predicted: _Side) -> None:
     if gold.text == predicted.text:
         return
-    position = next(
-        (i for i, (a, b) in enumerate(zip(gold.text, predicted.text)) if a != b),
-        min(len(gold.text), len(predicted.text)),
-    )
+    differing = (i for i, (a, b) in enumerate(zip(gold.text, predicted.text)) if a != b)
+    position = next(differing, min(len(gold.text), len(predicted.text)))
     origins = [
         next(
             (s.place() for s, (_, end) in zip(side.sources, side.sentence_spans) if end > position),

@@ -1,4 +1,4 @@
-"""Progress bars for loops deep inside the package; the command line turns them on.
+"""Progress bars for loops anywhere in the package; the command line turns them on.
 
 A bar appears after two seconds, on standard error, and goes when its loop ends. Only the first run
 takes long without a loop: numba compiles then.
@@ -15,23 +15,24 @@ from tqdm import tqdm
 
 T = TypeVar("T")
 
+_drawn: ContextVar[bool] = ContextVar("bbparse_progress", default=False)
+
+
 class Bar(tqdm):
     """A progress bar without a monitor thread, which a process that forks should not have."""
 
     monitor_interval = 0
 
     @classmethod
-    def of_bytes(cls, total: int, disable: bool) -> Self:
-        """Make a bar that shows a percentage of bytes, a description and the time left."""
-        layout = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
-        return cls(delay=2, disable=disable, total=total, bar_format=layout)
-
-
-_drawn: ContextVar[bool] = ContextVar("bbparse_progress", default=False)
+    def over(cls, n_bytes: int | None) -> Self:
+        """Make a bar over bytes with a description and the time left; None: over sentences."""
+        layout = None if n_bytes is None else "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
+        off = not _drawn.get()
+        return cls(delay=2, disable=off, total=n_bytes, bar_format=layout, unit=" sentences")
 
 
 @contextmanager
-def progress_bars(drawn: bool = True) -> Iterator[None]:
+def progress_bars(drawn: bool) -> Iterator[None]:
     """Turn the progress bars of the loops inside this context on or off."""
     before = _drawn.set(drawn)
     try:

@@ -99,17 +99,10 @@ class Sentence:
         `TreebankError` if they are not of one length, because lists were changed.
         """
         columns = (self.forms, self.lemmas, self.upos, self.xpos, self.feats)
-        try:
-            words = list(zip(*columns, strict=True))
-        except ValueError:
-            lengths = ", ".join(str(len(column)) for column in columns)
-            raise _error(
-                self, -1, f"its columns have {lengths} values, expected one length"
-            ) from None
-        if words and len(words) != len(self.word_lines):
-            n_lines = len(self.word_lines)
-            raise _error(self, -1, f"its word_lines have {n_lines} values, expected {len(words)}")
-        return words
+        lengths = [len(column) for column in (*columns, self.word_lines)]
+        if len({*lengths}) > 1:
+            raise _error(self, -1, f"its columns have {lengths} values, expected one length")
+        return list(zip(*columns))
 
     @property
     def name(self) -> str:
@@ -124,8 +117,11 @@ class Sentence:
 
     def place(self, index: int = -1) -> str:
         """Return the file, line and name of the sentence or of one of its words, for messages."""
-        line = self.line_number + (self.word_lines[index] if index >= 0 else 0)
-        return f"{self.source or 'treebank'}, line {line}, {self.name}"
+        return f"{self.source or 'treebank'}, line {self.line_of(index + 1)}, {self.name}"
+
+    def line_of(self, word: int) -> int:
+        """Return the line in the file of a word, or the first line of the sentence (0)."""
+        return self.line_number + (self.word_lines[word - 1] if word else 0)
 
     @property
     def text(self) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bbparse.runtime.errors import ConfigError, TreebankError
 from bbparse.runtime.options import check_options
-from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, tallied
+from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, shares, tallied
 from bbparse.treebank.sentence import Sentence
 
 if TYPE_CHECKING:  # numpy is imported when sentences are drawn: reading files does not need it
@@ -103,13 +103,15 @@ def compare_tallies(
     check_options({"resamples": resamples, "seed": seed})
     if not 0.0 < confidence < 1.0:
         raise ConfigError(f"confidence is {confidence!r}, expected more than 0 and less than 1")
-    _check_same(first, second)
+    lengths, others = (tally.counts[:, COUNTS.index("words")] for tally in (first, second))
+    if not len(lengths) or lengths.tolist() != others.tolist():
+        raise TreebankError("the tallies are empty, or not of the same sentences")
     names = [name for name in first.measures if name in second.measures]
     counts = np.stack([first.counts, second.counts]).astype(np.float64)
     observed = _shares(counts.sum(axis=1), names)
-    shares = _shares(resampled(counts, resamples, seed), names)
+    drawn = _shares(resampled(counts, resamples, seed), names)
     difference = observed[0] - observed[1]
-    differences = shares[0] - shares[1]
+    differences = drawn[0] - drawn[1]
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(differences, [tail, 1.0 - tail], axis=0)
     # slack, so that rounding does not exclude draws that are exactly as far as the sample
@@ -147,26 +149,9 @@ def _shares(sums: NDArray[np.float64], names: list[str]) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    column = {name: i for i, name in enumerate(COUNTS)}
-    shares = np.zeros((*sums.shape[:-1], len(names)))
-    for i, name in enumerate(names):
-        part, whole = (
-            sums[..., [column[c] for c in group]].sum(axis=-1) for group in MEASURES[name]
-        )
-        np.divide(part, whole, out=shares[..., i], where=whole > 0)
-    return shares
+    def divided(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
-
-def _check_same(first: Tally, second: Tally) -> None:
-    if not len(first) or not len(second):
-        raise TreebankError("there are no sentences to compare")
-    if len(first) != len(second):
-        raise TreebankError(
-            f"the second tally has {len(second)} sentences, expected {len(first)} as in the first"
-        )
-    expected, found = (tally.counts[:, COUNTS.index("words")] for tally in (first, second))
-    for i in (expected != found).nonzero()[0]:
-        raise TreebankError(
-            f"sentence {i + 1} of the second tally has {found[i]} words, "
-            f"expected {expected[i]} as in the first"
-        )
+    total = dict(zip(COUNTS, np.moveaxis(sums, -1, 0)))
+    values = shares(total, {name: MEASURES[name] for name in names}, divided)
+    return np.stack([*values.values()], axis=-1)

@@ -96,12 +96,10 @@ def test_impossible_options(option: dict[str, Any], message: str) -> None:
 
 def test_what_cannot_be_compared() -> None:
     first = pair(1, 0.9, 0.9)[0]
-    for one, two, message in (
-        (Tally(), Tally(), "no sentences to compare"),
-        (first, pair(1, 0.9, 0.9, 61)[0], "second tally has 61 sentences, expected 60"),
-        (first, pair(9, 0.9, 0.9)[0], "sentence 1 of the second tally has"),
+    for one, two in (
+        (Tally(), Tally()), (first, pair(1, 0.9, 0.9, 61)[0]), (first, pair(9, 0.9, 0.9)[0])
     ):
-        with pytest.raises(TreebankError, match=message):
+        with pytest.raises(TreebankError, match="empty, or not of the same sentences"):
             compare_tallies(one, two)
     with pytest.raises(TreebankError, match="has no counterpart"):
         compare([chain(2)], [chain(2)], [chain(2), chain(2)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from bbparse.treebank.sentence import NO_HEAD, Sentence, misc_values
 from bbparse.treebank.writing import format_sentence, with_columns, with_misc
@@ -14,6 +14,20 @@ from bbparse.treebank.writing import format_sentence, with_columns, with_misc
 COLUMNS = ("lemmas", "upos", "xpos", "feats")
 #: Maximum number of characters of a label, a tag, features or a lemma.
 MAX_LENGTH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One act of the annotator on a sentence."""
+
+    kind: Literal["fix", "forbid", "release", "accept", "cell", "undo", "redo"]
+    revision: int  #: Revision of the sentence that the annotator saw.
+    word: int = 0
+    head: int = 0
+    label: str = ""
+    column: str = ""
+    value: str = ""
+    tree: int = 0  #: Number of the tree that the annotator saw.
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +75,23 @@ class Marks:
         allowed = {(head, m) for m, (head, _) in arcs.items()}
         return replace(self, fixed={**self.fixed, **arcs}, forbidden=self.forbidden - allowed)
 
-    def with_forbidden(self, head: int, word: int) -> Marks:
-        """Forbid an arc, even if it was fixed."""
-        fixed = {m: arc for m, arc in self.fixed.items() if (arc[0], m) != (head, word)}
-        return replace(self, fixed=fixed, forbidden=self.forbidden | {(head, word)})
-
-    def released(self, word: int) -> Marks:
-        """Drop the fixed and forbidden arcs of a word, or of all words (0)."""
-        if not word:
-            return replace(self, fixed={}, forbidden=frozenset())
-        return replace(
-            self, fixed={m: arc for m, arc in self.fixed.items() if m != word},
-            forbidden=frozenset(arc for arc in self.forbidden if arc[1] != word),
-        )
-
-    def with_cell(self, column: str, word: int, value: str) -> Marks:
-        """Set the value of a column."""
-        return replace(self, cells={**self.cells, (column, word): value})
+    def after(self, act: Act) -> Marks:
+        """Return the marks after an act on a word; a release without a word frees all arcs."""
+        word, arc = act.word, (act.head, act.word)
+        match act.kind:
+            case "fix":
+                return self.with_fixed({word: (act.head, "" if act.label == "_" else act.label)})
+            case "forbid":
+                fixed = {m: own for m, own in self.fixed.items() if (own[0], m) != arc}
+                return replace(self, fixed=fixed, forbidden=self.forbidden | {arc})
+            case "release":
+                fixed = {m: own for m, own in self.fixed.items() if word and m != word}
+                others = frozenset(x for x in self.forbidden if word and x[1] != word)
+                return replace(self, fixed=fixed, forbidden=others)
+            case "cell":
+                cells = {**self.cells, (act.column, word): act.value or "_"}
+                return replace(self, cells=cells)
+        return self
 
     def rewritten(self, sentence: Sentence) -> Sentence:
         """Return a sentence with the edited values; `ValueError` if one cannot be written."""

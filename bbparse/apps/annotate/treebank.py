@@ -7,11 +7,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from bbparse.apps.annotate.completion import BrokenRule, Completer, RatedTree
 from bbparse.apps.annotate.journal import History, Journal, Step, digest
-from bbparse.apps.annotate.marks import COLUMNS, Marks, checked_entry, written
+from bbparse.apps.annotate.marks import COLUMNS, Act, Marks, checked_entry, written
 from bbparse.parser.combine import alternatives
 from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import BBParseError, OutputError, one_line
@@ -30,20 +29,6 @@ class Conflict(Exception):
 
 class Impossible(Exception):
     """An act that is invalid or that no tree allows; the text gives the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """One act of the annotator on a sentence."""
-
-    kind: Literal["fix", "forbid", "release", "accept", "cell", "undo", "redo"]
-    revision: int  #: Revision of the sentence that the annotator saw.
-    word: int = 0
-    head: int = 0
-    label: str = ""
-    column: str = ""
-    value: str = ""
-    tree: int = 0  #: Number of the tree that the annotator saw.
 
 
 @dataclass(slots=True)
@@ -276,7 +261,13 @@ class Treebank:
     def _step(self, index: int, act: Act) -> tuple[Step, RatedTree | None]:
         """Return the step that an act results in, and its tree if that is known."""
         entry = self.entries[index]
-        marks = self._marks(index, act)
+        marks = entry.step.marks.after(act)
+        if act.kind == "accept":
+            trees = self.trees(index, act.tree + 1)
+            if len(trees) <= act.tree or NO_HEAD in trees[act.tree].heads:
+                raise Impossible("there is no such tree")
+            arcs = zip(trees[act.tree].heads, trees[act.tree].labels)
+            marks = marks.with_fixed(dict(enumerate(arcs, start=1)))
         if marks == entry.step.marks and (act.kind != "accept" or self.state(entry) == "done"):
             raise Impossible("nothing changes")
         if act.kind == "accept":
@@ -309,25 +300,6 @@ class Treebank:
             raise Impossible(f"column: found {act.column!r:.40}, expected one of {list(COLUMNS)}")
         if act.kind in ("fix", "forbid") and act.head == act.word:
             raise Impossible("a word cannot be its own head")
-
-    def _marks(self, index: int, act: Act) -> Marks:
-        """Return the marks after an act."""
-        marks = self.entries[index].step.marks
-        match act.kind:
-            case "fix":
-                label = "" if act.label == "_" else act.label
-                return marks.with_fixed({act.word: (act.head, label)})
-            case "forbid":
-                return marks.with_forbidden(act.head, act.word)
-            case "release":
-                return marks.released(act.word)
-            case "cell":
-                return marks.with_cell(act.column, act.word, act.value or "_")
-        trees = self.trees(index, act.tree + 1)
-        if len(trees) <= act.tree or NO_HEAD in trees[act.tree].heads:
-            raise Impossible("there is no such tree")
-        arcs = zip(trees[act.tree].heads, trees[act.tree].labels)
-        return marks.with_fixed(dict(enumerate(arcs, start=1)))
 
     def _text(self, entry: Entry, step: Step) -> str:
         """Return the text to save after a step."""

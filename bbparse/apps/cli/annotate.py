@@ -18,7 +18,6 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @command()
 @click.argument("treebank", type=FILE)
 @options.model
-@options.factors
 @options.valid
 @options.spans
 @option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile())

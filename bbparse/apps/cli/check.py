@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,12 +13,11 @@ from bbparse.apps.cli.common import FILE, command, flag, option, say
 from bbparse.models import MODELS
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules, example_of
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank import read_conllu
 from bbparse.treebank.variation import Occurrence, Variation, variations
 
-#: Log-probability of an arc (head, modifier, label) of a sentence.
-LogProbability = Callable[[Sentence, int, int, str], float]
-
+if TYPE_CHECKING:
+    from bbparse.parser.arc_scores import ModelScores
 
 @command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
@@ -64,7 +62,7 @@ def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
             warnings += warning
             counts[fault.name] += not warning
             is_broken |= not warning
-            line = sentence.line_number + (sentence.word_lines[fault.word - 1] if fault.word else 0)
+            line = sentence.line_of(fault.word)
             text = fault.text(sentence, sentence.heads, sentence.deprels)
             kind = "warning: " if warning else ""
             click.echo(f"{source}:{line}: {kind}{text} ({sentence.name})")
@@ -80,20 +78,24 @@ def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
 
 def _check_consistency(source: str, model: str | None) -> None:
     """Report the places of rarer analyses; exit with status 1 if there are any."""
-    log_probability = None if model is None else _log_probability(model)
+    scores = None
+    if model is not None:
+        from bbparse.apps.cli.sources import load_parser  # needs numba
+        from bbparse.parser.arc_scores import ModelScores
+
+        scores = ModelScores(load_parser(model))
     found = variations(read_conllu(source, require_heads=True))
-    reports = [_report(place, v, log_probability) for v in found for place in v.suspects()]
+    reports = [_report(place, v, scores) for v in found for place in v.suspects()]
     for _, place, text in sorted(reports, key=lambda report: report[0]):
         word, sentence = place.modifier, place.sentence
-        line = sentence.line_number + sentence.word_lines[word - 1]
-        click.echo(f"{source}:{line}: word {word}: {text} ({sentence.name})")
+        click.echo(f"{source}:{sentence.line_of(word)}: word {word}: {text} ({sentence.name})")
     say(f"{len(reports):,} places with a rarer analysis; sequences of words: {len(found):,}")
     if reports:
         raise click.exceptions.Exit(1)
 
 
 def _report(
-    place: Occurrence, variation: Variation, log_probability: LogProbability | None
+    place: Occurrence, variation: Variation, scores: ModelScores | None
 ) -> tuple[float, Occurrence, str]:
     """Return a sort key, the most doubtful first, the place and its report."""
     others = [(analysis, n) for analysis, n in variation.counts() if analysis != place.analysis]
@@ -101,35 +103,18 @@ def _report(
     words = " ".join(sentence.forms[place.first - 1 : place.last])
     times = [f"{analysis} {'once' if n == 1 else f'{n} times'}" for analysis, n in others]
     text = f"{words!r}: {place.analysis} here, {', '.join(times)} elsewhere"
-    if log_probability is None:
+    if scores is None:
         return 0.0, place, text
-    here = log_probability(sentence, sentence.heads[word - 1], word, sentence.deprels[word - 1])
-    text += f"; model: {math.exp(here):.0%} as here"
-    best = -math.inf
-    for analysis, _ in others:
-        ends = (place.last, place.first) if analysis.side == "left" else (place.first, place.last)
-        if analysis.side:
-            best = max(best, log_probability(sentence, *ends, analysis.label))
-    if best > -math.inf:
-        text += f", {math.exp(best):.0%} as elsewhere"
-    return here, place, text
+    table, labels = scores(sentence), scores.labels
 
+    def probability(head: int, mod: int, label: str) -> float:
+        return math.exp(table[mod, head, labels.index(label)]) if label in labels else 0.0
 
-def _log_probability(model: str) -> LogProbability:
-    """Load a model's log-probabilities of labelled arcs."""
-    from bbparse.apps.cli.sources import load_parser  # needs numba
-    from bbparse.parser.arc_scores import ModelScores
-
-    scores = ModelScores(load_parser(model))
-    number = {label: i for i, label in enumerate(scores.labels)}
-    last: list[tuple[Sentence, Any]] = []
-
-    def log_probability(sentence: Sentence, head: int, mod: int, label: str) -> float:
-        if not last or last[0][0] is not sentence:
-            last[:] = [(sentence, scores(sentence))]
-        return float(last[0][1][mod, head, number[label]]) if label in number else -math.inf
-
-    return log_probability
+    here = probability(sentence.heads[word - 1], word, sentence.deprels[word - 1])
+    text += f"; model: {here:.0%} as here"
+    ends = {"left": (place.last, place.first), "right": (place.first, place.last)}
+    arcs = [probability(*ends[x.side], x.label) for x, _ in others if x.side]
+    return here, place, text + (f", {max(arcs):.0%} as elsewhere" if max(arcs, default=0) else "")
 
 
 @command()

@@ -10,7 +10,7 @@ from itertools import zip_longest
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, check_standard_input, command, flag, option, say
+from bbparse.apps.cli.common import FILE, command, flag, option, say
 from bbparse.apps.cli.repair import misc_weights
 from bbparse.parser.combine import accuracy_weights, with_disputes
 from bbparse.parser.combine import combine as find_combination
@@ -35,7 +35,7 @@ from bbparse.treebank.sentence import ScoredTree
 @options.number("k_best", "Number of trees per sentence, best first.", 1)
 @flag("--disputed", "Write only sentences in which files differ or there is no proof.")
 @option("--projective", "yes: forbid crossing arcs.", ["yes", "no"], "no")
-@options.number("time_limit", "Limit per sentence.")
+@options.time_limit
 def combine(
     sources: Sequence[str], output: str, valid: str, weights: str | None, k_best: int,
     disputed: bool, projective: str, time_limit: float | None,
@@ -55,7 +55,6 @@ def combine(
     """
     if len(sources) < 2:
         raise click.UsageError(f"found {len(sources)} file, expected at least 2")
-    check_standard_input([*sources, weights])
     rules = Rules.load(valid)
     settings = RepairOptions(projective=projective == "yes", time_limit=time_limit)
     files: list[Iterable[Sentence]] = [read_conllu(source) for source in sources]

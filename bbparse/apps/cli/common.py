@@ -5,7 +5,8 @@ Readers and writers of files report errors themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import permutations
@@ -15,8 +16,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from bbparse.runtime.errors import BBParseError, OutputError, ServiceError, TreebankError
-from bbparse.runtime.output import identity
+from bbparse.runtime.output import check_output, identity
 from bbparse.runtime.shipped import Shipped
+from bbparse.treebank.progress import progress_bars
 
 FILE = click.Path(readable=False, allow_dash=True)
 
@@ -33,12 +35,18 @@ class OutputFile(click.Path):
 
 
 class Command(click.Command):
-    """A command that refuses to overwrite its own files, before it reads anything."""
+    """A command that checks its files before it reads anything.
+
+    `OutputError` if an output would overwrite an input, or another output; `TreebankError` if
+    standard input is several files.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; `OutputError` if an output is an input, or another output."""
+        """Run the command, with progress bars unless its output is on the same terminal."""
         for (output, target, written), (other, name, found) in permutations(self._files(ctx), 2):
             kind = output.type
+            if name == target == "-" and not {type(kind), type(other.type)} & {OutputFile}:
+                raise TreebankError("standard input: can be only one of the files")
             if output is other or not isinstance(kind, OutputFile) or found != written:
                 continue
             if "-" in (name, target) or kind.replaces(ctx.params) != (name,):
@@ -46,7 +54,12 @@ class Command(click.Command):
                 title = other.opts[0] if isinstance(other, click.Option) else title
                 text = f"is given as {title}, and {output.opts[0]} would overwrite it"
                 raise OutputError(f"{name}: {text}")
-        return super().invoke(ctx)
+        for parameter, name, _ in self._files(ctx):
+            if isinstance(parameter.type, OutputFile):
+                check_output(name)
+        is_shown = ctx.params.get("output") == "-" and sys.stdout is not None
+        with progress_bars(sys.stderr.isatty() and not (is_shown and sys.stdout.isatty())):
+            return super().invoke(ctx)
 
     def _files(self, ctx: click.Context) -> Iterator[tuple[click.Parameter, str, object]]:
         """Yield all file arguments with their identities."""
@@ -126,12 +139,6 @@ def say(line: str) -> None:
 def tell(line: str) -> None:
     """Write a line to standard error, with the name of the program."""
     say(f"bbparse: {line}")
-
-
-def check_standard_input(paths: Iterable[str | None]) -> None:
-    """Raise `TreebankError` if standard input is given for several files."""
-    if [*paths].count("-") > 1:
-        raise TreebankError("standard input: can be only one of the files")
 
 
 @contextmanager

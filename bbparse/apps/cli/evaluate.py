@@ -9,16 +9,7 @@ from typing import Any
 
 import click
 
-from bbparse.apps.cli.common import (
-    FILE,
-    RealRange,
-    aligned,
-    check_standard_input,
-    command,
-    flag,
-    option,
-    say,
-)
+from bbparse.apps.cli.common import FILE, RealRange, aligned, command, flag, option, say
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -121,7 +112,6 @@ def _print_scores(
 ) -> None:
     """Print the accuracy of one file, or of two and their difference."""
     others = [predicted] if against is None else [predicted, against]
-    check_standard_input([gold, *others])
     if gold.endswith((".ptb", ".mrg")):
         _evaluate_phrases(gold, others, as_json)
         return
@@ -183,7 +173,6 @@ def _print_agreement(
     """Print the chance-corrected agreement of annotators, and the relations they confuse."""
     from bbparse.treebank.reliability import Annotations, rows  # needs numpy
 
-    check_standard_input(paths)
     annotations = Annotations([list(read_conllu(path)) for path in paths])
     found = dict(rows(annotations, by_relation, **bootstrap))
     confused = annotations.confusions()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option
@@ -26,7 +23,6 @@ from bbparse.treebank import Sentence
 @command()
 @click.argument("source", type=FILE, metavar="[INPUT|TEXT|-]", default="-")
 @options.model
-@options.factors
 @options.text
 @option(
     "-o --output", "The page; - is standard output.", OutputFile(), metavar="PAGE.html",
@@ -39,10 +35,7 @@ from bbparse.treebank import Sentence
 @options.number("k_best", "Show the K best trees.", 3)
 @options.valid
 @options.prune
-@options.number(
-    "time_limit", "For each search: one for the trees, one for the trace, one for each arc."
-)
-@options.number("node_limit", "Maximum number of nodes of each search.", options.NODE_LIMIT)
+@options.limits()
 def explain(
     source: str, model: str, split: Split | None, output: str, wanted: str | None, **limits: Any,
 ) -> None:
@@ -52,6 +45,7 @@ def explain(
     The page works offline. It shows the k best trees and their differences; what the best tree
     would lose without each of its arcs; the arcs, parts and factors that make up its score, with
     the words that the network relied on; the bounds of the search; and when arcs were eliminated.
+    One search is for the trees, one for the trace, and one for each arc.
     If the best tree breaks validity rules, the page shows the cost of satisfying each of them, and
     the best tree that satisfies them all.
 
@@ -65,9 +59,7 @@ def explain(
     loaded = load_parser(model)
     sentences, place = _read(source, loaded, split)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
-    watch = partial(tqdm, unit=" arcs", delay=2, disable=not sys.stderr.isatty())
-    explanation = explain_sentence(loaded, sentence, watch=watch, **limits)
-    written = page(explanation, model=os.path.basename(model))
+    written = page(explain_sentence(loaded, sentence, **limits), model=os.path.basename(model))
     with open_output(output) as stream:
         stream.write(written)
 
@@ -77,21 +69,17 @@ def _read(source: str, parser: Parser, split: Split | None) -> tuple[Iterable[Se
     spoken = not source or any(c.isspace() for c in source)
     if not spoken or source == "-" or os.path.exists(source):
         place = "standard input" if source == "-" else source
-        return read_sentences(source, parser, split), place
+        return read_sentences(source, parser.needed_tokenizer, split), place
     tokenizer = parser.needed_tokenizer()
     return sentences_of_text(source, tokenizer, split=split or "text"), "the text"
 
 
 def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Sentence:
     """Return the sentence with a number or sent_id, without reading further."""
-    number = int(wanted) if wanted is not None and wanted.isdecimal() else None
     count = 0
     for sentence in sentences:
         count += 1
-        if wanted is None or sentence.number == number or sentence.name == wanted:
+        if wanted in (None, str(sentence.number), sentence.name):
             return sentence
-    if not count:
-        raise TreebankError(f"{place}: no words")
-    if number is not None:
-        raise TreebankError(f"{place}: no sentence {wanted}; there are {count}")
-    raise TreebankError(f"{place}: none of its {count} sentences has the sent_id {wanted!r}")
+    found = f"no sentence {wanted}; there are {count}" if count else "no words"
+    raise TreebankError(f"{place}: {found}")

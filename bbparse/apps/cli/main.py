@@ -80,14 +80,6 @@ class LazyGroup(click.Group):
             _tell_of_compiling()
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = not args or args[0].startswith("-") or args[0] in COMMANDS
-        if not known and not ctx.resilient_parsing:
-            ctx.fail(f"no command {args[0]!r}; there are: {', '.join(COMMANDS)}")
-        return super().resolve_command(ctx, args)
-
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         # The method of click.Group would import every command.
         commands = [
@@ -128,10 +120,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
     instruction = os.environ.get(COMPLETE)
     if instruction:
         return shell_complete(cli, {}, "bbparse", COMPLETE, instruction)
-    return _run(list(sys.argv[1:] if arguments is None else arguments))
-
-
-def _run(arguments: list[str]) -> int:
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     # Removed by hand: it may stand anywhere, and an error may come before click reads it.
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options

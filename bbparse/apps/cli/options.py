@@ -8,15 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from functools import wraps
 from typing import Any
 
 import click
 
-from bbparse.apps.cli.common import Decorator, OutputFile, RealRange, flag, option
+from bbparse.apps.cli.common import Decorator, OutputFile, RealRange, option
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.runtime.options import OPTIONS
-from bbparse.text.segmentation import SPLITS, Split, split_of_name
+from bbparse.text.segmentation import SPLITS, split_of_name
 
 #: Default limit of search nodes for one sentence.
 NODE_LIMIT = 200
@@ -30,31 +29,11 @@ def prune_number(text: str) -> int:
     raise click.BadParameter(f"{text!r} is neither 'none' nor a whole number of at least 1")
 
 
-model = option(
-    "--model", "Model: a file, or the name of one that comes with bbparse.", MODELS, DEFAULT_MODEL
-)
-
 _FACTORS = "bbparse.factors"
 
 
 def _note_factors(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     context.meta[_FACTORS] = [name for name in (value or "").split(",") if name]
-
-
-def text(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--text`` and ``--split``, passed as `split`: None if neither is given."""
-
-    @wraps(command)
-    def with_split(*, text: bool, split: Split | None, **given: Any) -> Any:
-        return command(split=split or ("text" if text else None), **given)
-
-    is_text = flag("--text", "INPUT is running text. Files named .txt are read as text anyway.")
-    how = option(
-        "--split", "Segmentation of running text: text: the model finds sentences and words; lines:"
-        " one sentence per line; words: the same, with words separated by blanks.  [default: text]",
-        SPLITS,
-    )
-    return is_text(how(with_split))
 
 
 factors = option(
@@ -66,6 +45,31 @@ factors = option(
 def given_factors() -> list[str]:
     """Return the names of ``--factors``: code that the user allows to run to load a model."""
     return list(click.get_current_context().meta.get(_FACTORS, ()))
+
+
+def model(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--model`` and ``--factors``."""
+    text = "Model: a file, or the name of one that comes with bbparse."
+    return option("--model", text, MODELS, DEFAULT_MODEL)(factors(command))
+
+
+def _split(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    is_text = context.params.pop("text", False)
+    return value or ("text" if is_text else None)
+
+
+def text(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--text`` and ``--split``, passed as `split`: None if neither is given."""
+    is_text = option(
+        "--text", "INPUT is running text. Files named .txt are read as text anyway.",
+        is_flag=True, is_eager=True,
+    )
+    how = option(
+        "--split", "Segmentation of running text: text: the model finds sentences and words; lines:"
+        " one sentence per line; words: the same, with words separated by blanks.  [default: text]",
+        SPLITS, callback=_split,
+    )
+    return is_text(how(command))
 
 
 prune = option(
@@ -95,7 +99,7 @@ spans = option(
 def _treebank(given: dict[str, Any]) -> object:
     """Return the input if the output is the same treebank with other columns."""
     sources = given.get("sources") or (given.get("source"),)
-    is_text = given.get("split") or given.get("text") or any(map(split_of_name, sources))
+    is_text = given.get("split") or any(map(split_of_name, sources))
     return () if is_text or given.get("format_name", "conllu") != "conllu" else sources
 
 
@@ -141,3 +145,12 @@ def number(name: str, text: str, default: float | None = None) -> Decorator:
 members = number(
     "members", "Average only N of the model's networks, which is faster. Default: all."
 )
+time_limit = number("time_limit", "Limit per sentence. Default: the work of about ten seconds.")
+
+
+def limits(seconds: float | None = None, nodes: int | None = NODE_LIMIT) -> Decorator:
+    """Return the options ``--time-limit`` and ``--node-limit``, with these defaults."""
+    time = number("time_limit", "Limit of each search; the best trees by then count.", seconds)
+    text = "Limit of each search in nodes, which is the same on every machine; 1: no branching."
+    count = number("node_limit", text, nodes)
+    return lambda command: time(count(command))

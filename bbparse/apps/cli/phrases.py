@@ -10,6 +10,7 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option, say
+from bbparse.apps.cli.sources import read_sentences
 from bbparse.grammar.drawing import draw_phrases, phrases_svg
 from bbparse.grammar.evaluation import compare_trees
 from bbparse.grammar.model import load_phrases, save_phrases
@@ -19,9 +20,8 @@ from bbparse.grammar.training import train_phrases as learn
 from bbparse.grammar.trees import clean, read_trees
 from bbparse.models.configuration import CONFIGURATIONS
 from bbparse.runtime.errors import TreebankError
-from bbparse.runtime.output import check_output, open_output
-from bbparse.text.segmentation import Split, read_text, split_of_name
-from bbparse.treebank import read_conllu
+from bbparse.runtime.output import open_output
+from bbparse.text.segmentation import Split
 
 FORMATS = ("ptb", "tree", "jsonl", "svg")
 
@@ -42,10 +42,7 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
     "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs of"
     " the best one.", 1,
 )
-@options.number("time_limit", "Limit per sentence. The best tree found by then is written.")
-@options.number(
-    "node_limit", "Limit per sentence in search nodes; 1: no branching.", options.NODE_LIMIT
-)
+@options.limits()
 def phrases(
     source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
     **limits: Any,
@@ -84,7 +81,6 @@ def _sentences(
     source: str, parser: PhraseParser, split: Split | None
 ) -> Iterator[tuple[list[str], list[str] | None]]:
     """Yield words, and tags if they are known."""
-    split = split or split_of_name(source)
     if split is None and source.endswith((".ptb", ".mrg")):
         for line, tree in read_trees(source):
             cleaned = clean(tree)
@@ -92,11 +88,7 @@ def _sentences(
                 raise TreebankError(f"{source}:{line}: a tree without words")
             yield cleaned.words, None
         return
-    if split is not None:
-        for sentence in read_text(source, parser.needed_tokenizer(), split):
-            yield sentence.forms, None
-        return
-    for sentence in read_conllu(source):
+    for sentence in read_sentences(source, parser.needed_tokenizer, split):
         yield sentence.forms, None if "_" in sentence.xpos else sentence.xpos
 
 
@@ -148,7 +140,6 @@ def train_phrases(
     Example:
       bbparse train-phrases train.ptb --dev dev.ptb --model phrases.model
     """
-    check_output(model)
     trees = read_treebank(treebank, conllu)
     dev_trees = read_treebank(dev) if dev is not None else []
     parser = learn(trees, dev_trees, None if config == "none" else config, report=say)

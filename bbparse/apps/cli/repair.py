@@ -50,9 +50,7 @@ from bbparse.treebank.writing import with_tree
     "--consistent", "Also give the same words in the same context one analysis, at the lowest cost"
     " (see 'bbparse check --consistent'); reads all of INPUT first.",
 )
-@options.number(
-    "time_limit", "Limit per sentence. Default: the work of about ten seconds.",
-)
+@options.time_limit
 def repair(
     source: str, output: str, valid: str, key: str | None, model: str | None,
     report_file: str | None, as_json: bool, **search: Any,
@@ -141,8 +139,7 @@ def _lines(source: str, result: Repair) -> Iterator[str]:
     sentence = result.sentence
 
     def line(word: int, text: str) -> str:
-        number = sentence.line_number + (sentence.word_lines[word - 1] if word else 0)
-        return f"{source}:{number}: {text} ({sentence.name})"
+        return f"{source}:{sentence.line_of(word)}: {text} ({sentence.name})"
 
     def arc(head: int, label: str) -> str:
         form = sentence.forms[head - 1] if head > 0 else "_" if head == NO_HEAD else "ROOT"

@@ -16,7 +16,6 @@ from bbparse.inference.proof.verify import verify as check_proof
 from bbparse.inference.solve import solve as find_trees
 from bbparse.inference.trees import METHODS
 from bbparse.runtime.errors import VerificationError, one_line
-from bbparse.runtime.output import check_output
 from bbparse.treebank.drawing.formats import finite
 
 _MEANING = {
@@ -29,8 +28,7 @@ _MEANING = {
 @command()
 @click.argument("problem_file", type=FILE, metavar="PROBLEM.npz")
 @options.number("k_best", "Find the K best trees.", 1)
-@options.number("time_limit", "Time limit; the best trees found by then are printed.")
-@options.number("node_limit", "Limit of search nodes.")
+@options.limits(nodes=None)
 @option(
     "--gap", "Stop when score and bound differ by at most this fraction, such as 0.01.",
     RealRange(0.0), 0.0, metavar="G", show_default=False,
@@ -62,9 +60,6 @@ def solve(
       bbparse solve problem.npz --k-best 5 --time-limit 10 --output solution.npz
     """
     problem = Problem.load(problem_file)
-    for target in (output, proof_file):
-        if target is not None:
-            check_output(target)
     solution = find_trees(problem, **search)
     no_proof = ""
     if proof_file is not None:

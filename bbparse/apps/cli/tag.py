@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option, say
 from bbparse.apps.cli.embeddings import embedding_loader, embedding_options
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.models.model_file import load_tagger, save_tagger
-from bbparse.runtime.output import check_output
 from bbparse.text import TaggerSettings, accuracy, train_tokenizer
 from bbparse.text import train_tagger as learn
 from bbparse.text.tagger_training import jackknife
 from bbparse.treebank import read_conllu, write_conllu
+from bbparse.treebank.progress import watched
 
 
 @command()
@@ -46,13 +44,10 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
         if model is not None:
             raise click.UsageError("--jackknife trains its own taggers: omit --model")
         sentences = list(read_conllu(source))
-        tagged = jackknife(sentences, folds, progress=sys.stderr.isatty(), report=say)
-        write_conllu(output, tagged)
+        write_conllu(output, jackknife(sentences, folds, report=say))
         return
     tagger, _ = load_tagger(MODELS.path(model or DEFAULT_MODEL))
-    silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
-    stream = tqdm(read_conllu(source), unit=" sentences", delay=2, disable=silent)
-    write_conllu(output, tagger.tag(stream))
+    write_conllu(output, tagger.tag(watched(read_conllu(source), "tagged")))
 
 
 @command("train-tagger")
@@ -75,7 +70,6 @@ def train_tagger(
       bbparse train-tagger train.conllu --dev dev.conllu --model en.tagger
     """
     target = Path(model)
-    check_output(target)
     settings = TaggerSettings()
     if seed is not None:
         settings = replace(settings, seed=seed)
@@ -85,7 +79,7 @@ def train_tagger(
         sentences = list(read_conllu(treebank))
         dev_sentences = list(read_conllu(dev)) if dev is not None else []
         embeddings = None if load is None else load(sentences, dev_sentences)
-        tagger = learn(sentences, settings, embeddings=embeddings, progress=sys.stderr.isatty())
+        tagger = learn(sentences, settings, embeddings=embeddings)
         if dev_sentences:
             scores = accuracy(tagger, dev_sentences)
             tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}

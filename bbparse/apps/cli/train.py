@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -25,9 +24,7 @@ from bbparse.neural.embeddings import Embeddings
 from bbparse.parser.parser import Parser
 from bbparse.parser.silver import check_raw, check_teacher, label_text
 from bbparse.runtime.errors import BBParseError, TreebankError
-from bbparse.runtime.output import check_output
 from bbparse.treebank import Sentence, read_conllu
-from bbparse.treebank.progress import progress_bars
 
 
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -104,8 +101,7 @@ def train(
     """
     config, factors = _configured(config_name, about), about.pop("factors")
     names = None if factors is None else [name for name in factors.split(",") if name]
-    teacher, target, terminal = about.pop("teacher"), Path(model), sys.stderr.isatty()
-    check_output(target)
+    teacher, target = about.pop("teacher"), Path(model)
     if text_from is not None and no_text:
         raise click.UsageError("--text-from and --no-text exclude each other")
     if (teacher is not None and not raw) or (raw and no_text and teacher is None):
@@ -122,12 +118,12 @@ def train(
             def reading(embeddings: Embeddings | None, checkpoint: Checkpoint) -> Reading:
                 return known or learn_to_read(
                     sentences, config.learning.seed, embeddings, checkpoint, silver=silver or (),
-                    progress=terminal, say=say,
+                    say=say,
                 )
 
             return Parser.train(
                 sentences, dev_sentences, config, factors=names, model=target, embeddings=load,
-                reading=None if no_text else reading, about=about, progress=terminal, report=say,
+                reading=None if no_text else reading, about=about, report=say,
                 checkpoint=target.with_name(target.name + ".checkpoint"), silver=silver,
             )
 
@@ -164,8 +160,7 @@ def _silver(
     check_teacher(teacher or str(path), parser, gold)
     identity = digest_of((), text, blake2b(path.read_bytes()).hexdigest())
     temporary.append(target.with_name(f"{target.name}.silver-{identity[:12]}"))
-    with progress_bars(sys.stderr.isatty()):
-        silver = label_text(parser, raw, temporary[-1], identity)
+    silver = label_text(parser, raw, temporary[-1], identity)
     words, left_out = silver.counts()
     say(f"raw text: {words} words; skipped {left_out} in sentences of low confidence")
     return silver, temporary

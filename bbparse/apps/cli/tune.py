@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ def prune_numbers(text: str) -> list[int]:
 @command()
 @click.argument("dev", type=FILE, metavar="DEV")
 @options.model
-@options.factors
 @option(
     "--prune prunes", "Numbers of candidate heads to try; none: no pruning.", prune_numbers,
     "3,5,10,20,none", metavar="K,K…",
@@ -48,10 +46,7 @@ def prune_numbers(text: str) -> list[int]:
 )
 @option("--sentences", "Use N random sentences of DEV.", click.IntRange(1))
 @option("--passes", "Measurements of speed, of which the median counts.", click.IntRange(1), 3)
-@options.number(
-    "time_limit", "Limit per sentence; long sentences without pruning may need one.", 10.0
-)
-@options.number("node_limit", "Limit per sentence in search nodes.", options.NODE_LIMIT)
+@options.limits(10.0)
 @flag("--json as_json", "Print one JSON object.")
 def tune(
     dev: str, model: str, prunes: list[int], max_loss: float, measure: str | None,
@@ -81,7 +76,7 @@ def tune(
     treebank = list(read_conllu(dev, require_heads=True))
     if sentences is not None and sentences < len(treebank):
         treebank = random.Random(1).sample(treebank, sentences)
-    settings = measure_settings(parser, treebank, prunes, progress=sys.stderr.isatty(), **limits)
+    settings = measure_settings(parser, treebank, prunes, **limits)
     suggestion = suggest(settings, max_loss / 100.0, measure)
     if plot is not None:
         plot_settings(settings, Path(plot), measure=measure, suggestion=suggestion)

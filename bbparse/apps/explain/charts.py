@@ -11,8 +11,6 @@ from bbparse.apps.explain.trace import Point, Trace, TracedNode
 #: Most nodes of a search tree that are drawn.
 MOST_NODES = 63
 
-_SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
 
 def number(value: float, digits: int = 2) -> str:
     """Format a number with a real minus sign, and with more digits if it would look like 0."""
@@ -37,11 +35,6 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
-def spelled(n: int, noun: str) -> str:
-    """Format as `count` does, with small numbers in words."""
-    return count(n, noun).replace(str(n), _SMALL[n], 1) if n < len(_SMALL) else count(n, noun)
-
-
 def ordinal(n: int) -> str:
     """Format as 1st, 2nd, 3rd, …"""
     ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
@@ -49,7 +42,7 @@ def ordinal(n: int) -> str:
 
 
 #: Filters of the templates by name.
-FILTERS = {f.__name__: f for f in (count, grouped, number, signed, spelled)}
+FILTERS = {f.__name__: f for f in (count, grouped, number, signed)}
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:

@@ -39,6 +39,7 @@ from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
+from bbparse.treebank.progress import watched
 from bbparse.treebank.sentence import ScoredTree
 from bbparse.treebank.trees import changed_words
 
@@ -77,17 +78,16 @@ class ArcLoss:
 
 def arc_losses(
     problem: Problem, arcs: NDArray[np.int32], score: float, *, backbone: str | None = None,
-    watch: Callable[[list[int]], Iterable[int]] = iter, deadline: Deadline = NO_DEADLINE,
-    **limits: Any,
+    deadline: Deadline = NO_DEADLINE, **limits: Any,
 ) -> list[ArcLoss]:
     """Find the max-marginal gap of each arc of a tree: int32[n], a row of `Solution.arcs`.
 
-    `watch` iterates over the arcs, one search for each, and may show progress. `backbone` is the
-    dynamic program for projective trees, and `limits` are those of `bbparse.solve` for the search
-    without an arc. The gaps of arcs that are left after the deadline are unknown.
+    `backbone` is the dynamic program for projective trees, and `limits` are those of
+    `bbparse.solve` for the search without an arc. The gaps of arcs that are left after the deadline
+    are unknown.
     """
     losses = []
-    for m, arc in enumerate(watch(arcs.tolist()), start=1):
+    for m, arc in enumerate(watched(arcs.tolist(), "arcs", ""), start=1):
         head = int(problem.arc_head[arc])
         state = problem.arc_state.copy()
         state[(problem.arc_head == head) & (problem.arc_mod == m)] = -1  # whatever its label
@@ -281,8 +281,8 @@ class Explanation:
 
 def explain(
     parser: Parser, sentence: Sentence, *, k_best: int = 3, prune: int | None = None,
-    valid: str | Rules | None = None, watch: Callable[[list[int]], Iterable[int]] = iter,
-    deadline: Deadline = NO_DEADLINE, tree_score: AnyTreeFamily | None = None, **limits: Any,
+    valid: str | Rules | None = None, deadline: Deadline = NO_DEADLINE,
+    tree_score: AnyTreeFamily | None = None, **limits: Any,
 ) -> Explanation:
     """Parse a sentence and explain why its best tree is the best.
 
@@ -298,8 +298,6 @@ def explain(
     valid : str or Rules, optional
         Validity rules, as for `ParseOptions`. The best tree is found without them; the page
         shows the cost of each rule that it breaks.
-    watch : callable
-        As for `arc_losses`, which take most of the time.
     deadline : Deadline
         For everything together. Gaps for which no time is left are shown as unknown, and the
         features of arcs and parts are left out if the searches took all of it.
@@ -325,8 +323,8 @@ def explain(
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     losses = arc_losses(
-        problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,
-        **method, **steps.whole_trees(scored),
+        problem, solution.arcs[0], float(solution.scores[0]), deadline=deadline, **method,
+        **steps.whole_trees(scored),
     )
     trees = steps.label(scored, solution).trees
     terms = [

@@ -21,7 +21,6 @@ from bbparse.apps.explain.charts import (
     count,
     number,
     ordinal,
-    spelled,
     tree_of_nodes,
 )
 from bbparse.apps.explain.explanation import ArcLoss, Explanation
@@ -114,7 +113,7 @@ class _Arcs:
             for m in changed[:3]
         ]
         if len(changed) > 3:
-            pieces.append(Markup("and {}").format(spelled(len(changed) - 3, "more change")))
+            pieces.append(Markup("and {}").format(count(len(changed) - 3, "more change")))
         return Markup("; ").join(pieces) + "."
 
     def _quoted(self, index: int) -> Markup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from bbparse.core import Solution
 from bbparse.parser.parse import USUAL, ParseOptions, with_options
@@ -20,6 +18,7 @@ from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ConfigError, ProblemError, TreebankError
 from bbparse.runtime.options import check_options
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
+from bbparse.treebank.progress import watched
 
 #: Number of sentences that are parsed before timing starts, so that the compiled code is loaded,
 #: and their maximum length in words: without pruning, a long one takes seconds.
@@ -39,10 +38,7 @@ class Setting:
     passes: list[float] = field(default_factory=list)
     #: Means over the sentences: ``dp_calls`` of the dynamic program; ``dp_work``, the calls
     #: weighted by the fraction of the chart that they fill, where an inside-outside pass counts
-    #: three times; search ``nodes``. Fractions of the sentences: ``closed_at_root``,
-    #: ``within_three_nodes``, ``proved``, ``proved_to_60_words`` and ``proved_beyond_60_words`` (1
-    #: if there are no sentences of these lengths). Counts: ``sentences_beyond_60_words``, and
-    #: ``most_nodes``, the maximum over the sentences.
+    #: three times; search ``nodes``. Fractions of the sentences: ``closed_at_root`` and ``proved``.
     figures: dict[str, float] = field(default_factory=dict)
     #: float64[sentences, 3]: words, calls of the dynamic program, and seconds for scoring and
     #: solving, one sentence at a time.
@@ -108,7 +104,7 @@ class Suggestion:
 @with_options
 def measure_settings(
     parser: Parser, sentences: Sequence[Sentence], prunes: Sequence[int],
-    options: ParseOptions = USUAL, *, passes: int = 3, progress: bool = False,
+    options: ParseOptions = USUAL, *, passes: int = 3,
     clock: Callable[[], float] = time.perf_counter, **changes: Any,
 ) -> list[Setting]:
     """Parse a treebank with several numbers of candidate heads, in turns.
@@ -129,8 +125,6 @@ def measure_settings(
     passes : int
         Number of passes that measure the speed; one if a pass takes longer than `LONG_PASS`
         seconds. A first pass that takes so long measures the speed, too.
-    progress : bool
-        Draw progress bars on standard error.
     clock : callable
         Returns the current seconds; `time.process_time` on a machine with other load.
     changes
@@ -159,12 +153,8 @@ def measure_settings(
     options = replace(options, **changes)
     settings = []
     for prune in prunes:
-        bar = tqdm(
-            sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
-            disable=not progress, file=sys.stderr,
-        )
-        settings.append(_first_pass(parser, bar, replace(options, prune=prune), clock))
-    for _ in tqdm(range(passes), desc="speed", unit=" passes", delay=2, disable=not progress):
+        settings.append(_first_pass(parser, sentences, replace(options, prune=prune), clock))
+    for _ in watched(range(passes), "speed", " passes"):
         for setting in settings:
             if setting.failure or (setting.passes and setting.passes[0] > LONG_PASS):
                 continue
@@ -176,19 +166,19 @@ def measure_settings(
 
 
 def _first_pass(
-    parser: Parser, sentences: tqdm[Sentence], options: ParseOptions, clock: Callable[[], float]
+    parser: Parser, sentences: Sequence[Sentence], options: ParseOptions, clock: Callable[[], float]
 ) -> Setting:
     """Measure accuracy, and the time and work of each sentence."""
     prune = options.prune or 0
     setting = Setting(prune, labelled=parser.labeller is not None)
     solutions: list[Solution] = []
     seconds: list[float] = []
-    few_words = (s for s in sentences.iterable if s.n_words <= WARM_UP_WORDS)
+    few_words = (s for s in sentences if s.n_words <= WARM_UP_WORDS)
     try:
         for sentence in islice(few_words, WARM_UP):
             parser.solve(sentence, prune=prune, node_limit=1)
         pass_started = clock()
-        for sentence in sentences:
+        for sentence in watched(sentences, f"prune {setting.name}"):
             started = clock()
             (parse,) = parser.parse_all([sentence], options)
             seconds.append(clock() - started)
@@ -196,7 +186,6 @@ def _first_pass(
             setting.tally.add(sentence, parse.solution.heads[0, 1:].tolist(), labels)
             solutions.append(parse.solution)
     except ProblemError as error:
-        sentences.close()
         return Setting(prune, failure=str(error))
     total_seconds = clock() - pass_started
     if total_seconds > LONG_PASS:
@@ -205,17 +194,11 @@ def _first_pass(
     def stats(name: str) -> list[float]:
         return [float(solution.stats.get(name, 0)) for solution in solutions]
 
-    nodes = stats("nodes")
-    lengths = [sentence.n_words for sentence in sentences.iterable]
+    lengths = [sentence.n_words for sentence in sentences]
     setting.per_sentence = np.array([lengths, stats("dp_calls"), seconds]).T
-    proved = [bool(solution.proved.all()) for solution in solutions]
-    short = [p for p, n in zip(proved, lengths) if n <= 60]
-    long = [p for p, n in zip(proved, lengths) if n > 60]
     setting.figures = {
         **{name: fmean(stats(name)) for name in ("dp_calls", "dp_work", "nodes", "closed_at_root")},
-        "within_three_nodes": fmean(count <= 3 for count in nodes), "proved": fmean(proved),
-        "proved_to_60_words": fmean(short or [1.0]), "proved_beyond_60_words": fmean(long or [1.0]),
-        "sentences_beyond_60_words": len(long), "most_nodes": int(max(nodes)),
+        "proved": fmean(bool(solution.proved.all()) for solution in solutions),
     }
     return setting
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from bbparse.apps.tuning.measure import Setting, Suggestion
 from bbparse.runtime.errors import BBParseError, OutputError
-from bbparse.runtime.output import check_output
 
 #: Colours that people with any kind of colour vision can distinguish (Okabe & Ito 2008).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -23,7 +22,6 @@ def check_plot(path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.suffix.lower() not in ENDINGS:
         raise OutputError(f"{target}: expected a file that ends in {', '.join(ENDINGS)}")
-    check_output(target)
     _matplotlib()
 
 

@@ -22,7 +22,6 @@ from bbparse.text import Tagger, TaggerSettings, Tokenizer, train_tagger, train_
 from bbparse.text.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_ARRAYS
 from bbparse.treebank import Sentence, check_tree, is_projective
-from bbparse.treebank.progress import progress_bars
 
 # Added to the seed of a model for its tokenizer: the best of seven seeds for English EWT, whose
 # sentences differ by up to 1.1 points of F1.
@@ -43,7 +42,7 @@ class Reading(NamedTuple):
 def learn_to_read(
     sentences: Sequence[Sentence], seed: int = 1, embeddings: Embeddings | None = None,
     checkpoint: Checkpoint | None = None, *, silver: Iterable[Sentence] = (),
-    progress: bool = False, say: Callable[[str], object] = lambda line: None,
+    say: Callable[[str], object] = lambda line: None,
 ) -> Reading:
     """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
 
@@ -65,9 +64,7 @@ def learn_to_read(
             )
             return arrays
         settings = replace(TaggerSettings(), seed=seed)
-        tagger = train_tagger(
-            sentences, settings, embeddings=embeddings, silver=silver, progress=progress
-        )
+        tagger = train_tagger(sentences, settings, embeddings=embeddings, silver=silver)
         say(f"tagger trained: {len(tagger.tags)} tags")
         return {**arrays, **tagger_arrays(tagger)}
 
@@ -86,7 +83,7 @@ def train(  # noqa: PLR0913 – public keywords
     reading: Callable[[Embeddings | None, Checkpoint], Reading] | None = None,
     embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
     silver: Silver | None = None, about: Mapping[str, str | None] | None = None,
-    progress: bool = False, report: Any = None,
+    report: Any = None,
 ) -> Model:
     """Train a parser.
 
@@ -114,8 +111,6 @@ def train(  # noqa: PLR0913 – public keywords
         Raw text with the trees of a teacher, from which the networks learn, too.
     about : mapping, optional
         Entries of the model's card: ``name`` of the treebank, ``language``, ``license``.
-    progress : bool
-        Draw progress bars on standard error.
     report : callable, optional
         Called with lines of progress.
 
@@ -137,23 +132,22 @@ def train(  # noqa: PLR0913 – public keywords
         raise ConfigError("network.epochs is 0: only networks use pretrained vectors")
     if silver is not None and not config.network.epochs:
         raise ConfigError("network.epochs is 0: only networks learn from raw text")
-    with progress_bars(progress):
-        source = None if embeddings is None else embeddings(sentences, dev)
-        others = [source and source.note, silver and silver.digest]
-        kept = Checkpoint(checkpoint, (*sentences, *dev), others)
-        if files := kept.files():
-            say(f"{files[0]}: resuming an earlier run")
-        config = _settled(config, sentences, say)
-        read = Reading(None, None) if reading is None else reading(source, kept)
-        one_source(source, None if read.tagger is None else read.tagger.embeddings)
-        data = prepare(sentences, config.model)
-        tagged = None
-        if silver is not None and read.tagger is not None:
-            silver = tagged = silver.with_tags_of(read.tagger)
-        data.embeddings, data.silver = source, silver or ()
-        best = _learned(Run(config, data, dev, say, kept), families)
-        best.tagger, best.tokenizer = read
-        best.notes[NOTE] = card_note(sentences, dev, about or {})
+    source = None if embeddings is None else embeddings(sentences, dev)
+    others = [source and source.note, silver and silver.digest]
+    kept = Checkpoint(checkpoint, (*sentences, *dev), others)
+    if files := kept.files():
+        say(f"{files[0]}: resuming an earlier run")
+    config = _settled(config, sentences, say)
+    read = Reading(None, None) if reading is None else reading(source, kept)
+    one_source(source, None if read.tagger is None else read.tagger.embeddings)
+    data = prepare(sentences, config.model)
+    tagged = None
+    if silver is not None and read.tagger is not None:
+        silver = tagged = silver.with_tags_of(read.tagger)
+    data.embeddings, data.silver = source, silver or ()
+    best = _learned(Run(config, data, dev, say, kept), families)
+    best.tagger, best.tokenizer = read
+    best.notes[NOTE] = card_note(sentences, dev, about or {})
     if model is not None:
         save_model(best, model)
     if tagged is not None:

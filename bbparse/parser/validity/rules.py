@@ -118,7 +118,9 @@ class Rules:
         self._reads = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
         self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
         self._items = Cache(self._items_of)
-        self._of_label = Cache(self._bits_of_label)
+        self._of_label = Cache(
+            lambda label: self._bits_of({"label": (label, label.partition(":")[0])})
+        )
         self._of_word = Cache(self._bits_of_word)
         #: Conditions that can hold for modifiers to the left and to the right.
         self.left = self._bits_of({"side": ("left",)})
@@ -204,9 +206,6 @@ class Rules:
     def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
         fulfilled = [bit for bit, condition in self._conditions if condition.allows(known)]
         return sum(fulfilled, start=sum(self.functions))
-
-    def _bits_of_label(self, label: str) -> int:
-        return self._bits_of({"label": (label, label.partition(":")[0])})
 
     def of_labels(self, labels: Sequence[str]) -> list[int]:
         """Return the conditions that arcs with each label may fulfil."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO
 
 from bbparse.treebank.drawing.layout import check_tree_columns, columns, levels, printable
@@ -43,25 +44,23 @@ def wants_colour(stream: IO[str] | None = None) -> bool:
 
     A variable ``NO_COLOR`` that is not empty turns colours off; see https://no-color.org.
     """
-    stream = sys.stdout if stream is None else stream
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    try:
-        return stream is not None and stream.isatty()
-    except ValueError:  # closed
-        return False
+    is_off = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not is_off and _is_terminal(stream or sys.stdout)
 
 
 def wants_ascii(stream: IO[str] | None = None) -> bool:
     """Return True if a stream is a terminal that cannot show box characters."""
-    stream = sys.stdout if stream is None else stream
+    stream = stream or sys.stdout
     try:
-        if stream is not None and stream.isatty():
-            "╭─►│".encode(getattr(stream, "encoding", None) or "ascii")
+        "╭─►│".encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return True
-    except ValueError:  # closed
-        pass
+        return _is_terminal(stream)
+    return False
+
+
+def _is_terminal(stream: IO[str] | None) -> bool:
+    with suppress(ValueError):  # closed
+        return stream is not None and stream.isatty()
     return False
 
 

@@ -54,7 +54,7 @@ def test_no_such_sentence(run: Run, model: Path, tmp_path: Path) -> None:
     n = len(toy.dev_sentences())
     complaint = run(*start, "--sentence", "9999").complaint()
     assert f"no sentence 9999; there are {n}" in complaint
-    assert "has the sent_id 'odd'" in run(*start, "--sentence", "odd").complaint()
+    assert "no sentence odd" in run(*start, "--sentence", "odd").complaint()
     empty = tmp_path / "empty.conllu"
     empty.touch()
     complaint = run("explain", empty, *start[2:]).complaint()

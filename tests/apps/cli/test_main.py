@@ -121,7 +121,7 @@ def test_debug_shows_tracebacks(
 
 def test_wrong_usage_is_one_line(run: Run) -> None:
     complaint = run("parze").complaint()
-    assert "no command 'parze'; there are: " in complaint and "evaluate" in complaint
+    assert "No such command 'parze'" in complaint and "(see bbparse --help)" in complaint
     complaint = run("evaluate", "--odd").complaint()
     assert "--odd" in complaint and "(see bbparse evaluate --help)" in complaint
     done = run()

@@ -134,7 +134,7 @@ def test_several_inputs(run: Run, both: Path, bare: Path, tmp_path: Path) -> Non
     out = tmp_path / "out.conllu"
     for wrong, message in (
         ([paths[0], bare, paths[0]], f"{paths[0]}: given twice"),
-        (["-", "-"], "standard input: given twice"),
+        (["-", "-"], "standard input: can be only one"),
         ([paths[0], tmp_path / "none"], f"{tmp_path / 'none'}: cannot be read: No such file"),
     ):
         done = run("parse", *wrong, "--model", both, "--output", out)

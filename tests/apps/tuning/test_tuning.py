@@ -30,7 +30,7 @@ def test_agrees_with_the_parser() -> None:
         assert setting.per_sentence[:, 1].tolist() == calls
         assert setting.figures["dp_calls"] == pytest.approx(np.mean(calls))
         assert setting.per_sentence[:, 0].tolist() == [sentence.n_words for sentence in sentences]
-        assert setting.figures["proved"] == setting.figures["proved_to_60_words"] == 1.0
+        assert setting.figures["proved"] == 1.0
         assert len(setting.passes) == 2 and min(setting.passes) > 0
         words = sum(sentence.n_words for sentence in sentences)
         assert setting.words_per_second == pytest.approx(words / np.median(setting.passes))
@@ -113,13 +113,8 @@ def test_svg(settings: list[Setting], tmp_path: Path) -> None:
 
 
 def test_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "folder.svg").mkdir()
-    for name, message in (
-        ("a.gif", "expected a file that ends in .svg, .png, .pdf"),
-        ("plain", "expected a file that ends in"), ("none/a.svg", "there is no folder"),
-        ("folder.svg", "it is a folder"),
-    ):
-        with pytest.raises(OutputError, match=message):
+    for name in ("a.gif", "plain"):
+        with pytest.raises(OutputError, match="expected a file that ends in"):
             check_plot(tmp_path / name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(BBParseError, match=r"pip install 'bbparse\[plot\]'"):
