@@ -18,6 +18,7 @@ from bbparse.core import Problem, Solution
 from bbparse.core.check import MAX_SCORE, as_flag, naming
 from bbparse.inference.matrix import as_array, check_arcs, cut
 from bbparse.inference.solve import solve
+from bbparse.parser.parse import Parse, trees_of
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.lazily import ValidTrees, solve_valid
 from bbparse.parser.validity.rules import Rules
@@ -266,14 +267,9 @@ def decode(
             problem, ruled, scores.names, lambda head, mod: label_scores[mod, head], solve_it,
             k_best=k_best, deadline=deadline,
         )
-    trees = []
-    s = found.solution
-    proofs = zip(s.scores.tolist(), s.upper_bounds.tolist(), s.proved.tolist())
-    for row, names, faults, proof in zip(s.heads, found.labels, found.faults, proofs):
-        heads = tuple(row[1:].tolist())
-        texts = [fault.text(sentence, heads, names) for fault in faults] if sentence else []
-        trees.append(ScoredTree(heads, *proof, tuple(names), tuple(dict.fromkeys(texts))))
-    return trees
+    if sentence is None:
+        return trees_of(found.solution, found.labels)
+    return Parse(sentence, found.solution, found.labels, found.faults).trees
 
 
 def _ruled(

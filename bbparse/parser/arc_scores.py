@@ -47,11 +47,6 @@ class ModelScores:
             tree = np.maximum([0, *sentence.heads], 0).astype(np.int32)
             labels[mod, head] = self.labeller.scores_around(scored, tree, head, mod)
         arcs[:, 0] = 0.0
-        scores_of_heads: Float64s = _log_softmax(arcs.T, 1)[:, :, None]
-        return scores_of_heads + _log_softmax(labels, 2)
-
-
-def _log_softmax(scores: Float64s, axis: int) -> Float64s:
-    shifted = scores - scores.max(axis=axis, keepdims=True)
-    log_probabilities: Float64s = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
-    return log_probabilities
+        of_heads: Float64s = arcs.T - np.logaddexp.reduce(arcs.T, axis=1, keepdims=True)
+        of_labels: Float64s = labels - np.logaddexp.reduce(labels, axis=2, keepdims=True)
+        return of_heads[:, :, None] + of_labels

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bbparse.parser.parse import Parse
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.repair import (
     MAX_WEIGHT,
@@ -102,29 +103,23 @@ def combine(
     solution = valid.solution
     if not len(solution):
         return nothing._replace(obstacle=f"no tree was found ({solution.status})")
-    heads = [tuple(row[1:].tolist()) for row in solution.heads]
 
     def votes_of(score: float) -> float:
         slack = first.n_words**2  # at most that much is taken for arcs without votes
         return score if score == np.inf else (score + slack) // unit / WEIGHT_STEPS
 
     trees = [
-        ScoredTree(
-            row, votes_of(score), votes_of(bound), bool(proved), tuple(labels),
-            tuple(fault.text(sentence, row, labels) for fault in faults),
-        )
-        for row, labels, score, bound, proved, faults in zip(
-            heads, valid.labels, solution.scores.tolist(), solution.upper_bounds.tolist(),
-            solution.proved.tolist(), valid.faults,
-        )
+        replace(tree, score=votes_of(tree.score), upper_bound=votes_of(tree.upper_bound))
+        for tree in Parse(sentence, solution, valid.labels, valid.faults).trees
     ]
+    best = zip(trees[0].heads, trees[0].labels)
     disputes = [
         [
             Vote(i, parse.heads[m], parse.deprels[m])
             for i, parse in enumerate(parses, start=1)
-            if (parse.heads[m], parse.deprels[m]) != (heads[0][m], valid.labels[0][m])
+            if (parse.heads[m], parse.deprels[m]) != arc
         ]
-        for m in range(first.n_words)
+        for m, arc in enumerate(best)
     ]
     return Combination(sentence, trees, disputes, disputed_tags, valid.faults)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, overload
 from bbparse.runtime.errors import BBParseError
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import VERSION, Style, as_conllu, as_tree, sentence_record
+from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.svg import draw_svg, markup
 from bbparse.treebank.drawing.text import draw_text
 from bbparse.treebank.sentence import ScoredTree, miscs, offsets
@@ -240,7 +241,7 @@ class ParsedSentence(Sequence[Word]):
         text = self.text if len(self.text) <= 60 else self.text[:57] + "…"
         if not self.trees:
             return f"<ParsedSentence {text!r}: no tree, {self.status}>"
-        trees = f"{len(self.trees)} tree{'s' * (len(self.trees) != 1)}"
+        trees = count(len(self.trees), "tree")
         proved = "proved" if self.proved else "not all proved"
         return f"<ParsedSentence {text!r}: {trees}, best score {self.score:.6g}, {proved}>"
 
@@ -313,7 +314,7 @@ class Document(Sequence[ParsedSentence]):
         return "\n\n".join(str(sentence) for sentence in self)
 
     def __repr__(self) -> str:
-        return f"<Document: {_count(len(self), 'sentence')}, {_count(self.n_words, 'word')}>"
+        return f"<Document: {count(len(self), 'sentence')}, {count(self.n_words, 'word')}>"
 
     def _repr_svg_(self) -> str | None:
         return self[0]._repr_svg_() if len(self) == 1 else None
@@ -321,7 +322,7 @@ class Document(Sequence[ParsedSentence]):
     def _repr_html_(self) -> str:
         shown = "".join(sentence._repr_html_() for sentence in self[: self.SHOWN])
         rest = len(self) - self.SHOWN
-        return shown + (f"<p>… and {_count(rest, 'sentence')} more</p>" if rest > 0 else "")
+        return shown + (f"<p>… and {count(rest, 'sentence')} more</p>" if rest > 0 else "")
 
 
 def _library(name: str) -> Any:
@@ -330,10 +331,6 @@ def _library(name: str) -> Any:
     except ImportError:
         package = name.partition(".")[0]
         raise BBParseError(f"{package} is not installed: pip install {package}") from None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _figure(tree: Tree, count: int) -> str:

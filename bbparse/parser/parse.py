@@ -115,7 +115,7 @@ class Parse(NamedTuple):
         trees = trees_of(self.solution, self.labels)
         for k, faults in enumerate(self.faults):
             texts = [f.text(self.sentence, trees[k].heads, trees[k].labels) for f in faults]
-            trees[k] = replace(trees[k], broken=tuple(texts))
+            trees[k] = replace(trees[k], broken=tuple(dict.fromkeys(texts)))
         for k, sure in enumerate(self.sure):
             trees[k] = replace(
                 trees[k], confidences=sure.arcs, confidence=sure.tree, rivals=sure.rivals,

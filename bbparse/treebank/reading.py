@@ -17,6 +17,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from sys import intern
 from typing import IO, Any, NamedTuple
 
@@ -33,20 +34,17 @@ BYTE_ORDER_MARK = "\ufeff"
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 
-class _Numbers(dict[str, int]):
-    """HEAD column → its number; accepts only the canonical way to write each number."""
-
-    def __missing__(self, text: str) -> int:
-        if not (text.isascii() and text.isdigit() and (text[0] != "0" or text == "0")):
-            raise KeyError(text)
-        number = int(text[:18])  # longer ones, which int may refuse, are out of range anyway
-        if number < 1_000_000:  # so that no file can make the table grow without limit
-            self[text] = number
-        return number
+@lru_cache(100_000)
+def _head_of(text: str) -> int:
+    """Return the number in HEAD; `ValueError` if it is not written as numbers usually are."""
+    if text == "_":
+        return NO_HEAD
+    if not (text.isascii() and text.isdigit() and (text[0] != "0" or text == "0")):
+        raise ValueError(text)
+    return int(text[:18])  # longer ones, which int may refuse, are out of range anyway
 
 
 _UNPACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-_NUMBERS = _Numbers({"_": NO_HEAD})
 
 
 class _Malformed(Exception):
@@ -269,9 +267,8 @@ def _parse_block(raw: list[bytes]) -> Sentence:
         columns = list(zip(*rows))
     n = len(rows)
     try:
-        numbers = _NUMBERS
-        heads = [numbers[head] for head in columns[6]]
-    except KeyError as error:
+        heads = [*map(_head_of, columns[6])]
+    except ValueError as error:
         i = columns[6].index(error.args[0])
         raise _Malformed(
             word_lines[i],

@@ -79,10 +79,8 @@ class Variation:
         return rare or list(self.occurrences)
 
 
-def variations(
-    sentences: Iterable[Sentence], *, context: int = 1, max_words: int = MAX_WORDS
-) -> list[Variation]:
-    """Find word sequences with several analyses between the same words, `context` on each side.
+def variations(sentences: Iterable[Sentence]) -> list[Variation]:
+    """Find word sequences with several analyses between the same two words.
 
     They are in the order of their first occurrences. A nucleus inside another one that varies at
     the same places is reported, too.
@@ -90,20 +88,19 @@ def variations(
     kept = list(sentences)
     connected: set[tuple[str, ...]] = set()
     for sentence in kept:
-        forms = _padded(sentence, context)
+        forms = [EDGE, *sentence.forms, EDGE]
         for m, head in enumerate(sentence.heads, start=1):
             first, last = min(m, head), max(m, head)
             is_punct = sentence.deprels[m - 1].partition(":")[0] == "punct"
-            if first > 0 and last - first < max_words and not is_punct:
-                connected.add((str(last - first), *forms[first - 1 : last + 2 * context]))
+            if first > 0 and last - first < MAX_WORDS and not is_punct:
+                connected.add(tuple(forms[first - 1 : last + 2]))
     places: defaultdict[tuple[str, ...], list[Occurrence]] = defaultdict(list)
     for sentence in kept:
-        forms = _padded(sentence, context)
-        n = sentence.n_words
-        pairs = ((a, a + size) for a in range(1, n) for size in range(1, min(max_words, n - a + 1)))
+        forms, n = [EDGE, *sentence.forms, EDGE], sentence.n_words
+        pairs = ((a, a + size) for a in range(1, n) for size in range(1, min(MAX_WORDS, n - a + 1)))
         for first, last in pairs:
-            words = tuple(forms[first - 1 : last + 2 * context])
-            if (str(last - first), *words) in connected:
+            words = tuple(forms[first - 1 : last + 2])
+            if words in connected:
                 analysis = Analysis.of(sentence, first, last)
                 places[words].append(Occurrence(sentence, first, last, analysis))
     return [
@@ -111,9 +108,4 @@ def variations(
         for words, found in places.items()
         if any(place.analysis != found[0].analysis for place in found)
     ]
-
-
-def _padded(sentence: Sentence, context: int) -> list[str]:
-    edge = [EDGE] * context
-    return [*edge, *sentence.forms, *edge]
 

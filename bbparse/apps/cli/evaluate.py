@@ -134,16 +134,13 @@ def _print_scores(
         _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
         return
     tallies = [tallied(gold_sentences, file) for file in files]
-    tables = [
-        [_breakdown(name, gold_sentences, file) for name in dict.fromkeys(by)] for file in files
-    ]
+    tables = [{name: _breakdown(name, gold_sentences, file) for name in by} for file in files]
     differences = None if against is None else compare_tallies(*tallies, **bootstrap)
     scores = [tally.scores() for tally in tallies]
     if as_json:
         reports: list[dict[str, Any]] = [each.as_dict() for each in scores]
         for report, breakdowns in zip(reports, tables):
-            if breakdowns:
-                report["by"] = {breakdown.by: breakdown.rows() for breakdown in breakdowns}
+            report |= {"by": breakdowns} if by else {}
         if differences is not None:
             rows = {name: asdict(difference) for name, difference in differences.items()}
             for row in rows.values():
@@ -161,10 +158,9 @@ def _print_scores(
         click.echo(_comparison(differences, bootstrap["confidence"]))
         drawn = f"{bootstrap['resamples']} draws, seed {bootstrap['seed']}"
         click.echo(f"\npaired bootstrap over sentences, {drawn}")
-    for name, breakdowns in zip("AB", tables):
-        for breakdown in breakdowns:
-            title = f"{name}, by {breakdown.by}" if len(files) > 1 else f"by {breakdown.by}"
-            click.echo(f"\n{title}\n{_rows_of(breakdown)}")
+    for file, breakdowns in zip("AB", tables):
+        for name, rows_of in breakdowns.items():
+            click.echo(f"\n{f'{file}, ' if len(files) > 1 else ''}by {name}\n{_aligned(rows_of)}")
 
 
 def _print_agreement(
@@ -198,11 +194,11 @@ def _print_agreement(
         click.echo(f"\nrelations most often confused\n{aligned(pairs, left=[0, 1])}")
 
 
-def _breakdown(by: str, gold: list[Sentence], sentences: list[Sentence]) -> Breakdown:
+def _breakdown(by: str, gold: list[Sentence], sentences: list[Sentence]) -> list[dict[str, Any]]:
     breakdown = Breakdown(by)
     for right, sentence in zip(gold, sentences):
         breakdown.add(right, sentence.heads, sentence.deprels)
-    return breakdown
+    return breakdown.rows()
 
 
 def _print_text_scores(scores: dict[str, MatchCounts], as_json: bool) -> None:
@@ -257,11 +253,8 @@ def _comparison(differences: dict[str, Difference], confidence: float) -> str:
     return aligned(rows, left=[0]) + note
 
 
-def _rows_of(breakdown: Breakdown) -> str:
+def _aligned(rows: list[dict[str, Any]]) -> str:
     """Format a breakdown as a table, with fractions in percent."""
-    rows = breakdown.rows()
-    if not rows:
-        return "nothing"
     shown = [[name.upper() if name in ("uas", "las") else name for name in rows[0]]]
     shown += [
         [_percent(x) if isinstance(x, float) else str(x) for x in row.values()] for row in rows

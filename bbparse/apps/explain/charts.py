@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bbparse.apps.explain.trace import Point, Trace, TracedNode
+from bbparse.treebank.drawing.layout import count
 
 #: Most nodes of a search tree that are drawn.
 MOST_NODES = 63
@@ -28,11 +29,6 @@ def signed(value: float, digits: int = 2) -> str:
 
 def grouped(n: int) -> str:
     return f"{n:,}"
-
-
-def count(n: int, noun: str) -> str:
-    """Format a number of things with its noun, in the plural if necessary."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 def ordinal(n: int) -> str:

@@ -18,14 +18,13 @@ from bbparse.apps.explain.charts import (
     FILTERS,
     MOST_NODES,
     bound_curve,
-    count,
     number,
     ordinal,
     tree_of_nodes,
 )
 from bbparse.apps.explain.explanation import ArcLoss, Explanation
 from bbparse.apps.explain.terms import PARTS, Term
-from bbparse.treebank.drawing.layout import in_english, printable, runs_to_the_left
+from bbparse.treebank.drawing.layout import count, in_english, printable, runs_to_the_left
 from bbparse.treebank.drawing.svg import Arc, describe_tree, draw_arcs
 from bbparse.treebank.drawing.text import draw_text
 from bbparse.treebank.trees import changed_words

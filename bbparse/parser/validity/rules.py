@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from importlib.metadata import entry_points
 from importlib.resources import files
 from itertools import chain, islice, product, repeat
@@ -45,19 +45,6 @@ _CONDITIONS = ("arc", *KINDS[1:], "unless")
 _KEYS = (*_TEXTS, *_CONDITIONS, "warning")
 #: UPOS, XPOS, form, lemma, FEATS and MISC of the artificial root, which precedes the first word.
 _ROOT = ("ROOT",) * 6
-
-
-class Cache(dict[Any, Any]):
-    """Values of a function by its argument; emptied when they are many."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-
-    def __missing__(self, key: Any) -> Any:
-        if len(self) > 50_000:  # the number of forms and MISC is unlimited
-            self.clear()
-        value = self[key] = self._function(key)
-        return value
 
 
 class WordBits(NamedTuple):
@@ -117,17 +104,20 @@ class Rules:
         with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
         self._reads = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
         self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
-        self._items = Cache(self._items_of)
-        self._of_label = Cache(
+        cached = lru_cache(50_000)  # the number of forms and MISC is unlimited
+        self._items, self._of_word = cached(self._items_of), cached(self._bits_of_word)
+        self._of_label = cached(
             lambda label: self._bits_of({"label": (label, label.partition(":")[0])})
         )
-        self._of_word = Cache(self._bits_of_word)
         #: Conditions that can hold for modifiers to the left and to the right.
         self.left = self._bits_of({"side": ("left",)})
         self.right = self._bits_of({"side": ("right",)})
 
     def __len__(self) -> int:
         return len(self.rules)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rules, self.relations)
 
     def __add__(self, other: Rules) -> Rules:
         return type(self)(self.rules + other.rules, dict.fromkeys(self.relations + other.relations))
@@ -209,7 +199,7 @@ class Rules:
 
     def of_labels(self, labels: Sequence[str]) -> list[int]:
         """Return the conditions that arcs with each label may fulfil."""
-        return [*map(self._of_label.__getitem__, labels)]
+        return [*map(self._of_label, labels)]
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
         """Return the conditions that each word may fulfil, the root first."""
@@ -217,9 +207,9 @@ class Rules:
         read = [column if is_read else repeat("") for column, is_read in zip(columns, self._reads)]
         items: Iterable[str] = repeat("")
         if self._misc:
-            items = map(self._items.__getitem__, miscs(sentence))
+            items = map(self._items, miscs(sentence))
         keys = chain([_ROOT], islice(zip(*read, items), sentence.n_words))
-        return [*map(self._of_word.__getitem__, keys)]
+        return [*map(self._of_word, keys)]
 
     def _items_of(self, misc: str) -> str:
         """Return the items of MISC that conditions name; others would make words hard to cache."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from bbparse.treebank import Sentence, format_sentence
-from bbparse.treebank.drawing.layout import printable
+from bbparse.treebank.drawing.layout import count, printable
 from bbparse.treebank.drawing.text import draw_text, painted
 from bbparse.treebank.sentence import ScoredTree, miscs, multiword_tokens, offsets, pieces
 from bbparse.treebank.trees import changed_words
@@ -134,7 +134,7 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
             if not changed:
                 changed, kind = changed_words(tree.labels, best.labels), "label"
             facts.append(f"{best.score - tree.score:.4f} less than the best")
-            facts.append(f"{len(changed)} other {kind}{'s' * (len(changed) != 1)} *")
+            facts.append(f"{count(len(changed), f'other {kind}')} *")
         ruler = "--" if style.ascii_only else "──"
         lines.append(painted(f"{ruler} {title}: {', '.join(facts)}", "tag", style.colour) + "\n")
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos

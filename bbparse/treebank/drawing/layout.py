@@ -52,6 +52,11 @@ def printable(text: str) -> str:
     )
 
 
+def count(n: int, noun: str) -> str:
+    """Format a number of things with its noun, in the plural if necessary."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def in_english(form: str) -> str:
     """Return a word for an English text: right-to-left letters do not reorder what follows it.
 

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from bbparse.apps.explain import Explanation, explain, page
-from bbparse.apps.explain.charts import count, number, ordinal, signed
+from bbparse.apps.explain.charts import number, ordinal, signed
 from bbparse.apps.explain.explanation import arc_losses
 from bbparse.apps.explain.terms import terms_of
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
 from bbparse.parser.parse import trees_of
 from bbparse.treebank import Sentence
+from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.text import draw_text
 from tests import toy
 from tests.apps.explain.test_trace import hard_problem
