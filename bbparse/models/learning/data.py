@@ -158,6 +158,8 @@ class Silver:
     digest: str
 
     def __iter__(self) -> Iterator[Sentence]:
+        if not os.path.getsize(self.path):  # none is sure, of which `with_tags_of` wrote a file
+            return iter(())
         return (sentence for sentence in read_conllu(self.path) if _is_sure(sentence))
 
     def with_tags_of(self, tagger: Tagger) -> Silver:
