@@ -102,7 +102,7 @@ def _train_small_networks() -> None:
     def settings() -> TaggerSettings:
         return TaggerSettings() if os.environ.get(FULL_SIZE) else toy.TAGGER
 
-    for name in ("text.tagger_training", "models.learning.train", "apps.cli.tag"):
+    for name in ("text.tagger_training", "models.learning.train", "apps.cli.train"):
         importlib.import_module(f"bbparse.{name}").TaggerSettings = settings
 
 

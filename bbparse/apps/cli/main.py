@@ -43,7 +43,7 @@ COMMANDS = {
 
 FILES = {
     "rules": "check", "bundle": "model", "calibrate": "model", "factors": "model",
-    "train_phrases": "phrases", "train_tagger": "tag", "verify": "solve",
+    "train_phrases": "phrases", "train_tagger": "train", "verify": "solve",
 }
 
 EXIT_USER_ERROR = 2

@@ -1,8 +1,12 @@
-"""``bbparse train``: train a model on a treebank."""
+"""``bbparse train`` and ``train-tagger``: train a model, or a tagger, on a treebank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,6 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
-from bbparse.apps.cli.embeddings import embedding_loader, embedding_options
 from bbparse.apps.cli.model import results, table
 from bbparse.models import MODELS
 from bbparse.models.configuration import CONFIGURATIONS, Configuration
@@ -19,12 +22,106 @@ from bbparse.models.learning.checkpoint import Checkpoint, digest_of
 from bbparse.models.learning.data import Silver
 from bbparse.models.learning.train import Reading, learn_to_read
 from bbparse.models.model import NOTE
-from bbparse.models.model_file import load_tagger
-from bbparse.neural.embeddings import Embeddings
+from bbparse.models.model_file import load_tagger, save_tagger
+from bbparse.neural.embeddings import Embeddings, WordVectors, fit_encoder, read_vectors
+from bbparse.neural.embeddings.vectors import FIRST_WORDS
 from bbparse.parser.parser import Parser
 from bbparse.parser.silver import check_raw, check_teacher, label_text
 from bbparse.runtime.errors import BBParseError, TreebankError
+from bbparse.text import TaggerSettings, accuracy, train_tokenizer
+from bbparse.text import train_tagger as learn_tags
 from bbparse.treebank import Sentence, read_conllu
+
+#: Makes embeddings for training and development sentences.
+Loader = Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings]
+
+_OPTIONS = (
+    option(
+        "--vectors", "Pretrained word vectors: word2vec's text format, fastText's .vec or GloVe's,"
+        " compressed with .gz or .xz or not.", FILE,
+    ),
+    option(
+        "--first-words", "Keep the first N vectors of --vectors and those of the treebank's words."
+        f"  [default: {FIRST_WORDS}]", click.IntRange(0),
+    ),
+    option(
+        "--encoder", "Contextual encoder. The model holds one of the BERT family (BERT, MiniLM, e5)"
+        " from a FOLDER with its model.safetensors; with others, training and parsing need PyTorch"
+        " and transformers.", metavar="NAME|FOLDER",
+    ),
+    option(
+        "--encoder-layers", "Use the first N layers of --encoder.  [default: all]",
+        click.IntRange(1),
+    ),
+    option(
+        "--pieces", "Keep the N most frequent pieces of --encoder, and single characters."
+        "  [default: all]", click.IntRange(1),
+    ),
+    option(
+        "--states", "Cache for the states of --encoder, to share between runs. Default: beside the"
+        " model, until training is done.", FILE, metavar="FOLDER",
+    ),
+    option(
+        "--vectors-license", "Licence of the vectors or the encoder, for the card.", metavar="TEXT"
+    ),
+)
+
+
+def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add all options of this module to a command."""
+    for add in reversed(_OPTIONS):
+        command = add(command)
+    return command
+
+
+@contextmanager
+def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader | None]:
+    """Yield the argument `embeddings` of `bbparse.models.learning.train.train`.
+
+    The options of this module are removed from ``options``. Without ``--states``, states of an
+    encoder are cached beside ``target`` until the block ends well. Raises `UsageError` if both
+    kinds of embeddings are given, or settings of a kind that is not.
+    """
+    names = ("vectors", "first_words", "encoder", "states", "vectors_license")
+    vectors, first, encoder, states, license = (options.pop(name) for name in names)
+    layers, pieces = options.pop("encoder_layers"), options.pop("pieces")
+    if vectors is not None and encoder is not None:
+        raise click.UsageError("--vectors and --encoder exclude each other")
+    for name, value, needed in (
+        ("--first-words is for --vectors", first, vectors),
+        ("--states is for --encoder", states, encoder),
+        ("--encoder-layers is for --encoder", layers, encoder),
+        ("--pieces is for --encoder", pieces, encoder),
+        ("--vectors-license is for --vectors and --encoder", license, vectors or encoder),
+    ):
+        if value is not None and needed is None:
+            raise click.UsageError(name)
+    cache = target.with_name(target.name + ".states")
+    if encoder is not None:
+        yield partial(
+            fit_encoder, encoder, folder=states or cache, license=license, layers=layers,
+            pieces=pieces,
+        )
+    elif vectors is not None:
+        count = FIRST_WORDS if first is None else first
+        yield partial(_read_vectors, vectors, count, license)
+    else:
+        yield None
+    if states is None:
+        shutil.rmtree(cache, ignore_errors=True)
+
+
+def _read_vectors(
+    path: str, first: int, license: str | None, sentences: Sequence[Sentence],
+    dev: Sequence[Sentence],
+) -> WordVectors:
+    """Read word vectors, and report how many words have one."""
+    vectors = read_vectors(path, sentences, dev, first=first, license=license)
+    say(
+        f"{vectors.note['words']} of {vectors.note['of']} vectors kept, which"
+        f" {100 * vectors.coverage(sentences):.1f} % of the training words have"
+    )
+    return vectors
 
 
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -191,3 +288,42 @@ def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
     if not sentences:
         raise TreebankError(f"{path}: no sentence is left to use")
     return sentences
+
+
+@command("train-tagger")
+@click.argument("treebank", type=FILE, metavar="TRAIN")
+@option("--dev", "Treebank to report the accuracy on.", FILE)
+@option("--model", "Where to write the tagger.", OutputFile(), required=True)
+@options.epochs
+@options.seed
+@embedding_options
+def train_tagger(
+    treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None, **vectors: Any
+) -> None:
+    """Train a tagger (UPOS, XPOS, FEATS, lemmas) and a tokenizer on TRAIN.
+
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files. The tagger leaves columns empty that
+    are empty in TRAIN.
+
+    \b
+    Example:
+      bbparse train-tagger train.conllu --dev dev.conllu --model en.tagger
+    """
+    target = Path(model)
+    settings = TaggerSettings()
+    if seed is not None:
+        settings = replace(settings, seed=seed)
+    if epochs is not None:
+        settings = settings.with_epochs(epochs)
+    with embedding_loader(vectors, target) as load:
+        sentences = list(read_conllu(treebank))
+        dev_sentences = list(read_conllu(dev)) if dev is not None else []
+        embeddings = None if load is None else load(sentences, dev_sentences)
+        tagger = learn_tags(sentences, settings, embeddings=embeddings)
+        if dev_sentences:
+            scores = accuracy(tagger, dev_sentences)
+            tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
+            shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
+            say(f"dev: {shown}")
+        save_tagger(target, tagger, train_tokenizer(sentences))
+    say(f"wrote {target}")

@@ -66,8 +66,6 @@ def test_consistency(run: Run, tmp_path: Path, model: Path) -> None:
         ([2, 2, 0], ["nsubj", "dep", "root"], "3: head-self-loop: word 2: he -dep-> he"),
         ([2, 3, 1], ["dep"] * 3, "2: non-tree: word 1: he -dep-> This, word 2: said -dep-> he,"
                                  " word 3: This -dep-> said"),
-        ([0, 0, 1], ["root", "root", "dep"], "3: multiple-roots: word 1: ROOT -root-> This,"
-                                             " word 2: ROOT -root-> he"),
         ([2, 0, 2], ["dep", "root", "sb"], "4: unknown-deprel: word 3: he -sb-> said"),
         ([2, 0, 2], ["dep:x", "root", "_"], "4: unknown-deprel: word 3: he -_-> said"),
     ],
