@@ -43,16 +43,41 @@ def split_of_name(source: str) -> Split | None:
     return "text" if source.endswith((".txt", ".txt.gz", ".txt.xz")) else None
 
 
+def read_text(source: Source, tokenizer: Tokenizer, split: Split = "text") -> Iterator[Sentence]:
+    """Read the sentences of a text file paragraph by paragraph.
+
+    Parameters
+    ----------
+    source : path, "-" or open file
+        UTF-8; ``.gz`` and ``.xz`` are unpacked, ``-`` is the standard input.
+    tokenizer : Tokenizer
+        Tokenizer of a model; see `Parser.needed_tokenizer`.
+    split : {"text", "lines", "words"}
+        See `sentences_of_text`.
+
+    Yields
+    ------
+    Sentence
+        See `sentences_of_text`.
+
+    Raises
+    ------
+    TreebankError
+        If the file cannot be read, is not UTF-8, or has no words.
+    """
+    stream = stream_text(source, tokenizer, split)
+    return (sentence for sentence in stream if sentence is not None)
+
+
 def stream_text(
     source: Source, tokenizer: Tokenizer, split: Split = "text", first: int = 1,
     document: str | None = None,
 ) -> Iterator[Sentence | None]:
-    """Read the sentences of a text file (UTF-8, packed or not, or ``-``) paragraph by paragraph.
+    """Read sentences as `read_text` does, and yield None before reading on may have to wait.
 
-    None is yielded before reading on may have to wait. By then all sentences of complete
-    paragraphs, with the blank line after them, have been yielded. ``first`` is the number of the
-    first sentence. ``document`` is the name of the text, written into a comment before the first
-    sentence. `TreebankError` if the file cannot be read, is not UTF-8, or has no words.
+    By then all sentences of complete paragraphs, with the blank line after them, have been yielded.
+    ``first`` is the number of the first sentence. ``document`` is the name of the text, written
+    into a comment before the first sentence.
     """
     number, offset = first, 0
     with open_source(source) as (stream, name):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from bbparse.apps.cli.sources import read_sentences
 from bbparse.runtime.errors import TreebankError
-from bbparse.text import sentences_of_text
-from bbparse.text.segmentation import Split, stream_text
+from bbparse.text import read_text, sentences_of_text
+from bbparse.text.segmentation import Split
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from tests import toy
 
@@ -122,7 +122,7 @@ def test_reading_in_pieces_is_the_same(text: str) -> None:
     whole = [format_sentence(s) for s in cut(text)]
     try:
         stream = io.StringIO(text, newline="")
-        found = [format_sentence(s) for s in stream_text(stream, toy.tokenizer()) if s]
+        found = [format_sentence(s) for s in read_text(stream, toy.tokenizer())]
     except TreebankError:
         found = []
     assert found == whole
@@ -131,18 +131,18 @@ def test_reading_in_pieces_is_the_same(text: str) -> None:
 def test_files(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("\ufeffÉté. Oui\n\nNon".encode())
-    sentences = [s for s in stream_text(path, toy.tokenizer()) if s]
+    sentences = list(read_text(path, toy.tokenizer()))
     assert [s.forms for s in sentences] == [["Été", "."], ["Oui"], ["Non"]]
     assert sentences[0].source == str(path)
     path.write_bytes(b"good\n\nb\xffad\n")
     with pytest.raises(TreebankError, match=r"a\.txt, line 3: byte 2 of the line is 0xff"):
-        [s for s in stream_text(path, toy.tokenizer()) if s]
+        list(read_text(path, toy.tokenizer()))
     for nothing in (b"", b" \n\n\t\n"):
         path.write_bytes(nothing)
         with pytest.raises(TreebankError, match="no words"):
-            [s for s in stream_text(path, toy.tokenizer()) if s]
+            list(read_text(path, toy.tokenizer()))
     with pytest.raises(TreebankError, match="cannot be read"):
-        list(stream_text(tmp_path / "none.txt", toy.tokenizer()))
+        list(read_text(tmp_path / "none.txt", toy.tokenizer()))
 
 
 @pytest.mark.parametrize("pack", [gzip, lzma])
