@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.eight_bits import Panels, rows_to_bytes
-from bbparse.neural.embeddings.protocol import EMBEDDINGS_ARRAYS
+from bbparse.neural.embeddings.protocol import EMBEDDINGS_ARRAYS, checked
 from bbparse.neural.embeddings.windows import Window, merged, pooled, windows_of
 from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.neural.layers import norm
@@ -201,13 +201,13 @@ class Bert:
         self.dimension: int = width
         self.pieces = WordPieces(arrays["encoder_pieces"].tolist(), note["lower"], note["strip"])
         count = len(self.pieces.pieces)
-        self._vectors = _checked(arrays, "encoder_vectors", np.int8, (count, width))
-        self._units = _checked(arrays, "encoder_units", np.float32, (count,))
+        self._vectors = checked(arrays, "encoder_vectors", np.int8, (count, width))
+        self._units = checked(arrays, "encoder_units", np.float32, (count,))
         self._heads, self._small = heads, np.float32(note["small"])
         matrices, numbers = _shapes(note)
         total = [sum(map(math.prod, shapes.values())) for shapes in (matrices, numbers)]
-        whole = _split(_checked(arrays, "encoder_matrices", np.int8, (total[0],)), matrices)
-        floats = _checked(arrays, "encoder_numbers", np.float16, (total[1],)).astype(np.float32)
+        whole = _split(checked(arrays, "encoder_matrices", np.int8, (total[0],)), matrices)
+        floats = checked(arrays, "encoder_numbers", np.float16, (total[1],)).astype(np.float32)
         if not (np.isfinite(floats).all() and np.isfinite(self._units).all()):
             raise EmbeddingsError("the encoder has weights that are not finite")
         part = _split(floats, numbers)
@@ -303,18 +303,6 @@ class Bert:
         arrays["encoder_vectors"] = self._vectors[kept]
         arrays["encoder_units"] = self._units[kept]
         return Bert(self.note, arrays)
-
-
-def _checked(
-    arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...]
-) -> NDArray[Any]:
-    array = arrays[name]
-    if array.dtype != dtype or array.shape != shape:
-        raise EmbeddingsError(
-            f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
-            f" {np.dtype(dtype)}"
-        )
-    return np.ascontiguousarray(array)
 
 
 def _shapes(

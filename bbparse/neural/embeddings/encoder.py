@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.embeddings.bert import BERT_ARRAYS, Bert, read_bert
-from bbparse.neural.embeddings.protocol import Embeddings, note_array, read_note
+from bbparse.neural.embeddings.protocol import Embeddings, checked, note_array, read_note
 from bbparse.neural.embeddings.transformer import Transformer
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
@@ -52,12 +52,7 @@ class EncoderStates(Embeddings):
         self, note: dict[str, Any], shift: Float32s, folder: str | os.PathLike[str] | None = None,
         encoder: Transformer | Bert | None = None,
     ) -> None:
-        expected = 2, note["dimension"]
-        if shift.shape != expected or shift.dtype != np.float32:
-            raise EmbeddingsError(
-                f"means and deviations have shape {shift.shape} and dtype {shift.dtype}, expected"
-                f" {expected} and float32"
-            )
+        checked({"shift": shift}, "shift", np.float32, (2, note["dimension"]))
         if not np.isfinite(shift).all() or not (shift[1] > 0.0).all():
             raise EmbeddingsError("means are not finite, or deviations not above 0")
         self.note = note

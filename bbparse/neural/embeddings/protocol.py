@@ -76,6 +76,19 @@ def width_of(dimension: int) -> int:
     return dimension + -dimension % 4
 
 
+def checked(
+    arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """Return an array of a file; `EmbeddingsError` if it has another dtype or shape."""
+    array = arrays[name]
+    if array.dtype != dtype or array.shape != shape:
+        raise EmbeddingsError(
+            f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
+            f" {np.dtype(dtype)}"
+        )
+    return np.ascontiguousarray(array)
+
+
 def note_array(note: Mapping[str, Any]) -> NDArray[Any]:
     """Return a note as an array of a file."""
     return np.array(json.dumps(note, sort_keys=True))

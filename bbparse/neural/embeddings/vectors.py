@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from bbparse.neural.embeddings.protocol import (
     MAX_DIMENSIONS,
     Embeddings,
+    checked,
     note_array,
     read_note,
     width_of,
@@ -53,16 +54,10 @@ class WordVectors(Embeddings):
         self, note: dict[str, Any], keys: NDArray[np.uint64], rows: NDArray[np.int8],
         scales: Float32s,
     ) -> None:
-        expected = len(keys), width_of(note["dimension"])
-        if rows.shape != expected or rows.dtype != np.int8 or keys.dtype != np.uint64:
-            raise EmbeddingsError(
-                f"vectors have shape {rows.shape} and dtypes {keys.dtype} and {rows.dtype},"
-                f" expected {expected}, uint64 and int8"
-            )
-        if scales.shape != keys.shape or scales.dtype != np.float32:
-            raise EmbeddingsError(
-                f"there are {len(scales)} steps of {scales.dtype} for {len(keys)}"
-            )
+        given = {"keys": keys, "rows": rows, "scales": scales}
+        checked(given, "keys", np.uint64, (len(keys),))
+        checked(given, "rows", np.int8, (len(keys), width_of(note["dimension"])))
+        checked(given, "scales", np.float32, (len(keys),))
         if not np.isfinite(scales).all():
             raise EmbeddingsError("steps of vectors are not finite")
         if not len(keys) or not (keys[1:] > keys[:-1]).all():

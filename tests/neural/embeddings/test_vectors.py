@@ -150,7 +150,7 @@ def test_models_hold_the_same_vectors(tmp_path: Path) -> None:
         ({"embeddings_note": np.array('{"name": "a", "hash": "b", "dimension": 0}')}, "dimension"),
         ({"embeddings_rows": np.zeros((6, 7), np.int8)}, r"expected \(6, 8\)"),
         ({"embeddings_rows": np.zeros((6, 8), np.int16)}, "int16"),
-        ({"embeddings_scales": np.zeros(5, np.float32)}, "5 steps"),
+        ({"embeddings_scales": np.zeros(5, np.float32)}, r"scales has shape \(5,\)"),
         ({"embeddings_scales": np.full(6, np.nan, np.float32)}, "not finite"),
         ({"embeddings_keys": np.zeros(6, np.uint64)}, "not strictly ascending"),
     ],
