@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem
-from bbparse.core.parts import PART_NAMES
+from bbparse.core.parts import ANY, PART_NAMES
 from bbparse.models.scoring.batch_kernels import candidate_arcs, part_words
 from bbparse.models.scoring.labels import by_root, check_labels
 from bbparse.models.scoring.pair_kernels import (
@@ -267,13 +268,17 @@ class BatchScores:
     ) -> None:
         self.network, self.ends, self.before = network, ends, before
         self.first, self.size, self.scores, self.totals = first, size, scores, totals
-        #: First elements of the sentences in ``scores`` and in ``totals``.
-        self.starts = np.cumsum(size**2) - size**2, np.cumsum(size) - size
+
+    @cached_property
+    def starts(self) -> tuple[Longs, Longs]:
+        """First elements of the sentences in ``scores`` and in ``totals``."""
+        return np.cumsum(self.size**2) - self.size**2, np.cumsum(self.size) - self.size
 
     def sentences(self) -> list[NetworkScores]:
         """Return the scores of each sentence."""
         alone = []
-        for i, (arc, word, n) in enumerate(zip(*self.starts, self.size)):
+        arcs, words = (starts.tolist() for starts in self.starts)
+        for i, (arc, word, n) in enumerate(zip(arcs, words, self.size.tolist())):
             scores, totals = self.scores[arc : arc + n * n], self.totals[word : word + n]
             first, size = self.first[i : i + 1], self.size[i : i + 1]
             alone.append(NetworkScores(
@@ -316,18 +321,22 @@ class BatchScores:
         # Every tree has one head for each word, so this subtracts the same from all trees.
         rows = np.repeat(self.starts[1], np.diff(ptr)) + mod
         arc_scores = rounded(self._of_arcs(ptr, head, mod) - self.totals[rows])
-        fields = [{"arc_score": arc_scores[a:b]} for a, b in pairwise(ptr.tolist())]
         parts = part_words(ptr, head, mod, self.size, self.first, projective, single_root)
-        for i, (kind, order) in enumerate(network.KINDS.items()):
-            ends, words = parts[i]
-            triples = tuple([words[3 + role] for role in order])
-            scores = rounded(mean_of([
+        part_values = []
+        for i, order in enumerate(network.KINDS.values()):
+            triples = tuple([parts[i][1][3 + role] for role in order])
+            part_values.append(rounded(mean_of([
                 part_scores(triples, vectors, 0, network.columns[i], member.part_weights[i])
                 for member, vectors in zip(network.members, self.ends)
-            ]))
-            for own, (a, b) in zip(fields, pairwise(ends.tolist())):
-                own.update(zip(PART_NAMES[kind], (*words[:3, a:b], scores[a:b])))
-        return fields
+            ])))
+        bounds = (pairwise(ends.tolist()) for ends in (ptr, parts[0][0], parts[1][0]))
+        return [
+            {"arc_score": arc_scores[a:b], **_part_fields(
+                parts[0][1][:3, c:d], part_values[0][c:d], parts[1][1][:3, e:f],
+                part_values[1][e:f],
+            )}
+            for (a, b), (c, d), (e, f) in zip(*bounds)
+        ]
 
     def label_scores(self, arcs: Sequence[Pairs]) -> list[Float32s]:
         """Score the labels of arcs, float32[A, L] for each sentence."""
@@ -403,6 +412,21 @@ class Scored:
     problem: Problem
     #: The network's scores of the sentence; None with templates.
     scores: NetworkScores | None = None
+
+
+def _part_fields(
+    siblings: Ints, sib_scores: Float64s, grandchildren: Ints, gc_scores: Float64s
+) -> dict[str, Any]:
+    """Return the fields of siblings and grandchildren of a problem, and their `part_table`."""
+    n, scores = len(sib_scores), np.concatenate([sib_scores, gc_scores])
+    words = np.full((4, len(scores)), ANY, np.int32)
+    words[1:, :n], words[:2, n:], words[3, n:] = siblings, grandchildren[:2], grandchildren[2]
+    grand, head, inner, mod = words
+    return {
+        **dict(zip(PART_NAMES["sib"], (head[:n], inner[:n], mod[:n], scores[:n]))),
+        **dict(zip(PART_NAMES["gc"], (grand[n:], head[n:], mod[n:], scores[n:]))),
+        "part_table": (words, scores, np.array([0, n, *[len(scores)] * 3])),
+    }
 
 
 def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:

@@ -53,12 +53,25 @@ def everything(scores: NetworkScores) -> Arrays:
     """All that the network says of a sentence."""
     arcs = all_arcs(len(scores.scores) - 1)
     fields = scores.fields(*arcs, True, True, QUANTUM)
-    return {**fields, "scores": scores.scores, "labels": scores.label_scores(*arcs),
+    table = dict(zip(("words", "part_score", "ends"), fields.pop("part_table")))
+    return {**fields, **table, "scores": scores.scores, "labels": scores.label_scores(*arcs),
             "odds": scores.log_odds(*arcs)}
 
 
 def same(one: Arrays, other: Arrays) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(a, other[k]) for k, a in one.items())
+
+
+def test_tables_of_parts_are_those_that_problems_make() -> None:
+    rng = np.random.default_rng(4)
+    sentences = [random_sentence(rng, n) for n in (1, 2, 7, 11)]
+    for scored in maker_of(random_network(rng, sentences))(sentences):
+        given = scored.problem.part_table
+        own = scored.problem.changed().part_table
+        assert own is not given
+        for one, other in zip(given, own, strict=True):
+            assert np.array_equal(one, other) and one.dtype == other.dtype
+            assert one.flags.c_contiguous
 
 
 def close(found: np.ndarray, expected: Any) -> bool:
@@ -92,7 +105,7 @@ def test_all_scores_are_as_defined(case: tuple[int, str], width: int) -> None:
         head, mod = arcs[0][some], arcs[1][some]
         projective = bool(rng.integers(2))
         fields = found.fields(head, mod, projective, True, QUANTUM)
-        assert fields.keys() == {"arc_score", *PART_NAMES["sib"], *PART_NAMES["gc"]}
+        assert fields.keys() == {"arc_score", "part_table", *PART_NAMES["sib"], *PART_NAMES["gc"]}
         assert close(fields["arc_score"], expected[head, mod] - totals[mod - 1])
         parts = candidate_parts(n, set(zip(head.tolist(), mod.tolist())), projective, True)
         for kind, name, third in (("sib", "sibling", "s"), ("gc", "grandchild", "g")):
@@ -162,7 +175,7 @@ def test_scores_are_means_of_those_of_all_members(count: int, n: int, width: int
     fields = [one.fields(*arcs, True, True, QUANTUM) for one in (together, *alone)]
     for one, own in zip((together, *alone), fields):
         own["arc_score"] = own["arc_score"] + one.totals[arcs[1]]
-    for name in fields[0]:
+    for name in fields[0].keys() - {"part_table"}:
         mean = np.mean([own[name] for own in fields[1:]], axis=0)
         assert np.allclose(fields[0][name], mean, rtol=1e-6, atol=2 * QUANTUM), name
     assert np.isfinite(fields[0]["arc_score"]).all()
