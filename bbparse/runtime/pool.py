@@ -52,16 +52,17 @@ class Workers(Generic[T, R]):
 
     def _started(self) -> Connection:
         """Start a process and return its connection."""
-        here, there = Pipe()
-        process = get_context("fork").Process(target=_serve, args=(self._work, there), daemon=True)
-        with self._lock, there:
-            if self._is_closed:
-                raise WorkerError("the workers are ending")
-            try:
+        try:
+            here, there = Pipe()
+            fork = get_context("fork")
+            process = fork.Process(target=_serve, args=(self._work, there), daemon=True)
+            with self._lock, there:
+                if self._is_closed:
+                    raise WorkerError("the workers are ending")
                 process.start()
-            except OSError as error:
-                raise WorkerError(f"no more processes can be started: {error.strerror}") from None
-            self._processes.append(process)
+                self._processes.append(process)
+        except OSError as error:
+            raise WorkerError(f"no more processes can be started: {error.strerror}") from None
         return here
 
     def _in_process(self, task: T) -> R:

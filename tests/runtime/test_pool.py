@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from bbparse.runtime import pool
+from bbparse.runtime.errors import WorkerError
 from bbparse.runtime.pool import AHEAD, CAN_FORK, as_they_end, map_in_threads
 
 
@@ -103,6 +104,19 @@ def test_a_process_that_dies_ends_its_own_task_only(size: int) -> None:
             tasks.append(7)
     expected = {task: 2 * task if task > 0 else "died" for task in (1, -1, 2, 3, 4, -5, 6, -8, 7)}
     assert results == expected
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="processes are not forked")
+def test_more_processes_than_there_can_be() -> None:
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 12, limits[1]))
+    try:
+        with pytest.raises(WorkerError, match="no more processes can be started: Too many"):
+            pool.Workers(abs, 50)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.mark.parametrize("forks", [True, False] if CAN_FORK else [False])

@@ -26,7 +26,9 @@ def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
 
 
 def test_workers_that_die_are_started_again(tmp_path: Path) -> None:
-    with running(tmp_path, workers=2) as service:
+    with running(tmp_path, workers=2) as service, ThreadPoolExecutor(1) as pool:
+        other = pool.submit(service.odd, "wait wait")
+        until(lambda: service.ask("/health").json["busy"] == 1)
         (service.folder / "die").touch()
         found = service.odd("The cat slept .", "They die .")
         assert found.status == 500 and found.json["error"].startswith("a worker died")
@@ -34,6 +36,7 @@ def test_workers_that_die_are_started_again(tmp_path: Path) -> None:
         assert service.odd("The cat slept .", "They die .").status == 200
         assert "bbparse_worker_deaths_total 1.0" in service.ask("/metrics").text
         assert service.ask("/health").json["workers"] == 2
+        assert other.result().status == 200
 
 
 def test_what_will_not_end_is_given_up(tmp_path: Path) -> None:
