@@ -54,7 +54,7 @@ class WordVectors(Embeddings):
         self, note: dict[str, Any], keys: NDArray[np.uint64], rows: NDArray[np.int8],
         scales: Float32s,
     ) -> None:
-        given = {"keys": keys, "rows": rows, "scales": scales}
+        given: dict[str, NDArray[Any]] = {"keys": keys, "rows": rows, "scales": scales}
         checked(given, "keys", np.uint64, (len(keys),))
         checked(given, "rows", np.int8, (len(keys), width_of(note["dimension"])))
         checked(given, "scales", np.float32, (len(keys),))
