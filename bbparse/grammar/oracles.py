@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
 import numpy as np
 
 from bbparse.grammar.chart import Chart
-from bbparse.grammar.k_best import Combine, best_structures
-from bbparse.inference.oracles.projective.passes import best_edge, inside_pass, outside_pass
+from bbparse.inference.oracles.projective.passes import (
+    best_edge,
+    inside_pass,
+    list_derivations,
+    outside_pass,
+)
 from bbparse.inference.oracles.protocol import Best
 from bbparse.runtime.arrays import NEG, Flags, Float64s, Ints
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.jit import kernel
 
+T = TypeVar("T", bound=Hashable)
 _NONE = np.empty(0)
+#: For k structures, fewer than k·4**_LONGEST derivations are listed.
+_LONGEST = 7
 
 
 @kernel
@@ -32,6 +42,18 @@ def best_steps(chart, inside):
             stack[depth], stack[depth + 1] = chart.left[best], chart.right[best]
             depth += 2
     return out[:length]
+
+
+def _steps(chart: Chart, lists: Any, place: Any, item: int, rank: int) -> Ints:
+    """Return the steps of a derivation in the lists of `list_derivations`, top down."""
+    steps, waiting = [], [(item, rank)]
+    while waiting:
+        item, rank = waiting.pop()
+        _, step, left, right, _ = lists[place[item]][rank]
+        steps.append(step)
+        tails = ((int(chart.left[step]), left), (int(chart.right[step]), right))
+        waiting += [tail for tail in tails if tail[0]]
+    return np.array(steps, np.int32)
 
 
 class ChartOracle:
@@ -76,20 +98,38 @@ class ChartOracle:
         on[used[used >= 0]] = True
         return on
 
-    def k_steps(
-        self, scores: Float64s, k: int, combine: Combine, deadline: Deadline = NO_DEADLINE
-    ) -> list[tuple[float, Ints]]:
-        """Find the k best structures that `combine` makes; see `best_structures`.
+    def k_best(
+        self, scores: Float64s, k: int, read: Callable[[Ints], T], deadline: Deadline = NO_DEADLINE
+    ) -> tuple[dict[T, tuple[float, Ints]], bool]:
+        """Find the k best different structures that `read` makes of the steps of derivations.
 
-        There are fewer if the chart has no more, or the deadline passes, but at least one.
+        Returns each with the score and the steps of its best derivation, and whether these are the
+        k best, or all that there are. With a deadline, there is at least one.
         """
-        value = self._sweep(scores)
-        if value == NEG:
-            return []
-        best = [(value, best_steps(self._swept, self._inside))]
-        if k == 1:
-            return best
-        return best_structures(self._swept, self._with_steps(), combine, k, deadline) or best
+        found: dict[T, tuple[float, Ints]] = {}
+        if self._sweep(scores) == NEG:
+            return found, True
+        for count in (k * 4**i for i in range(k > 1, _LONGEST)):
+            derivations, is_all = self._derivations(count, deadline)
+            for score, steps in derivations[len(found) :]:
+                found.setdefault(read(steps), (score, steps))
+                if len(found) == k:
+                    return found, True
+            if is_all or deadline.is_over():
+                return found, is_all
+        return found, False
+
+    def _derivations(self, k: int, deadline: Deadline) -> tuple[list[tuple[float, Ints]], bool]:
+        """List the k best derivations: scores and steps top down, and whether these are all."""
+        c, none = self._swept, np.empty(0, np.int32)
+        lists, place, is_all = list_derivations(
+            c, _NONE, none, none, self._inside, k, NEG, deadline.at
+        )
+        top = int(c.size[0]) - 1
+        return [
+            (-found[0], _steps(c, lists, place, top, rank))
+            for rank, found in enumerate(lists[place[top]])
+        ], is_all
 
     def _with_steps(self) -> Float64s:
         """Return the score of the best derivation with each step, after an inside pass."""

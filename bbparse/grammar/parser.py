@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,13 +23,11 @@ from bbparse.grammar.chart import (
     build_chart,
 )
 from bbparse.grammar.grammar import Grammar
-from bbparse.grammar.k_best import Combine
 from bbparse.grammar.oracles import ChartOracle
-from bbparse.grammar.prune import LEFT, RIGHT, divide, possible_rules, prune
+from bbparse.grammar.prune import LEFT, divide, possible_rules, prune
 from bbparse.grammar.tagger import PhraseTagger, with_tags
 from bbparse.grammar.trees import (
     ROOT,
-    SPLIT,
     Phrase,
     PhraseTree,
     default_rules,
@@ -242,14 +241,14 @@ class _Sentence:
                     continue
                 on = agreement.on[0]
             grammar = grammar.restrict(on, ~on)
-            combine = _structures(self.parser.grammar, chart, self.leaves)
-            best = grammar.k_steps(np.zeros(len(group)), k, combine, deadline)
-            phrases = [_derived(self.parser.grammar, chart, st, self.leaves) for _, st in best]
+            derived = partial(_derived, self.parser.grammar, chart, self.leaves)
+            read = partial(_written, derived, self.words)
+            trees, complete = grammar.k_best(np.zeros(len(group)), k, read, deadline)
+            scores, steps = zip(*trees.values())
             return PhraseParse(
-                [from_phrase(phrase, self.words) for phrase in phrases],
-                [score for score, _ in best], False,
-                (agreement is None or agreement.proved)
-                and (len(best) == k or not deadline.is_over()), agreement, phrases[0].heads(),
+                list(trees), list(scores), False,
+                complete and (agreement is None or agreement.proved), agreement,
+                derived(steps[0]).heads(),
             )
         return self._in_parts(deadline, node_limit)
 
@@ -318,31 +317,7 @@ class _Sentence:
         return PhraseParse([joined], [-np.inf], True, False, None, heads)
 
 
-def _structures(grammar: Grammar, chart: Chart, leaves: Leaves) -> Combine:
-    """Return the function that maps derivations to structures without heads and refinements."""
-    item_of = np.repeat(np.arange(len(chart.kind)), np.diff(chart.item_ptr)).tolist()
-    labels = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
-    numbers: dict[Hashable, int] = {}  # of phrases and words; a pair is a tuple of such numbers
-
-    def parts(item: int, structure: Any) -> Any:
-        return (structure,) if chart.kind[item] == WHOLE else structure
-
-    def combine(step: int, left: Any, right: Any) -> Hashable:
-        item = item_of[step]
-        if chart.kind[item] == RIGHT:
-            return (*parts(chart.left[step], left), right)
-        if chart.kind[item] == LEFT:
-            return (left, *parts(chart.right[step], right))
-        if item == len(chart.kind) - 1:
-            return left
-        inner = chart.left[step]
-        below = parts(inner, left) if inner else int(leaves.word[chart.head[item]])
-        return numbers.setdefault((labels[chart.symbol[item]], below), len(numbers))
-
-    return combine
-
-
-def _derived(grammar: Grammar, chart: Chart, steps: Ints, leaves: Leaves) -> Phrase:
+def _derived(grammar: Grammar, chart: Chart, leaves: Leaves, steps: Ints) -> Phrase:
     """Return the phrase of a derivation."""
     item_of = np.searchsorted(chart.item_ptr, steps, side="right") - 1
     step = dict(zip(item_of.tolist(), steps.tolist()))
@@ -368,3 +343,8 @@ def _derived(grammar: Grammar, chart: Chart, steps: Ints, leaves: Leaves) -> Phr
         )
 
     return phrase(int(left[step[len(chart.kind) - 1]]))
+
+
+def _written(derived: Callable[[Ints], Phrase], words: list[str], steps: Ints) -> PhraseTree:
+    """Return the bracketed tree of a derivation, without heads and refinements."""
+    return from_phrase(derived(steps), words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -12,10 +12,10 @@ import pytest
 from bbparse.grammar.chart import FREE, WHOLE, Retained, build_chart
 from bbparse.grammar.grammar import HeadChild, Modifier, head_weight, modifier_weight, next_state
 from bbparse.grammar.oracles import ChartOracle
-from bbparse.grammar.parser import _derived, _Sentence, _structures
+from bbparse.grammar.parser import _derived, _Sentence, _written
 from bbparse.grammar.prune import possible_rules
 from bbparse.grammar.training import train_phrases
-from bbparse.grammar.trees import JOIN, SPLIT, clean, from_phrase, read_trees_text
+from bbparse.grammar.trees import JOIN, SPLIT, clean, read_trees_text
 from tests.grammar import toy
 
 SENTENCES = [
@@ -215,16 +215,13 @@ def test_the_best_trees_are_different_and_all_that_are_better(
     expected = _brackets(p.grammar, made, words)
     for k in (1, 2, 7, len(expected) + 5):
         oracle = ChartOracle(made, sentence.leaves.word)
-        combine = _structures(p.grammar, made, sentence.leaves)
-        found = oracle.k_steps(np.zeros(oracle.n_coordinates), k, combine)
-        trees = [
-            str(from_phrase(_derived(p.grammar, made, steps, sentence.leaves), words))
-            for _, steps in found
-        ]
-        assert len(set(trees)) == len(trees) == min(k, len(expected))
-        assert [expected[tree] for tree in trees] == pytest.approx([value for value, _ in found])
-        best = sorted(expected.values(), reverse=True)[:k]
-        assert [value for value, _ in found] == pytest.approx(best)
+        derived = partial(_derived, p.grammar, made, sentence.leaves)
+        read = partial(_written, derived, words)
+        found, complete = oracle.k_best(np.zeros(oracle.n_coordinates), k, read)
+        assert complete and len(found) == min(k, len(expected))
+        values = [value for value, _ in found.values()]
+        assert [expected[str(tree)] for tree in found] == pytest.approx(values)
+        assert values == pytest.approx(sorted(expected.values(), reverse=True)[:k])
     assert (len(expected), _n_derivations(made)) == (n_trees, n_derivations)
 
 
