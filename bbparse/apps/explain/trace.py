@@ -10,7 +10,6 @@ import numpy as np
 from bbparse.core import Problem
 from bbparse.inference.search.observer import (
     BranchEvent,
-    CallEvent,
     Finished,
     NodeEvent,
     Observer,
@@ -78,7 +77,6 @@ class Recorder(Observer):
     def __init__(self, pairs: list[Arc]) -> None:
         self.trace = Trace(gone=dict.fromkeys(pairs, 0))
         self._pairs = pairs
-        self._steps: list[State] = []
         self._open: dict[int, float] = {1: np.inf}  # bounds by number
         self._by_number: dict[int, TracedNode] = {}
 
@@ -87,9 +85,6 @@ class Recorder(Observer):
         for arc in event.arcs.tolist():
             trace.gone.pop(self._pairs[arc], None)
         trace.candidates, trace.edges, trace.factors = len(event.arcs), event.edges, event.factors
-
-    def called(self, event: CallEvent) -> None:
-        self._steps.append(event.state)
 
     def bounded(self, event: NodeEvent) -> None:
         node, last = self._by_number.get(event.node), event.state
@@ -101,12 +96,11 @@ class Recorder(Observer):
                 event.present, event.depth, event.inherited,
             )
             self.trace.nodes.append(node)
-        for state in self._steps:
+        for state in event.calls:
             if node.number <= DETAILED and state.calls < last.calls:
                 self._add(node, event.node, state)
             if node.number == 1:
                 self._lose(state)
-        self._steps.clear()
         node.closed, node.bound = event.closed, last.bound
         if event.closed:
             self._open.pop(event.node, None)

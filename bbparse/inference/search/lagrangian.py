@@ -80,7 +80,7 @@ class Lagrangian(Bounder[Subspace]):
         if observer is not None:
             arcs = root.order if given is None else given
             self._watch = Watch(observer, arcs, self.counters, self.best)
-            self._watch.started(root.node, self.full_size, root.moved_factors)
+            self._watch.started(root.node, self.full_size)
 
     def run(self, limits: SearchLimits) -> Outcome:
         """Search until the end or a limit; the work limit counts positions of the oracle."""

@@ -24,7 +24,6 @@ class Started(NamedTuple):
     arcs: Ints  # candidates: neither forbidden nor rivals of required arcs
     edges: int  # hyperedges of the chart, or positions of the automata
     factors: int  # factors and count factors that are bounded by multipliers
-    moved_factors: int  # factors that the oracle absorbed and scores exactly
 
 
 class State(NamedTuple):
@@ -38,13 +37,6 @@ class State(NamedTuple):
     factors: int
 
 
-class CallEvent(NamedTuple):
-    """One more oracle call in a node, and the elimination after it."""
-
-    node: int
-    state: State
-
-
 class NodeEvent(NamedTuple):
     """The bounding of a node."""
 
@@ -56,6 +48,7 @@ class NodeEvent(NamedTuple):
     inherited: float  # the parent's bound; inf at the root
     closed: bool  # True if the node needs no further search; the bound in `state` is then -inf
     state: State
+    calls: list[State]  # after each oracle call and elimination, if the observer wants them
 
 
 class BranchEvent(NamedTuple):
@@ -79,16 +72,13 @@ class Finished(NamedTuple):
 class Observer:
     """Hooks of a search; override those that you need.
 
-    Set `wants_calls` to True to have `called` called: it costs a record of each oracle call.
+    Set `wants_calls` to True for a record of each oracle call.
     """
 
     wants_calls: bool = False
 
     def started(self, event: Started) -> None:
         """Handle the start of the search: presolve is done and has not proved infeasibility."""
-
-    def called(self, event: CallEvent) -> None:
-        """Handle one oracle call in a node."""
 
     def bounded(self, event: NodeEvent) -> None:
         """Handle a bounded node, after its oracle calls."""
@@ -110,8 +100,8 @@ class Watch:
         self._counters, self._best = counters, best
         self._record: Record | None = None
 
-    def started(self, node: Node, full_size: int, moved_factors: int) -> None:
-        self._observer.started(Started(self._given, full_size, n_factors(node), moved_factors))
+    def started(self, node: Node, full_size: int) -> None:
+        self._observer.started(Started(self._given, full_size, n_factors(node)))
 
     def record(self, calls: int) -> Record | None:
         """Return a record for the next node; None unless the observer wants calls."""
@@ -124,27 +114,24 @@ class Watch:
         return self._record
 
     def bounded(self, node: Any, inherited: float, stays: bool) -> None:
-        """Report a node: each call if the observer wants calls, then the node as a whole."""
+        """Report a node, with each of its calls if the observer wants them."""
+        calls = []
         if self._record is not None:
             rows, factors, died, used = self._record
             for row in range(int(used[0])):
-                calls_so_far, bound, known, size = rows[row].tolist()
+                count, bound, known, size = rows[row].tolist()
                 alive = self._given[died > row]
-                state = State(int(calls_so_far), bound, known, alive, int(size), int(factors[row]))
-                self._observer.called(CallEvent(node.number, state))
+                calls.append(State(int(count), bound, known, alive, int(size), int(factors[row])))
         lower = float(self._best.scores[0]) if self._best.found[0] else -np.inf
         last = State(
             int(self._counters[0]), node.bound if stays else -np.inf, lower,
             self._given[node.state.base > -np.inf], node.state.oracle.positions(),
             n_factors(node.state),
         )  # fmt: skip
-        arc, present = node.branched
-        self._observer.bounded(
-            NodeEvent(
-                node.number, node.parent, node.depth, self._arc(arc), present, inherited,
-                not stays, last,
-            )
-        )  # fmt: skip
+        arc, present = self._arc(node.branched[0]), node.branched[1]
+        self._observer.bounded(NodeEvent(
+            node.number, node.parent, node.depth, arc, present, inherited, not stays, last, calls
+        ))  # fmt: skip
 
     def branched(self, node: Any, children: list[Any]) -> None:
         """Report the children of a node."""
