@@ -6,6 +6,7 @@ arborescences, which may cross, score none.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,10 @@ from bbparse.core import Problem
 from bbparse.core.order import in_order
 from bbparse.core.tree import arcs_left
 from bbparse.inference.oracles.calls import oracle_over
-from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
+from bbparse.inference.oracles.nonprojective.arborescence import (
+    Arborescence,
+    arborescence_over,
+)
 from bbparse.inference.oracles.projective.calls import (
     chart_best,
     chart_scratch,
@@ -44,39 +48,23 @@ def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
 
 
 class _Trees:
-    """Trees over the arcs of a problem, with its required and forbidden arcs.
+    """Trees over the arcs of a problem, with its required and forbidden arcs."""
 
-    ``order`` int32[A] has the problem's arc at each position of the oracle.
-    """
-
-    def __init__(self, problem: Problem, order: Ints) -> None:
-        p = problem
-        self.n_coordinates, self.order = len(order), order
-        self._n_words, self._mod = p.n_words, p.arc_mod
-        self._base = restricted(p.arc_score, self._mod, p.arc_state == 1, p.arc_state == -1)
+    def __init__(self, problem: Problem) -> None:
+        p = self._problem = problem
+        self.n_coordinates = len(p.arc_head)
+        self._base = restricted(p.arc_score, p.arc_mod, p.arc_state == 1, p.arc_state == -1)
 
     def restrict(self, required: Flags, forbidden: Flags) -> Self:
         """See `Oracle.restrict`; everything but the scores of arcs is shared."""
-        restricted_trees = object.__new__(type(self))
-        restricted_trees.__dict__.update(self.__dict__)
-        restricted_trees._base = restricted(self._base, self._mod, required, forbidden)
-        return restricted_trees
+        trees = copy(self)
+        trees._base = restricted(self._base, self._problem.arc_mod, required, forbidden)
+        return trees
 
-    def _scores(self, scores: Float64s) -> Float64s:
-        """Add the problem's own scores of arcs, and sort them in the order of the oracle."""
-        return (self._base + scores)[self.order]
-
-    def _best(self, value: float, tree: Ints) -> Best:
+    def _best(self, value: float, arcs: Ints) -> Best:
         on = np.zeros(self.n_coordinates, np.bool_)
-        if value > -np.inf:
-            on[self.order[tree]] = True
+        on[arcs] = True
         return Best(value, on)
-
-    def _each(self, value: float, values: Float64s) -> Float64s:
-        each = np.full(self.n_coordinates, -np.inf)
-        if value > -np.inf:
-            each[self.order] = values
-        return each
 
 
 class ProjectiveTrees(_Trees):
@@ -89,54 +77,49 @@ class ProjectiveTrees(_Trees):
     def __init__(self, problem: Problem, backbone: str | None = None) -> None:
         if not problem.projective:
             raise ProblemError("the charts are projective; this problem allows crossing arcs")
-        self.chart, order = oracle_of(problem, recurrence_for(problem, backbone).mode)
-        super().__init__(problem, order)
+        self.chart, self.order = oracle_of(problem, recurrence_for(problem, backbone).mode)
+        super().__init__(problem)
 
     def best(self, scores: Float64s) -> Best:
         """Find the best tree; see `Oracle.best`."""
         arc_score, scratch, goal = self._pass(scores)
-        tree = np.empty(self._n_words, np.int32)
+        tree = np.empty(self._problem.n_words if goal > -np.inf else 0, np.int32)
         if goal > -np.inf:
             chart_tree(self.chart, scratch, arc_score, tree)
-        return self._best(goal, tree)
+        return self._best(goal, self.order[tree])
 
     def with_each(self, scores: Float64s) -> Float64s:
         """Compute exact max-marginals; see `Oracle.with_each`."""
         arc_score, scratch, goal = self._pass(scores)
-        each = np.empty(self.n_coordinates)
+        each, values = np.full((2, self.n_coordinates), -np.inf)
         if goal > -np.inf:
-            chart_with_each(self.chart, scratch, arc_score, each)
-        return self._each(goal, each)
+            chart_with_each(self.chart, scratch, arc_score, values)
+        each[self.order] = values
+        return each
 
     def _pass(self, scores: Float64s) -> tuple[Float64s, Any, float]:
-        arc_score, scratch = self._scores(scores), chart_scratch(self.chart)
+        """Return scores in the order of the chart, the arrays of an inside pass, and its value."""
+        arc_score, scratch = (self._base + scores)[self.order], chart_scratch(self.chart)
         return arc_score, scratch, float(chart_best(self.chart, scratch, arc_score, np.inf))
 
 
 class Arborescences(_Trees):
     """Trees by arcs alone, crossing or not; exact."""
 
-    def __init__(self, problem: Problem) -> None:
-        p = problem
-        order = np.lexsort((np.arange(len(p.arc_mod)), p.arc_mod)).astype(np.int32)
-        super().__init__(p, order)
-        self._head, self._single_root = p.arc_head[order], p.single_root
-        self._ptr = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
-
     def best(self, scores: Float64s) -> Best:
         """Find the best tree; see `Oracle.best`."""
-        value, tree, _ = self._search(scores)
-        return self._best(value, tree)
+        found = self._search(scores)
+        return self._best(found.value, found.arcs)
 
     def with_each(self, scores: Float64s) -> Float64s:
         """Bound trees with each arc, by the dual of a linear program; see `Oracle.with_each`."""
-        value, _, reduced = self._search(scores)
-        return self._each(value, value + reduced)
+        found = self._search(scores)
+        if not len(found.arcs):
+            return np.full(self.n_coordinates, -np.inf)
+        return found.value + found.reduced
 
-    def _search(self, scores: Float64s) -> tuple[float, Ints, Float64s]:
-        tree, reduced = np.empty(self._n_words, np.int32), np.zeros(self.n_coordinates)
-        value = best_arborescence(
-            self._ptr, self._head, self._scores(scores), self._single_root, tree, reduced,
-            np.empty(1), np.inf,
-        )  # fmt: skip
-        return float(value), tree, reduced
+    def _search(self, scores: Float64s) -> Arborescence:
+        p = self._problem
+        return arborescence_over(
+            p.n_words, p.arc_head, p.arc_mod, self._base + scores, p.single_root
+        )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
+from bbparse.inference.oracles.nonprojective.arborescence import arborescence_over
 from bbparse.inference.oracles.projective.dense import dense_tree
 from bbparse.runtime.arrays import Flags, Float64s, Ints
 from bbparse.runtime.jit import kernel
@@ -37,28 +37,22 @@ def best_tree(problem: Problem, weight: Float64s) -> WeightedTree | None:
     ``weight`` is float64[A], -inf for arcs that must not be used. Bounds are those of
     arborescences, which may have crossing arcs. Required arcs are ignored.
     """
-    p = problem
-    order = np.lexsort((weight, p.arc_mod))  # of arcs between the same words, the last one counts
-    tree, largest = np.empty(p.n_words, np.int32), np.empty(1)
-    reduced, loss = np.empty((2, len(order)))
-    starts = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
-    most = best_arborescence(
-        starts, p.arc_head[order], weight[order], p.single_root, tree, reduced, largest, np.inf
-    )
-    if most == -np.inf:
+    p, single_root = problem, problem.single_root
+    best = arborescence_over(p.n_words, p.arc_head, p.arc_mod, weight, single_root)
+    if best.value == -np.inf:
         return None
-    loss[order] = reduced
-    arcs = order[tree]
+    arcs = best.arcs
     if p.projective:
+        order = np.argsort(weight, kind="stable")  # of arcs between the same words, the last counts
         rows, _ = dense_tree(
-            p.n_words, p.arc_head[order], p.arc_mod[order], weight[order], p.single_root
+            p.n_words, p.arc_head[order], p.arc_mod[order], weight[order], single_root
         )
-        if rows is None:
+        if not len(rows):
             return None
-        arcs = order[rows]
+        arcs = order[rows].astype(np.int32)
     # for each word, at most as many numbers are added as there are contractions
-    noise = 2.0**-51 * p.n_words * (p.n_words + 4) * float(largest[0])
-    return WeightedTree(arcs.astype(np.int32), most, loss, noise)
+    noise = 2.0**-51 * p.n_words * (p.n_words + 4) * best.largest
+    return WeightedTree(arcs, best.value, best.reduced, noise)
 
 
 @kernel

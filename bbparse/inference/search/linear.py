@@ -12,19 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.inference.oracles.arcs import alive_arcs, sort_stably
-from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
+from bbparse.inference.oracles.arcs import alive_arcs
+from bbparse.inference.oracles.nonprojective.arborescence import arborescence_over
 from bbparse.inference.oracles.projective.calls import (
     best_of_chart,
     k_best_of_chart,
     make_chart,
 )
-from bbparse.inference.oracles.projective.dense import eisner
+from bbparse.inference.oracles.projective.dense import dense_tree
 from bbparse.inference.oracles.projective.recurrences import parts_of
 from bbparse.inference.relaxation.state import score_spread, slack_of
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.deadline import TimeOver
-from bbparse.runtime.jit import kernel
 
 #: Cost of enumerating a tree for each word, in visited hyperedges.
 LISTED = 3.0
@@ -66,18 +65,17 @@ def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> Line
     ``mode`` is that of the recurrence; arcs with labels are sorted.
     """
     p, n = problem, problem.n_words
-    if p.projective and k_best == 1 and mode == 0 and is_dense(p):
-        matrix = p.arc_head, p.arc_mod, p.arc_score, p.arc_state
-        arcs, is_over = _best_dense(n, p.single_root, *matrix, until)
-        return LinearTrees(arcs, 0, bound=np.inf if is_over else NEG)
     order = alive_arcs(n, p.arc_head, p.arc_mod, p.arc_state)
     if len(order) < n:  # some word has no arc
         return LinearTrees(np.empty((0, n), np.int32), 0)
     head, mod, score = p.arc_head[order], p.arc_mod[order], p.arc_score[order]
     if not p.projective:
-        trees, is_over = _best_crossing(n, p.single_root, head, mod, score, until)
-        bound = np.inf if is_over else NEG
-        return LinearTrees(order[trees], len(order), _slack(n, score, NO_SCORES), bound)
+        best = arborescence_over(n, head, mod, score, p.single_root, until)
+        arcs, slack = order[best.arcs].reshape(-1, n), _slack(n, score, NO_SCORES)
+        return LinearTrees(arcs, len(order), slack, _bound(best.value))
+    if k_best == 1 and mode == 0 and is_dense(p):
+        arcs, value = dense_tree(n, head, mod, score, p.single_root, until)
+        return LinearTrees(order[arcs].reshape(-1, n), 0, bound=_bound(value))
     try:
         chart = make_chart(p, mode, head, mod, until)
     except TimeOver:
@@ -95,39 +93,6 @@ def _slack(n: int, arc_score: Float64s, part_weight: Float64s) -> float:
     return slack_of(score_spread(n, arc_score, part_weight, NO_SCORES, NO_SCORES))
 
 
-@kernel
-def _best_dense(n, single_root, head, mod, score, state, until):
-    """Return the best projective tree, int32[1, n] or int32[0, n], and True if time is over."""
-    table, place = np.full((n + 1, n + 1), NEG), np.zeros((n + 1, n + 1), np.int32)
-    for a in alive_arcs(n, head, mod, state):
-        table[head[a], mod[a]], place[head[a], mod[a]] = score[a], a
-    heads, total = eisner(table, single_root, until)
-    trees = np.empty((1 if total > NEG else 0, n), np.int32)
-    for t in range(trees.shape[0]):
-        for m in range(1, n + 1):
-            trees[t, m - 1] = place[heads[m], m]
-    return trees, total != total
-
-
-@kernel
-def _best_crossing(n, single_root, head, mod, score, until):
-    """Return the best arborescence over arcs sorted by head, int32[1, n] or int32[0, n].
-
-    Returns also True if time is over.
-    """
-    n_arcs = head.shape[0]
-    order, ends = np.empty(n_arcs, np.int32), np.empty(n + 2, np.int64)
-    sort_stably(mod, np.arange(n_arcs, dtype=np.int32), order, ends)
-    mod_ptr = np.zeros(n + 2, np.int32)
-    heads, scores = np.empty(n_arcs, np.int32), np.empty(n_arcs)
-    for m in range(n + 1):
-        mod_ptr[m + 1] = ends[m]
-    for i in range(n_arcs):
-        heads[i], scores[i] = head[order[i]], score[order[i]]
-    tree, reduced, info = np.empty(n, np.int32), np.empty(n_arcs), np.empty(1)
-    total = best_arborescence(mod_ptr, heads, scores, single_root, tree, reduced, info, until)
-    trees = np.empty((1 if total > NEG else 0, n), np.int32)
-    for t in range(trees.shape[0]):
-        for m in range(n):
-            trees[t, m] = order[tree[m]]
-    return trees, total != total
+def _bound(value: float) -> float:
+    """Return the bound on trees that a deadline has cut off: the best value is then NaN."""
+    return np.inf if np.isnan(value) else NEG

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.runtime.arrays import NEG, Float64s, Longs
+from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
 from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import inlined, kernel
 
@@ -194,3 +194,27 @@ def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, 
             state[stack[i]] = 2
     _expand(sets, n_sets, mod_ptr)
     return _write(sets, mod_ptr, arc_head, arc_score, single_root, tree, reduced)
+
+
+class Arborescence(NamedTuple):
+    """A best tree; see `best_arborescence`."""
+
+    value: float
+    arcs: Ints  # [n], the arc of each word; none if there is no tree or time is over
+    reduced: Float64s
+    largest: float
+
+
+def arborescence_over(
+    n: int, head: Ints, mod: Ints, score: Float64s, single_root: bool, until: float = np.inf
+) -> Arborescence:
+    """Find the best tree of n words over arcs in any order; see `best_arborescence`."""
+    order = np.argsort(mod, kind="stable").astype(np.int32)
+    ptr = np.searchsorted(mod[order], np.arange(n + 2)).astype(np.int32)
+    tree, reduced, info = np.empty(n, np.int32), np.empty((2, len(order))), np.empty(1)
+    value = best_arborescence(
+        ptr, head[order], score[order], single_root, tree, reduced[0], info, until
+    )
+    reduced[1, order] = reduced[0]
+    arcs = order[tree] if value > NEG else np.empty(0, np.int32)
+    return Arborescence(float(value), arcs, reduced[1], float(info[0]))

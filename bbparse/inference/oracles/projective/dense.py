@@ -140,14 +140,17 @@ def eisner(scores, single_root, until=np.inf):
 
 
 def dense_tree(
-    n: int, head: Ints, mod: Ints, score: Float64s, single_root: bool
-) -> tuple[Ints | None, float]:
+    n: int, head: Ints, mod: Ints, score: Float64s, single_root: bool, until: float = np.inf
+) -> tuple[Ints, float]:
     """Find the best projective tree of n words by the scores float64[A] of its arcs alone.
 
-    Returns the arc of each word, int32[n], None if there is no tree, and the score. Of several arcs
-    between the same words the last one counts.
+    Returns the arc of each word, int32[n], none if there is no tree, and the score; that is NaN,
+    without a tree, if the time ``until`` is over before. Of several arcs between the same words the
+    last one counts.
     """
     table, place = np.full((n + 1, n + 1), NEG), np.zeros((n + 1, n + 1), np.int32)
     table[head, mod], place[head, mod] = score, np.arange(len(score))
-    heads, total = eisner(table, single_root)
-    return None if total == NEG else place[heads[1:], np.arange(1, n + 1)], total
+    heads, total = eisner(table, single_root, until)
+    if not total > NEG:
+        return np.empty(0, np.int32), total
+    return place[heads[1:], np.arange(1, n + 1)], total
