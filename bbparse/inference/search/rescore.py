@@ -37,31 +37,6 @@ def add_up(terms):
 
 
 @kernel
-def _place(head, mod, last):
-    """Return the hash slot of an arc; several arcs may share a slot."""
-    return (np.int64(head) * 31 + mod) & (last.shape[0] - 1)
-
-
-@kernel
-def _slots(n):
-    """Return the number of hash slots for the arcs of trees of n words, a power of two."""
-    size = 64
-    while size < 4 * n:
-        size *= 2
-    return size
-
-
-@kernel
-def _index_rows(head, mod, last, before):
-    """Index rows by arc: the last row of each hash slot, and the previous row of each row."""
-    last[:] = -1
-    for i in range(head.shape[0]):
-        place = _place(head[i], mod[i], last)
-        before[i] = last[place]
-        last[place] = i
-
-
-@kernel
 def tree_parts(heads):
     """Return the parts of a tree: at most one of each kind for every modifier.
 
@@ -95,30 +70,25 @@ def tree_parts(heads):
 
 
 @kernel
-def _add_parts(parts, last, before, heads, terms, used):
+def _add_parts(parts, heads, terms, used):
     """Append the scores of the parts that fire in a tree; return the number of terms.
 
-    ``parts`` are the ``part_table`` of the problem; ``last`` and ``before`` are those of
-    `_index_rows`. Parts of the kind `OUTERMOST` fire only if their modifier is the farthest on its
-    side.
+    ``parts`` are the ``part_table`` of the problem. Parts of the kind `OUTERMOST` fire only if
+    their modifier is the farthest on its side.
     """
     words, score, kind_ptr = parts
     first, end = kind_ptr[OUTERMOST], kind_ptr[OUTERMOST + 1]
     grand, inner, farthest = tree_parts(heads)
-    for m in range(1, heads.shape[0]):
-        h = heads[m]
-        i = last[_place(h, m, last)]
-        while i >= 0:
-            if (
-                words[3, i] == m
-                and words[1, i] == h
-                and (words[0, i] == ANY or words[0, i] == grand[m])
-                and (words[2, i] == ANY or words[2, i] == inner[m])
-                and (farthest[m] == 1 or not first <= i < end)
-            ):
-                terms[used] = score[i]
-                used += 1
-            i = before[i]
+    for i in range(score.shape[0]):
+        g, h, s, m = words[0, i], words[1, i], words[2, i], words[3, i]
+        if (
+            heads[m] == h
+            and (g == ANY or g == grand[m])
+            and (s == ANY or s == inner[m])
+            and (farthest[m] == 1 or not first <= i < end)
+        ):
+            terms[used] = score[i]
+            used += 1
     return used
 
 
@@ -130,10 +100,8 @@ def write_trees(trees, arc_head, arc_score, parts, others):
     nonzero magnitude (inf: there is none). The arrays are those of the problem, ``parts`` its
     ``part_table``; ``others`` are further terms of each tree, float64[K, T], 0 where there is none.
     """
-    words, n_parts, n_others = parts[0], parts[1].shape[0], others.shape[1]
+    n_parts, n_others = parts[1].shape[0], others.shape[1]
     n_trees, n = trees.shape
-    last, before = np.empty(_slots(n), np.int64), np.empty(n_parts, np.int64)
-    _index_rows(words[1], words[3], last, before)
     terms = np.empty(n + n_parts + n_others)
     heads, scores = np.empty((n_trees, n + 1), np.int32), np.empty((3, n_trees))
     for t in range(n_trees):
@@ -143,7 +111,7 @@ def write_trees(trees, arc_head, arc_score, parts, others):
             terms[m] = arc_score[trees[t, m]]
         used = n
         if n_parts > 0:
-            used = _add_parts(parts, last, before, heads[t], terms, used)
+            used = _add_parts(parts, heads[t], terms, used)
         for i in range(n_others):
             terms[used + i] = others[t, i]
         scores[0, t], scores[1, t], scores[2, t] = add_up(terms[: used + n_others])
