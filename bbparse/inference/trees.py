@@ -22,10 +22,10 @@ from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import price_and_cut
-from bbparse.inference.search.lagrangian import Lagrangian
+from bbparse.inference.search.lagrangian import Lagrangian, Outcome
 from bbparse.inference.search.linear import LISTED, is_linear, linear_trees
 from bbparse.inference.search.observer import Observer
-from bbparse.inference.search.proportion import Answer, Proportion, in_doubt
+from bbparse.inference.search.proportion import Answer, in_doubt, settled
 from bbparse.inference.search.rescore import scored_trees
 from bbparse.inference.search.root import make_root
 from bbparse.inference.search.search import SearchLimits
@@ -49,13 +49,12 @@ class Options:
     settings: SearchSettings = DEFAULT
     observer: Observer | None = None
     started: float = field(default_factory=clock)
-    until: Deadline = NO_DEADLINE  #: For all problems together.
 
     @property
     def deadline(self) -> Deadline:
         """The end of the time limit."""
-        limit, until = self.time_limit, self.until
-        return until if limit is None else Deadline(min(until.at, self.started + float(limit)))
+        limit = self.time_limit
+        return NO_DEADLINE if limit is None else Deadline(self.started + float(limit))
 
     @property
     def limits(self) -> SearchLimits:
@@ -93,7 +92,6 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
 #: Maximum k_best for a problem that has so many trees, and maximum number of words of all trees
 #: together: k-best enumeration takes a hundred bytes for each.
 MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
-_ONE = np.ones(1, np.bool_)
 #: This fraction of a tree's terms, times its words, bounds the rounding of their sums in a chart.
 _ROUNDING = 2.0**-51
 #: Methods that HiGHS does the work for.
@@ -112,7 +110,11 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
         ordered, order = _sorted(problem)
         given = None if order is None else order.astype(np.int32)
         run = partial(_branch_and_bound, given=given)
-    return in_rank(_settled(ordered, run(ordered, options), run, options), problem, order)
+    answer = run(ordered, options)
+    found = answer.solution
+    if _in_doubt(ordered, answer, options.k_best):
+        found = settled(ordered, answer, run, options)
+    return in_rank(found, problem, order)
 
 
 def _sorted(problem: Problem) -> tuple[Problem, Longs | None]:
@@ -121,21 +123,6 @@ def _sorted(problem: Problem) -> tuple[Problem, Longs | None]:
         return problem, None
     ordered, order = in_order(problem)
     return with_sorted_sets(ordered, "count"), order
-
-
-def _settled(
-    problem: Problem, answer: Answer, run: Callable[[Problem, Options], Answer], options: Options
-) -> Solution:
-    """Return the solution of a problem, solved again where its slack could hide terms."""
-    if not _in_doubt(problem, answer, options.k_best):
-        return answer.solution
-    ordered, order = in_order(problem)
-    if order is None:
-        return Proportion(problem, answer, run, options).solution()
-    place = np.argsort(order).astype(np.int32)
-    found = replace(answer.solution, arcs=place[answer.solution.arcs])
-    settled = Proportion(ordered, answer._replace(solution=found), run, options).solution()
-    return in_rank(settled, problem, order)
 
 
 def most_listed(problem: Problem, k_best: int | None = None) -> int:
@@ -193,54 +180,37 @@ def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = N
     try:
         root = make_root(problem, mode, options.deadline.at)
     except TimeOver:
-        return _nothing(problem, {}, clock() - options.started, over=True)
+        trees = np.empty((0, problem.n_words), np.int32)
+        return _answer(problem, options, Outcome(trees, np.inf, "time_limit", {}), 0.0)
     arcs = root.order if given is None else given[root.order]
     bounder = Lagrangian(
         root, options.k_best, options.settings, problem.quantum, options.observer, arcs
     )
-    outcome = bounder.run(options.limits)
-    if outcome.status == "infeasible":
-        return _nothing(problem, outcome.stats, clock() - options.started)
-    _, scores = scored_trees(problem, outcome.trees)
-    stats = {**outcome.stats, "seconds": clock() - options.started}
-    found = ranked(problem, outcome.trees, scores[0], outcome.bound, outcome.status, stats)
-    return Answer(found, root.slack, scores[1:])
+    return _answer(problem, options, bounder.run(options.limits), root.slack)
 
 
 def _linear(problem: Problem, mode: int, options: Options) -> Answer:
     """Solve a linear problem."""
     n, k = problem.n_words, options.k_best
     arcs, edges, slack, bound = linear_trees(problem, mode, k, options.deadline.at)
-    heads, scores = scored_trees(problem, arcs)
-    work = 1.0 if k == 1 else 1.0 + LISTED * n * len(arcs) / max(1, edges)
+    status = "optimal" if bound == -np.inf else "time_limit"
     stats: dict[str, float | int] = {
-        "nodes": 1, "dp_calls": 1, "dp_work": work, "trees_tried": len(arcs), "closed_at_root": 1,
-        "edges": edges, "upper_bound": float(scores[0, 0]) if len(arcs) else -np.inf,
+        "nodes": 1, "dp_calls": 1, "trees_tried": len(arcs), "closed_at_root": 1, "edges": edges,
+        "dp_work": 1.0 if k == 1 else 1.0 + LISTED * n * len(arcs) / max(1, edges),
     }  # fmt: skip
-    if not len(arcs):
-        return _nothing(problem, stats, clock() - options.started, bound == np.inf)
-    if bound > -np.inf:
-        stats["seconds"] = clock() - options.started
-        cut = ranked(problem, arcs, scores[0], bound + slack, "time_limit", stats)
-        return Answer(cut, slack, scores[1:])
-    if not slack:  # no bound is needed; but large terms may have hidden small ones
-        size, least = scores[1:, 0].tolist()
+    answer = _answer(problem, options, Outcome(arcs, bound + slack, status, stats), slack)
+    if not slack and len(arcs):  # no bound is needed; but large terms may have hidden small ones
+        size, least = answer.sizes[:, 0].tolist()
         rounding = _ROUNDING * n * size
-        slack = rounding if least < rounding else 0.0
-    values = scores[0]
-    if len(values) > 1 and (values[1:] > values[:-1]).any():  # out of order by rounding only
-        order = np.argsort(-values, kind="stable")
-        heads, arcs, values = heads[order], arcs[order], values[order]
+        answer = answer._replace(slack=rounding if least < rounding else 0.0)
+    return answer
+
+
+def _answer(problem: Problem, options: Options, outcome: Outcome, slack: float) -> Answer:
+    """Return the solution of a search, its trees ranked by their exact scores."""
+    trees, bound, status, stats = outcome
+    scores = scored_trees(problem, trees)[1]
+    stats.setdefault("upper_bound", max(bound, float(scores[0].max(initial=-np.inf))))
     stats["seconds"] = clock() - options.started
-    proved = _ONE if len(values) == 1 else np.ones(len(values), np.bool_)
-    solution = Solution.trusted(heads, arcs, values, values, proved, "optimal", stats)
-    return Answer(solution, slack, scores[1:])
-
-
-def _nothing(
-    problem: Problem, stats: dict[str, float | int], seconds: float, over: bool = False
-) -> Answer:
-    """Return an answer without trees: there are none, or the time was over before one was found."""
-    bound, status = (np.inf, "time_limit") if over else (-np.inf, "optimal")
-    solution = ranked(problem, [], [], bound, status, {**stats, "seconds": seconds})
-    return Answer(solution, 0.0, np.empty((2, 0)))
+    found = ranked(problem, trees, scores[0], bound, status, stats)
+    return Answer(found, slack, scores[1:])
