@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 from bbparse.core import Problem, Solution
 from bbparse.inference.conflict import explain_infeasible
@@ -12,19 +12,10 @@ from bbparse.inference.proof.certify import with_proof
 from bbparse.inference.search.observer import Observer
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.inference.trees import Options, check_request, find_trees
-from bbparse.inference.whole_trees import WholeTrees, find_whole_trees, tree_score_of
-from bbparse.runtime.deadline import NO_DEADLINE, Deadline, clock
+from bbparse.inference.whole_trees import Function, TreeScore, find_whole_trees
 from bbparse.runtime.errors import BBParseError, ProblemError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.runtime.pool import map_in_threads
-
-#: Most problems that a thread takes at a time, and number of times that each thread takes some.
-_MOST_PROBLEMS, _TASKS = 64, 8
-#: Options with which problems are solved together.
-_TOGETHER = {
-    "k_best", "time_limit", "node_limit", "work_limit", "gap", "method", "backbone", "settings",
-    "explain",
-}  # fmt: skip
 
 
 def solve(  # noqa: PLR0913 – public keywords
@@ -41,7 +32,9 @@ def solve(  # noqa: PLR0913 – public keywords
     observer: Observer | None = None,
     explain: bool = True,
     proof: bool = False,
-    **whole: Unpack[WholeTrees],
+    tree_score: Function | None = None,
+    at_most: float | None = None,
+    tree_limit: int | None = None,
 ) -> Solution:
     """Find the k best trees of a problem and prove that they are.
 
@@ -91,7 +84,7 @@ def solve(  # noqa: PLR0913 – public keywords
         has none). -inf forbids the tree. Trees are listed by their score in the
         problem until no later one can be among the k best; ``stats`` says how many were looked at
         (``trees_scored``). No proof and no observer then.
-    at_most : float
+    at_most : float, optional
         Upper bound on all values of ``tree_score``, 0 by default. The tighter it is, the fewer
         trees are looked at.
     tree_limit : int, optional
@@ -122,10 +115,14 @@ def solve(  # noqa: PLR0913 – public keywords
     """
     options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
     check_request(problem, method, options)
-    score = tree_score_of(whole, proof=proof, observer=observer)
-    if score is None:
+    if tree_score is None:
+        if at_most is not None or tree_limit is not None:
+            raise ProblemError("at_most and tree_limit are only valid with a tree_score")
         found = find_trees(problem, method, options)
     else:
+        if proof or observer is not None:
+            raise ProblemError("a proof or an observer is not supported with a tree_score")
+        score = TreeScore(tree_score, 0.0 if at_most is None else at_most, tree_limit)
         found = find_whole_trees(problem, method, options, score)
     if proof:
         found, _ = with_proof(problem, found, k_best, time_limit=options.deadline.limit())
@@ -142,34 +139,6 @@ def _complete(problem: Problem, found: Solution, options: Options, explain: bool
     return replace(found, conflict=tuple(conflict))
 
 
-def solve_together(
-    problems: Sequence[Problem], work_limits: Sequence[float | None] | None = None,
-    until: Deadline = NO_DEADLINE, **options: Any,
-) -> list[Solution]:  # fmt: skip
-    """Solve problems whose options are checked once.
-
-    Options, trees and errors are those of `solve`. Instead of the same for all, each problem may
-    have a work limit of its own. The deadline `until` is for all problems together.
-    """
-    if not problems:
-        return []
-    if options.keys() - _TOGETHER:
-        return [solve(problem, **options) for problem in problems]
-    asked = {"method": "auto", "explain": True, **options}
-    method, explain = asked.pop("method"), asked.pop("explain")
-    common = Options(**asked, until=until)
-    check_request(problems[0], method, common)
-    for problem in problems:
-        check_type("problem", problem, Problem, "a Problem", ProblemError)
-    if work_limits is None:
-        work_limits = [common.work_limit] * len(problems)
-    solutions = []
-    for problem, work in zip(problems, work_limits):
-        own = replace(common, work_limit=work, started=clock())
-        solutions.append(_complete(problem, find_trees(problem, method, own), own, explain))
-    return solutions
-
-
 def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any) -> list[Solution]:
     """Solve many problems.
 
@@ -178,8 +147,8 @@ def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any
     problems : iterable of Problem
         The problems to solve.
     threads : int
-        Number of threads. Each takes some problems at a time. The trees, scores and bounds do not
-        depend on it, unless a time limit stops a search.
+        Number of threads. The trees, scores and bounds do not depend on it, unless a time limit
+        stops a search.
     options
         Options of :func:`solve`, for each problem.
 
@@ -196,17 +165,8 @@ def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any
     """
     check_options({"threads": threads}, ProblemError)
     check_type("problems", problems, Iterable, "problems", ProblemError)
-    given = list(problems)
-
-    def some(chunk: slice) -> list[Solution]:
-        try:
-            return solve_together(given[chunk], **options)
-        except BBParseError:  # solving one by one shows which problem it is
-            return [_numbered(i, given[i], options) for i in range(*chunk.indices(len(given)))]
-
-    size = max(1, min(_MOST_PROBLEMS, len(given) // (_TASKS * threads)))
-    chunks = [slice(first, first + size) for first in range(0, len(given), size)]
-    return [solution for found in map_in_threads(some, chunks, threads) for solution in found]
+    numbered = enumerate(problems)
+    return list(map_in_threads(lambda item: _numbered(*item, options), numbered, threads))
 
 
 def _numbered(i: int, problem: Problem, options: dict[str, Any]) -> Solution:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -38,14 +38,6 @@ _SUMS = ("nodes", "dp_calls", "dp_work", "trees_tried", "searches")
 #: times the time that it takes for one, a program solves for each tree. The next list is _MORE
 #: times as long.
 _FIRST, _MORE = {"auto": 16, "bb": 16}, 4
-
-
-class WholeTrees(TypedDict, total=False):
-    """Options of `bbparse.solve` about a score of whole trees."""
-
-    tree_score: Function | None
-    at_most: float
-    tree_limit: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +65,6 @@ class TreeScore:
             text = one_line(f"{type(error).__name__}: {error}")
             raise ProblemError(f"{where}: {text}") from error
         return checked_score(where, value, self.at_most, or_never=True)
-
-
-def tree_score_of(options: WholeTrees, **others: Any) -> TreeScore | None:
-    """Return the score of whole trees among the options of `bbparse.solve`, if there is one.
-
-    ``others`` are options that it excludes.
-    """
-    for name, value in options.items():
-        if name not in WholeTrees.__annotations__:
-            raise TypeError(f"solve() got an unexpected keyword argument {name!r}")
-        if value is not None and options.get("tree_score") is None:
-            raise ProblemError(f"{name} is {value!r:.60}: only valid with a tree_score")
-    if options.get("tree_score") is None:
-        return None
-    for name, value in others.items():
-        if value:
-            raise ProblemError(f"{name} is {value!r:.60}: not supported with a tree_score")
-    return TreeScore(**options)  # type: ignore[arg-type]
 
 
 def checked_score(

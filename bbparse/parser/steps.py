@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.inference.solve import solve, solve_together
+from bbparse.inference.solve import solve
 from bbparse.inference.trees import work_of
-from bbparse.inference.whole_trees import WholeTrees
 from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.tree_family import TreeFamily, tree_options
 from bbparse.models.model import Model
@@ -122,29 +121,16 @@ class Steps:
     # ---- the whole way -------------------------------------------------------------------------
 
     def parse_batch(self, batch: Sequence[Sentence]) -> list[Parse]:
-        """Parse a batch: score all sentences together, and find their trees together."""
+        """Parse a batch: score all sentences together."""
         if self.takes_all_arcs:
             return [self.begun().parse(sentence) for sentence in batch]
         scored = [*map(self.with_spans, self.model.maker(batch, self.options.prune))]
-        if self.families or "method" in self.model.config.method:
-            return [self.begun().parse(one.sentence, one) for one in scored]
-        problems, options = [one.problem for one in scored], self.options
-        solutions = solve_together(
-            problems, [*map(_work_limit, problems)] if self.by_work else None, self.until,
-            k_best=options.k_best, time_limit=options.time_limit, node_limit=options.node_limit,
-            **self.model.config.method,
-        )
-        return [
-            self.begun(found.stats.get("seconds", 0.0)).parse(one.sentence, one, found)
-            for one, found in zip(scored, solutions)
-        ]
+        return [self.begun().parse(one.sentence, one) for one in scored]
 
-    def parse(
-        self, sentence: Sentence, scored: Scored | None = None, solution: Solution | None = None
-    ) -> Parse:
-        """Parse one sentence; the results of its first steps are given as far as they are known."""
+    def parse(self, sentence: Sentence, scored: Scored | None = None) -> Parse:
+        """Parse one sentence, which may be ``scored`` already."""
         score = partial(self.score, sentence)
-        return self.judge(*self.valid_trees(score, self.solve(sentence, score, scored, solution)))
+        return self.judge(*self.valid_trees(score, self.solve(sentence, score, scored)))
 
     def parse_around(
         self, sentence: Sentence, restrict: Restriction | None = None, reasons: bool = True
@@ -246,13 +232,12 @@ class Steps:
         """True if the work of a search is limited, because neither time nor nodes are."""
         return self.options.time_limit is None and self.options.node_limit is None
 
-    def begun(self, spent: float = 0.0) -> Steps:
-        """Return the steps of a sentence whose time begins now, of which some is spent."""
-        limit = self.options.time_limit
-        deadline = self.until.within(None if limit is None else max(0.0, limit - spent))
+    def begun(self) -> Steps:
+        """Return the steps of a sentence whose time begins now."""
+        deadline = self.until.within(self.options.time_limit)
         return self if deadline is self.deadline else replace(self, deadline=deadline)
 
-    def whole_trees(self, scored: Scored) -> WholeTrees:
+    def whole_trees(self, scored: Scored) -> dict[str, Any]:
         """Return options of `bbparse.solve` for the scores that families give to whole trees."""
         if not self.families:
             return {}
@@ -289,8 +274,8 @@ class Steps:
         return solve_within
 
     def solve(
-        self, sentence: Sentence, score: Score, scored: Scored | None = None,
-        solution: Solution | None = None, *, around: bool = False, reasons: bool = True,
+        self, sentence: Sentence, score: Score, scored: Scored | None = None, *,
+        around: bool = False, reasons: bool = True,
     ) -> Solved:
         """Find the best trees, with looser pruning where there are too few.
 
@@ -303,9 +288,8 @@ class Steps:
         while True:
             if scored is None:
                 scored = score(heads, margin)
-            if solution is None:
-                explain = not around or (reasons and heads == 0)
-                solution = self.solver(scored)(scored.problem, explain=explain)
+            explain = not around or (reasons and heads == 0)
+            solution = self.solver(scored)(scored.problem, explain=explain)
             few = len(solution) < self.options.k_best
             more = solution.status == "optimal" or (around and solution.status == "infeasible")
             if not (few and more) or self.deadline.is_over():
@@ -315,7 +299,7 @@ class Steps:
                 if heads != 0 and solution.status == "optimal":
                     solution = solution.stopped("work_limit")  # more trees may exist
                 return Solved(scored, solution, heads == 0)
-            (heads, margin), scored, solution = wider, None, None
+            (heads, margin), scored = wider, None
 
     # ---- label, validate, judge ----------------------------------------------------------------
 

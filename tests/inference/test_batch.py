@@ -14,8 +14,6 @@ from bbparse.core import Problem
 from bbparse.inference.solve import solve, solve_batch
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import BBParseError, ProblemError
-from tests.inference.search.helpers import SETTINGS, WEAK
-from tests.permuted import permuted
 from tests.solutions import all_but_time
 from tests.strategies import random_problem
 
@@ -32,54 +30,6 @@ def test_batches_do_not_depend_on_threads() -> None:
         assert [all_but_time(s) for s in solve_batch(problems, threads=threads, k_best=3)] == alone
     assert [all_but_time(s) for s in bbparse.solve_batch(iter(problems), k_best=3)] == alone
     assert solve_batch([], threads=2) == []
-
-
-def problems_of_many_kinds() -> list[Problem]:
-    """Sorted and not, with labels and without, out of proportion, over matrices, with no tree."""
-    rng = np.random.default_rng(72)
-    problems = []
-    for i in range(24):
-        p = random_problem(rng, max_words=6, max_factors=40, max_counts=2 * (i % 2))
-        problems += [p, permuted(rng, p)[0]]
-    for i in range(12):
-        scores = rng.normal(size=2 * [int(rng.integers(2, 14))])
-        scores[rng.random(scores.shape) < 0.2 * (i % 3)] = -np.inf
-        if i % 4 == 0:
-            scores[1:, -1] += np.array([-1e14, 1e12, 0.0])[rng.integers(3, size=len(scores) - 1)]
-        p = Problem.from_arc_scores(scores.T, projective=i % 5 > 1, single_root=i % 2 > 0)
-        a = int(rng.integers(len(p.arc_head)))
-        fixed = {int(p.arc_mod[a]): int(p.arc_head[a])}
-        problems += [p, p.with_heads(fixed), p.without_arcs([(h, m) for m, h in fixed.items()])]
-    return problems
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {}, {"k_best": 3}, {"settings": WEAK}, {"settings": SETTINGS["lower start"], "k_best": 2},
-        {"work_limit": 200.0, "settings": WEAK}, {"backbone": "grandsib"}, {"gap": 0.1},
-        {"node_limit": 2, "settings": WEAK}, {"time_limit": 1e9},
-    ],
-)  # fmt: skip
-def test_together_as_alone(options: dict[str, Any]) -> None:
-    problems = problems_of_many_kinds()
-    alone = [solve(p, explain=False, **options) for p in problems]
-    together = solve_batch(problems, explain=False, **options)
-    assert [all_but_time(s) for s in together] == [all_but_time(s) for s in alone]
-    for one, other in zip(together, alone):
-        assert (one.labels is None) == (other.labels is None)
-        assert one.labels is None or (one.labels == other.labels).all()
-        assert 0.0 <= one.stats["seconds"] < 1e6
-    if options.get("settings"):
-        assert sum(s.stats.get("closed_at_root", 1) == 0 for s in alone) > 2
-
-
-def test_a_time_limit_is_each_problems_own() -> None:
-    rng = np.random.default_rng(73)
-    problems = [Problem.from_arc_scores(rng.normal(size=(9, 9)), projective=False)] * 50
-    assert {s.status for s in solve_batch(problems, k_best=3, time_limit=5.0)} == {"optimal"}
-    cut = solve_batch(problems, k_best=500, time_limit=0.0)
-    assert {s.status for s in cut} == {"time_limit"} and all(len(s) for s in cut)
 
 
 def test_an_infeasible_problem_has_labels_too() -> None:

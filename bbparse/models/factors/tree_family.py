@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bbparse.core.check import MAX_SCORE
-from bbparse.inference.whole_trees import WholeTrees, checked_score
+from bbparse.inference.whole_trees import checked_score
 from bbparse.models.factors.family import FactorFamily, naming_errors
 from bbparse.models.factors.view import ROOT, FactorView
 from bbparse.runtime.arrays import Ints
@@ -67,7 +67,7 @@ class TreeFamily(FactorFamily):
 
 def tree_options(
     families: Sequence[TreeFamily], view: FactorView, labels_of: Callable[[Ints], Sequence[str]]
-) -> WholeTrees:
+) -> dict[str, Any]:
     """Return options of `bbparse.solve` that add the scores of tree families for one sentence.
 
     ``labels_of`` gives the labels of the words of a tree. The function raises `FactorError` for a
