@@ -172,17 +172,6 @@ def test_every_part_of_a_conflict_is_needed() -> None:
     assert max(sizes) > 3
 
 
-def test_all_constraints_kept_are_the_problem_itself() -> None:
-    rng = np.random.default_rng(7)
-    for _ in range(100):
-        p = random_problem(rng, max_words=4, max_counts=4)
-        q = relaxed(p, constraints_of(p))
-        assert {arcs for _, arcs in enumerate_trees(p)} == {a for _, a in enumerate_trees(q)}
-        none = relaxed(p, [])
-        assert not (none.projective or none.single_root or none.arc_state.any())
-        assert len(none.factor_score) == len(none.count_arcs) == 0
-
-
 def test_conflicts_are_saved_with_a_solution(tmp_path: Any) -> None:
     s = solve(blank().with_heads({1: 2, 2: 1}))
     s.save(tmp_path / "s.npz")

@@ -1,15 +1,8 @@
-"""Settings of all kinds, and searches whose roots are made, and not bounded."""
+"""Settings of all kinds."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from bbparse.core import Problem
-from bbparse.core.order import in_order
-from bbparse.inference.oracles.projective.recurrences import recurrence_for
-from bbparse.inference.search.lagrangian import Lagrangian
-from bbparse.inference.search.root import make_root
-from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
+from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT
 
 #: One pass at every node, so that searches have to branch.
 WEAK = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
@@ -26,12 +19,3 @@ SETTINGS = {
     "many calls": DEFAULT.with_(root_calls=100, node_calls=30),
     "lower start": DEFAULT.with_(method="paper", lower_start=5),
 }
-
-
-def search_of(problem: Problem, k: int, settings: SearchSettings) -> Lagrangian:
-    """The bounder of a problem; of one where a word has no arc, over no arcs at all."""
-    ordered, order = in_order(problem)
-    root = make_root(ordered, recurrence_for(ordered, None).mode)
-    if order is not None:
-        root = root._replace(order=order[root.order].astype(np.int32))
-    return Lagrangian(root, k, settings)
