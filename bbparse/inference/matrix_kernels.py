@@ -12,12 +12,12 @@ from bbparse.core.check import MAX_SCORE
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
 from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.inference.search.proportion import in_doubt
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 
 # This fraction of the numbers added bounds the rounding of the sums of a tree from above.
 _ROUNDING = 2.0**-46
 #: The same in kernels.
-_in_doubt = inlined(in_doubt)
+_in_doubt = kernel(in_doubt, inline=True)
 
 
 @kernel

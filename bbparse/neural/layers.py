@@ -24,7 +24,7 @@ from bbparse.neural.eight_bits import ZERO, ByteMatrix
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import lane_sum
 from bbparse.runtime.arrays import Float32s, Hashes
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int64]
@@ -159,7 +159,7 @@ def rectify(x: Float32s, mask: Float32s) -> None:
             x[r, j] = max(x[r, j], np.float32(0.0)) * mask[r]
 
 
-@inlined
+@kernel(inline=True)
 def growth(x: np.float32) -> np.float32:
     """Approximate e^x by (1 + x / 64)^64, only with multiplications; needs 0 < 1 + x / 64."""
     y = np.float32(1.0) + x * _POWER
@@ -390,7 +390,7 @@ def find_rows(
     return out
 
 
-@inlined
+@kernel(inline=True)
 def sum_of(lanes: Float32s, length: np.uint64) -> np.float32:
     """Sum `length` >= 1 numbers by adding halves; the numbers are overwritten."""
     while length > np.uint64(1):

@@ -1,10 +1,8 @@
 """Cache of compiled code on disk, valid as long as its sources do not change.
 
 numba's cache depends only on the file of a function. But the code of a kernel includes the
-functions that it calls and constants of other files: after an upgrade, an unchanged kernel would
-continue to use old code. This cache is valid as long as the kernel and everything that it names
-stay the same (:func:`fingerprint`), in this project or in a plug-in: bytecode, constants, defaults
-and options of every function, however indirectly it is called.
+functions that it calls and constants of other files. This cache depends on everything that a kernel
+names, directly or indirectly, in this project or in a plug-in (:func:`fingerprint`).
 
 numba also fails if there is no folder to write to. Here the code is then compiled for this process
 alone, with one warning. A read-only folder is read.
@@ -14,7 +12,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -26,29 +23,23 @@ from typing import Any
 import numpy as np
 from numba import config
 from numba.core import caching
-from numba.core.typing.templates import builtin_registry
-
-__all__ = ["cache_of", "fingerprint"]
+from numba.core.runtime import rtsys
 
 # Functions of these packages go by name: the version of numba is part of the cache key.
 _FOREIGN = frozenset([*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "scipy"])
-# Errors of files that are truncated, or have types of another version.
-_UNREADABLE = (EOFError, UnpicklingError, AttributeError, ImportError)
+# The file that decides how kernels are compiled.
+_COMPILER = sha256(Path(__file__).with_name("linking.py").read_bytes()).hexdigest()
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 
 
 def _also_read_only(locator: Any) -> Any:
-    """Return a locator that also accepts a read-only folder, if it has code of the function."""
+    """Return a locator that accepts a folder with code of the function even if it is read-only."""
 
     class Locator(locator):
         def ensure_cache_path(self) -> None:
-            try:
+            index = f"{Path(self._py_file).stem}.*-{self.get_disambiguator()}.py*.nbi"
+            if not any(Path(self.get_cache_path()).glob(index)):
                 super().ensure_cache_path()
-            except OSError:
-                name = Path(getattr(self, "_py_file", "")).stem
-                index = f"{name}.*-{self.get_disambiguator()}.py*.nbi"
-                if not any(Path(self.get_cache_path()).glob(index)):
-                    raise
 
     return Locator
 
@@ -60,18 +51,16 @@ class _Place(caching.CompileResultCacheImpl):
 
 
 class _KernelCache(caching.FunctionCache):
-    """Cache of one jitted function; ``announce`` is called if there is no code of it.
+    """Cache of one function, stamped with its fingerprint.
 
-    Entries are stamped with the fingerprint of the function. It also names the files of ``python
-    -O``, of code that checks its indices, and of functions that one text makes over different
-    variables, which would replace each other.
+    It also names the files of ``python -O``, of code that checks its indices, and of functions that
+    one text makes over different variables, which would replace each other.
     """
 
     _impl_class = _Place
 
-    def __init__(self, function: FunctionType, announce: Callable[[], None]) -> None:
+    def __init__(self, function: FunctionType) -> None:
         super().__init__(function)
-        self._announce = announce
         stamp, name = fingerprint(function), self._impl.filename_base
         if function.__closure__ or config.BOUNDSCHECK or sys.flags.optimize:
             name += f".{stamp[:8]}"
@@ -82,87 +71,66 @@ class _KernelCache(caching.FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code for a signature; None if there is none."""
-        code = None
         try:
-            code = super().load_overload(sig, target_context)
-        except OSError:  # files of another user
-            pass
-        except _UNREADABLE:
-            with suppress(OSError):
+            # All that loading needs of `refresh`, which takes longer than all the rest.
+            rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
+        except (OSError, EOFError, UnpicklingError, AttributeError, ImportError):
+            with suppress(OSError):  # a file of another user, cut off, or of an older version
                 self.flush()
-        if code is None:
-            self._announce()
-        return code
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store compiled code, if possible."""
         try:
             super().save_overload(sig, data)
-        except OSError as error:
-            _warn_once(error)
+        except OSError:
+            _warn()
 
 
-class _NoCache(caching.NullCache):
-    """Stand-in for a cache without a folder."""
-
-    def __init__(self, announce: Callable[[], None]) -> None:
-        self._announce = announce
-
-    def load_overload(self, sig: Any, target_context: Any) -> None:
-        self._announce()
-
-
-def cache_of(function: FunctionType, announce: Callable[[], None]) -> Any:
-    """Return the cache of a function, which calls `announce` before it is compiled."""
+def cache_of(function: FunctionType) -> Any:
+    """Return the cache of a function; one that holds nothing if there is no folder for it."""
     try:
-        return _KernelCache(function, announce)
-    except (RuntimeError, OSError) as error:  # numba raises RuntimeError without a folder
-        _warn_once(error)
-        return _NoCache(announce)
+        return _KernelCache(function)
+    except (RuntimeError, OSError):  # numba raises RuntimeError without a folder
+        _warn()
+        return caching.NullCache()
 
 
-_warned: list[OSError | RuntimeError] = []
-
-
-def _warn_once(error: OSError | RuntimeError) -> None:
-    """Warn, whatever function comes first."""
-    _warned.append(error)
-    if len(_warned) == 1:
-        warnings.warn_explicit(
-            f"compiled code cannot be cached ({error}), so every run compiles again: set"
-            " NUMBA_CACHE_DIR to a writable folder", RuntimeWarning, "bbparse", 0,
-        )  # fmt: skip
+@cache  # once in a process
+def _warn() -> None:
+    text = (
+        "compiled code cannot be cached, so every run compiles again: set NUMBA_CACHE_DIR to a"
+        " writable folder on a disk with room"
+    )
+    warnings.warn_explicit(text, RuntimeWarning, "bbparse", 0)
 
 
 def fingerprint(function: FunctionType) -> str:
     """Return a digest of a function's code and of everything that it names, directly or indirectly.
 
-    Functions of numpy, numba and the standard library count as constant.
+    That is bytecode, constants, defaults and options of functions; those of numpy, numba and the
+    standard library count as constant.
     """
-    text, *waiting = _contents(function)
-    pieces, reached = [text, _compiler(), f"checked: {config.BOUNDSCHECK}"], {function}
+    texts: dict[FunctionType, str] = {}
+    waiting = [function]
     while waiting:
         inner = waiting.pop()
-        if inner not in reached:
-            reached.add(inner)
-            text, *below = _contents(inner)
-            pieces.append(text)
+        if inner not in texts:
+            texts[inner], *below = _contents(inner)
             waiting += below
-    return sha256("".join(sorted(pieces)).encode()).hexdigest()
-
-
-@cache
-def _compiler() -> str:
-    """Return a digest of the file that decides how kernels are compiled."""
-    return sha256(Path(__file__).with_name("linking.py").read_bytes()).hexdigest()
+    pieces = sorted([*texts.values(), _COMPILER, f"checked: {config.BOUNDSCHECK}"])
+    return sha256("".join(pieces).encode()).hexdigest()
 
 
 @cache
 def _contents(function: FunctionType) -> tuple[Any, ...]:
     """Return a digest of a function's own text and constants, and the functions that it names."""
-    codes = list(_codes(function.__code__))
+    codes = [function.__code__]
+    for i, code in enumerate(codes):  # and the functions inside of it
+        codes[i + 1 : i + 1] = [part for part in code.co_consts if isinstance(part, CodeType)]
     names = sorted({name for code in codes for name in code.co_names})
-    values: list[Any] = [function.__qualname__, function.__defaults__, *_overloads(function)]
+    overloads = vars(function).get("overloads", ())  # that numba calls in its place
+    values: list[Any] = [function.__qualname__, function.__defaults__, *overloads]
     values += [cell.cell_contents for cell in function.__closure__ or ()]
     values += [function.__globals__[name] for name in names if name in function.__globals__]
     for code in codes:
@@ -170,13 +138,20 @@ def _contents(function: FunctionType) -> tuple[Any, ...]:
         values += [value for value in code.co_consts if not isinstance(value, CodeType)]
     text: list[str] = []
     functions: list[FunctionType] = []
-    for value in _flat(values, names):
-        inner = getattr(value, "py_func", getattr(value, "_defn", value))
+    modules: set[ModuleType] = set()
+    waiting: list[Any] = [values]
+    while waiting:
+        value = waiting.pop()
+        inner = getattr(value, "py_func", None) or getattr(value, "_defn", value)
         if isinstance(inner, FunctionType):  # perhaps jitted, or an intrinsic
             options = sorted(getattr(value, "targetoptions", {}).items())
             text.append(f"{inner.__module__}:{inner.__qualname__}{options}")
-            if not _is_foreign(inner.__module__):
+            if str(inner.__module__).partition(".")[0] not in _FOREIGN:
                 functions.append(inner)
+        elif isinstance(value, tuple | list):
+            waiting += [*value, f"{type(value).__qualname__} of {len(value)}"]
+        elif isinstance(value, dict):
+            waiting.append(list(value.items()))
         elif isinstance(value, _PLAIN):
             text.append(f"{type(value).__name__} {value!r}")
         elif isinstance(value, type):
@@ -185,43 +160,8 @@ def _contents(function: FunctionType) -> tuple[Any, ...]:
             text.append(f"{value.dtype} {value.shape} {sha256(value.tobytes()).hexdigest()}")
         else:
             text.append(getattr(value, "__name__", type(value).__qualname__))
+            if isinstance(value, ModuleType) and value not in modules:
+                modules.add(value)
+                if value.__name__.partition(".")[0] not in _FOREIGN:  # what is named of it
+                    waiting += [vars(value)[name] for name in names if name in vars(value)]
     return sha256("\n".join(text).encode()).hexdigest(), *functions
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-def _flat(values: list[Any], names: list[str]) -> Iterator[Any]:
-    """Yield values and their members; of modules, what is named."""
-    modules: set[ModuleType] = set()
-    waiting = [values]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, set | frozenset):
-            value = sorted(value, key=repr)
-        elif isinstance(value, dict):
-            value = list(value.items())
-        elif isinstance(value, ModuleType) and value not in modules:
-            modules.add(value)
-            if not _is_foreign(value.__name__):
-                waiting += [vars(value)[name] for name in names if name in vars(value)]
-        if isinstance(value, tuple | list):
-            yield f"{type(value).__qualname__} of {len(value)}"
-            waiting += value
-        else:
-            yield value
-
-
-def _is_foreign(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in _FOREIGN
-
-
-def _overloads(function: FunctionType) -> list[FunctionType]:
-    """Return the functions that replace one in kernels by `numba.extending.overload`."""
-    types = [type_ for known, type_ in builtin_registry.globals if known is function]
-    templates = [template for type_ in types for template in getattr(type_, "templates", ())]
-    return [template._overload_func for template in templates]

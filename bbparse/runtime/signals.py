@@ -4,8 +4,7 @@ Python runs signal handlers in the main thread, between any two steps. An except
 lost, or worse, where compiled code is about to return arrays or LLVM calls back. So a command does
 its work in another thread (`beside_main`). After a signal the main thread ends the processes that
 were started, undoes unfinished work (`undone_by`), and ends its own process, whatever the other
-thread is doing. Those who call kernels themselves have signals delayed while one is compiled
-(`held_signals`).
+thread is doing.
 """
 
 from __future__ import annotations
@@ -15,19 +14,16 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from time import monotonic
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-#: Seconds between checks for signals that did not wake the main thread.
-_POLL_SECONDS = 0.2
-#: Seconds that a step just begun, and child processes, have to end.
+#: Seconds that a step just begun, and each child process, has to end.
 _GRACE_SECONDS = 1.0
-#: Bytes of the stack of the working thread; main threads have half of it.
+#: Bytes of the stack of a working thread; main threads have half of it.
 _STACK = 16 << 20
 #: Signals that end a process; Windows has no SIGHUP.
 _ENDING = [getattr(signal, x) for x in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, x)]
@@ -54,17 +50,14 @@ def undone_by(undo: Callable[[T], object], begin: Callable[[], T]) -> Iterator[T
 @contextmanager
 def stopped_by(stop: Callable[[int], object]) -> Iterator[None]:
     """Call `stop` with each signal that comes in the block, instead of ending the process."""
-    if threading.current_thread() is not threading.main_thread():
-        _stops.append(stop)
-        try:
-            yield
-        finally:
-            _stops.remove(stop)
-        return
-    before = {n: signal.signal(n, lambda number, _: stop(number)) for n in _ENDING}
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {n: signal.signal(n, lambda number, _: stop(number)) for n in _ENDING}
+    _stops.append(stop)  # for `beside_main`
     try:
         yield
     finally:
+        _stops.remove(stop)
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -75,6 +68,14 @@ def wait_if_ending() -> None:
         pass
 
 
+def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Call a function in another thread."""
+    size = threading.stack_size(_STACK)
+    result = ThreadPoolExecutor(1).submit(work, *arguments)
+    threading.stack_size(size)
+    return result
+
+
 def beside_main(work: Callable[[], int]) -> int:
     """Run the rest of a process in another thread than this one, the main thread.
 
@@ -82,50 +83,32 @@ def beside_main(work: Callable[[], int]) -> int:
     ignored (nohup) stay so.
     """
     events: SimpleQueue[int] = SimpleQueue()
-    result: Future[int] = Future()
-    process, is_ending = os.getpid(), False
-
-    def receive(number: int, frame: object) -> None:
-        # nothing is raised: an exception might be lost in a callback
-        if is_ending or os.getpid() != process:  # a second signal does not wait; a fork is no owner
-            os._exit(128 + number)
-        events.put(number)
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-        events.put(0)
-
     for number in _ENDING:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(number, receive)
-    size = threading.stack_size(_STACK)
-    threading.Thread(target=run, daemon=True).start()
-    threading.stack_size(size)
+            # nothing is raised: an exception might be lost in a callback
+            signal.signal(number, lambda number, _: events.put(number))
+    result = in_thread(work)
+    result.add_done_callback(lambda _: events.put(0))
     while not result.done():
         with suppress(Empty):
-            number = events.get(timeout=_POLL_SECONDS)
-            if number and _stops:
-                _stops[-1](number)
-            elif number and not result.done():
-                is_ending = True
-                _end(number)
+            number = events.get(timeout=0.2)  # a signal that another thread gets wakes nobody
+            if number:
+                (_stops[-1] if _stops else _end)(number)
     return result.result()
 
 
 def _end(number: int) -> None:
     """Undo all unfinished steps, let no step begin, say what ended the command, and end."""
+    from multiprocessing import active_children
+
+    for other in _ENDING:
+        signal.signal(other, signal.SIG_DFL)  # a second signal does not wait
     _lock.acquire(timeout=_GRACE_SECONDS)
-    processes = sys.modules.get("multiprocessing")  # may be half imported
-    children: list[Any] = getattr(processes, "active_children", list)()
+    children = active_children()
     for child in children:
-        child.terminate()
-    last = monotonic() + _GRACE_SECONDS
-    for child in children:
-        child.join(max(0.0, last - monotonic()))
         child.kill()
+    for child in children:
+        child.join(_GRACE_SECONDS)
     for undo in reversed(list(_undo.values())):
         with suppress(Exception):
             undo()
@@ -134,22 +117,3 @@ def _end(number: int) -> None:
         start = "\n" if sys.stderr.isatty() else ""
         print(f"{start}bbparse: {end}", file=sys.stderr, flush=True)
     os._exit(128 + number)
-
-
-@contextmanager
-def held_signals() -> Iterator[None]:
-    """Delay the signals that arrive in this context, and handle them at its end."""
-    received: list[int] = []
-    handlers = {}
-    if threading.current_thread() is threading.main_thread():
-        current = {number: signal.getsignal(number) for number in signal.valid_signals()}
-        handlers = {number: handler for number, handler in current.items() if callable(handler)}
-    try:
-        for number in handlers:
-            signal.signal(number, lambda number, _: received.append(number))
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    for received_number in received:
-        signal.raise_signal(received_number)

@@ -46,8 +46,9 @@ TWO_FILES = {
                 both(numbers, divisor)
             except (ZeroDivisionError, ValueError) as error:
                 print(type(error).__name__, error)
-        print(twice(numbers, 4.0), len(both.signatures), both.__doc__, both.__name__)
-        print(sum(both.stats.cache_hits.values()), sum(total.stats.cache_misses.values()))
+        print(twice(numbers, 4.0), len(both._whole.signatures), both.__doc__, both.__name__)
+        hits, misses = both._whole.stats.cache_hits, total._whole.stats.cache_misses
+        print(sum(hits.values()), sum(misses.values()))
         """,
 }
 

@@ -11,7 +11,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import cache
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
@@ -76,8 +75,6 @@ class LazyGroup(click.Group):
         name = cmd_name.replace("-", "_")
         module = importlib.import_module(f"bbparse.apps.cli.{FILES.get(name, name)}")
         command: click.Command = getattr(module, name)
-        if "numba" in sys.modules:
-            _tell_of_compiling()
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -164,22 +161,6 @@ def status(arguments: Sequence[str] | None = None) -> int:
         hint = "" if debug else " (use --debug to see where)"
         _complain(f"internal error: {type(error).__name__}: {one_line(error)}{hint}")
         return EXIT_INTERNAL_ERROR
-
-
-@cache
-def _tell_of_compiling() -> None:
-    """Make the first run report every ten seconds how far it has compiled."""
-    from bbparse.runtime.jit import watch_compiling
-
-    reported = 0.0
-
-    def tell(done: int, seconds: float) -> None:
-        nonlocal reported
-        if seconds - reported >= 10.0:
-            reported = seconds
-            _complain(f"compiling: {done} kernels in {seconds:.0f} s")
-
-    watch_compiling(tell)
 
 
 def _complain(message: str) -> None:

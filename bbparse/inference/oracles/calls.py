@@ -92,6 +92,7 @@ def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
         # as kernels are compiled for kernels
         options |= {"pipeline_class": linking.PartCompiler, "no_cpython_wrapper": True}
     overload(call, jit_options=options, strict=False)(choose)
+    vars(call)["overloads"] = [choose]  # cached code depends on it
     return call
 
 

@@ -13,7 +13,7 @@ from bbparse.inference.relaxation.multipliers import copy_into
 from bbparse.inference.relaxation.state import Incumbents
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.clock import is_over
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 
 
 @kernel
@@ -102,7 +102,7 @@ def floor_to_beat(best, quantum, slack):
     return NEG if best.found[0] < k else best.scores[k - 1] + margin_of(quantum, slack)
 
 
-@inlined
+@kernel(inline=True)
 def _fires(factors, c, chosen):
     """Return True if all arcs of a factor are among the chosen ones."""
     for i in range(factors.ptr[c], factors.ptr[c + 1]):

@@ -10,7 +10,7 @@ import numpy as np
 
 from bbparse.models.scoring.candidates import LONG, best_tree, prune_arcs
 from bbparse.models.scoring.in_trees import in_projective_trees
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 
 #: Most candidate arcs of a long sentence, but two a word at least.
 MOST_ARCS = 3000
@@ -72,7 +72,7 @@ def _arcs_into(ptr, arc_mod, size, first):
     return at, arcs
 
 
-@inlined
+@kernel(inline=True)
 def _put(table, at, first, above, middle, below):
     """Write the words of a part into a column of a table, and below them their rows."""
     table[0, at], table[1, at], table[2, at] = above, middle, below

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.neural.tiles import lane_sum
 from bbparse.runtime.arrays import Float32s
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
 Rows = NDArray[np.int64]
@@ -73,7 +73,7 @@ def row_sums(table: Float32s) -> Float32s:
     return out
 
 
-@inlined
+@kernel(inline=True)
 def _row(h, m, first, before, steps):
     """Return the number of an arc's direction, distance and counts of words between."""
     low, high, left = (h, m, 0) if h < m else (m, h, 1)
@@ -85,7 +85,7 @@ def _row(h, m, first, before, steps):
     return np.uint64(2 * row + left)
 
 
-@inlined
+@kernel(inline=True)
 def _pair(head, mod, both, sizes, known, row, out_w, terms):
     """Score an arc between two rows of endpoint vectors, with the given row of `row_sums`."""
     pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])
@@ -233,7 +233,7 @@ def head_losses(scores, layout, heads, scale, d_scores):
     return loss
 
 
-@inlined
+@kernel(inline=True)
 def _exp(x):
     """Approximate e^x for x <= 0 by multiplications, which are the same on every machine."""
     y = max(0.0, 1.0 + x * 2.0**-16)
@@ -242,7 +242,7 @@ def _exp(x):
     return y
 
 
-@inlined
+@kernel(inline=True)
 def _log(x):
     """Approximate log x for x >= 1 by operations that are the same on every machine."""
     whole = 0.0

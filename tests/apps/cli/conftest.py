@@ -66,7 +66,6 @@ def small_networks() -> Iterator[None]:
 def silent_compiler() -> Iterator[None]:
     """Whatever a test, or a fixture, is the first to compile, its command says nothing of it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bbparse.apps.cli.main._tell_of_compiling", lambda: None)
         patch.setattr("bbparse.runtime.jit.print", lambda *args, **options: None, raising=False)
         yield
 

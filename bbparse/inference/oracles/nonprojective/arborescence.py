@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
 from bbparse.runtime.clock import is_over
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 
 #: The best tree over fewer arcs takes a fraction of a second, and is found at any time.
 _MANY_ARCS = 2**18
@@ -62,7 +62,7 @@ def _words_alone(n, n_arcs):
     return sets
 
 
-@inlined
+@kernel(inline=True)
 def _pick(sets, current, mod_ptr, arc_head, arc_score, single_root, reduced):
     """Return the best arc that enters a set, -1 if there is none, its level and its score.
 
@@ -90,7 +90,7 @@ def _pick(sets, current, mod_ptr, arc_head, arc_score, single_root, reduced):
     return best, best_level, best_value
 
 
-@inlined
+@kernel(inline=True)
 def _contract(sets, merged, stack, height, above):
     """Make one set of those on the path from set ``above`` on; return the height of the rest."""
     first, last, chain = sets.first, sets.last, sets.chain

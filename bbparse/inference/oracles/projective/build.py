@@ -34,7 +34,7 @@ import numpy as np
 from bbparse.inference.oracles.arcs import MOST_POSITIONS
 from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.clock import is_over
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 
 #: So many take a tenth of a second: smaller charts are built at any time.
 _MANY_EDGES = 2**22
@@ -133,7 +133,7 @@ def _longer(array, used, wanted):
     return bigger
 
 
-@inlined
+@kernel(inline=True)
 def _with_room(edges, more_items, more_edges):
     """Return lists with room for more items and hyperedges."""
     items, used = edges.used[0], edges.used[1]
@@ -147,7 +147,7 @@ def _with_room(edges, more_items, more_edges):
     )
 
 
-@inlined
+@kernel(inline=True)
 def _link(first, last, next_arc, h, m, c, e):
     """List arc c from h to m under (h, e); the nearest m comes last for right arcs."""
     before, end = first[h, e], last[h, e]
@@ -203,7 +203,7 @@ def _by_width(n, head, mod):
     return ptr, order
 
 
-@inlined
+@kernel(inline=True)
 def _join_words(layout, spans, edges, arcs):
     """Make the incomplete items of arcs of one width in the first-order recurrence."""
     head, mod, half, ends, n_ends = layout.head, layout.mod, spans.half, spans.ends, spans.n_ends
@@ -228,7 +228,7 @@ def _join_words(layout, spans, edges, arcs):
     edges.used[0], edges.used[1] = item, at
 
 
-@inlined
+@kernel(inline=True)
 def _make_splits(layout, spans, edges, arcs):
     """Make the split items of each arc of one width and each sibling inside of it.
 
@@ -269,7 +269,7 @@ def _make_splits(layout, spans, edges, arcs):
     edges.used[0], edges.used[1] = item, at
 
 
-@inlined
+@kernel(inline=True)
 def _make_incomplete(layout, spans, edges, arcs):
     """Make the incomplete items of arcs of one width, one for each arc above that counts."""
     head, mod, in_ptr, in_list = layout.head, layout.mod, layout.in_ptr, layout.in_list
@@ -315,7 +315,7 @@ def _make_incomplete(layout, spans, edges, arcs):
     edges.used[0], edges.used[1] = item, at
 
 
-@inlined
+@kernel(inline=True)
 def _make_half(layout, spans, edges, w):
     """Make the half spans of one width, one for each arc into a word if these are the keys."""
     head, mod, in_ptr, in_list = layout.head, layout.mod, layout.in_ptr, layout.in_list
@@ -368,7 +368,7 @@ def _make_half(layout, spans, edges, w):
     edges.used[0], edges.used[1] = item, at
 
 
-@inlined
+@kernel(inline=True)
 def _room_for(layout, spans, order, w):
     """Return upper bounds on the items and hyperedges of spans of width w, whose arcs are given."""
     items, edges, n = 1, 0, spans.first.shape[0] - 1

@@ -23,7 +23,7 @@ import numpy as np
 
 from bbparse.runtime.arrays import NEG
 from bbparse.runtime.clock import is_over
-from bbparse.runtime.jit import inlined, kernel
+from bbparse.runtime.jit import kernel
 
 #: Steps of the enumeration between two checks of the deadline.
 _STEPS = 1024
@@ -58,7 +58,7 @@ def inside_pass(chart, gscore, inside):
     return inside[n_items - 1] if n_items > 1 else NEG
 
 
-@inlined
+@kernel(inline=True)
 def best_edge(chart, inside, i):
     """Return the hyperedge of the best derivation of item i, the first of equally good ones."""
     best = NEG
