@@ -2,8 +2,8 @@
 
 Each kind is declared here and nowhere else. The arrays of one kind are the fields of a NamedTuple,
 which kernels take as a whole. A `Problem` has them under flat names (``sib_head`` is the head of
-``parts.sib``) and in groups: ``problem.arcs``, ``.parts``, ``.factors``, ``.counts``. For their
-meaning see `bbparse.Problem`.
+``parts.sib``) and in groups: ``problem.parts``, ``.factors``, ``.counts``. For their meaning see
+`bbparse.Problem`.
 
 `ProblemArrays` has all of them, and can be made from trusted arrays. `bbparse.core.problem` adds
 the checks and all operations of users; the modules that check, edit, score and write problems are
@@ -23,15 +23,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # the checker of proofs imports records alone
     from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
-
-
-class Arcs(NamedTuple):
-    """Candidate arcs, int32[A] and float64[A]; state int8[A]: 1 required, -1 forbidden."""
-
-    head: Ints
-    mod: Ints
-    score: Float64s
-    state: NDArray[np.int8]
 
 
 class Part(NamedTuple):
@@ -95,11 +86,11 @@ class Counts(NamedTuple):
         return self.score[self.score_ptr[c] : self.score_ptr[c + 1]]
 
 
-def names_of(prefix: str, kind: type) -> tuple[str, ...]:
-    """Return the flat names of the arrays of a kind in a problem."""
-    return tuple(f"{prefix}_{field}" for field in kind._fields)  # type: ignore[attr-defined]
-
-
+#: Flat names of the arrays of factors and of count factors.
+SET_NAMES = (
+    "factor_ptr", "factor_arcs", "factor_score",
+    "count_ptr", "count_arcs", "count_score_ptr", "count_score",
+)  # fmt: skip
 #: Flat names of the arrays of each kind of part: words, then scores.
 PART_NAMES = {
     "sib": ("sib_head", "sib_inner", "sib_outer", "sib_score"),
@@ -187,11 +178,6 @@ class ProblemArrays:
     projective: bool
     single_root: bool
     quantum: float
-
-    @cached_property
-    def arcs(self) -> Arcs:
-        """Candidate arcs."""
-        return Arcs(self.arc_head, self.arc_mod, self.arc_score, self.arc_state)
 
     @cached_property
     def parts(self) -> Parts:

@@ -111,22 +111,20 @@ class Problem(ProblemArrays):
             raise TypeError(
                 f"Problem.__init__() got an unexpected keyword argument {min(unknown)!r}"
             )
-        given: dict[str, Any] = {
-            "arc_head": arc_head, "arc_mod": arc_mod, "arc_score": arc_score, **others
-        }  # fmt: skip
-        optional: dict[str, Any] = {"arc_label": arc_label, "arc_state": arc_state}
-        optional["count_score_ptr"] = given.pop("count_score_ptr", None)
-        given |= {name: value for name, value in optional.items() if value is not None}
-        values: dict[str, Any] = {
-            name: check.as_floats(name, value)
-            if DTYPES.get(name) is np.float64
-            else check.as_ints(name, value, DTYPES.get(name, np.int32))
-            for name, value in given.items()
-        }
-        values = {**DEFAULTS, "arc_state": np.zeros(len(values["arc_head"]), np.int8), **values}
+        optional = {"arc_label": arc_label, "arc_state": arc_state, **others}
+        given = {name: value for name, value in optional.items() if value is not None}
+        given |= {"arc_head": arc_head, "arc_mod": arc_mod, "arc_score": arc_score}
+        values = dict(DEFAULTS)
+        for name, value in given.items():
+            dtype = DTYPES.get(name, np.int32)
+            is_real = dtype is np.float64
+            values[name] = (
+                check.as_floats(name, value) if is_real else check.as_ints(name, value, dtype)
+            )
+        if arc_state is None:
+            values["arc_state"] = np.zeros(len(values["arc_head"]), np.int8)
         if "count_score_ptr" not in given:
-            pointers = values["count_ptr"]
-            values["count_score_ptr"] = pointers + np.arange(len(pointers))
+            values["count_score_ptr"] = values["count_ptr"] + np.arange(len(values["count_ptr"]))
         values |= {
             "n_words": check.as_count("n_words", n_words, 1, check.MAX_WORDS),
             "projective": check.as_flag("projective", projective),

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core.quantum import QUANTUM
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.checkpoint import Checkpoint, key_of
 from bbparse.models.learning.data import TrainingData, folds_of, labels_of, root_label
 from bbparse.models.scoring.candidates import all_arcs
 from bbparse.models.scoring.features import Features, as_parts
 from bbparse.models.scoring.labeller import LABEL_QUANTUM, Labeller, add_rows
+from bbparse.models.scoring.linear import QUANTUM
 from bbparse.models.scoring.problem_maker import Pruner, with_arcs_of
 from bbparse.runtime.archive import INTS, Rule
 from bbparse.runtime.arrays import Flags, Float64s, Longs

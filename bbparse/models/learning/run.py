@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem
-from bbparse.core.quantum import QUANTUM
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
@@ -28,7 +27,7 @@ from bbparse.models.learning.linear import prune_all, train_labeller
 from bbparse.models.learning.trainer import Trainer
 from bbparse.models.model import Model
 from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
-from bbparse.models.scoring.linear import LinearScorer
+from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker, with_arcs_of
 from bbparse.neural.ragged import batches
 from bbparse.runtime.archive import REALS, Rule

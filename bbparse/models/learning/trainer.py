@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
-from bbparse.core.parts import Counts, Factors, names_of, take_sets
-from bbparse.core.quantum import QUANTUM
+from bbparse.core.parts import SET_NAMES, take_sets
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.batch import FactorBatch, FactorCounter
@@ -34,12 +33,11 @@ from bbparse.models.factors.view import FactorView
 from bbparse.models.learning.data import TrainingData
 from bbparse.models.learning.linear import Learner
 from bbparse.models.model import Model
-from bbparse.models.scoring.linear import LinearScorer
+from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.runtime.arrays import Flags, Ints, Longs
 from bbparse.treebank.progress import watched
 
-_NAMES = names_of("factor", Factors) + names_of("count", Counts)
 # Gradient of the scores of the gold tree and of another one.
 _TOWARDS_GOLD = np.array([[1.0], [-1.0]])
 
@@ -232,7 +230,7 @@ def with_proposals(
 ) -> Problem:
     """Return a problem of candidate arcs with these factors added; weights are in quanta."""
     factors, counts = proposals.scored(weights, quantum)
-    return problem.changed(**dict(zip(_NAMES, (*factors, *counts))))
+    return problem.changed(**dict(zip(SET_NAMES, (*factors, *counts))))
 
 
 def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[Longs, Longs]:

@@ -17,6 +17,8 @@ from bbparse.treebank.encode import PAD
 
 Weights = NDArray[np.int32]
 
+#: Value of a stored weight of 1: a power of two, so that sums of scores are exact in doubles.
+QUANTUM = 2.0**-16
 _TOGETHER = 4096  # parts whose features are in memory at the same time
 
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.core.parts import Counts, Factors, names_of
-from bbparse.core.quantum import QUANTUM
+from bbparse.core.parts import SET_NAMES
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily, alive_factors
 from bbparse.models.factors.table import FactorTable
@@ -34,7 +33,7 @@ from bbparse.models.scoring.arc_network import (
 )
 from bbparse.models.scoring.batch_kernels import candidate_arcs
 from bbparse.models.scoring.candidates import LONG, REACH, all_arcs
-from bbparse.models.scoring.linear import LinearScorer, Weights
+from bbparse.models.scoring.linear import QUANTUM, LinearScorer, Weights
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
@@ -47,8 +46,6 @@ from bbparse.treebank.encode import PAD, encode, encode_all
 MAX_PARTS = 60_000_000
 #: Maximum length of a sentence: scores of all pairs of words take time and memory.
 MAX_WORDS = 2000
-
-_SETS = names_of("factor", Factors) + names_of("count", Counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,7 +233,7 @@ class ProblemMaker:
             # Views have copies of the arcs, because the arcs of problems become read-only.
             views = [*map(self._view, sentences, values, arcs, scores)]
             for fields, sets in zip(parts, alive_factors(self.families, views, self.table)):
-                fields.update(zip(_SETS, (*sets[0], *sets[1])))
+                fields.update(zip(SET_NAMES, (*sets[0], *sets[1])))
         problems = [
             Problem.trusted(
                 sentence.n_words, *pair, **fields, projective=projective, single_root=single_root,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
-from bbparse.core.quantum import QUANTUM
 from bbparse.factors import (
     FactorCounter,
     FactorFamily,
@@ -21,6 +20,7 @@ from bbparse.factors import (
     tree_batches,
 )
 from bbparse.models.learning.trainer import contrast, features_apart, proposals_of, with_proposals
+from bbparse.models.scoring.linear import QUANTUM
 from bbparse.runtime.errors import FactorError
 from tests.models.factors.helpers import (
     difference,

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.core.quantum import QUANTUM
 from bbparse.models.learning.linear import Learner, choice_gradient
+from bbparse.models.scoring.linear import QUANTUM
 from tests.neural.plain import assert_slopes
 
 # One training example: the features it changes, by how much each; none where it was right.

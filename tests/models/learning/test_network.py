@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.core.quantum import QUANTUM
 from bbparse.factors import load_families
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.arc_network import train_arcs
 from bbparse.models.learning.data import folds_of, prepare
 from bbparse.models.learning.run import Run, held_out_problems, unlabelled_accuracy
 from bbparse.models.learning.trainer import Trainer
+from bbparse.models.scoring.linear import QUANTUM
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
@@ -92,7 +92,7 @@ def test_the_network_is_that_of_a_run_without_factors(whole: Parser) -> None:
     plain = Parser.train(SENTENCES, DEV, configuration(), factors=[], report=lines.append)
     one, other = (parser.maker.network for parser in (whole, plain))
     assert one is not None and other is not None
-    assert all(np.array_equal(a, other.to_arrays()[k]) for k, a in one.to_arrays().items())
+    assert all(np.array_equal(a, other.to_fields()[k]) for k, a in one.to_fields().items())
     assert not len(plain.maker.table) and plain.config.factors.families == ()
     assert len(whole.maker.table.pruned()) > 0
     assert sum(len(whole.problem(s).factor_score) for s in DEV) > 0

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
-from bbparse.core.quantum import QUANTUM
 from bbparse.factors import (
     FactorCounter,
     FactorTable,
@@ -16,6 +15,7 @@ from bbparse.factors import (
     load_families,
 )
 from bbparse.models.learning.trainer import features_apart, proposals_of, with_proposals
+from bbparse.models.scoring.linear import QUANTUM
 from tests.models.factors.helpers import (
     alive_factors,
     difference,

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbparse.core.parts import PART_NAMES
-from bbparse.core.quantum import QUANTUM
 from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.models.scoring.labels import best_labels
+from bbparse.models.scoring.linear import QUANTUM
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.sequence import QUANTUM as QUANTUM_OF_VECTORS
 from bbparse.treebank import Sentence
