@@ -36,7 +36,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,17 +140,6 @@ class Proof:
             f"Proof(k_best={self.k_best}, {len(self.node_kind)} nodes, {self.n_leaves} leaves,"
             f" {len(self.factor_multipliers)} vectors of multipliers)"
         )
-
-    def as_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all fields as arrays for a file; `Proof.from_arrays` reverses this."""
-        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in ARRAYS}
-        return {"problem": np.array(self.problem), "k_best": np.array(self.k_best), **arrays}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Proof:
-        """Make a proof from the arrays of `as_arrays`."""
-        values = {name: arrays[name] for name in ARRAYS}
-        return cls(str(arrays["problem"].item()), int(arrays["k_best"].item()), **values)
 
 
 def digest(problem: ProblemArrays) -> str:

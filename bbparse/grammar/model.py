@@ -1,8 +1,7 @@
-"""Model files of `PhraseParser`: arrays and JSON, never pickle."""
+"""Model files of `PhraseParser`: arrays, and a card in JSON; never pickle."""
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 from typing import Any
@@ -17,11 +16,19 @@ from bbparse.grammar.tagger import PhraseTagger
 from bbparse.grammar.words import Vocabulary
 from bbparse.models.model_file import model_bytes, model_of_bytes
 from bbparse.parser.parser import Parser
-from bbparse.runtime.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
-from bbparse.runtime.errors import ConfigError, ModelError
+from bbparse.runtime.archive import (
+    INTS,
+    REALS,
+    Fields,
+    Rule,
+    read_archive,
+    reading_part,
+    write_archive,
+)
+from bbparse.runtime.errors import ModelError
 from bbparse.runtime.options import check_type
-from bbparse.text.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
-from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
+from bbparse.text.tagger import TAGGER_FIELDS, tagger_fields, tagger_from
+from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
 
 KIND = "bbparse.Phrases"
 LEVELS = ("kinds", "split")
@@ -39,88 +46,80 @@ def _pairs_rules(name: str) -> dict[str, Rule]:
 
 
 _RULES: dict[str, Rule] = {
-    "header": (TEXT, 0, None),
+    "phrases": dict,
     **{name: rule for level in LEVELS for name, rule in _pairs_rules(level).items()},
     "table_keys": ("u", 1, "table_keys"), "table_values": (REALS, 1, "table_keys"),
-    "dependencies": ("u", 1, None), **TAGGER_ARRAYS, **TOKENIZER_ARRAYS,
+    "dependencies": ("u", 1, None), **TAGGER_FIELDS, **TOKENIZER_FIELDS,
 }
 
 
 def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
     """Write a model file atomically; `OutputError` on failure."""
     check_type("parser", parser, PhraseParser, "a PhraseParser", ModelError)
-    header = {
-        "entries": parser.vocabulary.entries,
-        "symbols": [grammar.symbols for grammar in parser.grammars],
-        "n_tags": parser.grammar.n_tags,
-        "settings": asdict(parser.settings),
-        "margin": parser.tagger.margin,
+    fields: Fields = {
+        "phrases": {
+            "entries": parser.vocabulary.entries,
+            "symbols": [grammar.symbols for grammar in parser.grammars],
+            "n_tags": parser.grammar.n_tags,
+            "settings": asdict(parser.settings),
+            "margin": parser.tagger.margin,
+        }
     }
-    arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header))}
     for name, grammar in zip(LEVELS, parser.grammars):
         for field, array in grammar.pairs._asdict().items():
-            arrays[f"{name}_{field}"] = array
+            fields[f"{name}_{field}"] = array
     slots, values = parser.grammar.table
     order = np.argsort(slots)[np.count_nonzero(slots == 0) :]
-    arrays["table_keys"], arrays["table_values"] = slots[order], values[order]
-    arrays |= tagger_arrays(parser.tagger.tagger)
+    fields["table_keys"], fields["table_values"] = slots[order], values[order]
+    fields |= tagger_fields(parser.tagger.tagger)
     if parser.tokenizer is not None:
-        arrays |= parser.tokenizer.to_arrays()
+        fields |= parser.tokenizer.to_fields()
     if parser.dependencies is not None:
-        arrays["dependencies"] = np.frombuffer(model_bytes(parser.dependencies.model), np.uint8)
-    write_archive(path, KIND, arrays)
+        fields["dependencies"] = np.frombuffer(model_bytes(parser.dependencies.model), np.uint8)
+    write_archive(path, KIND, fields)
 
 
 def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
-    """Read a model file; `ModelError` if it is missing, damaged, of another kind or newer."""
-    optional = {"dependencies", *TAGGER_ARRAYS, *TOKENIZER_ARRAYS}
-    arrays = read_archive(path, KIND, _RULES, optional, ModelError)
+    """Read a model file; `ModelError` if it is missing, damaged, of another kind or version."""
+    optional = {"dependencies", *TAGGER_FIELDS, *TOKENIZER_FIELDS}
+    fields = read_archive(path, KIND, _RULES, optional, ModelError)
     where = os.fspath(path)
-    try:
-        header = json.loads(str(arrays["header"].item()))
-        vocabulary = Vocabulary(header["entries"])
-        n_tags = int(header["n_tags"])
-        grammars = [
-            Grammar(list(symbols), n_tags, _pairs(name, arrays, symbols, where))
-            for name, symbols in zip(LEVELS, header["symbols"], strict=True)
-        ]
-        grammars[-1].table = _table(arrays)
-        tagger = PhraseTagger(
-            tagger_from(arrays, where), grammars[-1], vocabulary, float(header["margin"])
-        )
-        margins = tuple(map(float, header["settings"].pop("margins")))
-        settings = PhraseSettings(margins, **header["settings"])
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise ModelError(f"{where}: the header is damaged: {error}") from None
-    dependencies = None
-    if "dependencies" in arrays:
+    tagger, dependencies, tokenizer = tagger_from(fields, where), None, None
+    if "dependencies" in fields:
         try:
-            dependencies = Parser(model_of_bytes(arrays["dependencies"].tobytes()))
+            dependencies = Parser(model_of_bytes(fields["dependencies"].tobytes()))
         except ModelError as error:
             raise ModelError(f"{where}: its dependency parser: {error}") from None
-    tokenizer = None
-    if not arrays.keys().isdisjoint(TOKENIZER_ARRAYS):
-        tokenizer = Tokenizer.from_arrays(arrays, where)
-    try:
-        return PhraseParser(vocabulary, grammars, tagger, dependencies, settings, tokenizer)
-    except (KeyError, ConfigError) as error:
-        raise ModelError(f"{where}: its grammars do not fit each other: {error}") from None
+    if "tokenizer" in fields:
+        tokenizer = Tokenizer.from_fields(fields, where)
+    with reading_part("phrases", fields, where) as card:
+        vocabulary = Vocabulary(card["entries"])
+        n_tags = int(card["n_tags"])
+        grammars = [
+            Grammar(list(symbols), n_tags, _pairs(name, fields, symbols))
+            for name, symbols in zip(LEVELS, card["symbols"], strict=True)
+        ]
+        grammars[-1].table = _table(fields)
+        phrase_tagger = PhraseTagger(tagger, grammars[-1], vocabulary, float(card["margin"]))
+        margins = tuple(map(float, card["settings"].pop("margins")))
+        settings = PhraseSettings(margins, **card["settings"])
+        return PhraseParser(vocabulary, grammars, phrase_tagger, dependencies, settings, tokenizer)
 
 
-def _table(arrays: dict[str, NDArray[Any]]) -> Table:
-    keys = arrays["table_keys"].astype(np.uint64)
+def _table(fields: Fields) -> Table:
+    keys = fields["table_keys"].astype(np.uint64)
     if len(keys) and (keys[0] == 0 or (keys[1:] <= keys[:-1]).any()):
         raise ValueError("table_keys are not sorted, expected none twice and none 0")
-    return open_table(keys, arrays["table_values"].astype(np.float32))
+    return open_table(keys, fields["table_values"].astype(np.float32))
 
 
-def _pairs(name: str, arrays: dict[str, NDArray[Any]], symbols: list[str], where: str) -> Pairs:
+def _pairs(name: str, fields: Fields, symbols: list[str]) -> Pairs:
     types = dict.fromkeys(("score", "stop", "rule_score", "root"), np.float32)
-    fields: dict[str, NDArray[Any]] = {
-        field: np.ascontiguousarray(arrays[f"{name}_{field}"], types.get(field, np.int32))
+    columns: dict[str, NDArray[Any]] = {
+        field: np.ascontiguousarray(fields[f"{name}_{field}"], types.get(field, np.int32))
         for field in Pairs._fields
     }
-    pairs = Pairs(**fields)
+    pairs = Pairs(**columns)
     n_symbols, n_pairs, n_rules = len(symbols), len(pairs.parent), len(pairs.rule_pair)
     for field, minimum, limit, shape in (
         ("parent", 0, n_symbols, (n_pairs,)), ("head", 0, n_symbols, (n_pairs,)),
@@ -133,9 +132,9 @@ def _pairs(name: str, arrays: dict[str, NDArray[Any]], symbols: list[str], where
             array.size and not minimum <= array.min() <= array.max() < limit
         ):
             raise ModelError(
-                f"{where}: {name}_{field} has shape {array.shape}, or values out of range,"
+                f"{name}_{field} has shape {array.shape}, or values out of range,"
                 f" expected {shape} and {minimum} to below {limit}"
             )
     if (np.diff(pairs.rule_ptr) < 0).any() or not (pairs.root > -np.inf).any():
-        raise ModelError(f"{where}: {name} is damaged, or a grammar without a start symbol")
+        raise ModelError(f"{name} is damaged, or a grammar without a start symbol")
     return pairs

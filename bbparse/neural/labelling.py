@@ -28,7 +28,7 @@ from bbparse.neural.sequence import (
     mean_of,
     sums_of_words,
 )
-from bbparse.runtime.archive import INTS, Rule
+from bbparse.runtime.archive import Fields, reading_part
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 
@@ -78,10 +78,6 @@ class LabelNetwork(SequenceNetwork):
     counts: tuple[int, ...] = ()
 
     @classmethod
-    def rules(cls) -> dict[str, Rule]:
-        return {**super().rules(), f"{cls.NAME}_counts": (INTS, 1, None)}
-
-    @classmethod
     def shapes(
         cls, kinds: str, sizes: Mapping[str, int], n_labels: int
     ) -> dict[str, tuple[int, ...]]:
@@ -122,18 +118,18 @@ class LabelNetwork(SequenceNetwork):
             for first, size in zip(batch.first.tolist(), batch.size.tolist())
         ]
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        return {**super().to_arrays(), f"{self.NAME}_counts": np.array(self.counts, np.int32)}
+    def to_fields(self) -> Fields:
+        fields = super().to_fields()
+        fields[self.NAME]["counts"] = list(self.counts)
+        return fields
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
-        network = super().from_arrays(arrays, where)
-        network.counts = tuple(arrays[f"{cls.NAME}_counts"].tolist())
-        if min(network.counts, default=0) < 0 or sum(network.counts) != len(network.labels):
-            raise ModelError(
-                f"{where}: {cls.NAME}_counts are {network.counts}, expected {len(network.labels)}"
-                " in all"
-            )
+    def from_fields(cls, fields: Mapping[str, Any], where: str = "network") -> Self:
+        network = super().from_fields(fields, where)
+        with reading_part(cls.NAME, fields, where) as card:
+            network.counts = tuple(map(int, card["counts"]))
+            if min(network.counts, default=0) < 0 or sum(network.counts) != len(network.labels):
+                raise ModelError(f"counts are {network.counts}, not {len(network.labels)} in all")
         return network
 
 

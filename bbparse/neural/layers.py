@@ -345,8 +345,8 @@ def normalisation(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Fl
 
 
 @kernel
-def sum_rows(rows: Ints, table: Float32s, out: Float32s) -> None:
-    """Set ``out[i]`` to the sum of ``table[rows[i, k]]`` over k; negative rows are skipped."""
+def sum_rows(rows: Ints, table: NDArray[Any], unit: np.float32, out: Float32s) -> None:
+    """Set ``out[i]`` to the sum of ``unit * table[rows[i, k]]``; negative rows are skipped."""
     width = np.uint64(table.shape[1])
     for i in range(np.uint64(rows.shape[0])):
         for j in range(width):
@@ -355,7 +355,9 @@ def sum_rows(rows: Ints, table: Float32s, out: Float32s) -> None:
             if rows[i, k] >= 0:
                 row = np.uint64(rows[i, k])
                 for j in range(width):
-                    out[i, j] += table[row, j]
+                    out[i, j] += np.float32(table[row, j])
+        for j in range(width):
+            out[i, j] *= unit
 
 
 @kernel

@@ -120,8 +120,8 @@ class NetworkLearner:
     def learn(
         self, sizes: Ints, epochs: int, batch: int, rate: float, seed: int,
         learn_from: Callable[[list[int], float], Ints], name: str, n_gold: int | None = None,
-    ) -> tuple[Float32s, dict[str, Float32s]]:
-        """Train, and return the vectors, in whole steps of `QUANTUM`, and the weights.
+    ) -> tuple[NDArray[np.int8], dict[str, Float32s]]:
+        """Train, and return the vectors, in steps of `QUANTUM`, and the weights.
 
         Both are averaged over the last steps. ``sizes`` are the numbers of words of the examples; a
         step takes examples of about ``batch`` words. ``learn_from`` gets their indices and the
@@ -156,7 +156,7 @@ class NetworkLearner:
             totals, taken = [part.weights for part in parts], 1
         limits = np.iinfo(np.int8)
         quanta = np.rint(totals[1] / np.float32(taken * QUANTUM))
-        vectors = np.clip(quanta, limits.min, limits.max).astype(np.float32) * np.float32(QUANTUM)
+        vectors = np.clip(quanta, limits.min, limits.max).astype(np.int8)
         return vectors, split(totals[0][0] / np.float32(taken), self.shapes)
 
 

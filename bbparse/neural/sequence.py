@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -23,7 +24,7 @@ from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.layers import Backward, Weights, find_rows
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import LANES
-from bbparse.runtime.archive import INTS, TEXT, Rule
+from bbparse.runtime.archive import Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import PAD
@@ -99,10 +100,10 @@ class SequenceNetwork:
     """Vectors of attributes and weights of layers.
 
     ``keys`` (uint64[V], sorted) are the hashes of the attribute values that have vectors, and
-    ``vectors`` (float32[V, word]) those vectors. ``sizes`` maps the names of `SIZES` to numbers;
-    ``embeddings`` is the length of pretrained vectors, 0 for none. ``kinds`` has a letter of
-    `KINDS` for each layer after the first. Using a network changes nothing in it, so threads may
-    share it.
+    ``vectors`` (int8[V, word]) those vectors, in steps of `QUANTUM`. ``sizes`` maps the names of
+    `SIZES` to numbers; ``embeddings`` is the length of pretrained vectors, 0 for none. ``kinds``
+    has a letter of `KINDS` for each layer after the first. Using a network changes nothing in it,
+    so threads may share it.
 
     A network may be an ensemble (`with_others`): its scores are the means over its members.
     """
@@ -114,7 +115,7 @@ class SequenceNetwork:
 
     def __init__(
         self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Values,
-        vectors: Float32s, parameters: Mapping[str, Float32s],
+        vectors: NDArray[np.int8], parameters: Mapping[str, Float32s],
     ) -> None:
         keep_freed_memory()
         self.labels = tuple(labels)
@@ -124,8 +125,9 @@ class SequenceNetwork:
         if len(keys) and not (keys[1:] > keys[:-1]).all():
             raise ModelError("keys are not strictly ascending")
         self.keys = np.ascontiguousarray(keys, np.uint64)
-        self._buckets = buckets(self.keys)
-        self.vectors = np.ascontiguousarray(vectors, np.float32)
+        self.vectors = np.ascontiguousarray(vectors)
+        if self.vectors.dtype != np.int8:
+            raise ModelError(f"vectors have dtype {self.vectors.dtype}, expected int8")
         # Files hold at most 16 bits of each weight, which is all that a network needs.
         rounded = {name: packing.in_16_bits(array) for name, array in parameters.items()}
         for name, array in rounded.items():
@@ -136,12 +138,11 @@ class SequenceNetwork:
 
     @classmethod
     def rules(cls) -> dict[str, Rule]:
-        """Return the arrays in a file, with the rules by which `read_archive` checks them."""
+        """Return the fields in a file, with the rules by which `read_archive` checks them."""
         keys = f"{cls.NAME}_keys"
         return {
-            f"{cls.NAME}_labels": (TEXT, 1, None), f"{cls.NAME}_layers": (TEXT, 0, None),
-            f"{cls.NAME}_sizes": (INTS, 1, None), keys: ("u", 1, None),
-            f"{cls.NAME}_vectors": ("i", 2, keys), f"{cls.NAME}_weights": ("iuf", 1, None),
+            cls.NAME: dict, keys: ("u", 1, None),
+            f"{cls.NAME}_vectors": ("i", 2, keys), f"{cls.NAME}_weights": ("i", 1, None),
         }
 
     @property
@@ -185,9 +186,17 @@ class SequenceNetwork:
             elif not name.endswith(("_b", "_shift")):
                 p[name][:] = 0.1 * random.standard_normal(shape)
 
+    @cached_property
+    def _buckets(self) -> NDArray[np.int32]:
+        return buckets(self.keys)
+
     def rows(self, values: Values) -> Ints:
         """Return the rows of the vectors of an encoded sentence's words, -1 if there is none."""
-        return find_rows(values, self.COLUMNS, self.keys, self._buckets, 64 - _BUCKET_BITS)
+        return self.find(values, self.COLUMNS)
+
+    def find(self, values: Values, columns: Ints) -> Ints:
+        """Return the rows of the vectors of the attributes in some columns, -1 if there is none."""
+        return find_rows(values, columns, self.keys, self._buckets, 64 - _BUCKET_BITS)
 
     def all_rows(self, values: Sequence[Values]) -> list[Ints]:
         """Return the `rows` of each of some sentences, found in one call."""
@@ -220,59 +229,45 @@ class SequenceNetwork:
         network._others = tuple(others)
         return network
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of `rules`, with vectors and weights of all members joined."""
-        vectors = [
-            np.rint(member.vectors / np.float32(QUANTUM)).astype(np.int8) for member in self.members
-        ]
+    def to_fields(self) -> Fields:
+        """Return the fields of `rules`, with vectors and weights of all members joined."""
         shapes = self.shapes(self.kinds, self.sizes, len(self.labels))
         weights = [{name: one.weights.values[name] for name in shapes} for one in self.members]
         return {
-            f"{self.NAME}_labels": np.array(self.labels, np.str_),
-            f"{self.NAME}_layers": np.array(self.kinds),
-            f"{self.NAME}_sizes": np.array([self.sizes[name] for name in self.SIZES], np.int32),
+            self.NAME: {"labels": list(self.labels), "layers": self.kinds, "sizes": self.sizes},
             f"{self.NAME}_keys": self.keys,
-            f"{self.NAME}_vectors": np.concatenate(vectors, axis=1),
+            f"{self.NAME}_vectors": np.concatenate([one.vectors for one in self.members], axis=1),
             f"{self.NAME}_weights": packing.packed(weights),
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
-        """Build a network from the arrays of `to_arrays`.
+    def from_fields(cls, fields: Mapping[str, Any], where: str = "network") -> Self:
+        """Build a network from the fields of `to_fields`.
 
-        Raises `ModelError`, with the file's name ``where``, if an array is missing or does not fit.
+        Raises `ModelError`, with the file's name ``where``, if a field is missing or does not fit.
         """
-        for field in cls.rules():
-            if field not in arrays:
-                raise ModelError(f"{where}: array {field} is missing")
-        labels, kinds, sizes, keys, vectors, weights, *_ = (arrays[f] for f in cls.rules())
-        try:
-            first, *others = cls._members(labels, str(kinds.item()), sizes, keys, vectors, weights)
+        with reading_part(cls.NAME, fields, where) as card:
+            arrays = [fields[f"{cls.NAME}_{name}"] for name in ("keys", "vectors", "weights")]
+            first, *others = cls._members(card, *arrays)
             return first.with_others(others)
-        except ModelError as error:
-            raise ModelError(f"{where}: {error}") from None
 
     @classmethod
     def _members(
-        cls, labels: NDArray[Any], kinds: str, sizes: NDArray[Any], keys: Values,
-        vectors: NDArray[Any], weights: NDArray[Any],
+        cls, card: dict[str, Any], keys: Values, vectors: NDArray[Any], weights: NDArray[Any]
     ) -> list[Self]:
-        """Build the members of an ensemble from arrays; raises `ModelError`."""
+        """Build the members of an ensemble from the fields of a file; raises `ModelError`."""
+        labels, kinds = [str(label) for label in card["labels"]], str(card["layers"])
+        sizes = {name: int(card["sizes"][name]) for name in cls.SIZES}
         if keys.dtype != np.uint64:
             raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
-        if len(sizes) != len(cls.SIZES):
-            raise ModelError(
-                f"{cls.NAME}_sizes has {len(sizes)} elements, expected {len(cls.SIZES)}"
-            )
-        by_name = dict(zip(cls.SIZES, sizes.tolist()))
-        _check_sizes(kinds, by_name)
-        shapes = cls.shapes(kinds, by_name, len(labels))
-        count = vectors.shape[1] // by_name["word"]
+        _check_sizes(kinds, sizes)
+        shapes = cls.shapes(kinds, sizes, len(labels))
+        count = vectors.shape[1] // sizes["word"]
         size = packing.packed_size(shapes)
-        if not 1 <= count <= MOST_MEMBERS or vectors.shape[1] % by_name["word"]:
+        if not 1 <= count <= MOST_MEMBERS or vectors.shape[1] % sizes["word"]:
             raise ModelError(
                 f"vectors have shape {vectors.shape}, expected 1 to {MOST_MEMBERS} times"
-                f" {by_name['word']} columns"
+                f" {sizes['word']} columns"
             )
         if weights.dtype != np.int8 or len(weights) != count * size:
             raise ModelError(
@@ -280,10 +275,7 @@ class SequenceNetwork:
                 f" {count * size} of int8"
             )
         return [
-            cls(
-                labels.tolist(), kinds, by_name, keys,
-                part.astype(np.float32) * np.float32(QUANTUM), packing.unpacked(flat, shapes),
-            )
+            cls(labels, kinds, sizes, keys, part, packing.unpacked(flat, shapes))
             for part, flat in zip(np.split(vectors, count, axis=1), np.split(weights, count))
         ]
 
@@ -334,11 +326,15 @@ def in_sentence(
 
 
 def sums_of_words(
-    w: Weights, rows: Ints, vectors: Float32s, embeddings: Float32s | None
+    w: Weights, rows: Ints, vectors: NDArray[Any], embeddings: Float32s | None
 ) -> Float32s:
-    """Sum the vectors of words, float32[R, word]; ``embeddings`` are pretrained, float32[R, d]."""
+    """Sum the vectors of words, float32[R, word]; ``embeddings`` are pretrained, float32[R, d].
+
+    ``vectors`` are those of a network, in steps of `QUANTUM`, or of a learner, float32.
+    """
     words = np.empty((len(rows), vectors.shape[1]), np.float32)
-    layers.sum_rows(rows, vectors, words)
+    unit = np.float32(QUANTUM if vectors.dtype == np.int8 else 1.0)
+    layers.sum_rows(rows, vectors, unit, words)
     if embeddings is not None:
         words += layers.product(embeddings, w.values["embeddings_w"])
     return words

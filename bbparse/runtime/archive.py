@@ -1,39 +1,44 @@
-"""Archives of arrays: .npz files, written atomically and validated on read.
+"""Archives: .npz files of arrays and one card in JSON, written atomically and validated on read.
 
-Every field is one array of the archive, beside its `kind` and the `version` of the format. Headers
-are read and sizes compared before any data, and nothing is unpickled. A file is first written under
-another name in the same folder, so that no incomplete one is left behind.
+``card.json`` holds the kind of the file, the version of the format and all values that are no
+arrays; each array is a member ``NAME.npy``. Sizes are compared before arrays are made, and nothing
+is unpickled.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import math
 import os
 import zipfile
-import zlib
-from collections.abc import Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from bbparse.runtime.errors import BBParseError, OutputError, one_line
+from bbparse.runtime.errors import BBParseError, ModelError, OutputError, one_line
 from bbparse.runtime.options import check_type
 from bbparse.runtime.output import replacing, writing
 
 #: Version of the format of all kinds of archives; others are not read.
 FORMAT = 1
-#: Maximum size of an array, 2 GiB: a larger one means that the file is damaged or hostile.
+#: Maximum size of a member, 2 GiB: a larger one means that the file is damaged or hostile.
 MAX_BYTES = 1 << 31
 
-INTS, REALS, FLAGS, TEXT = "iu", "iuf", "b", "U"
-
-#: Rule of a field: kinds of dtype, number of dimensions, field of the same length or None.
-Rule = tuple[str, int, str | None]
-_KIND_RULES: dict[str, Rule] = {"kind": (TEXT, 0, None), "version": (INTS, 0, None)}
+INTS, REALS, FLAGS = "iu", "iuf", "b"
+_CARD = "card.json"
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+Rule = type | tuple[str, int, str | None]
+"""Rule of a field: the type of a value of the card; or of an array the kinds of its dtype, the
+number of dimensions, and the field of the same length or None.
+"""
+Fields = dict[str, Any]
+"""Arrays, and values that JSON can hold, by name."""
 
 
 class _Damaged(Exception):
@@ -41,55 +46,46 @@ class _Damaged(Exception):
 
 
 def write_archive(
-    path: str | os.PathLike[str],
-    kind: str,
-    arrays: dict[str, NDArray[Any]],
-    *,
-    compress: bool = True,
+    path: str | os.PathLike[str], kind: str, fields: Fields, *, compress: bool = True
 ) -> None:
     """Write an archive of a kind, such as a model, atomically; `OutputError` if that fails.
 
-    `arrays` are its fields by name. To compress makes the file smaller; not to, writing faster.
+    To compress makes the file smaller; not to, writing faster.
     """
     check_type("path", path, (str, os.PathLike), "a path", OutputError)
     name = os.fspath(path)
     with writing(name), replacing(os.path.realpath(name), name) as file:
-        _write(file, kind, arrays, None if compress else 0)
+        _write(file, kind, fields, level=9 if compress else 0)
 
 
-def archive_bytes(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
+def archive_bytes(kind: str, fields: Fields) -> bytes:
     """Return an archive as bytes for `read_archive`: larger than a file, but made much faster."""
     file = io.BytesIO()
-    _write(file, kind, arrays, 1)
+    _write(file, kind, fields, level=1)
     return file.getvalue()
 
 
-def _write(
-    file: IO[bytes], kind: str, arrays: dict[str, NDArray[Any]], level: int | None
-) -> None:
-    """Write an archive; ``level`` is the compression level of zlib, None its default, 0 none."""
-    method = zipfile.ZIP_STORED if level == 0 else zipfile.ZIP_DEFLATED
-    labels = {"kind": np.array(kind), "version": np.array(FORMAT, dtype=np.int32)}
-    # Not numpy's savez, which pickles arrays of objects.
+def _write(file: IO[bytes], kind: str, fields: Fields, level: int) -> None:
+    """Write an archive; ``level`` is the compression level of zlib, 0 for none."""
+    arrays = {name: value for name, value in fields.items() if isinstance(value, np.ndarray)}
+    card = {name: value for name, value in fields.items() if name not in arrays}
+    card |= {"kind": kind, "version": FORMAT}
+    method = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
     with zipfile.ZipFile(file, "w", method, compresslevel=level) as archive:
-        for field, array in {**labels, **arrays}.items():
-            with archive.open(f"{field}.npy", "w", force_zip64=True) as member:
-                if array.dtype.itemsize == 1 and level is None and hasattr(member, "_compressor"):
-                    # Numbers repeat no sequences; to look for some makes their codes longer.
-                    member._compressor = zlib.compressobj(
-                        zlib.Z_BEST_COMPRESSION, zlib.DEFLATED, -15, 9, zlib.Z_HUFFMAN_ONLY
-                    )
-                npy.write_array(member, np.asarray(array), allow_pickle=False)
+        with archive.open(_CARD, "w") as member:
+            text = json.dumps(card, ensure_ascii=False, sort_keys=True, default=np.generic.item)
+            member.write(text.encode("utf-8", "surrogatepass"))
+        # Not numpy's savez, which pickles arrays of objects.
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, array, allow_pickle=False)
 
 
 def read_archive(
-    source: str | os.PathLike[str] | bytes,
-    kind: str,
-    rules: dict[str, Rule],
-    optional: Set[str] = frozenset(),
-    error: type[BBParseError] = BBParseError,
-) -> dict[str, NDArray[Any]]:
-    """Read the arrays of an archive, a file or its bytes, after checking its headers.
+    source: str | os.PathLike[str] | bytes, kind: str, rules: Mapping[str, Rule],
+    optional: Set[str] = frozenset(), error: type[BBParseError] = BBParseError,
+) -> Fields:  # fmt: skip
+    """Read the fields of an archive, a file or its bytes.
 
     It must be of this kind and of the `FORMAT`, and its fields must obey their rules; those in
     `optional` may be missing. Otherwise an `error` names the file and the field.
@@ -102,13 +98,13 @@ def read_archive(
         ) as archive:
             return _read(archive, kind, rules, optional)
     except _Damaged as problem:
-        raise error(f"{where}: {problem}") from problem.__cause__
+        raise error(f"{where}: {problem}") from None
     except FileNotFoundError:
         raise error(f"{where}: no such file") from None
     except OSError as problem:
         raise error(f"{where}: cannot be read: {problem.strerror or problem}") from problem
     except Exception as problem:
-        # Damaged archives make zipfile, zlib and numpy raise nearly anything.
+        # Damaged archives make zipfile, zlib, json and numpy raise nearly anything.
         reason = one_line(problem) or type(problem).__name__
         raise error(f"{where}: not a complete .npz file: {reason}") from problem
 
@@ -116,67 +112,90 @@ def read_archive(
 def archive_kind(path: str | os.PathLike[str]) -> str:
     """Return the kind of an archive; empty if the file cannot be read."""
     try:
-        with zipfile.ZipFile(path) as archive, archive.open("kind.npy") as member:
-            return str(npy.read_array(member, allow_pickle=False).item())
-    except Exception:  # see _read
+        with zipfile.ZipFile(path) as archive:
+            return str(_card(archive)["kind"])
+    except Exception:  # see read_archive
         return ""
 
 
+@contextmanager
+def reading_part(name: str, fields: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """Read a part of a model file: the entry ``name`` of its card, and arrays.
+
+    Raises `ModelError`, with the name of the file ``where``, if a field is missing, or if something
+    in the entry, or what the caller's block does with it, is wrong.
+    """
+    try:
+        yield fields[name]
+    except BBParseError as error:
+        raise ModelError(f"{where}: {error}") from None
+    except KeyError as error:
+        raise ModelError(f"{where}: {name}: {error} is missing") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ModelError(f"{where}: the entry {name} of the card is damaged: {error}") from error
+
+
+def _card(archive: zipfile.ZipFile) -> Fields:
+    """Return the card, with the kind and the version."""
+    if _CARD not in archive.namelist():
+        raise _Damaged(f"{_CARD} is missing: not written by bbparse")
+    card = json.loads(_bytes(archive, archive.getinfo(_CARD)))
+    if not isinstance(card, dict):
+        raise _Damaged(f"{_CARD} is no dict")
+    return card
+
+
 def _read(
-    archive: zipfile.ZipFile, kind: str, rules: dict[str, Rule], optional: Set[str]
-) -> dict[str, NDArray[Any]]:
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        name = info.filename.removesuffix(".npy")
-        if name == info.filename:
-            raise _Damaged(f"field {name!r} is no .npy array")
-        if name in members:
-            raise _Damaged(f"field {name!r} is there twice")
-        members[name] = info
-    for name, rule in _KIND_RULES.items():
-        if name not in members:
-            raise _Damaged(f"field {name} is missing: not written by bbparse")
-        _check_header(archive, members[name], name, rule)
-    stored_kind = str(_array(archive, members["kind"]).item())
+    archive: zipfile.ZipFile, kind: str, rules: Mapping[str, Rule], optional: Set[str]
+) -> Fields:
+    card = _card(archive)
+    stored_kind, version = card.pop("kind", ""), card.pop("version", 0)
     if stored_kind != kind:
         raise _Damaged(f"holds a {stored_kind!r}, expected a {kind!r}")
-    stored = int(_array(archive, members["version"]).item())
-    if stored != FORMAT:
-        raise _Damaged(f"its format is {stored}, expected {FORMAT}: make the file anew")
-    missing = sorted(rules.keys() - optional - members.keys())
-    if missing:
-        raise _Damaged(f"field {missing[0]} is missing")
-    extra = sorted(members.keys() - rules.keys() - _KIND_RULES.keys())
-    if extra:
-        raise _Damaged(f"field {extra[0]!r} is unknown")
-    shapes = {
-        name: _check_header(archive, members[name], name, rules[name])
-        for name in members
-        if name in rules
-    }
-    for name, shape in shapes.items():
-        like = rules[name][2]
-        if like is None:
-            continue
-        if like not in shapes:  # optional, but not without this one
+    if version != FORMAT:
+        raise _Damaged(f"its format is {version}, expected {FORMAT}: make the file anew")
+    fields = dict(card)
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if info.filename != _CARD:
+            if name in fields:
+                raise _Damaged(f"field {name!r} is there twice")
+            fields[name] = info
+    for name in sorted(rules.keys() - optional - fields.keys()):
+        raise _Damaged(f"field {name} is missing")
+    for name in sorted(fields.keys() - rules.keys()):
+        raise _Damaged(f"field {name!r} is unknown")
+    for name, value in fields.items():
+        rule = rules[name]
+        if not isinstance(rule, type):
+            if not isinstance(value, zipfile.ZipInfo):
+                raise _Damaged(f"field {name} is no .npy array")
+            fields[name] = _array(name, _bytes(archive, value), *rule[:2])
+        elif not isinstance(value, rule):
+            raise _Damaged(f"field {name} is no {rule.__name__} of the card")
+    for name, value in fields.items():
+        rule = rules[name]
+        like = None if isinstance(rule, type) else rule[2]
+        if like is not None and like not in fields:  # optional, but not without this one
             raise _Damaged(f"field {like} is missing")
-        if shape[0] != shapes[like][0]:
+        if like is not None and len(value) != len(fields[like]):
             raise _Damaged(
-                f"{name} has {shape[0]} elements, expected {shapes[like][0]} as in {like}"
+                f"{name} has {len(value)} elements, expected {len(fields[like])} as in {like}"
             )
-    return {name: _array(archive, members[name]) for name in shapes}
+    return fields
 
 
-def _check_header(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Rule
-) -> tuple[int, ...]:
-    """Return the shape of a member after checking its dtype, dimensions and size."""
-    kinds, ndim, _ = rule
+def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    if info.file_size > MAX_BYTES:
+        raise _Damaged(f"{info.filename} is {info.file_size} bytes long, expected <= {MAX_BYTES}")
+    return archive.read(info)
+
+
+def _array(name: str, data: bytes, kinds: str, ndim: int) -> NDArray[Any]:
+    """Return an array after checking its dtype, dimensions and size."""
+    file = io.BytesIO(data)
     try:
-        with archive.open(info) as member:
-            read = _HEADERS[npy.read_magic(member)]
-            shape, _order, dtype = read(member)
-            header = member.tell()
+        shape, is_fortran, dtype = _HEADERS[npy.read_magic(file)](file)
     except (ValueError, KeyError) as error:
         raise _Damaged(f"field {name} is no .npy array: {error}") from error
     if dtype.hasobject:
@@ -185,18 +204,11 @@ def _check_header(
         raise _Damaged(f"field {name} has dtype {dtype}, expected kind {kinds!r}")
     if len(shape) != ndim:
         raise _Damaged(f"field {name} has shape {shape}, expected {ndim} dimensions")
-    size = math.prod(shape) * dtype.itemsize
-    if info.file_size != header + size:
+    header, size = file.tell(), math.prod(shape) * dtype.itemsize
+    if len(data) != header + size:
         raise _Damaged(
-            f"field {name} has {info.file_size - header} bytes of data,"
-            f" expected {size} for its shape {shape}"
+            f"field {name} has {len(data) - header} bytes of data, expected {size} for its shape"
+            f" {shape}"
         )
-    if size > MAX_BYTES:
-        raise _Damaged(f"field {name} is {size} bytes long, expected <= {MAX_BYTES}")
-    return shape
-
-
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
-    with archive.open(info) as member:
-        array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
-    return array
+    array = np.frombuffer(data, dtype, offset=header).copy()  # which can be written to
+    return array.reshape(shape, order="F" if is_fortran else "C")

@@ -8,7 +8,6 @@ it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -20,10 +19,9 @@ from bbparse import __version__
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.labelling import LabelNetwork
 from bbparse.neural.ragged import batches
-from bbparse.runtime.archive import INTS, TEXT, Rule
+from bbparse.runtime.archive import INTS, Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
-from bbparse.runtime.header import reading_header
 from bbparse.runtime.jit import kernel
 from bbparse.text.columns import COLUMNS, N_WHOLE, FormEncoder
 from bbparse.text.lemmas import apply_rule
@@ -47,11 +45,10 @@ class TagNetwork(LabelNetwork):
     N_LEXICAL: ClassVar[int] = N_WHOLE
 
 
-_NEEDED: dict[str, Rule] = {
-    "tagger_header": (TEXT, 0, None), "tagger_pairs": (INTS, 2, None), **TagNetwork.rules(),
-}
-#: Arrays of a tagger, with the rules that `bbparse.runtime.archive.read_archive` checks them by.
-TAGGER_ARRAYS: dict[str, Rule] = {**_NEEDED, "tagger_lexicon": (TEXT, 0, None)}
+#: Fields of a tagger, with the rules that `bbparse.runtime.archive.read_archive` checks them by.
+TAGGER_FIELDS: dict[str, Rule] = {
+    "tagger": dict, "tagger_pairs": (INTS, 2, None), **TagNetwork.rules()
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,48 +253,33 @@ def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
     return {name: count / max(1, words) for name, count in right.items()}
 
 
-def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `tagger_from` reads."""
-    header = {
-        "bbparse": __version__, "habits": tagger.encode.habits, "notes": tagger.notes,
-        "rules": tagger.rules,
+def tagger_fields(tagger: Tagger) -> Fields:
+    """Return the fields that `tagger_from` reads."""
+    card = {
+        "bbparse": __version__, "habits": tagger.encode.habits, "lexicon": tagger.lexicon,
+        "notes": tagger.notes, "rules": tagger.rules,
     }
-    arrays = {
-        "tagger_header": np.array(json.dumps(header, sort_keys=True)), "tagger_pairs": tagger.pairs,
-        **tagger.network.to_arrays(),
-    }
-    if tagger.lexicon:
-        lines = (f"{key}\t{lemma}" for key, lemma in tagger.lexicon.items())
-        arrays["tagger_lexicon"] = np.array("\n".join(lines))
-    return arrays
+    return {"tagger": card, "tagger_pairs": tagger.pairs, **tagger.network.to_fields()}
 
 
 def tagger_from(
-    arrays: Mapping[str, NDArray[Any]], where: str, embeddings: Embeddings | None = None
+    fields: Mapping[str, Any], where: str, embeddings: Embeddings | None = None
 ) -> Tagger:
-    """Make a tagger from arrays that keep the rules of `TAGGER_ARRAYS`.
+    """Make a tagger from fields that keep the rules of `TAGGER_FIELDS`.
 
     It uses the pretrained vectors ``embeddings`` if it was trained with such. `ModelError` with the
-    name of the file, ``where``, if arrays are missing or damaged.
+    name of the file, ``where``, if fields are missing or damaged.
     """
-    with reading_header("tagger", _NEEDED, arrays, where) as header:
-        habits = {str(form): str(value) for form, value in header["habits"].items()}
-        rules = {str(tag): [int(i) for i in numbers] for tag, numbers in header["rules"].items()}
-        notes = dict(header["notes"])
-    lexicon: dict[str, str] = {}
-    if "tagger_lexicon" in arrays:
-        for line in str(arrays["tagger_lexicon"].item()).split("\n"):
-            key, tab, lemma = line.rpartition("\t")
-            if not tab or not lemma:
-                raise ModelError(f"{where}: tagger_lexicon is damaged at {line!r:.60}")
-            lexicon[key] = lemma
-    network = TagNetwork.from_arrays(arrays, where)
-    used = network.taken(embeddings, f"{where}: its tagger")
-    pairs = arrays["tagger_pairs"].astype(np.int32)
-    try:
-        tagger = Tagger(network, pairs, rules, lexicon, habits, notes, used)
-    except ModelError as error:
-        raise ModelError(f"{where}: {error}") from None
-    if tagger.lemma_rules and not tagger.rules.get(""):
-        raise ModelError(f"{where}: the tagger has no rules for words with new tags")
+    network = TagNetwork.from_fields(fields, where)
+    with reading_part("tagger", fields, where) as card:
+        habits, lexicon = (
+            {str(form): str(value) for form, value in card[name].items()}
+            for name in ("habits", "lexicon")
+        )
+        rules = {str(tag): [int(i) for i in numbers] for tag, numbers in card["rules"].items()}
+        used = network.taken(embeddings, "its tagger")
+        pairs = fields["tagger_pairs"].astype(np.int32)
+        tagger = Tagger(network, pairs, rules, lexicon, habits, dict(card["notes"]), used)
+        if tagger.lemma_rules and not tagger.rules.get(""):
+            raise ModelError("the tagger has no rules for words with new tags")
     return tagger

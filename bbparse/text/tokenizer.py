@@ -7,7 +7,6 @@ substrings of it is looked up in a dictionary.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -17,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.labelling import LabelNetwork
-from bbparse.runtime.archive import TEXT, Rule
+from bbparse.runtime.archive import Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
-from bbparse.runtime.header import reading_header
 from bbparse.text.characters import BLANK, CHARACTER_COLUMNS, JOINED, encode_characters, kinds_of
 from bbparse.treebank.encode import PAD
 
@@ -57,10 +55,8 @@ class CharacterNetwork(LabelNetwork):
     N_LEXICAL: ClassVar[int] = 1
 
 
-#: Arrays of a tokenizer in model files, with the rules that they are checked by.
-TOKENIZER_ARRAYS: dict[str, Rule] = {
-    "tokenizer_header": (TEXT, 0, None), **CharacterNetwork.rules(),
-}
+#: Fields of a tokenizer in model files, with the rules that they are checked by.
+TOKENIZER_FIELDS: dict[str, Rule] = {"tokenizer": dict, **CharacterNetwork.rules()}
 
 # Positions between letters and digits of scripts that are written with spaces.
 _WITHIN = frozenset(f"{kind} {following}" for kind in range(1, 5) for following in range(1, 5))
@@ -229,35 +225,28 @@ class Tokenizer:
         edges = [start, *(cut for cut in cuts if cut < end), end]
         return Token(start, end, tuple(text[a:b] for a, b in pairwise(edges)))
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that `from_arrays` reads."""
-        header = {"allowed": self.allowed, "multiwords": self.multiwords, "notes": self.notes}
-        return {
-            "tokenizer_header": np.array(json.dumps(header, sort_keys=True)),
-            **self.network.to_arrays(),
-        }
+    def to_fields(self) -> Fields:
+        """Return the fields that `from_fields` reads."""
+        card = {"allowed": self.allowed, "multiwords": self.multiwords, "notes": self.notes}
+        return {"tokenizer": card, **self.network.to_fields()}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str) -> Tokenizer:
-        """Make a tokenizer from arrays that keep the rules of `TOKENIZER_ARRAYS`.
+    def from_fields(cls, fields: Mapping[str, Any], where: str) -> Tokenizer:
+        """Make a tokenizer from fields that keep the rules of `TOKENIZER_FIELDS`.
 
         `ModelError` if some are missing or damaged; names the file, `where`.
         """
-        with reading_header("tokenizer", TOKENIZER_ARRAYS, arrays, where) as header:
+        network = CharacterNetwork.from_fields(fields, where)
+        with reading_part("tokenizer", fields, where) as card:
             allowed = {
                 str(context): [int(label) for label in labels]
-                for context, labels in header["allowed"].items()
+                for context, labels in card["allowed"].items()
             }
             multiwords = {
                 str(form): tuple(str(word) for word in words)
-                for form, words in header["multiwords"].items()
+                for form, words in card["multiwords"].items()
             }
-            notes = dict(header["notes"])
-        network = CharacterNetwork.from_arrays(arrays, where)
-        try:
-            return cls(network, allowed, multiwords, notes)
-        except ModelError as error:
-            raise ModelError(f"{where}: {error}") from None
+            return cls(network, allowed, multiwords, dict(card["notes"]))
 
 
 def _written_as(form: str, words: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from bbparse.core import Problem, Solution
 from bbparse.core.order import in_order, in_rank, ranked
 from bbparse.core.parts import FIELDS
-from bbparse.core.proof import Proof, rounding_of
+from bbparse.core.proof import ARRAYS, Proof, rounding_of
 from bbparse.core.tree import tree_terms
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.proof.certify import certify
@@ -143,7 +143,7 @@ def check_batch(case: Case, trees: Forest) -> str:
 
 def spoiled(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
     """A proof with one random change."""
-    arrays = {name: np.array(a) for name, a in proof.as_arrays().items()}
+    arrays = {name: np.array(getattr(proof, name)) for name in ARRAYS}
     name = str(rng.choice([
         "node_kind", "node_bound", "node_vector", "node_arcs", "factor_multipliers",
         "count_multipliers", "pair_multipliers", "two leaves",
@@ -152,7 +152,7 @@ def spoiled(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
         pair = rng.integers(len(proof.node_kind), size=2)
         for field in ("node_bound", "node_vector"):
             arrays[field][pair] = arrays[field][pair[::-1]]
-        return Proof.from_arrays(arrays)
+        return dataclasses.replace(proof, **arrays)
     array = arrays[name]
     if array.size:
         at = int(rng.integers(array.size))
@@ -168,7 +168,7 @@ def spoiled(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
                 rng.integers(-6, 7)
             )
         array.flat[at] = value
-    return Proof.from_arrays(arrays)
+    return dataclasses.replace(proof, **arrays)
 
 
 def check_proof(case: Case, answer: Solution, trees: Forest, notes: Notes) -> str:

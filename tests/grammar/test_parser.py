@@ -22,6 +22,7 @@ from bbparse.grammar.trees import clean, read_trees, read_trees_text
 from bbparse.parser.parser import Parser
 from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import BBParseError, ConfigError, ModelError
+from tests.archives import fields_of
 from tests.grammar import toy
 
 
@@ -51,20 +52,19 @@ def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"bbparse\.Phrases"):
         Parser.load(model)
     other = tmp_path / "other.model"
-    write_archive(other, "bbparse.Other", {"header": np.array("{}")})
+    write_archive(other, "bbparse.Other", {"phrases": {}})
     with pytest.raises(ModelError, match=r"other\.model.*bbparse\.Other"):
         load_phrases(other)
     other.write_bytes(model.read_bytes()[:2000])
     with pytest.raises(ModelError, match=r"other\.model"):
         load_phrases(other)
-    with np.load(model) as archive:
-        arrays = {name: archive[name] for name in archive.files if name not in ("kind", "version")}
+    fields = fields_of(model)
     for field, value, message in (
-        ("split_root", np.full_like(arrays["split_root"], -np.inf), "without a start symbol"),
-        ("split_parent", arrays["split_parent"] + 10_000, "split_parent has shape"),
-        ("header", np.array("{"), "the header is damaged"),
+        ("split_root", np.full_like(fields["split_root"], -np.inf), "without a start symbol"),
+        ("split_parent", fields["split_parent"] + 10_000, "split_parent has shape"),
+        ("phrases", {}, "phrases: 'entries' is missing"),
     ):
-        write_archive(other, KIND, {**arrays, field: value})
+        write_archive(other, KIND, {**fields, field: value})
         with pytest.raises(ModelError, match=message):
             load_phrases(other)
 
@@ -251,11 +251,9 @@ def test_settings_that_fit_no_grammar_are_refused(model: Path, tmp_path: Path) -
             )
     with pytest.raises(ConfigError, match="margin is nan"):
         PhraseTagger(own.tagger.tagger, own.grammar, own.vocabulary, float("nan"))
-    with np.load(model) as stored:
-        arrays = {name: stored[name] for name in stored.files if name not in ("kind", "version")}
+    fields = fields_of(model)
     for changes in ({"margin": None}, {"margin": float("nan")}, {"settings": {"margins": [9.0]}}):
-        header = {**json.loads(str(arrays["header"])), **changes}
-        changed = {**arrays, "header": np.array(json.dumps(header))}
+        changed = {**fields, "phrases": {**fields["phrases"], **changes}}
         write_archive(tmp_path / "other", KIND, changed)
-        with pytest.raises(ModelError, match=r"header is damaged|margins: 1, expected 2"):
+        with pytest.raises(ModelError, match=r"margin is nan|is damaged|margins: 1, expected 2"):
             load_phrases(tmp_path / "other")

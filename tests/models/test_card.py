@@ -47,7 +47,7 @@ def test_what_is_packed_comes_back(values: list[int], factor: int) -> None:
     weights = np.clip(weights, INT32.min + 1, INT32.max).astype(np.int32)
     fields = pack("w", weights)
     assert set(fields) == set(packed_rules("w"))
-    assert unpack("here", "w", fields, len(weights)).tolist() == weights.tolist()
+    assert unpack("w", fields, len(weights)).tolist() == weights.tolist()
 
 
 @pytest.mark.parametrize(
@@ -56,17 +56,16 @@ def test_what_is_packed_comes_back(values: list[int], factor: int) -> None:
         ("w_gap", np.array([2, 0], np.uint8), "ascend"),
         ("w_gap", np.array([2, 99], np.uint8), "ascend"),
         ("w_gap", np.array([7, 3], np.uint8), "goes up to weight 10"),
-        ("w_step", np.array(0), "w_step is 0"),
-        ("w_step", np.array(1 << 40), "w_step is"),
+        ("w_step", 0, "w_step is 0"),
+        ("w_step", 1 << 40, "w_step is"),
         ("w_value", np.array([1, 1 << 33], np.int64), "at most"),
     ],
 )
-def test_damage_is_refused(field: str, value: np.ndarray, message: str) -> None:
+def test_damage_is_refused(field: str, value: Any, message: str) -> None:
     fields: dict[str, Any] = pack("w", np.array([0, 0, 5, 0, 0, 0, 0, 3, 0, 0], np.int32))
     fields[field] = value
-    with pytest.raises(ModelError, match=message) as caught:
-        unpack("here", "w", fields, 10)
-    assert str(caught.value).startswith("here: ")
+    with pytest.raises(ModelError, match=message):
+        unpack("w", fields, 10)
 
 
 def test_scripts_are_named_by_their_letters() -> None:

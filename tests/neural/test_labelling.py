@@ -9,7 +9,7 @@ import pytest
 
 from bbparse.embeddings import Embeddings, WordVectors
 from bbparse.neural.labelling import LabelLearner, LabelSettings, train_labels
-from bbparse.neural.sequence import known_rows
+from bbparse.neural.sequence import QUANTUM, known_rows
 from bbparse.runtime.errors import ModelError
 from bbparse.text.columns import FormEncoder
 from bbparse.text.tagger import TagNetwork
@@ -82,7 +82,7 @@ def test_learning_and_labelling_have_the_same_scores(embeddings: Embeddings | No
     learner = learner_of(network.keys, 20, embeddings)
     for name, array in network.weights.values.items():
         learner.learner.weights.values[name][:] = array
-    learner.learner.vectors.weights[:] = network.vectors
+    learner.learner.vectors.weights[:] = network.vectors * QUANTUM
     vectors = None if embeddings is None else embeddings(toy.sentences()[:20])
     _, loss = learner.loss(range(20), vectors, dropout=False)
     lost = words = 0.0
@@ -131,15 +131,15 @@ def test_scores_do_not_depend_on_the_batch() -> None:
 
 
 def test_the_same_seed_learns_the_same() -> None:
-    one, two, other = trained(12).to_arrays(), trained(12).to_arrays(), trained(12, seed=2)
+    one, two, other = trained(12).to_fields(), trained(12).to_fields(), trained(12, seed=2)
     assert all(np.array_equal(one[name], two[name]) for name in one)
-    assert not np.array_equal(one["tags_vectors"], other.to_arrays()["tags_vectors"])
+    assert not np.array_equal(one["tags_vectors"], other.to_fields()["tags_vectors"])
 
 
 def test_an_ensemble_scores_the_means_of_its_members() -> None:
     ensemble = trained(12, replace(toy.NETWORK, epochs=2, members=2))
     apart = [trained(12, replace(toy.NETWORK, epochs=2), seed=seed) for seed in (1, 2)]
-    again = TagNetwork.from_arrays(ensemble.to_arrays())
+    again = TagNetwork.from_fields(ensemble.to_fields())
     assert len(again.members) == 2 and again.counts == ensemble.counts
     one, two = (network.scores(values_of(12)) for network in apart)
     for network in (ensemble, again):

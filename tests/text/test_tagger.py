@@ -14,7 +14,7 @@ from bbparse.models.model_file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import ModelError, OutputError
 from bbparse.text import accuracy, train_tagger
-from bbparse.text.tagger import LOWER, SAME, Tagger, tagger_arrays, tagger_from
+from bbparse.text.tagger import LOWER, SAME, Tagger, tagger_fields, tagger_from
 from bbparse.text.tagger_training import folds_of, jackknife
 from bbparse.treebank import Sentence
 from bbparse.treebank.writing import with_columns
@@ -72,37 +72,36 @@ def test_treebanks_without_some_columns() -> None:
     assert accuracy(some, toy.dev_sentences())["UPOS"] > 0.75
 
 
-def in_header(old: str, new: str) -> dict[str, Callable[[Any], Any]]:
-    return {"tagger_header": lambda header: np.array(str(header).replace(old, new))}
+def with_rules(**changes: Any) -> Callable[[Any], Any]:
+    return lambda card: {**card, "rules": {**card["rules"], **changes}}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("field", "change", "message"),
     [
-        ({"tagger_header": lambda a: np.array("{")}, "header of the tagger is damaged"),
-        ({"tagger_pairs": lambda a: a[:0]}, "expected at least one pair"),
-        ({"tagger_pairs": lambda a: a + 999}, "tagger_pairs goes up to"),
-        ({"tagger_lexicon": lambda a: np.array("dog")}, "tagger_lexicon is damaged"),
-        ({"tagger_pairs": None}, "tagger_pairs"),
-        ({"tags_labels": lambda a: a[1:]}, "in all|expected .* of int8"),
-        ({"tags_counts": lambda a: a + 1}, "tags_counts are"),
-        ({"tags_layers": lambda a: np.array("rx")}, "expected"),
-        (in_header('"rules": {"":', '"rules": {"x":'), "has no rules for"),
-        (in_header('"rules": {', '"rules": {"x": [9999], '), "expected numbers of rules"),
-        ({"tagger_tags_keys": lambda a: np.zeros(1, np.uint32)}, "is unknown"),
+        ("tagger", lambda card: {**card, "rules": 7}, "the entry tagger of the card is damaged"),
+        ("tagger", lambda card: {**card, "lexicon": ["a"]}, "entry tagger of the card is damaged"),
+        ("tagger", with_rules(x=[9999]), "expected numbers of rules"),
+        ("tagger", with_rules(**{"": []}), "has no rules for"),
+        ("tagger_pairs", lambda a: a[:0], "expected at least one pair"),
+        ("tagger_pairs", lambda a: a + 999, "tagger_pairs goes up to"),
+        ("tagger_pairs", None, "tagger_pairs"),
+        ("tags", lambda card: {**card, "labels": card["labels"][1:]}, "in all|expected .* of int8"),
+        ("tags", lambda card: {**card, "counts": [1]}, "counts are"),
+        ("tags", lambda card: {**card, "layers": "rx"}, "expected"),
+        ("tagger_tags_keys", lambda a: np.zeros(1, np.uint32), "is unknown"),
     ],
 )
 def test_damaged_files(
-    tmp_path: Path, change: dict[str, Callable[[Any], Any] | None], message: str
+    tmp_path: Path, field: str, change: Callable[[Any], Any] | None, message: str
 ) -> None:
-    arrays = tagger_arrays(toy.tagger())
-    for field, changed in change.items():
-        if changed is None:
-            del arrays[field]
-        else:
-            arrays[field] = changed(arrays.get(field))
+    fields = tagger_fields(toy.tagger())
+    if change is None:
+        del fields[field]
+    else:
+        fields[field] = change(fields.get(field))
     path = tmp_path / "damaged.tagger"
-    write_archive(path, TAGGER_KIND, arrays)
+    write_archive(path, TAGGER_KIND, fields)
     with pytest.raises(ModelError, match=message) as caught:
         load_tagger(path)
     assert str(path) in str(caught.value)
@@ -134,8 +133,8 @@ def test_a_tagger_with_embeddings(tmp_path: Path) -> None:
         assert again(sentence).lines == own(sentence).lines
     for wrong in (None, letters(dimension=12)):
         with pytest.raises(ModelError, match="some: its tagger needs pretrained vectors of 8"):
-            tagger_from(tagger_arrays(own), "some", wrong)
-    assert tagger_from(tagger_arrays(toy.tagger()), "some", source).embeddings is None
+            tagger_from(tagger_fields(own), "some", wrong)
+    assert tagger_from(tagger_fields(toy.tagger()), "some", source).embeddings is None
 
 
 def test_a_batch_is_tagged_as_its_sentences_are() -> None:

@@ -56,11 +56,11 @@ def test_words_tokens_and_sentences_are_learned() -> None:
     assert found[2][0] == ("De", "le")
     assert tokenized(tokenizer, " \n") == []
     again = train_tokenizer(french())
-    arrays = tokenizer.to_arrays()
-    assert {name: array.tobytes() for name, array in again.to_arrays().items()} == {
+    arrays = tokenizer.to_fields()
+    assert {name: array.tobytes() for name, array in again.to_fields().items()} == {
         name: array.tobytes() for name, array in arrays.items()
     }
-    loaded = Tokenizer.from_arrays(arrays, "here")
+    loaded = Tokenizer.from_fields(arrays, "here")
     assert tokenized(loaded, "Voici la fin du tigre! Le tigre.") == found[:2]
 
 
@@ -107,10 +107,9 @@ def test_strange_texts() -> None:
 def test_nothing_to_learn_from_and_damage() -> None:
     with pytest.raises(TreebankError, match="no sentences"):
         train_tokenizer([])
-    arrays = train_tokenizer(french()[:4]).to_arrays()
-    header = "tokenizer_header"
-    with pytest.raises(ModelError, match=f"here: field {header} of the tokenizer is missing"):
-        Tokenizer.from_arrays({k: v for k, v in arrays.items() if k != header}, "here")
-    arrays["tokenizer_header"] = arrays["tokenizer_header"].astype("U9")
-    with pytest.raises(ModelError, match="here: header of the tokenizer is damaged"):
-        Tokenizer.from_arrays(arrays, "here")
+    fields = train_tokenizer(french()[:4]).to_fields()
+    with pytest.raises(ModelError, match="here: tokenizer: 'tokenizer' is missing"):
+        Tokenizer.from_fields({k: v for k, v in fields.items() if k != "tokenizer"}, "here")
+    fields["tokenizer"]["allowed"] = 7
+    with pytest.raises(ModelError, match="here: the entry tokenizer of the card is damaged"):
+        Tokenizer.from_fields(fields, "here")

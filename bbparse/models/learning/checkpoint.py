@@ -13,17 +13,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bbparse.models.configuration import Configuration
-from bbparse.runtime.archive import TEXT, Rule, read_archive, write_archive
+from bbparse.runtime.archive import Fields, Rule, read_archive, write_archive
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 
 KIND = "bbparse.Checkpoint"
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class Checkpoint:
@@ -50,8 +45,8 @@ class Checkpoint:
 
     def read(
         self, part: str, key: Any, rules: dict[str, Rule], optional: Set[str] = frozenset()
-    ) -> Arrays | None:
-        """Return the arrays of a part, or None if this run has written none.
+    ) -> Fields | None:
+        """Return the fields of a part, or None if this run has written none.
 
         Files of other data or of another `key` (anything that JSON can hold) do not count.
         Raises `ModelError` if the file is damaged.
@@ -59,30 +54,30 @@ class Checkpoint:
         path = self._file(part)
         if path is None or not path.exists():
             return None
-        rules = {"identity": (TEXT, 0, None), **rules}
+        rules = {"identity": str, **rules}
         try:
-            arrays = read_archive(path, KIND, rules, optional, error=ModelError)
+            fields = read_archive(path, KIND, rules, optional, error=ModelError)
         except ModelError as error:
             raise ModelError(f"{error}; remove it to start training again") from None
-        return arrays if str(arrays["identity"].item()) == self._identity(key) else None
+        return fields if fields["identity"] == self._identity(key) else None
 
-    def write(self, part: str, key: Any, arrays: Arrays) -> None:
+    def write(self, part: str, key: Any, fields: Fields) -> None:
         """Write the result of a part, or its state."""
         path = self._file(part)
         if path is not None:
-            arrays = {"identity": np.array(self._identity(key)), **arrays}
-            write_archive(path, KIND, arrays, compress=False)
+            fields = {"identity": self._identity(key), **fields}
+            write_archive(path, KIND, fields, compress=False)
 
     def once(
-        self, part: str, key: Any, rules: dict[str, Rule], learn: Callable[[], Arrays],
+        self, part: str, key: Any, rules: dict[str, Rule], learn: Callable[[], Fields],
         optional: Set[str] = frozenset(),
-    ) -> Arrays:
+    ) -> Fields:
         """Return the result of a part: read it if its file exists, otherwise learn and write it."""
-        arrays = self.read(part, key, rules, optional)
-        if arrays is None:
-            arrays = learn()
-            self.write(part, key, arrays)
-        return arrays
+        fields = self.read(part, key, rules, optional)
+        if fields is None:
+            fields = learn()
+            self.write(part, key, fields)
+        return fields
 
     def remove(self) -> None:
         """Delete the files once the model is written."""

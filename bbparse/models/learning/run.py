@@ -26,7 +26,7 @@ from bbparse.models.learning.data import TrainingData, folds_of, labels_of, root
 from bbparse.models.learning.linear import prune_all, train_labeller
 from bbparse.models.learning.trainer import Trainer
 from bbparse.models.model import Model
-from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
+from bbparse.models.scoring.arc_network import ARC_FIELDS, ArcNetwork
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker, with_arcs_of
 from bbparse.neural.ragged import batches
@@ -171,11 +171,11 @@ def _network(run: Run, config: Configuration, chosen: Longs, epochs: int, part: 
     labels = [label for label in labels_of(data.sentences) if label != "_"]
     names = tuple(labels) if config.labels.epochs else ()
     root = root_label(data.sentences, labels) if names else -1
-    arrays = run.checkpoint.once(
-        part, key_of(config), ARC_ARRAYS,
-        lambda: train_arcs(config, data, chosen, names, root, epochs, part).to_arrays(),
+    fields = run.checkpoint.once(
+        part, key_of(config), ARC_FIELDS,
+        lambda: train_arcs(config, data, chosen, names, root, epochs, part).to_fields(),
     )
-    return ArcNetwork.from_arrays(arrays, part)
+    return ArcNetwork.from_fields(fields, part)
 
 
 def held_out_problems(run: Run) -> list[Problem]:

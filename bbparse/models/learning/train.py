@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import load_families, specification
-from bbparse.models.learning.checkpoint import Arrays, Checkpoint
+from bbparse.models.learning.checkpoint import Checkpoint
 from bbparse.models.learning.data import Silver, prepare
 from bbparse.models.learning.run import Run, learn_with_network, learn_with_templates
 from bbparse.models.model import NOTE, Model, card_note
 from bbparse.models.model_file import save_model
 from bbparse.neural.embeddings import Embeddings, one_source
+from bbparse.runtime.archive import Fields
 from bbparse.runtime.errors import ConfigError, TreebankError
 from bbparse.text import Tagger, TaggerSettings, Tokenizer, train_tagger, train_tokenizer
-from bbparse.text.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
-from bbparse.text.tokenizer import TOKENIZER_ARRAYS
+from bbparse.text.tagger import TAGGER_FIELDS, tagger_fields, tagger_from
+from bbparse.text.tokenizer import TOKENIZER_FIELDS
 from bbparse.treebank import Sentence, check_tree, is_projective
 
 # Added to the seed of a model for its tokenizer: the best of seven seeds for English EWT, whose
@@ -50,10 +51,10 @@ def learn_to_read(
     `silver`, too.
     """
 
-    def learn() -> Arrays:
+    def learn() -> Fields:
         tokenizer = train_tokenizer(sentences, seed + _TOKENIZER_SEED)
         say(f"tokenizer trained: {len(tokenizer.multiwords)} multiword tokens memorised")
-        arrays = tokenizer.to_arrays()
+        fields = tokenizer.to_fields()
         bare = [(s, i) for s in sentences for i, tag in enumerate(s.upos) if tag == "_"]
         if bare:
             sentence, i = bare[0]
@@ -62,17 +63,17 @@ def learn_to_read(
                 f"no tagger trained: {sentence.place(i)}: word {i + 1} has no UPOS{more}, so"
                 " parsing will need tagged input"
             )
-            return arrays
+            return fields
         settings = replace(TaggerSettings(), seed=seed)
         tagger = train_tagger(sentences, settings, embeddings=embeddings, silver=silver)
         say(f"tagger trained: {len(tagger.tags)} tags")
-        return {**arrays, **tagger_arrays(tagger)}
+        return {**fields, **tagger_fields(tagger)}
 
-    arrays = (checkpoint or Checkpoint()).once(
-        "text", seed, {**TOKENIZER_ARRAYS, **TAGGER_ARRAYS}, learn, optional=TAGGER_ARRAYS.keys()
+    fields = (checkpoint or Checkpoint()).once(
+        "text", seed, {**TOKENIZER_FIELDS, **TAGGER_FIELDS}, learn, optional=TAGGER_FIELDS.keys()
     )
-    tagger = tagger_from(arrays, "text", embeddings) if "tagger_header" in arrays else None
-    return Reading(tagger, Tokenizer.from_arrays(arrays, "text"))
+    tagger = tagger_from(fields, "text", embeddings) if "tagger" in fields else None
+    return Reading(tagger, Tokenizer.from_fields(fields, "text"))
 
 
 def train(  # noqa: PLR0913 – public keywords

@@ -44,7 +44,7 @@ from bbparse.neural.sequence import (
     mean_of,
     sums_of_words,
 )
-from bbparse.runtime.archive import INTS, Rule
+from bbparse.runtime.archive import Fields, reading_part
 from bbparse.runtime.arrays import Float32s, Float64s, Ints, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
@@ -88,7 +88,7 @@ class ArcNetwork(SequenceNetwork):
 
     def __init__(
         self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Values,
-        vectors: Float32s, parameters: Mapping[str, Float32s], root: int = -1,
+        vectors: NDArray[np.int8], parameters: Mapping[str, Float32s], root: int = -1,
     ) -> None:
         check_labels(labels, root)
         self.root = root
@@ -100,20 +100,18 @@ class ArcNetwork(SequenceNetwork):
         self.columns = self.columns_of(self.sizes)
         self._tag_vectors: tuple[TagNames, tuple[Float32s, Float32s]] | None = None
 
-    @classmethod
-    def rules(cls) -> dict[str, Rule]:
-        return {**super().rules(), "arcs_root": (INTS, 0, None)}
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        return {**super().to_arrays(), "arcs_root": np.array(self.root, np.int32)}
+    def to_fields(self) -> Fields:
+        fields = super().to_fields()
+        fields[self.NAME]["root"] = self.root
+        return fields
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
-        network = super().from_arrays(arrays, where)
-        root = int(arrays["arcs_root"])
-        if not -1 <= root < len(network.labels):
-            raise ModelError(f"{where}: arcs_root is {root}, expected the number of a label or -1")
-        network.root = root
+    def from_fields(cls, fields: Mapping[str, Any], where: str = "network") -> Self:
+        network = super().from_fields(fields, where)
+        with reading_part(cls.NAME, fields, where) as card:
+            network.root = int(card["root"])
+            if not -1 <= network.root < len(network.labels):
+                raise ModelError(f"root is {network.root}, expected the number of a label or -1")
         return network
 
     @classmethod
@@ -202,7 +200,7 @@ class ArcNetwork(SequenceNetwork):
         """Return the vectors of the tags and of the FEATS of a tagger; the last ones are cached."""
         cached = self._tag_vectors
         if cached is None or not (cached[0] is names or cached[0] == names):
-            self._tag_vectors = cached = names, vectors_of_tags(self.keys, self.vectors, names)
+            self._tag_vectors = cached = names, vectors_of_tags(self, names)
         return cached[1]
 
     def _score(
@@ -229,8 +227,8 @@ class ArcNetwork(SequenceNetwork):
         return BatchScores(self, ends, before, batch.first, batch.size, mean, totals)
 
 
-#: Arrays of a model file, with the rules by which `read_archive` checks them.
-ARC_ARRAYS = ArcNetwork.rules()
+#: Fields of a model file, with the rules by which `read_archive` checks them.
+ARC_FIELDS = ArcNetwork.rules()
 
 
 def vectors_of(batch: Ragged, embeddings: Sequence[Float32s | None] | None) -> Float32s | None:

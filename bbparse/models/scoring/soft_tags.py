@@ -9,14 +9,14 @@ the form, too, stays as the best tag has it. The code fixes the order of all sum
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.layers import sum_rows
 from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import known_rows
-from bbparse.runtime.arrays import Float32s, Longs
+from bbparse.neural.sequence import SequenceNetwork, sums_of_words
+from bbparse.runtime.arrays import Float32s, Hashes, Longs
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.jit import kernel
 from bbparse.runtime.options import check_type
@@ -86,21 +86,24 @@ def _add_means(likely: Likely, vectors: Float32s, known: NDArray[np.bool_], out:
                     out[i, j] += share * vectors[row, j]
 
 
-def vectors_of_tags(
-    keys: NDArray[np.uint64], vectors: Float32s, names: TagNames
-) -> tuple[Float32s, Float32s]:
-    """Return the vectors of tags (UPOS and XPOS) and of FEATS, float32[names, d] each.
-
-    ``keys`` (sorted) are the hashes of the attribute values that have ``vectors``.
-    """
+def vectors_of_tags(network: SequenceNetwork, names: TagNames) -> tuple[Float32s, Float32s]:
+    """Return the vectors of tags (UPOS and XPOS) and of FEATS, float32[names, d] each."""
     tables = []
+    for values in _encoded(names):
+        rows = network.find(values, np.arange(values.shape[1]))
+        tables.append(sums_of_words(network.weights, rows, network.vectors, None))
+    return tables[0], tables[1]
+
+
+@lru_cache(1)  # of all members of a network
+def _encoded(names: TagNames) -> list[Hashes]:
+    """Return the hashes of the attributes of tags (UPOS and XPOS) and of FEATS, with padding."""
+    encoded = []
     for attributes, texts in zip((SOFT[:2], SOFT[2:]), names):
         hashes = np.array([_hashes(attributes, text) for text in texts], np.uint64)
-        words = np.pad(hashes.reshape(len(texts), len(attributes)), ((PAD, PAD), (0, 0)))
-        table = np.empty((len(texts), vectors.shape[1]), np.float32)
-        sum_rows(known_rows(words, keys, np.arange(len(attributes))), vectors, table)
-        tables.append(table)
-    return tables[0], tables[1]
+        words = hashes.reshape(len(texts), len(attributes))
+        encoded.append(np.pad(words, ((PAD, PAD), (0, 0))))
+    return encoded
 
 
 def _hashes(attributes: Sequence[str], text: str) -> list[int]:

@@ -6,35 +6,29 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.neural.embeddings.encoder import EncoderStates, fit_encoder
-from bbparse.neural.embeddings.protocol import EMBEDDINGS_ARRAYS, Embeddings
+from bbparse.neural.embeddings.protocol import EMBEDDINGS_FIELDS, Embeddings
 from bbparse.neural.embeddings.vectors import WordVectors, read_vectors
-from bbparse.runtime.errors import EmbeddingsError, ModelError
+from bbparse.runtime.archive import reading_part
+from bbparse.runtime.errors import ModelError
 
 __all__ = [
-    "EMBEDDINGS_ARRAYS", "Embeddings", "EncoderStates", "WordVectors", "embeddings_from",
+    "EMBEDDINGS_FIELDS", "Embeddings", "EncoderStates", "WordVectors", "embeddings_from",
     "fit_encoder", "one_source", "read_vectors",
 ]
 
 
-def embeddings_from(
-    arrays: Mapping[str, NDArray[Any]], where: str = "embeddings"
-) -> Embeddings | None:
+def embeddings_from(fields: Mapping[str, Any], where: str = "embeddings") -> Embeddings | None:
     """Load the embeddings of a model file; None if it has none.
 
-    `ModelError` if the arrays are damaged; `where` is the name of the file.
+    `ModelError` if the fields are damaged; `where` is the name of the file.
     """
-    if arrays.keys().isdisjoint(EMBEDDINGS_ARRAYS):
+    if fields.keys().isdisjoint(EMBEDDINGS_FIELDS):
         return None
-    try:
-        kind = EncoderStates if "embeddings_shift" in arrays else WordVectors
-        return kind.from_arrays(arrays)
-    except KeyError as error:
-        raise ModelError(f"{where}: array {error.args[0]} is missing") from None
-    except EmbeddingsError as error:
-        raise ModelError(f"{where}: {error}") from None
+    with reading_part("embeddings", fields, where):
+        kind = EncoderStates if "embeddings_shift" in fields else WordVectors
+        return kind.from_fields(fields)
 
 
 def one_source(*sources: Embeddings | None) -> Embeddings | None:
@@ -45,9 +39,9 @@ def one_source(*sources: Embeddings | None) -> Embeddings | None:
     used = [source for source in sources if source is not None]
     for source in used[1:]:
         if source is not used[0]:
-            arrays, expected = source.to_arrays(), used[0].to_arrays()
-            if arrays.keys() != expected.keys() or any(
-                not np.array_equal(array, expected[name]) for name, array in arrays.items()
+            fields, expected = source.to_fields(), used[0].to_fields()
+            if fields.keys() != expected.keys() or any(
+                not np.array_equal(value, expected[name]) for name, value in fields.items()
             ):
                 raise ModelError(
                     "parser and tagger use different pretrained embeddings, but a model has only"

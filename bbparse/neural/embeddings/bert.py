@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.eight_bits import Panels, rows_to_bytes
-from bbparse.neural.embeddings.protocol import EMBEDDINGS_ARRAYS, checked
+from bbparse.neural.embeddings.protocol import EMBEDDINGS_FIELDS, checked
 from bbparse.neural.embeddings.windows import Window, merged, pooled, windows_of
 from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.neural.layers import norm
@@ -41,8 +41,8 @@ Longs = NDArray[np.int64]
 
 #: Number of layers, from the top, that are averaged.
 LAYERS = 4
-#: Names of the arrays of an encoder in a model file.
-BERT_ARRAYS = tuple(name for name in EMBEDDINGS_ARRAYS if name.startswith("encoder_"))
+#: Names of the fields of an encoder in a model file.
+BERT_FIELDS = tuple(name for name in EMBEDDINGS_FIELDS if name.startswith("encoder_"))
 #: Rows that go through all layers together: their numbers stay in the cache.
 _ROWS = 256
 _MOST = {"layers": 48, "width": 4096, "inner": 16384, "heads": 64, "positions": 4096}
@@ -182,14 +182,14 @@ class Layer(NamedTuple):
 
 
 class Bert:
-    """An encoder from the arrays of `BERT_ARRAYS` and the facts of its note.
+    """An encoder from the fields of `BERT_FIELDS` and the facts of its note.
 
     `EmbeddingsError` if they do not agree.
     """
 
     device = "cpu"
 
-    def __init__(self, note: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, note: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
         sizes = {name: note.get(name) for name in _MOST}
         for name, size in sizes.items():
             if type(size) is not int or not 1 <= size <= _MOST[name]:
@@ -197,17 +197,18 @@ class Bert:
         width, heads = note["width"], note["heads"]
         if width % LANES or note["inner"] % 4 or width % (4 * heads):
             raise EmbeddingsError(f"sizes {sizes} have no kernels")
-        self.note, self.arrays = dict(note), {name: arrays[name] for name in BERT_ARRAYS}
+        self.note, self.fields = dict(note), {name: fields[name] for name in BERT_FIELDS}
         self.dimension: int = width
-        self.pieces = WordPieces(arrays["encoder_pieces"].tolist(), note["lower"], note["strip"])
+        pieces = [str(piece) for piece in fields["encoder_pieces"]]
+        self.pieces = WordPieces(pieces, note["lower"], note["strip"])
         count = len(self.pieces.pieces)
-        self._vectors = checked(arrays, "encoder_vectors", np.int8, (count, width))
-        self._units = checked(arrays, "encoder_units", np.float32, (count,))
+        self._vectors = checked(fields, "encoder_vectors", np.int8, (count, width))
+        self._units = checked(fields, "encoder_units", np.float32, (count,))
         self._heads, self._small = heads, np.float32(note["small"])
         matrices, numbers = _shapes(note)
         total = [sum(map(math.prod, shapes.values())) for shapes in (matrices, numbers)]
-        whole = _split(checked(arrays, "encoder_matrices", np.int8, (total[0],)), matrices)
-        floats = checked(arrays, "encoder_numbers", np.float16, (total[1],)).astype(np.float32)
+        whole = _split(checked(fields, "encoder_matrices", np.int8, (total[0],)), matrices)
+        floats = checked(fields, "encoder_numbers", np.float16, (total[1],)).astype(np.float32)
         if not (np.isfinite(floats).all() and np.isfinite(self._units).all()):
             raise EmbeddingsError("the encoder has weights that are not finite")
         part = _split(floats, numbers)
@@ -228,11 +229,10 @@ class Bert:
 
     @cached_property
     def hash(self) -> str:
-        """Hash of the arrays, in hexadecimal."""
+        """Hash of the fields, in hexadecimal."""
         digest = blake2b(digest_size=16)
-        for name, array in self.arrays.items():
-            is_text = array.dtype.kind == "U"
-            data = "\0".join(array.tolist()).encode() if is_text else array.tobytes()
+        for name, value in self.fields.items():
+            data = "\0".join(value).encode() if isinstance(value, list) else value.tobytes()
             digest.update(name.encode() + b"\0" + data)
         return digest.hexdigest()
 
@@ -298,11 +298,11 @@ class Bert:
         necessary = self.pieces.necessary()
         frequent = sorted(seen, key=lambda i: (-seen[i], i))
         kept = sorted(dict.fromkeys([*necessary, *frequent][: max(count, len(necessary))]))
-        arrays = dict(self.arrays)
-        arrays["encoder_pieces"] = np.array(self.pieces.only(kept).pieces)
-        arrays["encoder_vectors"] = self._vectors[kept]
-        arrays["encoder_units"] = self._units[kept]
-        return Bert(self.note, arrays)
+        fields = dict(self.fields)
+        fields["encoder_pieces"] = self.pieces.only(kept).pieces
+        fields["encoder_vectors"] = self._vectors[kept]
+        fields["encoder_units"] = self._units[kept]
+        return Bert(self.note, fields)
 
 
 def _shapes(
@@ -420,15 +420,15 @@ def _rounded(note: dict[str, Any], pieces: WordPieces, get: Any) -> Bert:
                 f"weights {name} have shape {found[name].shape}, expected {shape} as the"
                 " configuration says"
             )
-    arrays = {
-        "encoder_pieces": np.array(pieces.pieces),
+    fields: dict[str, Any] = {
+        "encoder_pieces": pieces.pieces,
         "encoder_vectors": np.rint(vectors / units[:, np.newaxis]).astype(np.int8),
         "encoder_units": units.astype(np.float32),
         "encoder_matrices": np.concatenate([matrices[name].reshape(-1) for name in shapes[0]]),
         "encoder_numbers": np.concatenate([numbers[name].reshape(-1) for name in shapes[1]]),
     }
-    arrays["encoder_numbers"] = arrays["encoder_numbers"].astype(np.float16)
-    return Bert(note, arrays)
+    fields["encoder_numbers"] = fields["encoder_numbers"].astype(np.float16)
+    return Bert(note, fields)
 
 
 _DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64}

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.embeddings.bert import BERT_ARRAYS, Bert, read_bert
-from bbparse.neural.embeddings.protocol import Embeddings, checked, note_array, read_note
+from bbparse.neural.embeddings.bert import BERT_FIELDS, Bert, read_bert
+from bbparse.neural.embeddings.protocol import Embeddings, checked, checked_note
 from bbparse.neural.embeddings.transformer import Transformer
+from bbparse.runtime.archive import Fields
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.output import open_binary_output, writing
@@ -138,17 +139,17 @@ class EncoderStates(Embeddings):
             self._encoder = encoder
         return encoder
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays for a model file."""
-        arrays = {"embeddings_note": note_array(self.note), "embeddings_shift": self._shift}
-        return arrays | (self._encoder.arrays if isinstance(self._encoder, Bert) else {})
+    def to_fields(self) -> Fields:
+        """Return the fields for a model file."""
+        fields = {"embeddings": self.note, "embeddings_shift": self._shift}
+        return fields | (self._encoder.fields if isinstance(self._encoder, Bert) else {})
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> EncoderStates:
-        """Make embeddings from arrays of `to_arrays`; `EmbeddingsError` if they are damaged."""
-        note = {"revision": None, **read_note(arrays)}
-        encoder = None if arrays.keys().isdisjoint(BERT_ARRAYS) else Bert(note, arrays)
-        return cls(note, arrays["embeddings_shift"], encoder=encoder)
+    def from_fields(cls, fields: Mapping[str, Any]) -> EncoderStates:
+        """Make embeddings from fields of `to_fields`; `EmbeddingsError` if they are damaged."""
+        note = {"revision": None, **checked_note(fields["embeddings"])}
+        encoder = None if fields.keys().isdisjoint(BERT_FIELDS) else Bert(note, fields)
+        return cls(note, fields["embeddings_shift"], encoder=encoder)
 
 
 def fit_encoder(

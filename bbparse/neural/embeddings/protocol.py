@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.runtime.archive import TEXT, Rule
+from bbparse.runtime.archive import Fields, Rule
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
 
-#: Arrays of a model file, with the rules by which `read_archive` checks them.
-EMBEDDINGS_ARRAYS: dict[str, Rule] = {
-    "embeddings_note": (TEXT, 0, None),
+#: Fields of a model file, with the rules by which `read_archive` checks them.
+EMBEDDINGS_FIELDS: dict[str, Rule] = {
+    "embeddings": dict,  # the note
     "embeddings_keys": ("u", 1, None),
     "embeddings_rows": ("i", 2, None),
     "embeddings_scales": ("f", 1, None),
     "embeddings_shift": ("f", 2, None),
     # an encoder that the model holds
-    "encoder_pieces": (TEXT, 1, None),
+    "encoder_pieces": list,
     "encoder_vectors": ("i", 2, "encoder_pieces"),
     "encoder_units": ("f", 1, "encoder_pieces"),
     "encoder_matrices": ("i", 1, None),
@@ -47,8 +46,8 @@ class Embeddings(Protocol):
         """Return float32[n_words, width] for each sentence; unknown words have zeros."""
         ...
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of `EMBEDDINGS_ARRAYS` for a model file."""
+    def to_fields(self) -> Fields:
+        """Return the fields of `EMBEDDINGS_FIELDS` for a model file."""
         ...
 
 
@@ -77,10 +76,10 @@ def width_of(dimension: int) -> int:
 
 
 def checked(
-    arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...]
+    fields: Mapping[str, Any], name: str, dtype: Any, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     """Return an array of a file; `EmbeddingsError` if it has another dtype or shape."""
-    array = arrays[name]
+    array = fields[name]
     if array.dtype != dtype or array.shape != shape:
         raise EmbeddingsError(
             f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
@@ -89,22 +88,10 @@ def checked(
     return np.ascontiguousarray(array)
 
 
-def note_array(note: Mapping[str, Any]) -> NDArray[Any]:
-    """Return a note as an array of a file."""
-    return np.array(json.dumps(note, sort_keys=True))
-
-
-def read_note(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the note in the arrays of a file; `EmbeddingsError` if it is damaged.
-
-    It has a name, a hash and a dimension within the limits.
-    """
-    try:
-        note = dict(json.loads(str(arrays["embeddings_note"].item())))
-        dimension = note["dimension"]
-        is_named = isinstance(note["name"], str) and isinstance(note["hash"], str)
-        if not is_named or type(dimension) is not int or not 1 <= dimension <= MAX_DIMENSIONS:
-            raise ValueError(f"dimension is {dimension!r:.20}")
-    except (KeyError, TypeError, ValueError) as error:
-        raise EmbeddingsError(f"embeddings_note is damaged: {error}") from None
-    return note
+def checked_note(note: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the note of a file: `EmbeddingsError` unless it has a name, a hash and a dimension."""
+    dimension = note.get("dimension")
+    is_named = isinstance(note.get("name"), str) and isinstance(note.get("hash"), str)
+    if not is_named or type(dimension) is not int or not 1 <= dimension <= MAX_DIMENSIONS:
+        raise EmbeddingsError(f"the note of the embeddings is damaged: {note!r:.60}")
+    return dict(note)

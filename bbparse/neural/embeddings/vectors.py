@@ -24,10 +24,10 @@ from bbparse.neural.embeddings.protocol import (
     MAX_DIMENSIONS,
     Embeddings,
     checked,
-    note_array,
-    read_note,
+    checked_note,
     width_of,
 )
+from bbparse.runtime.archive import Fields
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
@@ -92,21 +92,21 @@ class WordVectors(Embeddings):
         indices = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[indices] == keys, indices, -1)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays for a model file."""
+    def to_fields(self) -> Fields:
+        """Return the fields for a model file."""
         return {
-            "embeddings_note": note_array(self.note),
+            "embeddings": self.note,
             "embeddings_keys": self._keys,
             "embeddings_rows": self._rows,
             "embeddings_scales": self._scales,
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:
-        """Make vectors from arrays of `to_arrays`; `EmbeddingsError` if they are damaged."""
+    def from_fields(cls, fields: Mapping[str, Any]) -> WordVectors:
+        """Make vectors from fields of `to_fields`; `EmbeddingsError` if they are damaged."""
         return cls(
-            read_note(arrays),
-            *(arrays[f"embeddings_{name}"] for name in ("keys", "rows", "scales")),
+            checked_note(fields["embeddings"]),
+            *(fields[f"embeddings_{name}"] for name in ("keys", "rows", "scales")),
         )
 
 

@@ -132,7 +132,7 @@ def blind(parser: Parser, word: int) -> ArcNetwork:
     network = parser.maker.network
     assert network is not None
     if word:
-        network = Blind.from_arrays(network.to_arrays())
+        network = Blind.from_fields(network.to_fields())
         network.word = word
     return network
 

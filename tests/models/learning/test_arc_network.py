@@ -19,6 +19,7 @@ from bbparse.models.learning.data import labels_of, prepare
 from bbparse.models.learning.run import unlabelled_accuracy
 from bbparse.models.scoring.arc_network import ArcNetwork
 from bbparse.models.scoring.problem_maker import ProblemMaker
+from bbparse.neural.sequence import QUANTUM
 from bbparse.treebank import Sentence
 from tests import toy
 from tests.models.scoring.networks import LABELS, Arrays, Plain, random_sentence
@@ -44,7 +45,7 @@ class RandomEmbeddings:
             found.append(own)
         return found
 
-    def to_arrays(self) -> Arrays:
+    def to_fields(self) -> Arrays:
         return {}
 
 
@@ -83,7 +84,7 @@ def loss_by_definition(
     sizes, kinds = learner.learner.sizes, learner.learner.kinds
     p = {**p, "end_w": p["end_w"] * learner.share, "end_b": p["end_b"] * learner.share}
     network = ArcNetwork(
-        learner.labels, kinds, sizes, learner.keys, learner.learner.vectors.weights,
+        learner.labels, kinds, sizes, learner.keys, learner.learner.vectors.weights.astype(np.int8),
         learner.learner.weights.values,
     )
     total, words = 0.0, 0
@@ -189,12 +190,12 @@ def test_words_of_an_unknown_head_teach_no_arc() -> None:
     learner.examples[0].heads[2] = -1
     _, part = learner.loss([0, 1], False, dropout=False)
     network = ArcNetwork(
-        (), "rc", learner.learner.sizes, learner.keys, learner.learner.vectors.weights,
-        learner.learner.weights.values,
+        (), "rc", learner.learner.sizes, learner.keys,
+        learner.learner.vectors.weights.astype(np.int8), learner.learner.weights.values,
     )
     p = {k: array.astype(float) for k, array in network.weights.values.items()}
     p |= {"end_w": p["end_w"] * learner.share, "end_b": p["end_b"] * learner.share}
-    p["vectors"] = network.vectors.astype(float)
+    p["vectors"] = learner.learner.vectors.weights.astype(float)
     square = Plain(network, sentences[0], given=p).arcs()
     left_out = np.logaddexp.reduce(square[:, 2]) - square[sentences[0].heads[1], 2]
     assert 7.0 * (whole - part) == pytest.approx(left_out, rel=1e-3)
@@ -215,7 +216,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | N
     for name, array in network.weights.values.items():
         learner.learner.weights.values[name][:] = array
     learner.share[:] = 1.0  # it is part of the network's weights
-    learner.learner.vectors.weights[:] = network.vectors
+    learner.learner.vectors.weights[:] = network.vectors * QUANTUM
     total = 0.0
     scores = network(data.values, None if outside is None else outside(sentences))
     for one, sentence in zip(scores.sentences(), sentences):
@@ -246,7 +247,7 @@ def test_it_learns_its_training_sentences() -> None:
 
 
 def bytes_of(network: ArcNetwork) -> bytes:
-    return b"".join(array.tobytes() for array in network.to_arrays().values())
+    return b"".join(array.tobytes() for array in network.to_fields().values())
 
 
 def digest(config: Configuration, seed: int = 1, epochs: int = 2) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,15 +13,17 @@ import pytest
 
 from bbparse.apps.explain import explain
 from bbparse.models.configuration import Configuration
-from bbparse.models.model_file import load_model
+from bbparse.models.model_file import KIND, load_model
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.embeddings import read_vectors
 from bbparse.neural.embeddings.vectors import WordVectors
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
+from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import ConfigError, ModelError
 from bbparse.treebank import Sentence
 from tests import toy
+from tests.archives import fields_of
 
 TRAIN, DEV = toy.sentences()[:25], toy.dev_sentences()[:5]
 
@@ -40,7 +41,7 @@ class Silent:
     def __call__(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
         return [np.zeros((s.n_words, 8), np.float32) for s in sentences]
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
+    def to_fields(self) -> dict[str, np.ndarray]:
         return {}
 
 
@@ -125,16 +126,13 @@ def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path
         Parser.train(TRAIN, (), toy.configuration(), embeddings=partial(read_vectors, vectors))
     path = tmp_path / "embeddings.model"
     parser.save(path)
-    with np.load(path) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    lost = {name: a for name, a in arrays.items() if not name.startswith("embeddings_")}
-    note = json.loads(arrays["embeddings_note"].item())
+    fields = fields_of(path)
+    lost = {name: value for name, value in fields.items() if not name.startswith("embeddings")}
     other = {
-        **arrays, "embeddings_note": np.array(json.dumps({**note, "dimension": 12})),
-        "embeddings_rows": np.zeros((len(arrays["embeddings_rows"]), 12), np.int8),
+        **fields, "embeddings": {**fields["embeddings"], "dimension": 12},
+        "embeddings_rows": np.zeros((len(fields["embeddings_rows"]), 12), np.int8),
     }
     for changed in (lost, other):
-        with open(tmp_path / "changed.model", "wb") as file:
-            np.savez(file, **changed)
+        write_archive(tmp_path / "changed.model", KIND, changed)
         with pytest.raises(ModelError, match="its network needs pretrained vectors of 8"):
             load_model(tmp_path / "changed.model")

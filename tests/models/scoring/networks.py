@@ -39,14 +39,14 @@ def random_network(
     seen = np.unique([v for s in sentences for v in encode(s)[PAD:-PAD, ArcNetwork.COLUMNS].flat])
     keys = np.sort(rng.choice(seen, len(seen) // 2, replace=False))
     sizes = {**SIZES, "embeddings": embeddings}
-    vectors = rng.integers(-60, 60, (len(keys), sizes["word"])) * QUANTUM
+    vectors = rng.integers(-60, 60, (len(keys), sizes["word"])).astype(np.int8)
     parameters = {
         name: rng.normal(0.0, 0.3, shape).astype(np.float32)
         for name, shape in ArcNetwork.shapes(kinds, sizes, len(labels)).items()
     }
     if trained:
         parameters = rounded(parameters)
-    return ArcNetwork(labels, kinds, sizes, keys, vectors.astype(np.float32), parameters, root)
+    return ArcNetwork(labels, kinds, sizes, keys, vectors, parameters, root)
 
 
 def arc_score(
@@ -85,7 +85,7 @@ def part_score(
 
 def in_double(network: ArcNetwork) -> Arrays:
     """Weights of a network, and its vectors, in double precision."""
-    arrays = {**network.weights.values, "vectors": network.vectors}
+    arrays = {**network.weights.values, "vectors": network.vectors * QUANTUM}
     return {name: array.astype(float) for name, array in arrays.items()}
 
 

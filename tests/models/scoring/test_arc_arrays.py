@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bbparse.models.scoring.arc_network import ARC_ARRAYS, ArcNetwork
+from bbparse.models.scoring.arc_network import ARC_FIELDS, ArcNetwork
 from bbparse.runtime.archive import read_archive, write_archive
 from bbparse.runtime.errors import ModelError
 from tests.models.scoring.networks import LABELS, random_network, random_sentence
@@ -40,9 +39,9 @@ def network_of(trained: bool = True, **options: Any) -> tuple[ArcNetwork, list[A
 def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) -> None:
     network, sentences = network_of(**options)
     paths = tmp_path / "one", tmp_path / "two"
-    write_archive(paths[0], "network", network.to_arrays())
-    again = ArcNetwork.from_arrays(read_archive(paths[0], "network", ARC_ARRAYS), "one")
-    write_archive(paths[1], "network", again.to_arrays())
+    write_archive(paths[0], "network", network.to_fields())
+    again = ArcNetwork.from_fields(read_archive(paths[0], "network", ARC_FIELDS), "one")
+    write_archive(paths[1], "network", again.to_fields())
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert (again.labels, again.root) == (network.labels, network.root)
     assert (again.kinds, again.sizes) == (network.kinds, network.sizes)
@@ -56,54 +55,55 @@ def test_files_hold_all_members(count: int) -> None:
     rng = np.random.default_rng(count)
     sentences = [random_sentence(rng, n) for n in (4, 9)]
     network = network_of_members(rng, sentences, count, trained=True)
-    again = ArcNetwork.from_arrays(network.to_arrays())
+    again = ArcNetwork.from_fields(network.to_fields())
     assert len(again.members) == count and again.members[0] is again
     one, other = (scores_of(each, sentences) for each in (network, again))
     assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
     for name, axis in (("vectors", 1), ("weights", 0)):
-        arrays = network.to_arrays()
+        arrays = network.to_fields()
         cut = arrays[f"arcs_{name}"].shape[axis] // count
         arrays[f"arcs_{name}"] = np.delete(arrays[f"arcs_{name}"], slice(cut), axis)
         with pytest.raises(ModelError, match=r"^x\.model: "):
-            ArcNetwork.from_arrays(arrays, "x.model")
+            ArcNetwork.from_fields(arrays, "x.model")
 
 
-def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
-    def change(array: np.ndarray) -> np.ndarray:
-        array = array.copy()
-        array[place] = value
-        return array
+def card(**changes: Any) -> dict[str, Any]:
+    """The entry of the network in the card, with changes."""
+    return {**network_of(root=3)[0].to_fields()["arcs"], **changes}
 
-    return change
+
+SIZES = network_of(root=3)[0].sizes
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        *((name, None, f"array arcs_{name} is missing") for name in (
-            "labels", "layers", "sizes", "keys", "vectors", "weights", "root")),
-        ("labels", lambda a: a[::-1], "labels[1] is 'obj' after 'root', expected sorted labels"),
-        ("labels", lambda a: a[:3], "arcs_root is 3, expected the number of a label or -1"),
-        ("layers", lambda a: np.array("xc"), "layers are 'xc', expected at most 8 of r, c"),
-        ("sizes", lambda a: a[:-1], "arcs_sizes has 6 elements, expected 7"),
-        ("sizes", with_value(0, -16), "word is -16, expected a multiple of 16 up to 4096"),
-        ("keys", lambda a: a.astype(np.uint32), "arcs_keys has dtype uint32, expected uint64"),
-        ("keys", lambda a: a[::-1].copy(), "keys are not strictly ascending"),
-        ("vectors", lambda a: a[:, :-1], "vectors have shape"),
-        ("weights", lambda a: a[:-1], "arcs_weights has"),
-        ("weights", lambda a: a.astype(np.float32), "of dtype float32, expected"),
-        ("weights", lambda a: np.full_like(a, 127), "has elements that are not finite"),
-        ("root", lambda a: a + 1, "arcs_root is 4, expected the number of a label or -1"),
+        *((name, None, f"arcs: 'arcs{name}' is missing") for name in (
+            "", "_keys", "_vectors", "_weights")),
+        ("", lambda a: {k: v for k, v in a.items() if k != "root"}, "arcs: 'root' is missing"),
+        ("", lambda a: card(labels=a["labels"][::-1]), "labels[1] is 'obj' after 'root'"),
+        ("", lambda a: card(labels=7), "the entry arcs of the card is damaged"),
+        ("", lambda a: card(labels=a["labels"][:3]), "root is 3, expected the number of a label"),
+        ("", lambda a: card(root=4), "root is 4, expected the number of a label or -1"),
+        ("", lambda a: card(layers="xc"), "layers are 'xc', expected at most 8 of r, c"),
+        ("", lambda a: card(sizes={}), "arcs: 'word' is missing"),
+        ("", lambda a: card(sizes={**SIZES, "word": -16}), "word is -16, expected a multiple"),
+        ("_keys", lambda a: a.astype(np.uint32), "arcs_keys has dtype uint32, expected uint64"),
+        ("_keys", lambda a: a[::-1].copy(), "keys are not strictly ascending"),
+        ("_vectors", lambda a: a[:, :-1], "vectors have shape"),
+        ("_weights", lambda a: a[:-1], "arcs_weights has"),
+        ("_weights", lambda a: a.astype(np.float32), "of dtype float32, expected"),
+        ("_weights", lambda a: np.full_like(a, 127), "has elements that are not finite"),
     ],
 )
-def test_damaged_arrays_are_refused(name: str, change: Any, message: str) -> None:
-    arrays = network_of(root=3)[0].to_arrays()
+def test_damaged_fields_are_refused(name: str, change: Any, message: str) -> None:
+    fields = network_of(root=3)[0].to_fields()
     if change is None:
-        del arrays[f"arcs_{name}"]
+        del fields[f"arcs{name}"]
     else:
-        arrays[f"arcs_{name}"] = change(arrays[f"arcs_{name}"])
+        fields[f"arcs{name}"] = change(fields[f"arcs{name}"])
     with pytest.raises(ModelError) as error:
-        ArcNetwork.from_arrays(arrays, "x.model")
+        ArcNetwork.from_fields(fields, "x.model")
     assert message in str(error.value)
     assert str(error.value).startswith("x.model: ") and "\n" not in str(error.value)
 

@@ -18,7 +18,6 @@ from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.linear import QUANTUM
 from bbparse.models.scoring.problem_maker import ProblemMaker
-from bbparse.neural.sequence import QUANTUM as QUANTUM_OF_VECTORS
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests import toy
@@ -147,9 +146,9 @@ def network_of_members(
     others = []
     for _ in range(count - 1):
         other = random_network(rng, sentences, **options)
-        vectors = rng.integers(-60, 60, first.vectors.shape) * QUANTUM_OF_VECTORS
+        vectors = rng.integers(-60, 60, first.vectors.shape).astype(np.int8)
         others.append(ArcNetwork(
-            first.labels, first.kinds, first.sizes, first.keys, vectors.astype(np.float32),
+            first.labels, first.kinds, first.sizes, first.keys, vectors,
             other.weights.values, first.root,
         ))
     return first.with_others(others)

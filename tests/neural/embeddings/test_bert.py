@@ -188,7 +188,7 @@ def test_pieces() -> None:
 def test_a_model_holds_its_encoder(folder: Path) -> None:
     sentences = [Sentence.from_words(words) for words in WORDS]
     source = fit_encoder(folder, sentences, layers=2, pieces=1)
-    arrays = source.to_arrays()
+    arrays = source.to_fields()
     assert len(arrays["encoder_pieces"]) == 3 + 26 * 2 + 1  # special pieces, characters
     loaded = embeddings_from(arrays)
     assert loaded is not None and loaded.note == source.note
@@ -211,7 +211,7 @@ def test_a_model_holds_its_encoder(folder: Path) -> None:
 def test_damaged_arrays(
     bert: Bert, change: Callable[[dict[str, Any], dict[str, Any]], None], message: str
 ) -> None:
-    arrays, note = {name: array.copy() for name, array in bert.arrays.items()}, dict(bert.note)
+    arrays, note = {name: array.copy() for name, array in bert.fields.items()}, dict(bert.note)
     change(arrays, note)
     with pytest.raises(EmbeddingsError, match=message):
         Bert(note, arrays)

@@ -89,7 +89,7 @@ def test_states_are_kept_on_disk(
     expected = source(sentences())
     files = sorted((tmp_path / "states").glob("*/*.npy"))
     assert len(files) == 3
-    again = EncoderStates(source.note, source.to_arrays()["embeddings_shift"], tmp_path / "states")
+    again = EncoderStates(source.note, source.to_fields()["embeddings_shift"], tmp_path / "states")
 
     def fails(*given: Any, **others: Any) -> None:
         raise AssertionError("an encoder was loaded")
@@ -99,7 +99,7 @@ def test_states_are_kept_on_disk(
         for one, other in zip(expected, again(sentences())):
             assert np.array_equal(one, other)
     files[0].write_bytes(files[0].read_bytes()[:-9])  # damaged: computed anew
-    third = EncoderStates(source.note, source.to_arrays()["embeddings_shift"], tmp_path / "states")
+    third = EncoderStates(source.note, source.to_fields()["embeddings_shift"], tmp_path / "states")
     for one, other in zip(expected, third(sentences())):
         assert np.array_equal(one, other)
     np.load(files[0], allow_pickle=False)
@@ -112,12 +112,12 @@ def test_a_model_has_its_encoder_by_name_and_hash(
     mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = fit_encoder(str(mine), sentences())
-    again = embeddings_from(source.to_arrays())
+    again = embeddings_from(source.to_fields())
     assert isinstance(again, EncoderStates) and again.note == source.note
     assert np.array_equal(again(sentences())[0], source(sentences())[0])
 
     mine.rename(tmp_path / "moved")
-    lost = embeddings_from(source.to_arrays())
+    lost = embeddings_from(source.to_fields())
     assert lost is not None
     with pytest.raises(EmbeddingsError, match=r"not found: config\.json, model.*BBPARSE_ENCODER"):
         lost(sentences())
@@ -125,7 +125,7 @@ def test_a_model_has_its_encoder_by_name_and_hash(
     assert np.array_equal(lost(sentences())[0], source(sentences())[0])
 
     make_encoder(tmp_path / "moved", seed=5)
-    other = embeddings_from(source.to_arrays())
+    other = embeddings_from(source.to_fields())
     assert other is not None
     with pytest.raises(EmbeddingsError, match=r"another version than the model was trained with"):
         other(sentences())
@@ -173,14 +173,14 @@ def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_damaged_arrays_of_a_model(folder: Path) -> None:
-    arrays = fit_encoder(str(folder), sentences()).to_arrays()
-    bad = json.dumps({**json.loads(arrays["embeddings_note"].item()), "dimension": 17})
+    fields = fit_encoder(str(folder), sentences()).to_fields()
+    bad = {**fields["embeddings"], "dimension": 17}
     with pytest.raises(ModelError, match=r"a\.model: .*expected \(2, 17\)"):
-        embeddings_from({**arrays, "embeddings_note": np.array(bad)}, "a.model")
-    shift = arrays["embeddings_shift"].copy()
+        embeddings_from({**fields, "embeddings": bad}, "a.model")
+    shift = fields["embeddings_shift"].copy()
     shift[1, 0] = 0.0
     with pytest.raises(ModelError, match="not above 0"):
-        embeddings_from({**arrays, "embeddings_shift": shift}, "a.model")
+        embeddings_from({**fields, "embeddings_shift": shift}, "a.model")
 
 
 def test_nobody_is_asked_whether_code_may_run(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bbparse.neural.embeddings import (
-    EMBEDDINGS_ARRAYS,
+    EMBEDDINGS_FIELDS,
     WordVectors,
     embeddings_from,
     read_vectors,
@@ -75,9 +75,9 @@ def test_formats_are_read_alike(packed: str, end: str, tmp_path: Path) -> None:
         path = tmp_path / f"some.vec{packed}"
         path.write_bytes(pack((tmp_path / "some.vec").read_bytes()))
     found = read_vectors(path, [SENTENCE])
-    for name, array in plain.to_arrays().items():
-        if name != "embeddings_note":
-            assert np.array_equal(array, found.to_arrays()[name])
+    for name, array in plain.to_fields().items():
+        if name != "embeddings":
+            assert np.array_equal(array, found.to_fields()[name])
 
 
 def test_the_first_of_two_counts_and_words_may_have_blanks(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_models_hold_the_same_vectors(tmp_path: Path) -> None:
     found = read_vectors(written(tmp_path, LINES), [SENTENCE], license="CC BY 4.0")
     path = tmp_path / "arrays"
-    write_archive(path, "embeddings", found.to_arrays())
-    arrays = read_archive(path, "embeddings", EMBEDDINGS_ARRAYS, set(EMBEDDINGS_ARRAYS))
+    write_archive(path, "embeddings", found.to_fields())
+    arrays = read_archive(path, "embeddings", EMBEDDINGS_FIELDS, set(EMBEDDINGS_FIELDS))
     again = embeddings_from(arrays)
     assert isinstance(again, WordVectors) and again.note == found.note
     assert again.note["license"] == "CC BY 4.0"
@@ -145,9 +145,9 @@ def test_models_hold_the_same_vectors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"embeddings_keys": None}, "array embeddings_keys is missing"),
-        ({"embeddings_note": np.array("[]")}, "embeddings_note is damaged"),
-        ({"embeddings_note": np.array('{"name": "a", "hash": "b", "dimension": 0}')}, "dimension"),
+        ({"embeddings_keys": None}, "'embeddings_keys' is missing"),
+        ({"embeddings": {}}, "the note of the embeddings is damaged"),
+        ({"embeddings": {"name": "a", "hash": "b", "dimension": 0}}, "dimension"),
         ({"embeddings_rows": np.zeros((6, 7), np.int8)}, r"expected \(6, 8\)"),
         ({"embeddings_rows": np.zeros((6, 8), np.int16)}, "int16"),
         ({"embeddings_scales": np.zeros(5, np.float32)}, r"scales has shape \(5,\)"),
@@ -156,7 +156,7 @@ def test_models_hold_the_same_vectors(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_arrays(change: dict[str, Any], message: str, tmp_path: Path) -> None:
-    arrays = read_vectors(written(tmp_path, LINES), [SENTENCE]).to_arrays()
+    arrays = read_vectors(written(tmp_path, LINES), [SENTENCE]).to_fields()
     for name, array in change.items():
         arrays.pop(name)
         if array is not None:
