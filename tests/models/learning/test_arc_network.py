@@ -20,6 +20,7 @@ from bbparse.models.learning.run import unlabelled_accuracy
 from bbparse.models.scoring.arc_network import ArcNetwork
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.sequence import QUANTUM
+from bbparse.runtime.archive import archive_bytes
 from bbparse.treebank import Sentence
 from tests import toy
 from tests.models.scoring.networks import LABELS, Arrays, Plain, random_sentence
@@ -247,7 +248,7 @@ def test_it_learns_its_training_sentences() -> None:
 
 
 def bytes_of(network: ArcNetwork) -> bytes:
-    return b"".join(array.tobytes() for array in network.to_fields().values())
+    return archive_bytes("network", network.to_fields())
 
 
 def digest(config: Configuration, seed: int = 1, epochs: int = 2) -> bytes:
