@@ -70,10 +70,8 @@ PAPER, MIXED = 0, 1
 #: must agree. Their bound rises as often as it falls: steps that shrink each time would stop short
 #: of the minimum.
 PATIENCE = 15
-#: Enumeration of k trees if bounds are not scores: first k // _FIRST_PART trees are enumerated, to
-#: estimate how many are needed; at most _MOST_LISTED * k are; about _SAMPLED choose the branching
-#: arc.
-_FIRST_PART, _MOST_LISTED, _SAMPLED = 4, 8.0, 16
+#: Number of trees that choose the branching arc if k trees are wanted.
+_SAMPLED = 16
 #: Cost of enumerating a tree for each word, in visited positions of the oracle.
 _LISTED = 3.0
 #: Number of calls that no search makes.
@@ -355,11 +353,11 @@ def call_oracle(node, incumbents, limits, counters, record):
 
 
 @kernel(stage="branch and bound")
-def list_best(node, incumbents, limits, counters, k, floor, known):
-    """Enumerate the k best trees under the multipliers, the first ``known`` of which are known.
+def list_best(node, incumbents, limits, counters, k, floor):
+    """Enumerate the k best trees under the multipliers.
 
-    Returns the trees int32[K, n], the bound on each, the scores of those that are new, and a bound
-    on all trees that are not listed. Those below ``floor`` may be left out.
+    Returns the trees int32[K, n], the bound on each, their scores, and a bound on all trees that
+    are not listed. Those below ``floor`` may be left out.
     """
     oracle, n_words, n_arcs = node.oracle, incumbents.trees.shape[1], node.base.shape[0]
     if size_of(oracle) == 0 or not _simplify(n_words, node, limits.hard):
@@ -371,8 +369,8 @@ def list_best(node, incumbents, limits, counters, k, floor, known):
     )
     counters[0] += 1.0
     counters[1] += size_of(oracle) / limits.full_size
-    counters[2] += trees.shape[0] - known
-    scores = tree_scores(node, trees[known:], part_scores[known:], limits.hard)
+    counters[2] += trees.shape[0]
+    scores = tree_scores(node, trees, part_scores, limits.hard)
     for t in range(values.shape[0]):
         values[t] += shift
     return trees, values, scores, rest + shift
@@ -428,7 +426,7 @@ def bound_node(
     k, exact = len(incumbents.scores), isinstance(node.oracle, Chart)
     if k > incumbents.found[0] and k > 1 and exact and _n_factors(node):
         # without a k-th score no arc can be eliminated
-        trees, _, scores, rest = list_best(node, incumbents, limits, counters, k, NEG, 0)
+        trees, _, scores, rest = list_best(node, incumbents, limits, counters, k, NEG)
         insert_trees(incumbents, trees, scores)
         counters[1] += len(trees) * _listed(incumbents, limits)
         if rest == NEG:  # these are all; a node without trees is simplified in part
@@ -457,31 +455,16 @@ def _finish(
 
     The multipliers do not change any more.
     """
-    k, listed = len(incumbents.scores), _listed(incumbents, limits)
-    wanted = max(k, limits.close_k)
-    if k > 1 and _n_factors(node):
-        wanted = max(k // _FIRST_PART, limits.close_k)
-    known, floor = 0, _floor(incumbents, limits)
-    while True:
-        trees, values, scores, rest = list_best(
-            node, incumbents, limits, counters, wanted, floor, known
-        )
-        insert_trees(incumbents, trees[known:], scores)
-        counters[1] += len(trees) * listed
-        lower = max(lower, float(scores.max(initial=NEG)))
-        floor, known = _floor(incumbents, limits), len(trees)
-        if rest == NEG or rest < floor:
-            return CLOSED, bound, -1, lower
-        if not known:  # time is over
-            return OPEN, bound, -1, lower
-        wanted = _worth_listing(values, floor, k)
-        if not isinstance(node.oracle, Chart) or k == 1 or Deadline(limits.until).is_over():
-            break
-        wanted = int(min(float(wanted), (limits.work - counters[1]) / listed))
-        if wanted <= known:
-            break
-    bound = min(bound, float(values[0]))
-    if bound < floor:
+    k = len(incumbents.scores)
+    wanted, floor = max(k, limits.close_k), _floor(incumbents, limits)
+    trees, values, scores, rest = list_best(node, incumbents, limits, counters, wanted, floor)
+    insert_trees(incumbents, trees, scores)
+    counters[1] += len(trees) * _listed(incumbents, limits)
+    lower, floor = max(lower, float(scores.max(initial=NEG))), _floor(incumbents, limits)
+    if not len(trees) and rest != NEG:  # time is over
+        return OPEN, bound, -1, lower
+    bound = min(bound, float(values.max(initial=NEG)))
+    if rest == NEG or rest < floor or bound < floor:
         return CLOSED, bound, -1, lower
     arc = branching_arc(node, limits, trees, k)
     is_open = arc >= 0 or Deadline(limits.until).is_over()
@@ -493,19 +476,3 @@ def _floor(incumbents: Incumbents, limits: Limits) -> float:
     if incumbents.found[0] < len(incumbents.scores):
         return NEG
     return float(incumbents.scores[-1]) + margin(limits.quantum, limits.slack)
-
-
-def _worth_listing(values: Float64s, least: float, k: int) -> int:
-    """Return how many trees to enumerate next, or 0 if branching is better.
-
-    The estimate is the number of trees whose value is at least ``least``. It assumes that the
-    number of trees keeps growing at the rate of the second half of the trees enumerated so far.
-    """
-    n = len(values)
-    if least == NEG:  # fewer than k trees are known
-        return k
-    step = float(values[n // 2] - values[-1])
-    doublings = float(values[-1] - least) / step if step > 0.0 else np.inf
-    if n * 2.0 ** min(doublings, 1000.0) > _MOST_LISTED * k:
-        return 0
-    return min(4 * n, max(int(n * 2.0**doublings) + 1, n + n // 4 + 1))
