@@ -143,7 +143,7 @@ def test_what_was_learned_of_text_is_kept(
     model = tmp_path / "toy.model"
     start = ("train", toy.TRAIN, "--config", config, "--epochs", "1", "--model", model)
     with monkeypatch.context() as patch:
-        patch.setattr("bbparse.models.learning.train.prune_all", lambda *args: 1 / 0)
+        patch.setattr("bbparse.models.learning.run.prune_all", lambda *args: 1 / 0)
         assert run(*start).code != 0
     assert leftovers(tmp_path) == ["toy.model.checkpoint.text"]
     done = run(*start)
