@@ -53,7 +53,8 @@ def tokens(kind: int, rng: random.Random) -> list[str]:
     if kind == 4:
         return [rng.choice(SCRIPTS) for _ in range(size)]
     if kind == 5:
-        return [chr(rng.choice([rng.randint(33, 126), rng.randint(161, 0x24FF)]))]
+        character = chr(rng.choice([rng.randint(33, 126), rng.randint(161, 0x24FF)]))
+        return [character.strip() or "blank"]  # a form of blanks alone is refused
     return [rng.choice(["a", "dog", "saw", "the", "cat", "in", "and", ","]) for _ in range(2000)]
 
 

@@ -53,7 +53,8 @@ def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
         if not isinstance(value, str) or not value.strip() or _BREAK.search(value)
     )
     raise ValueError(
-        f"{title}[{i}]: expected text without tabs and line breaks, found {value!r:.60}"
+        f"{title}[{i}]: expected text that is not blank, without tabs and line breaks,"
+        f" found {value!r:.60}"
     )
 
 

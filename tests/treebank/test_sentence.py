@@ -32,7 +32,7 @@ def test_from_words_and_back() -> None:
     [
         ({"forms": []}, "forms: a sentence has at least one word"),
         ({"forms": ["a"], "upos": ["X", "Y"]}, "upos: expected 1 values, found 2"),
-        ({"forms": ["a", "b\tc"]}, r"forms\[1\]: expected text without tabs"),
+        ({"forms": ["a", "b\tc"]}, r"forms\[1\]: expected text that is not blank, without tabs"),
         ({"forms": ["a", ""]}, r"forms\[1\]: expected text"),
         ({"forms": ["a", " "]}, r"forms\[1\]: expected text"),
         ({"forms": ["a", None]}, r"forms\[1\]: expected text .* found None"),
