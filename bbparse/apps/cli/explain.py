@@ -44,7 +44,7 @@ def explain(
     The input is CoNLL-U, CoNLL-X or running text, as for 'bbparse parse', or the sentence itself.
     The page works offline. It shows the k best trees and their differences; what the best tree
     would lose without each of its arcs; the arcs, parts and factors that make up its score, with
-    the words that the network relied on; the bounds of the search; and when arcs were eliminated.
+    the words that the network relied on; and the bounds of the search.
     One search is for the trees, one for the trace, and one for each arc.
     If the best tree breaks validity rules, the page shows the cost of satisfying each of them, and
     the best tree that satisfies them all.

@@ -80,15 +80,6 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
     def written(corners: list[tuple[float, float]]) -> str:
         return " ".join(f"{a},{b}" for a, b in corners)
 
-    dots = []  # at each change of a bound, and at the end of both
-    for name, meaning in (("upper", "no tree scores more than"), ("lower", "a tree scores")):
-        before = math.nan
-        for p in curve:
-            value = getattr(p, name)
-            if math.isfinite(value) and (value != before or p is curve[-1]):
-                tip = f"After {count(p.calls, 'DP call')}: {meaning} {number(value, 4)}"
-                dots.append((name, x(p.calls), y(value), tip))
-            before = value
     both = [p for p in curve if math.isfinite(p.upper) and math.isfinite(p.lower)]
     values = ticks(low, high, 5)
     digits = max(0, 1 - math.floor(math.log10(values[1] - values[0]))) if len(values) > 1 else 2
@@ -101,7 +92,6 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
         "calls": [(x(calls), int(calls)) for calls in ticks(0, last, 8) if calls == int(calls)],
         "lines": {name: written(steps(name, curve)) for name in ("upper", "lower")},
         "between": written(steps("upper", both) + steps("lower", both)[::-1]),
-        "dots": dots, "few": len(dots) <= 40,
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -140,21 +140,6 @@ def rule_costs(
     return costs
 
 
-@dataclass(frozen=True, slots=True)
-class WholeScores:
-    """Effect and cost of scores of whole trees."""
-
-    families: tuple[str, ...]  #: Names of the tree families.
-    looked_at: int  #: Number of trees scored to prove the best ones.
-    plain: ScoredTree  #: The best tree without them, with the score that it has without them.
-    terms: list[Term]  #: All terms of that tree, with those of the tree families.
-
-    @property
-    def score(self) -> float:
-        """Score that the tree families give to the best tree without them."""
-        return math.fsum(term.value for term in self.terms if term.kind in self.families)
-
-
 def _tree_terms(
     parser: Parser, scored: Scored, families: Sequence[TreeFamily], arcs: NDArray[np.int32],
     heads: NDArray[np.int32],
@@ -182,11 +167,10 @@ class Explanation:
     trees: list[ScoredTree]  #: The k best trees, with labels.
     terms: list[list[Term]]  #: The summands of the score of each tree.
     losses: list[ArcLoss]  #: One for each arc of the best tree.
-    trace: Trace  #: The search for the best tree.
+    trace: Trace  #: The search for the best tree; without nodes if whole trees have scores.
     backbone: str  #: The dynamic program.
     families: list[str]  #: Names of the factor families.
     rules: list[RuleCost] = field(default_factory=list)  #: Validity rules the best tree breaks.
-    whole: WholeScores | None = None  #: Scores of whole trees; the trace has no nodes then.
 
     @property
     def best(self) -> ScoredTree:
@@ -201,16 +185,6 @@ class Explanation:
             return set()
         limit = 0.25 * float(np.median(finite))
         return {loss.mod for loss in self.losses if loss.loss < limit}
-
-    @property
-    def eliminated(self) -> dict[tuple[int, int], int]:
-        """DP calls at the root node after which each arc (head, modifier) was eliminated.
-
-        0 means before the search. Arcs of the best tree are left out: they go last, because no tree
-        is better.
-        """
-        best = {(head, m) for m, head in enumerate(self.best.heads, start=1)}
-        return {arc: calls for arc, calls in self.trace.gone.items() if arc not in best}
 
     def changed(self, k: int) -> list[int]:
         """Return the words that have another head in tree k (from 0) than in the best tree."""
@@ -330,15 +304,7 @@ def explain(
     terms = [
         _tree_terms(parser, scored, families, *tree) for tree in zip(solution.arcs, solution.heads)
     ]
-    whole = None
     if families:
-        without = replace(steps, families=()).begun()
-        plain = without.solver(scored)(problem, k_best=1)
-        whole = WholeScores(
-            tuple(family.name for family in families), int(solution.stats["trees_scored"]),
-            steps.label(scored, plain).trees[0],
-            _tree_terms(parser, scored, families, plain.arcs[0], plain.heads[0]),
-        )
         trace = Trace(
             status=solution.status, upper=solution.upper_bound, lower=float(solution.scores[0]),
             dp_calls=int(solution.stats["dp_calls"]),
@@ -352,5 +318,5 @@ def explain(
         terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
     names = dict.fromkeys(family.name for family in (*parser.maker.families, *families))
     return Explanation(
-        sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], rules, whole
+        sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], rules
     )

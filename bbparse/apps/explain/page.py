@@ -26,11 +26,6 @@ from bbparse.apps.explain.explanation import ArcLoss, Explanation
 from bbparse.apps.explain.terms import PARTS, Term
 from bbparse.treebank.drawing.layout import count, in_english, printable, runs_to_the_left
 from bbparse.treebank.drawing.svg import Arc, describe_tree, draw_arcs
-from bbparse.treebank.drawing.text import draw_text
-from bbparse.treebank.trees import changed_words
-
-#: Most candidate arcs that are drawn as cells.
-_CELLS = 4000
 
 
 @cache
@@ -58,24 +53,19 @@ def page(explanation: Explanation, *, model: str = "") -> str:
             by_word[mod].append(term)
     order = [*PARTS, *e.families, "factor", "count factor"]
     finite = [loss.loss for loss in e.losses if loss.heads]
-    # One line per word also fits on a narrow screen.
-    lines = draw_text(e.sentence.forms, e.best.heads, e.best.labels, e.sentence.upos).splitlines()
     largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
     return _templates().get_template("page.html").render(
         e=e, model=model, version=__version__, names=PARTS, infinity=math.inf,
         forms=["root", *map(in_english, e.sentence.forms)], word=arcs.word,
         side="rtl" if runs_to_the_left(e.sentence.forms) else "ltr", in_words=e.in_words,
-        changes=arcs.changes, image=arcs.best_tree(), lines=lines,
+        changes=arcs.changes, image=arcs.best_tree(),
         rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
         losses=[(loss, by_word[loss.mod]) for loss in e.losses],
         longest=max(finite, default=0.0) or 1.0,
         groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
         largest=max(largest, default=0.0) or 1.0,
-        plain=arcs.plain(), own=e.best.score - math.fsum(
-            term.value for term in e.terms[0] if e.whole and term.kind in e.whole.families
-        ),
         curve=bound_curve(e.trace.curve), tree=tree_of_nodes(e.trace, arcs.short),
-        drawn=MOST_NODES, **arcs.elimination(),
+        drawn=MOST_NODES,
     )
 
 
@@ -160,14 +150,6 @@ class _Arcs:
             "image": self._image(arcs, k, f"The {rank} best tree"),
         }
 
-    def plain(self) -> dict[str, Any] | None:
-        """Return the best tree without scores of whole trees, if that is another one."""
-        if self.e.whole is None:
-            return None
-        tree = self.e.whole.plain
-        changed = changed_words(tree.heads, self.e.best.heads)
-        return {"tree": tree, "changed": changed} if changed else None
-
     def _image(self, arcs: list[Arc], k: int, title: str) -> Markup:
         forms, tree = self.e.sentence.forms, self.e.trees[k]
         description = describe_tree(forms, tree.heads, tree.labels)
@@ -175,36 +157,3 @@ class _Arcs:
             forms, arcs, self.e.sentence.upos, title=title, description=description,
             interactive=True,
         ))
-
-    def elimination(self) -> dict[str, Any]:
-        """Return the eliminated arcs by stage, their shades and cells, and the remaining arcs."""
-        e, trace = self.e, self.e.trace
-        stages: dict[int, list[str]] = {}
-        for (head, mod), calls in sorted(e.eliminated.items(), key=lambda x: (x[1], x[0][::-1])):
-            stages.setdefault(calls, []).append(self.arc(head, mod))
-        later = [calls for calls in stages if calls]  # later stages are darker
-        shades = {
-            calls: f"s{1 + round(4.0 * i / (len(later) + 1))}" for i, calls in enumerate(later, 1)
-        }
-        shades[0] = "s0"
-        sizes = [(0, (trace.candidates, trace.edges, trace.factors))]
-        for step in trace.nodes[0].steps if trace.nodes else ():
-            if (now := (len(step.arcs), step.edges, step.factors)) != sizes[-1][1]:
-                sizes.append((step.calls, now))
-        best = {(head, m) for m, head in enumerate(e.best.heads, start=1)}
-        n = e.sentence.n_words
-        grid: list[list[tuple[str, str] | None]] = [[None] * n for _ in range(n + 1)]
-        for head, mod in e.candidates:
-            calls = e.eliminated.get((head, mod), -1)
-            if (head, mod) in best:
-                kind, story = "kept", "in the best tree"
-            elif calls < 0:
-                kind, story = "alive", "not eliminated: settled by listing or branching"
-            else:
-                kind = shades[calls]
-                story = f"eliminated after {calls:,} DP calls" if calls else "in no tree at all"
-            grid[head][mod - 1] = kind, f"{self.arc(head, mod)}: {story}"
-        return {
-            "stages": stages, "shades": shades, "sizes": sizes, "alive": len(trace.left - best),
-            "grid": grid if len(e.candidates) <= _CELLS else None,
-        }

@@ -1,4 +1,4 @@
-"""Record of a search: its nodes, bounds after every DP call, and eliminated arcs."""
+"""Record of a search: its nodes, and bounds after every DP call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from bbparse.inference.search.observer import (
     Finished,
     NodeEvent,
     Observer,
-    Started,
     State,
 )
 from bbparse.inference.solve import solve
@@ -56,13 +55,6 @@ class Trace:
     nodes: list[TracedNode] = field(default_factory=list)
     #: Upper bounds never rise, lower bounds never fall.
     curve: list[Point] = field(default_factory=list)
-    #: DP calls at the root node after which an arc was eliminated; 0: before the search.
-    gone: dict[Arc, int] = field(default_factory=dict)
-    left: set[Arc] = field(default_factory=set)  #: Arcs alive at the end of the root node.
-    #: Candidate arcs at the start of the search, hyperedges of its chart, and factors.
-    candidates: int = 0
-    edges: int = 0
-    factors: int = 0
     status: str = "optimal"
     upper: float = np.inf  #: Final upper bound.
     lower: float = -np.inf
@@ -75,16 +67,10 @@ class Recorder(Observer):
     wants_calls = True
 
     def __init__(self, pairs: list[Arc]) -> None:
-        self.trace = Trace(gone=dict.fromkeys(pairs, 0))
+        self.trace = Trace()
         self._pairs = pairs
         self._open: dict[int, float] = {1: np.inf}  # bounds by number
         self._by_number: dict[int, TracedNode] = {}
-
-    def started(self, event: Started) -> None:
-        trace = self.trace
-        for arc in event.arcs.tolist():
-            trace.gone.pop(self._pairs[arc], None)
-        trace.candidates, trace.edges, trace.factors = len(event.arcs), event.edges, event.factors
 
     def bounded(self, event: NodeEvent) -> None:
         node, last = self._by_number.get(event.node), event.state
@@ -99,17 +85,12 @@ class Recorder(Observer):
         for state in event.calls:
             if node.number <= DETAILED and state.calls < last.calls:
                 self._add(node, event.node, state)
-            if node.number == 1:
-                self._lose(state)
         node.closed, node.bound = event.closed, last.bound
         if event.closed:
             self._open.pop(event.node, None)
         else:
             self._open[event.node] = last.bound
         self._add(node, event.node, last)
-        if node.number == 1:
-            self._lose(last)
-            self.trace.left = {self._pairs[arc] for arc in last.arcs.tolist()}
 
     def branched(self, event: BranchEvent) -> None:
         bound = self._open.pop(event.node)
@@ -125,13 +106,6 @@ class Recorder(Observer):
             if trace.curve[-1].calls == trace.dp_calls:
                 trace.curve.pop()
             trace.curve.append(Point(trace.dp_calls, trace.upper, trace.lower))
-
-    def _lose(self, state: State) -> None:
-        """Record the arcs that the root node eliminated."""
-        alive = {self._pairs[arc] for arc in state.arcs.tolist()}
-        for arc in self._pairs:
-            if arc not in alive:
-                self.trace.gone.setdefault(arc, state.calls)
 
     def _add(self, node: TracedNode, number: int, state: State) -> None:
         """Add a step of a node, and the bounds of the search after it."""

@@ -18,7 +18,6 @@ from bbparse.inference.solve import solve
 from bbparse.parser.parse import trees_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.layout import count
-from bbparse.treebank.drawing.text import draw_text
 from tests import toy
 from tests.apps.explain.test_trace import hard_problem
 
@@ -82,11 +81,6 @@ def test_what_the_page_says(explanation: Explanation) -> None:
     for k in (1, 2):
         less = float(solution.scores[0] - solution.scores[k])
         assert f"{ordinal(k + 1)} best, {number(less, 4)} less" in words
-    drawn = draw_text(
-        explanation.sentence.forms, explanation.best.heads, explanation.best.labels,
-        explanation.sentence.upos,
-    )
-    assert html.escape(drawn.rstrip("\n")) in text
     assert "toy.model" in words and "The small cat slept behind the stove." in words
     assert page(explanation, model="toy.model") == text, "the same page each time"
 
@@ -140,10 +134,6 @@ def test_arcs_that_differ_are_marked(explanation: Explanation) -> None:
     differ = sum(len(explanation.changed(k)) for k in (1, 2))
     assert sum("bbp-arc" in c and " other" in c for c in classes) == differ
     assert sum("bbp-arc" in c and " gone" in c for c in classes) == differ
-    kept = sum(c == "cell kept" for c in classes)
-    assert kept == explanation.sentence.n_words
-    cells = sum(c.startswith("cell ") for c in classes)
-    assert cells == len(explanation.problem.arc_head)
 
 
 def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> None:
@@ -174,7 +164,7 @@ def test_a_search_tree_and_a_search_cut_short() -> None:
     words = read(page(cut)).words
     assert "The search stopped at its node limit." in words
     assert f"no tree scores more than {number(cut.trace.upper, 4)}" in words
-    assert "No tree scores more than" not in words and "not proved" in words
+    assert "No tree scores more than" not in words
 
 
 def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
