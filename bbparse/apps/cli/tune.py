@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
-from pathlib import Path
 from typing import Any
 
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, flag, option
+from bbparse.apps.cli.common import FILE, RealRange, aligned, command, flag, option
 from bbparse.apps.cli.sources import load_parser
 from bbparse.apps.tuning import Setting, Suggestion, measure_settings, suggest
-from bbparse.apps.tuning.plots import check_plot, plot_settings
 from bbparse.treebank import read_conllu
 
 
@@ -36,50 +33,30 @@ def prune_numbers(text: str) -> list[int]:
     "--max-loss", "Loss in percentage points that the fastest setting may have.", RealRange(0.0),
     0.1, metavar="POINTS",
 )
-@option(
-    "--measure", "Measure of accuracy. Default: las, or uas for a model without labels.",
-    ["las", "uas"],
-)
-@option(
-    "--plot", "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
-    OutputFile(),
-)
-@option("--sentences", "Use N random sentences of DEV.", click.IntRange(1))
 @option("--passes", "Measurements of speed, of which the median counts.", click.IntRange(1), 3)
 @options.limits(10.0)
 @flag("--json as_json", "Print one JSON object.")
 def tune(
-    dev: str, model: str, prunes: list[int], max_loss: float, measure: str | None,
-    plot: str | None, sentences: int | None, as_json: bool, **limits: Any,
+    dev: str, model: str, prunes: list[int], max_loss: float, as_json: bool, **limits: Any
 ) -> None:
     """Choose the number of candidate heads per word on DEV, a treebank with trees.
 
     Parsing considers only the likeliest heads of each word ('bbparse parse --prune'). Fewer are
     faster, until the right head is no longer among them. The table has, for each number, attachment
     scores, words per second, calls of the dynamic program and the fraction of sentences whose tree
-    is proved. The last line names the fastest setting that loses at most --max-loss against the
-    most accurate one.
+    is proved. The last line names the fastest setting that loses at most --max-loss of LAS, or of
+    UAS for a model without labels, against the most accurate one.
 
     \b
     Examples:
       bbparse tune dev.conllu --model en.model
       bbparse tune dev.conllu --model en.model --prune 2,3,4,5,6,8,10 --max-loss 0.2
-      bbparse tune dev.conllu --model en.model --plot tuning.svg
     """
-    if plot is not None:
-        check_plot(plot)
     parser = load_parser(model)
-    if measure is None:
-        measure = "las" if parser.labeller is not None else "uas"
-    elif measure == "las" and parser.labeller is None:
-        raise click.UsageError("--measure las: the model has no labels")
+    measure = "las" if parser.labeller is not None else "uas"
     treebank = list(read_conllu(dev, require_heads=True))
-    if sentences is not None and sentences < len(treebank):
-        treebank = random.Random(1).sample(treebank, sentences)
     settings = measure_settings(parser, treebank, prunes, **limits)
     suggestion = suggest(settings, max_loss / 100.0, measure)
-    if plot is not None:
-        plot_settings(settings, Path(plot), measure=measure, suggestion=suggestion)
     if as_json:
         click.echo(json.dumps(_as_dict(settings, suggestion, measure), indent=2))
         return
@@ -87,8 +64,6 @@ def tune(
     click.echo(f"{len(treebank)} sentences, {words} words\n")
     click.echo(_table(settings))
     click.echo(f"\n{_advice(suggestion, measure, max_loss)}")
-    if plot is not None:
-        click.echo(f"wrote {plot}")
 
 
 def _table(settings: list[Setting]) -> str:
