@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from importlib import import_module
 from typing import Any, NamedTuple, overload
 
-from bbparse.runtime.errors import BBParseError
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import VERSION, Style, as_conllu, as_tree, sentence_record
 from bbparse.treebank.drawing.layout import count
@@ -91,38 +89,6 @@ class Tree(ScoredTree):
         """(head, modifier, label) of each word, in their order."""
         return [(word.head, word.id, word.label) for word in self]
 
-    def to_networkx(self) -> Any:
-        """Convert the tree to a `networkx.DiGraph`.
-
-        Node 0 is the root; the other nodes have the fields of `Word` as attributes.
-        Raises `BBParseError` if NetworkX is not installed.
-        """
-        graph = _library("networkx").DiGraph()
-        graph.add_node(0)
-        for word in self:
-            graph.add_node(word.id, **word._asdict())
-            graph.add_edge(word.head, word.id, label=word.label)
-        return graph
-
-    def to_nltk(self) -> Any:
-        """Convert the tree to an `nltk.parse.DependencyGraph`.
-
-        Raises `BBParseError` if NLTK is not installed.
-        """
-        graph = _library("nltk.parse").DependencyGraph()
-        for word in self:
-            graph.add_node(
-                {
-                    "address": word.id, "word": word.form, "lemma": word.lemma,
-                    "ctag": word.upos, "tag": word.xpos, "feats": word.feats,
-                    "head": word.head, "rel": word.label,
-                }
-            )
-        for word in self:
-            graph.add_arc(word.head, word.id)
-        graph.root = graph.nodes[self.root.id]
-        return graph
-
     def to_svg(self, title: str = "", *, against: Tree | None = None) -> str:
         """Draw the tree as an SVG image; see `bbparse.treebank.drawing.draw_svg`.
 
@@ -135,12 +101,10 @@ class Tree(ScoredTree):
             title=title,
         )
 
-    def to_text(self, *, colour: bool = False, ascii_only: bool = False) -> str:
+    def to_text(self, *, colour: bool = False) -> str:
         """Draw the tree line by line as text; see `bbparse.treebank.drawing.draw_text`."""
         s = self.sentence
-        return draw_text(
-            s.forms, self.heads, self.labels, s.upos, colour=colour, ascii_only=ascii_only
-        )
+        return draw_text(s.forms, self.heads, self.labels, s.upos, colour=colour)
 
     def __str__(self) -> str:
         return self.to_text().rstrip("\n")
@@ -245,9 +209,6 @@ class ParsedSentence(Sequence[Word]):
         proved = "proved" if self.proved else "not all proved"
         return f"<ParsedSentence {text!r}: {trees}, best score {self.score:.6g}, {proved}>"
 
-    def _repr_svg_(self) -> str | None:
-        return self.to_svg() if self.trees else None
-
     def _repr_html_(self) -> str:
         return "".join(_figure(tree, len(self.trees)) for tree in self.trees) or markup(repr(self))
 
@@ -295,17 +256,6 @@ class Document(Sequence[ParsedSentence]):
             for i, s in enumerate(self)
         )
 
-    def to_pandas(self) -> Any:
-        """Return the words of all best trees as a `pandas.DataFrame`, indexed by sentence and word.
-
-        Raises `BBParseError` if pandas is not installed.
-        """
-        rows = [
-            (number, *word) for number, sentence in enumerate(self, start=1) for word in sentence
-        ]
-        frame = _library("pandas").DataFrame(rows, columns=["sentence", *Word._fields])
-        return frame.set_index(["sentence", "id"])
-
     def to_dict(self) -> dict[str, Any]:
         """Return ``version`` and the records of the ``sentences``; see `drawing.formats`."""
         return {"version": VERSION, "sentences": [sentence.to_dict() for sentence in self]}
@@ -316,21 +266,10 @@ class Document(Sequence[ParsedSentence]):
     def __repr__(self) -> str:
         return f"<Document: {count(len(self), 'sentence')}, {count(self.n_words, 'word')}>"
 
-    def _repr_svg_(self) -> str | None:
-        return self[0]._repr_svg_() if len(self) == 1 else None
-
     def _repr_html_(self) -> str:
         shown = "".join(sentence._repr_html_() for sentence in self[: self.SHOWN])
         rest = len(self) - self.SHOWN
         return shown + (f"<p>… and {count(rest, 'sentence')} more</p>" if rest > 0 else "")
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        package = name.partition(".")[0]
-        raise BBParseError(f"{package} is not installed: pip install {package}") from None
 
 
 def _figure(tree: Tree, count: int) -> str:

@@ -27,8 +27,6 @@ from bbparse.runtime.errors import WorkerError
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
 #: Items for each worker that are read ahead: enough to keep it busy, few enough to stream.
 AHEAD = 3
-#: Seconds between two looks for input while results are awaited.
-_POLL_SECONDS = 0.05
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -132,15 +130,13 @@ def _end_with_parent() -> None:
 
 
 def in_order(
-    take: Callable[[T], Future[R]], items: Iterable[T | None], ahead: int,
-    has_input: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[T, R]]:  # fmt: skip
+    take: Callable[[T], Future[R]], items: Iterable[T | None], ahead: int
+) -> Iterator[tuple[T, R]]:
     """Yield items with the results of their futures, in the order of the items; errors are raised.
 
     At most ``ahead`` items are read and not yet yielded. If reading raises an error, the results of
     the items before it come first. A None among the items is left out; it says that the next one
-    may have to be waited for. That one is read once there is input, or all items so far are
-    yielded.
+    has to be waited for, so that all items so far are yielded before it is read.
     """
     source = iter(items)
     waiting: deque[tuple[T, Future[R]]] = deque()
@@ -160,12 +156,8 @@ def in_order(
                 if item is not None:
                     waiting.append((item, take(item)))
         while waiting and (waiting[0][1].done() or pauses or not is_more or len(waiting) >= ahead):
-            if pauses and has_input():
-                break
-            wait([waiting[0][1]], _POLL_SECONDS if pauses else None)
-            if waiting[0][1].done():
-                first, future = waiting.popleft()
-                yield first, future.result()
+            first, future = waiting.popleft()
+            yield first, future.result()
     if failure is not None:
         raise failure
 

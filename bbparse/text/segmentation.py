@@ -73,7 +73,7 @@ def stream_text(
     source: Source, tokenizer: Tokenizer, split: Split = "text", first: int = 1,
     document: str | None = None,
 ) -> Iterator[Sentence | None]:
-    """Read sentences as `read_text` does, and yield None before reading on may have to wait.
+    """Read sentences as `read_text` does, and yield None where reading on has to wait.
 
     By then all sentences of complete paragraphs, with the blank line after them, have been yielded.
     ``first`` is the number of the first sentence. ``document`` is the name of the text, written
@@ -220,7 +220,7 @@ def _visible(form: str) -> str:
 def _pieces(stream: Iterable[bytes | None], name: str) -> Iterator[str | None]:
     """Yield pieces of a text that end with a blank line; together they are the whole text.
 
-    None, which says that reading on may have to wait, is passed on.
+    None, which says that reading on has to wait, is passed on.
     """
     whole, lines = "", list[str]()  # complete paragraphs, and the lines of the next one
     size = number = 0

@@ -170,7 +170,7 @@ class Block(NamedTuple):
 def blocks_of(raw: Iterable[bytes | None], name: str) -> Iterator[Block | None]:
     """Yield the blocks between blank lines.
 
-    None says that reading on may have to wait. It is passed on after the blocks that are complete,
+    None says that reading on has to wait. It is passed on after the blocks that are complete,
     with the blank lines after them. Blank lines at the end of the input then make a block of their
     own.
     """

@@ -8,7 +8,9 @@ the file.
 from __future__ import annotations
 
 import io
+import select
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -93,7 +95,7 @@ def cut_conllu(source: Source) -> Iterator[Section | None]:
     """Split CoNLL-U or CoNLL-X into sections.
 
     As in `read_conllu`, the sentences before an error are yielded first. None is yielded for the
-    standard input only, before reading on may have to wait. By then all complete sentences, with
+    standard input only, where reading on has to wait. By then all complete sentences, with
     the blank line after them, have been yielded.
     """
     with open_source(source) as (stream, name):
@@ -151,7 +153,7 @@ def _sections(blocks: Iterable[Block | None], name: str) -> Iterator[Section | N
 
 
 def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
-    """Yield lines with their line feeds, and None before reading on may have to wait.
+    """Yield lines with their line feeds, and None where reading on has to wait.
 
     `TreebankError` if the stream cannot be read; `name` stands in the message.
     """
@@ -171,6 +173,14 @@ def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
             size += len(piece) - end
             if size > MAX_LINE:
                 raise too_long(name, number)
-        yield None
+        if not _has_input(stream):
+            yield None
     if beginning:
         yield b"".join(beginning)
+
+
+def _has_input(stream: Any) -> bool:
+    """Return True if a stream can be read at once, as far as the system tells."""
+    with suppress(AttributeError, OSError, ValueError):
+        return bool(select.select([stream.fileno()], [], [], 0.0)[0])
+    return False

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import select
-import sys
 from collections.abc import Sequence
-from contextlib import closing, suppress
-from dataclasses import replace
+from contextlib import closing
 from typing import Any
 
 import click
@@ -20,7 +17,7 @@ from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_output
 from bbparse.treebank.drawing.formats import FORMATS
-from bbparse.treebank.drawing.text import wants_ascii, wants_colour
+from bbparse.treebank.drawing.text import wants_colour
 from bbparse.treebank.progress import Bar
 
 _BLANK_LINE = ("\n\n", "\n\r\n")
@@ -66,10 +63,6 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
 @click.option(
     "--color/--no-color", "colour", default=None,
     help="Colour drawn trees. Default: if the output is a terminal and NO_COLOR is not set.",
-)
-@flag(
-    "--ascii ascii_only", "Draw trees in ASCII. Default: if the terminal has no box-drawing"
-    " characters.",
 )
 def parse(
     model: str, sources: tuple[str, ...], output: str, projective: str | None,
@@ -124,9 +117,8 @@ def parse_files(
     threads: int = 1, colour: bool | None = None,
 ) -> None:
     """Run the command after the model is loaded; see its options."""
-    if output == "-":
-        colour = wants_colour() if colour is None else colour
-        settings = replace(settings, ascii_only=settings.ascii_only or wants_ascii())
+    if output == "-" and colour is None:
+        colour = wants_colour()
     work = FileParser(parser, settings, bool(colour))
     is_conllu = settings.format_name == "conllu"
     count, left_out, name, last = 0, 0, "", ""
@@ -135,7 +127,7 @@ def parse_files(
     size = total_size(sources, settings.split)
     with (
         open_output(output) as stream, Bar.over(size) as bar,
-        closing(answers(work, work.sections(sources), threads, _input_waits)) as results,
+        closing(answers(work, work.sections(sources), threads)) as results,
     ):
         for section, answer in results:
             count, left_out = count + section.n_sentences, left_out + len(answer.left_out)
@@ -158,13 +150,6 @@ def parse_files(
             raise TreebankError(f"no sentence is left to parse: {count} are invalid")
     if left_out:
         tell(f"{left_out} of {count} sentences were skipped")
-
-
-def _input_waits() -> bool:
-    """Return True if standard input can be read at once."""
-    with suppress(AttributeError, OSError, ValueError):
-        return bool(select.select([sys.stdin.fileno()], [], [], 0.0)[0])
-    return False
 
 
 def _parse_shards(

@@ -30,8 +30,8 @@ def read_sections(
 ) -> Iterator[Section | None]:
     """Read treebanks, or running text if `split` or the name says so, for `sentences_of`.
 
-    `tokenizer` returns that of the model. None comes before more of standard input is read, which
-    may have to be waited for. Several texts are one treebank of several documents: the numbers of
+    `tokenizer` returns that of the model. None comes where more of standard input has to be
+    waited for. Several texts are one treebank of several documents: the numbers of
     their sentences continue.
     """
     number = 1
@@ -71,8 +71,6 @@ class FileOptions(ParseOptions):
     #: See `Parser.with_projective` and `Parser.with_members`.
     projective: bool | None = None
     members: int | None = None
-    #: Draw trees in ASCII.
-    ascii_only: bool = False
     #: Leave out sentences that cannot be parsed.
     skip_invalid: bool = False
 
@@ -103,7 +101,7 @@ class FileParser:
         self.parser = parser if settings.members is None else parser.with_members(settings.members)
         rules = rules_for(settings.valid, parser.labeller)
         self.settings = replace(settings, valid=rules or "none")
-        self.style = Style(settings.k_best, colour=colour, ascii_only=settings.ascii_only)
+        self.style = Style(settings.k_best, colour=colour)
         self.parser.steps(self.settings)
 
     def sections(self, sources: Sequence[str]) -> Iterator[Section | None]:
@@ -145,13 +143,12 @@ class FileParser:
 
 
 def answers(
-    work: Callable[[Section], R], sections: Iterable[Section | None], workers: int,
-    has_input: Callable[[], bool] = lambda: False,
+    work: Callable[[Section], R], sections: Iterable[Section | None], workers: int
 ) -> Generator[tuple[Section, R], None, None]:
     """Yield sections in order, each with the result of `work`; raise its errors.
 
     The first section is parsed in this process, so that workers share what it loads and compiles.
-    None among the sections, and `has_input`, are as in `in_order`. `WorkerError` if a worker died.
+    None among the sections is as in `in_order`. `WorkerError` if a worker died.
     """
     source = iter(sections)
     for section in source:
@@ -162,6 +159,6 @@ def answers(
     if workers > 1:
         try:
             with closing(Workers(work, workers)) as pool:
-                yield from in_order(pool.take, source, AHEAD * workers, has_input)
+                yield from in_order(pool.take, source, AHEAD * workers)
         except WorkerError as error:
             raise WorkerError(f"{error}: use fewer --threads or a smaller --prune") from None

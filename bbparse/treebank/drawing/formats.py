@@ -86,7 +86,6 @@ class Style:
     k_best: int = 1  #: Number of trees requested; if more than one, each is numbered.
     last: bool = True  #: True if no other sentence follows.
     colour: bool = False  #: Draw trees in colour.
-    ascii_only: bool = False  #: Draw trees in ASCII.
 
 
 def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
@@ -135,13 +134,12 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
                 changed, kind = changed_words(tree.labels, best.labels), "label"
             facts.append(f"{best.score - tree.score:.4f} less than the best")
             facts.append(f"{count(len(changed), f'other {kind}')} *")
-        ruler = "--" if style.ascii_only else "──"
-        lines.append(painted(f"{ruler} {title}: {', '.join(facts)}", "tag", style.colour) + "\n")
+        lines.append(painted(f"── {title}: {', '.join(facts)}", "tag", style.colour) + "\n")
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
         lines.append(
             draw_text(
                 sentence.forms, tree.heads, tree.labels, tags, changed=changed,
-                colour=style.colour, ascii_only=style.ascii_only,
+                colour=style.colour,
             )
         )
         lines.append("\n")

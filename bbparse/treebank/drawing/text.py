@@ -26,10 +26,6 @@ _BOXES = {
     _UP | _DOWN | _RIGHT: "├", _DOWN | _LEFT | _RIGHT: "┬", _UP | _LEFT | _RIGHT: "┴",
     _UP | _DOWN | _LEFT | _RIGHT: "┼", _RIGHT: "╶",
 }
-_PLAIN = {box: "|" if box == "│" else "-" if box == "─" else "+" for box in _BOXES.values()}
-_PLAIN.update({" ": " ", "╶": "-", "►": ">", "●": "*"})
-
-
 #: Codes of the sixteen standard colours, whose shades the theme of the terminal decides.
 _COLOURS = {"arcs": "2", "tag": "2", "label": "36", "root": "1;32", "changed": "1;33"}
 
@@ -48,16 +44,6 @@ def wants_colour(stream: IO[str] | None = None) -> bool:
     return not is_off and _is_terminal(stream or sys.stdout)
 
 
-def wants_ascii(stream: IO[str] | None = None) -> bool:
-    """Return True if a stream is a terminal that cannot show box characters."""
-    stream = stream or sys.stdout
-    try:
-        "╭─►│".encode(getattr(stream, "encoding", None) or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return _is_terminal(stream)
-    return False
-
-
 def _is_terminal(stream: IO[str] | None) -> bool:
     with suppress(ValueError):  # closed
         return stream is not None and stream.isatty()
@@ -67,7 +53,6 @@ def _is_terminal(stream: IO[str] | None) -> bool:
 def draw_text(
     forms: Sequence[str], heads: Sequence[int], labels: Sequence[str] = (),
     tags: Sequence[str] = (), *, changed: Sequence[int] = (), colour: bool = False,
-    ascii_only: bool = False,
 ) -> str:
     """Draw a tree as text, one line for each word.
 
@@ -82,8 +67,6 @@ def draw_text(
         Words (from 1) whose arcs are marked.
     colour : bool
         Use colours of the terminal.
-    ascii_only : bool
-        Draw arcs in ASCII.
 
     Returns
     -------
@@ -105,8 +88,6 @@ def draw_text(
     marked = set(changed)
     lines = []
     for i, gutter in enumerate(_gutters(heads)):
-        if ascii_only:
-            gutter = "".join(_PLAIN.get(c, c) for c in gutter)
         is_root = heads[i] == 0
         kind = "changed" if i + 1 in marked else "root" if is_root else ""
         word = painted(words[i], kind, colour) if kind else words[i]

@@ -76,12 +76,11 @@ def test_drawn_trees(run: Run, model: Path) -> None:
     assert not blocks
 
 
-def test_colours_and_ascii(run: Run, model: Path, tmp_path: Path) -> None:
+def test_colours(run: Run, model: Path, tmp_path: Path) -> None:
     drawn = ("parse", toy.DEV, "--model", model, "--format", "tree")
     assert "\x1b" not in run(*drawn).out, "no terminal, no colours"
     assert "\x1b[36m" in run(*drawn, "--color").out
     assert "\x1b" not in run(*drawn, "--no-color").out
-    assert run(*drawn, "--ascii").out.isascii()
     complaint = run(*drawn[:-1], "yaml").complaint()
     assert "'yaml' is not one of 'conllu', 'jsonl', 'tree'" in complaint
     output = tmp_path / "trees.txt"

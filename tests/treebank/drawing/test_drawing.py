@@ -27,7 +27,7 @@ from bbparse.treebank.drawing.layout import (
     text_width,
 )
 from bbparse.treebank.drawing.svg import draw_svg
-from bbparse.treebank.drawing.text import draw_text, wants_ascii, wants_colour
+from bbparse.treebank.drawing.text import draw_text, wants_colour
 
 
 @st.composite
@@ -164,9 +164,6 @@ def test_any_tree_can_be_drawn(heads: list[int]) -> None:
     drawing = draw_text(forms, heads)
     assert [row.split()[-1] for row in drawing.splitlines()] == forms
     assert drawing.count("●") == heads.count(0)
-    plain = draw_text(forms, heads, ascii_only=True)
-    assert plain.isascii()
-    assert list(map(len, plain.splitlines())) == list(map(len, drawing.splitlines()))
 
 
 def test_how_it_looks() -> None:
@@ -185,11 +182,10 @@ def test_how_it_looks() -> None:
         "  ╰►────── .      PUNCT  punct\n"
     )
     assert draw_text(["Thanks"], [0], ["root"]) == "●─ Thanks root\n"
-    assert draw_text(["a", "b"], [2, 0], ascii_only=True) == "  +> a\n*-+- b\n"
 
 
-def terminal(encoding: str = "utf-8") -> Any:
-    return SimpleNamespace(isatty=lambda: True, encoding=encoding)
+def terminal() -> Any:
+    return SimpleNamespace(isatty=lambda: True)
 
 
 def test_what_the_terminal_can(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,8 +200,6 @@ def test_what_the_terminal_can(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setenv("NO_COLOR", no_colour)
         assert wants_colour(terminal()) is expected
         assert not wants_colour(file) and not wants_colour(closed)
-    assert wants_ascii(terminal("ascii")) and wants_ascii(terminal("latin-1"))
-    assert not any(map(wants_ascii, (terminal(), file, closed)))
 
 
 SVG = "{http://www.w3.org/2000/svg}"
