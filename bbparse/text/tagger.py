@@ -235,24 +235,6 @@ class Tagger:
         return tuple(i for i in rules if apply_rule(self.lemma_rules[i], form) is not None)
 
 
-def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
-    """Return the fractions of words with the right UPOS, XPOS, FEATS and lemma, and all four."""
-    right = dict.fromkeys(("UPOS", "XPOS", "FEATS", "lemma", "all"), 0)
-    words = 0
-    for sentence in sentences:
-        predicted = tagger.columns(sentence.forms)
-        pairs = (
-            (sentence.upos, predicted.upos), (sentence.xpos, predicted.xpos),
-            (sentence.feats, predicted.feats), (sentence.lemmas, predicted.lemmas),
-        )
-        same = [[a == b for a, b in zip(gold, column)] for gold, column in pairs]
-        for name, column in zip(right, same):
-            right[name] += sum(column)
-        right["all"] += sum(map(all, zip(*same)))
-        words += sentence.n_words
-    return {name: count / max(1, words) for name, count in right.items()}
-
-
 def tagger_fields(tagger: Tagger) -> Fields:
     """Return the fields that `tagger_from` reads."""
     card = {

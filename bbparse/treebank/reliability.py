@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ KINDS: dict[str, Callable[[Sentence], list[str]]] = {
 
 
 class Agreement(NamedTuple):
-    """Agreement in one kind of category, with bounds of a confidence interval."""
+    """Agreement in one kind of category, with bounds of 95 % confidence intervals."""
 
     observed: float  #: Mean fraction of words on which two annotators agree.
     kappa: float  #: nan if both use one category only.
@@ -102,8 +102,7 @@ class Annotations:
         return [(*pair, n) for pair, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
 
     def agreement(
-        self, kind: str, category: str | None = None, *, resamples: int = 1000, seed: int = 1,
-        confidence: float = 0.95,
+        self, kind: str, category: str | None = None, resamples: int = 1000
     ) -> Agreement:
         """Measure agreement in a kind of category, or in one category against all others.
 
@@ -118,14 +117,13 @@ class Annotations:
         weights = np.ones(len(self.files[0]))
         measure = partial(self._measure, values, len(names), missing)
         observed, kappa, alpha = measure(weights)
-        rng, n = np.random.default_rng(seed), len(weights)
+        rng, n = np.random.default_rng(1), len(weights)
         draws = (np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(resamples))
         drawn = np.array([measure(draw.astype(np.float64)) for draw in draws])
-        tail = (1.0 - confidence) / 2.0
         intervals = []
         for column in drawn[:, 1:].T:
             defined = column[~np.isnan(column)]
-            ends = np.quantile(defined, [tail, 1.0 - tail]) if len(defined) else (np.nan, np.nan)
+            ends = np.quantile(defined, [0.025, 0.975]) if len(defined) else (np.nan, np.nan)
             intervals.append((float(ends[0]), float(ends[1])))
         return Agreement(observed, kappa, intervals[0], alpha, intervals[1])
 
@@ -164,14 +162,14 @@ def _alpha(values: Longs, n: int, missing: int, of_word: Float64s) -> float:
 
 
 def rows(
-    annotations: Annotations, by_relation: bool, **settings: Any
+    annotations: Annotations, by_relation: bool, resamples: int
 ) -> Iterator[tuple[str, Agreement]]:
     """Yield names and agreements: kinds that have values, then relations, most frequent first."""
     for kind in KINDS:
         columns = annotations.columns(kind)
         if any(value != "_" for column in columns for value in column):
-            yield kind, annotations.agreement(kind, None, **settings)
+            yield kind, annotations.agreement(kind, None, resamples)
     if by_relation:
         labels = Counter(label for column in annotations.columns("label") for label in column)
         for label, _ in sorted(labels.items(), key=lambda item: (-item[1], item[0])):
-            yield f"label {label}", annotations.agreement("label", label, **settings)
+            yield f"label {label}", annotations.agreement("label", label, resamples)

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from itertools import permutations
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from bbparse.runtime.errors import BBParseError, OutputError, ServiceError, TreebankError
+from bbparse.runtime.errors import OutputError, ServiceError, TreebankError
 from bbparse.runtime.output import check_output, identity
 from bbparse.runtime.shipped import Shipped
 from bbparse.treebank.progress import progress_bars
@@ -67,11 +66,7 @@ class Command(click.Command):
             kind, value = parameter.type, ctx.params.get(parameter.name or "") or ()
             if isinstance(kind, click.Path) or "FILE" in (parameter.metavar or ""):
                 for name in (value,) if isinstance(value, str) else value:
-                    path = name
-                    if isinstance(kind, FileOrName):
-                        with suppress(BBParseError):  # reported where it is loaded
-                            path = kind.shipped.path(name)
-                    found = identity(path, standard=int(isinstance(kind, OutputFile)))
+                    found = identity(name, standard=int(isinstance(kind, OutputFile)))
                     if found is not None:
                         yield parameter, name, found
 
@@ -92,36 +87,19 @@ class RealRange(click.FloatRange):
         return number
 
 
-class FileOrName(click.Path):
-    """A file, or the name of something that comes with the package."""
-
-    def __init__(self, shipped: Shipped) -> None:
-        super().__init__(readable=False)
-        self.shipped = shipped
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return matching names, or let the shell complete files if there are none."""
-        names = self.shipped.names()
-        matches = [CompletionItem(name) for name in names if name.startswith(incomplete)]
-        # Shells complete files themselves, and then show nothing else.
-        return matches if matches and incomplete else super().shell_complete(ctx, param, incomplete)
-
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 #: Metavariables of types, for options that name none.
-_METAVARS: dict[type, str] = {click.Path: "FILE", FileOrName: "NAME|FILE", click.IntRange: "N"}
+_METAVARS: dict[type, str] = {click.Path: "FILE", click.IntRange: "N"}
 
 
 def option(names: str, text: str, kind: Any = None, default: Any = None, **more: Any) -> Decorator:
     """Return an option; `kind` is a type, a list of choices, or files of the package."""
+    shown = {"metavar": _METAVARS.get(type(kind)), "show_default": default is not None}
     if isinstance(kind, Shipped):
-        kind = FileOrName(kind)
+        kind, shown["metavar"] = FILE, "NAME|FILE"
     elif isinstance(kind, list | tuple):
         kind = click.Choice(kind)
-    shown = {"metavar": _METAVARS.get(type(kind)), "show_default": default is not None}
     shown |= {} if default is None else {"default": default}
     return click.option(*names.split(), type=kind, help=text, **shown | more)
 

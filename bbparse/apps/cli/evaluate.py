@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bbparse.apps.cli.common import FILE, RealRange, aligned, command, flag, option, say
+from bbparse.apps.cli.common import FILE, aligned, command, flag, option
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -21,6 +21,7 @@ from bbparse.treebank import (
 )
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.evaluation import tallied
+from bbparse.treebank.significance import RESAMPLES
 
 #: Measures and their titles; values without punctuation have a column of their own.
 _TITLES = {
@@ -30,7 +31,7 @@ _TITLES = {
     "crossing_precision": "crossing arcs, precision", "crossing_recall": "crossing arcs, recall",
     "crossing_f1": "crossing arcs, F1",
 }
-_TAGS = {
+TAGS = {
     "upos": "UPOS", "xpos": "XPOS", "feats": "FEATS", "ufeats": "FEATS, universal",
     "all_tags": "all tags", "lemmas": "lemmas",
 }
@@ -53,15 +54,10 @@ _TAGS = {
     "--resamples", "Bootstrap samples.  [default: 10000 for --against, 1000 for --agreement]",
     click.IntRange(1),
 )
-@option("--seed", "Random seed of the bootstrap.", click.IntRange(0), 1, metavar="S")
-@option(
-    "--confidence", "Confidence level of intervals.",
-    RealRange(0.0, 1.0, min_open=True, max_open=True), 0.95, metavar="LEVEL",
-)
 @flag("--json as_json", "Print one JSON object, with fractions from 0 to 1.")
 def evaluate(
     gold: str, predicted: str, more: tuple[str, ...], by: tuple[str, ...], against: str | None,
-    agreement: bool, as_json: bool, **bootstrap: Any,
+    agreement: bool, as_json: bool, resamples: int | None,
 ) -> None:
     """Compare the trees of PREDICTED with those of GOLD.
 
@@ -97,18 +93,16 @@ def evaluate(
     if agreement:
         if against is not None or {*by} - {"relation"}:
             raise click.UsageError("--agreement goes with --by relation and no other comparison")
-        bootstrap["resamples"] = bootstrap["resamples"] or 1000
-        _print_agreement([gold, predicted, *more], bool(by), as_json, bootstrap)
+        _print_agreement([gold, predicted, *more], bool(by), as_json, resamples or 1000)
     elif more:
         raise click.UsageError(f"{more[0]}: a third file needs --agreement")
     else:
-        bootstrap["resamples"] = bootstrap["resamples"] or 10_000
-        _print_scores(gold, predicted, by, against, as_json, bootstrap)
+        _print_scores(gold, predicted, by, against, as_json, resamples or RESAMPLES)
 
 
 def _print_scores(
     gold: str, predicted: str, by: tuple[str, ...], against: str | None, as_json: bool,
-    bootstrap: dict[str, Any],
+    resamples: int,
 ) -> None:
     """Print the accuracy of one file, or of two and their difference."""
     others = [predicted] if against is None else [predicted, against]
@@ -117,13 +111,6 @@ def _print_scores(
         return
     gold_sentences = list(read_conllu(gold, require_heads=True))
     files = [list(read_conllu(path, require_heads=True)) for path in others]
-    for path, sentences in zip((gold, *others), (gold_sentences, *files)):
-        rooted = [sentence for sentence in sentences if sentence.heads.count(0) > 1]
-        if rooted:
-            say(
-                f"warning: {rooted[0].place()}: {rooted[0].heads.count(0)} roots, expected one; the"
-                f" official scorer refuses {path}, with {len(rooted)} such sentences"
-            )
     forms = [sentence.forms for sentence in gold_sentences]
     if any([sentence.forms for sentence in sentences] != forms for sentences in files):
         if by or against is not None:
@@ -135,7 +122,7 @@ def _print_scores(
         return
     tallies = [tallied(gold_sentences, file) for file in files]
     tables = [{name: _breakdown(name, gold_sentences, file) for name in by} for file in files]
-    differences = None if against is None else compare_tallies(*tallies, **bootstrap)
+    differences = None if against is None else compare_tallies(*tallies, resamples=resamples)
     scores = [tally.scores() for tally in tallies]
     if as_json:
         reports: list[dict[str, Any]] = [each.as_dict() for each in scores]
@@ -145,8 +132,7 @@ def _print_scores(
             rows = {name: asdict(difference) for name, difference in differences.items()}
             for row in rows.values():
                 del row["measure"]
-            settings = {name: bootstrap[name] for name in ("resamples", "seed", "confidence")}
-            reports[0] |= {"against": reports[1], "differences": rows, "bootstrap": settings}
+            reports[0] |= {"against": reports[1], "differences": rows, "resamples": resamples}
         click.echo(json.dumps(reports[0], indent=2))
         return
     all_words = f"{scores[0].sentences} sentences, {scores[0].words} words"
@@ -155,22 +141,21 @@ def _print_scores(
         click.echo(f"\n{_table(scores[0].as_dict())}")
     else:
         click.echo(f"A: {predicted}\nB: {against}\n")
-        click.echo(_comparison(differences, bootstrap["confidence"]))
-        drawn = f"{bootstrap['resamples']} draws, seed {bootstrap['seed']}"
-        click.echo(f"\npaired bootstrap over sentences, {drawn}")
+        click.echo(_comparison(differences))
+        click.echo(f"\npaired bootstrap over sentences, {resamples} draws")
     for file, breakdowns in zip("AB", tables):
         for name, rows_of in breakdowns.items():
             click.echo(f"\n{f'{file}, ' if len(files) > 1 else ''}by {name}\n{_aligned(rows_of)}")
 
 
 def _print_agreement(
-    paths: Sequence[str], by_relation: bool, as_json: bool, bootstrap: dict[str, Any]
+    paths: Sequence[str], by_relation: bool, as_json: bool, resamples: int
 ) -> None:
     """Print the chance-corrected agreement of annotators, and the relations they confuse."""
     from bbparse.treebank.reliability import Annotations, rows  # needs numpy
 
     annotations = Annotations([list(read_conllu(path)) for path in paths])
-    found = dict(rows(annotations, by_relation, **bootstrap))
+    found = dict(rows(annotations, by_relation, resamples))
     confused = annotations.confusions()
     if as_json:
         report = {name: row._asdict() for name, row in found.items()}
@@ -178,8 +163,7 @@ def _print_agreement(
         text = json.dumps({"agreement": report, "confusions": counts}, indent=2)
         click.echo(text.replace("NaN", "null"))
         return
-    level = f"{100 * bootstrap['confidence']:g} %"
-    table = [["", "agree, %", "kappa", level, "alpha", level]]
+    table = [["", "agree, %", "kappa", "95 %", "alpha", "95 %"]]
     for name, row in found.items():
         cells = [_percent(row.observed)]
         for name_of in ("kappa", "alpha"):
@@ -206,7 +190,7 @@ def _print_text_scores(scores: dict[str, MatchCounts], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({name: counts.f1 for name, counts in scores.items()}, indent=2))
         return
-    titles = {**_TITLES, **_TAGS, "las": _TITLES["las_universal"]}
+    titles = {**_TITLES, **TAGS, "las": _TITLES["las_universal"]}
     rows = [["%", "F1", "precision", "recall"]]
     for name, counts in scores.items():
         right, gold, predicted = counts
@@ -231,17 +215,17 @@ def _table(values: dict[str, float]) -> str:
 
 def _titles(*files: dict[str, float]) -> tuple[dict[str, str], str]:
     """Return the measures of a table, and a note below it: copied tags are not a result."""
-    tags = [name for name in _TAGS if name in files[0]]
+    tags = [name for name in TAGS if name in files[0]]
     if tags and all(values[name] == 1.0 for values in files for name in tags):
         return _TITLES, "\n\ntags and lemmas: as in GOLD"
-    return _TITLES | _TAGS, ""
+    return _TITLES | TAGS, ""
 
 
-def _comparison(differences: dict[str, Difference], confidence: float) -> str:
+def _comparison(differences: dict[str, Difference]) -> str:
     """Format the differences of two files as a table."""
     first = {name: difference.first for name, difference in differences.items()}
     titles, note = _titles(first, {name: each.second for name, each in differences.items()})
-    rows = [["%", "A", "B", "A - B", f"{100 * confidence:g} % interval", "p"]]
+    rows = [["%", "A", "B", "A - B", "95 % interval", "p"]]
     for measure, title in titles.items():
         for name, shown in ((measure, title), (f"{measure}_no_punct", f"{title}, no punct")):
             if row := differences.get(name):

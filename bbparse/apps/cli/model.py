@@ -14,9 +14,9 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, FileOrName, aligned, command, flag, option, say
+from bbparse.apps.cli.common import FILE, aligned, command, flag, option, say
 from bbparse.apps.cli.sources import load_parser
-from bbparse.models import DEFAULT_MODEL, MODELS
+from bbparse.models import DEFAULT_MODEL
 from bbparse.models.factors.registry import available
 from bbparse.models.model import Model, card
 from bbparse.models.model_file import load_model, load_tagger, save_model
@@ -76,7 +76,7 @@ def table(found: Results) -> str:
 
 
 @command()
-@click.argument("name", type=FileOrName(MODELS), metavar="[NAME|FILE]", default=DEFAULT_MODEL)
+@click.argument("name", type=FILE, metavar="[NAME|FILE]", default=DEFAULT_MODEL)
 @options.factors
 @flag("--json as_json", "Print the whole card as one JSON object.")
 def model(name: str, as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -45,7 +44,6 @@ from bbparse.treebank.writing import with_tree
     OutputFile(),
 )
 @options.spans
-@flag("--json as_json", "Report one JSON object per sentence.")
 @flag(
     "--consistent", "Also give the same words in the same context one analysis, at the lowest cost"
     " (see 'bbparse check --consistent'); reads all of INPUT first.",
@@ -53,7 +51,7 @@ from bbparse.treebank.writing import with_tree
 @options.time_limit
 def repair(
     source: str, output: str, valid: str, key: str | None, model: str | None,
-    report_file: str | None, as_json: bool, **search: Any,
+    report_file: str | None, **search: Any,
 ) -> None:
     """Make the trees of INPUT valid with the fewest changes to heads and labels.
 
@@ -102,7 +100,7 @@ def repair(
                 spanned=spans is not None and spans.are_in(sentence),
             )
             if result.before or result.changes:
-                for line in [_record(result)] if as_json else _lines(source, result):
+                for line in _lines(source, result):
                     click.echo(line, file=stream, err=True)
             yield with_tree(sentence, result.heads, result.labels) if result.changes else sentence
         if spans is not None:
@@ -156,24 +154,3 @@ def _lines(source: str, result: Repair) -> Iterator[str]:
         yield line(0, f"not repaired: {result.obstacle}")
     elif not result.proved:
         yield line(0, "no proof: the search reached its limit, and another tree may keep more")
-
-
-def _record(result: Repair) -> str:
-    """Return the report on a sentence as JSON."""
-    sentence = result.sentence
-
-    def arc(head: int, label: str) -> dict[str, int | str | None]:
-        return {"head": None if head == NO_HEAD else head, "label": label}
-
-    record = {
-        "sentence": sentence.name, "line": sentence.line_number,
-        "faults": [f.text(sentence, sentence.heads, sentence.deprels) for f in result.before],
-        "changes": [
-            {"word": change.word, "form": sentence.forms[change.word - 1],
-             "old": arc(*change.old), "new": arc(*change.new), "breaks": list(change.reasons)}
-            for change in result.changes
-        ],
-        "left": [f.text(sentence, result.heads, result.labels) for f in result.after],
-        "proved": result.proved, "obstacle": result.obstacle,
-    }
-    return json.dumps(record, ensure_ascii=False)

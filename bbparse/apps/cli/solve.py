@@ -104,22 +104,10 @@ def _trees(problem: Problem, solution: Solution) -> Iterator[tuple[Any, ...]]:
         yield heads, None if labels is None else labels[arcs].tolist(), *about
 
 
-def _pricing(stats: dict[str, float | int]) -> str:
-    """Describe the work of price and cut."""
-    root = "integral" if stats["integral_at_root"] else "fractional"
-    return (
-        f"{stats['added']} of {stats['triples']} triples added ({stats['share_added']:.1%});"
-        f" {stats['cuts']} cuts, {stats['rounds']} linear programs,"
-        f" {stats['pivots']} pivots; {root} at the root, bound {stats['root_bound']:.10g}"
-    )
-
-
 def _table(problem: Problem, solution: Solution) -> str:
     status, nodes = solution.status, int(solution.stats.get("nodes", 0))
     seconds = solution.stats["seconds"]
     lines = [str(problem), f"{status}: {_MEANING[status]}; {nodes} nodes, {seconds:.3f} s"]
-    if "share_added" in solution.stats:
-        lines.append(_pricing(solution.stats))
     if not len(solution):
         if status != "infeasible":
             lines.append("no tree was found")

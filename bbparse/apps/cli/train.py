@@ -15,6 +15,7 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
+from bbparse.apps.cli.evaluate import TAGS
 from bbparse.apps.cli.model import results, table
 from bbparse.models import MODELS
 from bbparse.models.configuration import CONFIGURATIONS, Configuration
@@ -28,9 +29,9 @@ from bbparse.neural.embeddings.vectors import FIRST_WORDS
 from bbparse.parser.parser import Parser
 from bbparse.parser.silver import check_raw, check_teacher, label_text
 from bbparse.runtime.errors import BBParseError, TreebankError
-from bbparse.text import TaggerSettings, accuracy, train_tokenizer
+from bbparse.text import TaggerSettings, train_tokenizer
 from bbparse.text import train_tagger as learn_tags
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank import Sentence, evaluate, read_conllu
 
 #: Makes embeddings for training and development sentences.
 Loader = Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings]
@@ -321,9 +322,10 @@ def train_tagger(
         embeddings = None if load is None else load(sentences, dev_sentences)
         tagger = learn_tags(sentences, settings, embeddings=embeddings)
         if dev_sentences:
-            scores = accuracy(tagger, dev_sentences)
-            tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
-            shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
+            values = evaluate(dev_sentences, tagger.tag(dev_sentences)).as_dict()
+            scores = {title: values[name] for name, title in TAGS.items() if name in values}
+            tagger.notes["dev"] = {title: round(share, 6) for title, share in scores.items()}
+            shown = ", ".join(f"{title} {100 * share:.2f}" for title, share in scores.items())
             say(f"dev: {shown}")
         save_tagger(target, tagger, train_tokenizer(sentences))
     say(f"wrote {target}")

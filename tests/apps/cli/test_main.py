@@ -74,8 +74,7 @@ def test_completion(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     assert "plain,--debug" in offered("bbparse --")
     for line, only in (
         ("ev", "plain,evaluate"), ("evaluate --aga", "plain,--against"),
-        ("evaluate a b --by dis", "plain,distance"), ("train t --config u", "plain,universal"),
-        ("parse --model english-", "plain,english-large"), ("parze --m", ""),
+        ("evaluate a b --by dis", "plain,distance"), ("parze --m", ""),
     ):
         assert offered(f"bbparse {line}") == [only], line
     for line in ("parse in", "parse --model m", "solve p", "verify p s", "train t --dev d",

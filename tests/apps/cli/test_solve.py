@@ -45,7 +45,6 @@ def test_table(run: Run, file: Path) -> None:
         assert [int(h) for h in heads] == expected.heads[k, 1:].tolist()
     lines = run("solve", file, "--method", "price-and-cut").out.splitlines()
     assert lines[1].startswith("optimal: proved; ")
-    assert lines[2].startswith("0 of 0 triples added (0.0%); ")
 
 
 @pytest.mark.parametrize("method", ["auto", "bb", "ilp", "price-and-cut"])

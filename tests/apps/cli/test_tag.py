@@ -26,7 +26,7 @@ def test_training_reports_the_accuracy_on_dev(run: Run, tmp_path: Path) -> None:
     )
     assert done.code == 0 and done.out == ""
     first, last = done.err.splitlines()
-    assert first.startswith("dev: UPOS ") and "lemma " in first
+    assert first.startswith("dev: UPOS ") and "lemmas " in first
     assert last == f"wrote {target}"
     assert target.exists()
 
