@@ -2,8 +2,7 @@
 
 Both formats have ten columns, and the columns that the parser needs are the same, so one reader
 reads both; CoNLL-X has no comments, multiword tokens or empty nodes. A file is split into blocks at
-blank lines, and a block is decoded and split at once: that is several times faster than reading
-line by line, and every line stays as it was.
+blank lines, and every line stays as it was.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sys import intern
 from typing import IO, Any, NamedTuple
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.treebank.sentence import NO_HEAD, Sentence, check_tree, word_ids
+from bbparse.treebank.sentence import NO_HEAD, Sentence, check_tree
 
 N_COLUMNS = 10
 #: Maximum length of a line, and maximum number of lines of a sentence.
@@ -36,12 +35,12 @@ Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 @lru_cache(100_000)
 def _head_of(text: str) -> int:
-    """Return the number in HEAD; `ValueError` if it is not written as numbers usually are."""
+    """Return the number in HEAD, one out of any range if it is written as none."""
     if text == "_":
         return NO_HEAD
-    if not (text.isascii() and text.isdigit() and (text[0] != "0" or text == "0")):
-        raise ValueError(text)
-    return int(text[:18])  # longer ones, which int may refuse, are out of range anyway
+    is_number = text.isascii() and text.isdigit() and (text[0] != "0" or text == "0")
+    # longer ones, which int may refuse, are out of range anyway
+    return int(text[:18]) if is_number else sys.maxsize
 
 
 _UNPACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
@@ -235,7 +234,7 @@ def too_long(name: str, number: int) -> TreebankError:
 
 
 def _parse_block(raw: list[bytes]) -> Sentence:
-    """Parse the lines of a block; the common case takes a few calls for all words."""
+    """Parse the lines of a block."""
     joined = b"".join(raw)
     try:
         text = joined.decode("utf-8")
@@ -253,32 +252,13 @@ def _parse_block(raw: list[bytes]) -> Sentence:
         after, text = "\n", text[:-1]
 
     lines = text.split("\n")
-    first = 0
-    while first < len(lines) and lines[first][:1] == "#":
-        first += 1
-    word_lines = list(range(first, len(lines)))
-    rows = [line.split("\t") for line in lines[first:]]
-    widths = set(map(len, rows))
-    if widths != {N_COLUMNS}:
-        rows, word_lines = _without_comments(lines, complete=bool(after))
-    columns = list(zip(*rows))
-    if columns[0] != word_ids(len(rows)):
-        rows, word_lines = _only_words(rows, word_lines)
-        columns = list(zip(*rows))
-    n = len(rows)
-    try:
-        heads = [*map(_head_of, columns[6])]
-    except ValueError as error:
-        i = columns[6].index(error.args[0])
-        raise _Malformed(
-            word_lines[i],
-            f"head of word {i + 1} is {columns[6][i]!r}, expected a number from 0 to {n} or _",
-        ) from None
-    if max(heads) > n:
-        i = next(i for i, head in enumerate(heads) if head > n)
-        raise _Malformed(
-            word_lines[i], f"head of word {i + 1} is {columns[6][i]}, expected 0 to {n} or _"
-        )
+    rows, word_lines = _words(lines, complete=bool(after))
+    n, columns = len(rows), list(zip(*rows))
+    heads = [*map(_head_of, columns[6])]
+    for i, head in enumerate(heads):
+        if head > n:
+            place, found = word_lines[i], f"head of word {i + 1} is {columns[6][i]!r:.60}"
+            raise _Malformed(place, f"{found}, expected a number from 0 to {n} or _")
     for title, texts in zip(_TITLES, columns):
         if title and not all(map(str.strip, texts)):
             i = next(i for i, text in enumerate(texts) if not text.strip())
@@ -295,40 +275,27 @@ def _parse_block(raw: list[bytes]) -> Sentence:
     )
 
 
-def _without_comments(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[int]]:
-    """Return rows and their line numbers, for blocks with lines that do not have ten columns."""
-    rows: list[list[str]] = []
-    row_lines: list[int] = []
-    for i, line in enumerate(lines):
-        if line.startswith("#"):
-            continue
-        row = line.split("\t")
-        if len(row) != N_COLUMNS:
-            hint = ""
-            if i == len(lines) - 1 and not complete:
-                hint = " (the file ends in this line)"
-            elif len(row) == 1 and len(line.split()) >= N_COLUMNS:
-                hint = " (columns are separated by tabs, not by spaces)"
-            raise _Malformed(i, f"expected {N_COLUMNS} columns, found {len(row)}{hint}")
-        rows.append(row)
-        row_lines.append(i)
-    if not rows:
-        raise _Malformed(0, "expected a sentence with at least one word, found only comments")
-    return rows, row_lines
-
-
 _RANGE_ID = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 _EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,17})\.([1-9][0-9]*)")
 
 
-def _only_words(rows: list[list[str]], row_lines: list[int]) -> tuple[list[list[str]], list[int]]:
-    """Drop multiword tokens and empty nodes, and check that the ids are in order."""
+def _words(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[int]]:
+    """Return the rows of words and their line numbers; check the ids of all rows."""
     words: list[list[str]] = []
     word_lines: list[int] = []
     range_line = range_end = 0
-    for row, line in zip(rows, row_lines):
-        text = row[0]
-        n = len(words)
+    for line, content in enumerate(lines):
+        if content.startswith("#"):
+            continue
+        row = content.split("\t")
+        text, n = row[0], len(words)
+        if len(row) != N_COLUMNS:
+            hint = ""
+            if line == len(lines) - 1 and not complete:
+                hint = " (the file ends in this line)"
+            elif len(row) == 1 and len(content.split()) >= N_COLUMNS:
+                hint = " (columns are separated by tabs, not by spaces)"
+            raise _Malformed(line, f"expected {N_COLUMNS} columns, found {len(row)}{hint}")
         if text == str(n + 1):
             words.append(row)
             word_lines.append(line)

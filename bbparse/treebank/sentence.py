@@ -23,17 +23,6 @@ Word = tuple[str, str, str, str, str]
 """Form, lemma, UPOS, XPOS and FEATS."""
 
 _BREAK = re.compile(r"[\t\n\r]")
-_ids: tuple[str, ...] = ()  # "1", "2", … for the longest sentence so far
-
-
-def word_ids(n: int) -> tuple[str, ...]:
-    """Return the ids of n words as text: ``("1", …, str(n))``."""
-    global _ids
-    ids = _ids
-    if len(ids) < n:
-        # Complete before it is shared: threads may read at the same time.
-        _ids = ids = tuple(map(str, range(1, 2 * n + 1)))
-    return ids[:n]
 
 
 def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
@@ -195,7 +184,7 @@ class Sentence:
         first = len(lines)
         texts = ["_" if head == NO_HEAD else str(head) for head in numbers]
         *words, labels = columns.values()
-        rows = zip(word_ids(n), *words, texts, labels)
+        rows = zip(map(str, range(1, n + 1)), *words, texts, labels)
         lines += ["\t".join((*row, "_", "_")) for row in rows]
         return cls(
             lines=lines, word_lines=list(range(first, first + n)), heads=numbers, **columns

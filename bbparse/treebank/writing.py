@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from typing import IO, Any
 
 from bbparse.runtime.output import open_output
-from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, word_ids
+from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column
 
 _COLUMNS = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
 
@@ -83,8 +83,7 @@ def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
     for i, head in enumerate(heads):
         if not NO_HEAD <= head <= n:
             raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head}")
-    texts = ("0", *word_ids(n), "_")  # the last one is that of NO_HEAD
-    return [texts[head] for head in heads]
+    return ["_" if head == NO_HEAD else str(head) for head in heads]
 
 
 def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[Sentence]) -> int:
