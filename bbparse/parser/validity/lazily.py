@@ -18,7 +18,7 @@ whole trees may outweigh the cost, and hide a tree with fewer faults: callers th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -74,10 +74,11 @@ def solve_valid(
 
     for heads, faults in broken:
         forbid(heads, faults)
-    possible, rounds, penalty = True, 0, Penalty()  # possible: some tree may keep all rules
+    possible, rounds = True, 0  # possible: some tree may keep all rules
+    enough, hides = np.inf, False
     while True:
         split = candidates.split(constraints, label_scores, valid=possible)
-        cost = np.inf if possible else penalty.of(split.problem)
+        cost = np.inf if possible else min(enough, _more_than_all(split.problem))
         restricted = candidates.constrained(split.problem, split.labels, constraints, cost)
         result = _distinct(restricted, split, k_best, solve)
         rounds += 1
@@ -94,11 +95,14 @@ def solve_valid(
             faults_of.append(ruled.faults(heads, labels[-1]))
             forbid(heads, faults_of[-1])
         result = result.first(len(labels))
-        penalty.see(faults_of)
         if result.status != "optimal":
             break  # at a limit, no proof will follow
-        known = len(constraints) == n_known
-        if known if possible else penalty.settles(split.problem, result.arcs[0], known):
+        if len(constraints) > n_known:
+            continue
+        if possible:
+            break
+        enough, hides = _enough(split.problem, result.arcs[0], cost * len(faults_of[0]))
+        if not hides or enough > cost / 2.0:
             break
     # At a limit, rules may be broken that the problem did not have: no proof holds under these.
     unruled = [bool(faults) for faults in faults_of] if possible else [len(constraints) > n_known]
@@ -106,58 +110,20 @@ def solve_valid(
     base = split.base[result.arcs].astype(np.int32)
     solution = replace(result, proved=result.proved & ~unproved, arcs=base)
     if not possible and len(result):
-        solution = _without_penalty(solution, result.arcs[0], restricted, split.problem, penalty)
+        solution = _without_penalty(solution, result.arcs[0], restricted, split.problem, hides)
     return ValidTrees(solution, labels, faults_of, rounds)
 
 
-#: Ratio of penalties paid to scores beyond which a search may be wrong about the scores.
-_COARSE = 1000.0
+def _enough(problem: Problem, arcs: Ints, paid: float) -> tuple[float, bool]:
+    """Return a cost of faults that outweighs what any tree scores more than one with these arcs.
 
-
-class Penalty:
-    """The cost of a fault, which depends on the trees that were found so far.
-
-    At first it is more than the scores of any two trees can differ by. If it is so large that it
-    hides scores, the next one outweighs only what trees score more than the best tree.
+    Also True if what that tree pays for its faults is too much to tell the scores of trees apart.
     """
-
-    def __init__(self) -> None:
-        self.hides = False  #: It is too large to tell the scores of trees apart.
-        self._value = self._enough = np.inf
-        self._least = 0.0
-        self._fewest = np.inf  # faults of the tree with the fewest that was seen
-        self._faults = 0  # of the last tree
-
-    def of(self, problem: Problem) -> float:
-        """Return the penalty in a problem."""
-        self._value = min(self._enough, _more_than_all(problem))
-        return self._value
-
-    def see(self, faults: Sequence[Sized]) -> None:
-        """Note the faults of the trees that were found, the best one first."""
-        self._fewest = min([self._fewest, *map(len, faults)])
-        self._faults = len(faults[0]) if faults else 0
-
-    def settles(self, problem: Problem, arcs: Ints, all_known: bool) -> bool:
-        """Return True if the best tree, with these arcs, is the answer; else change the penalty.
-
-        ``all_known``: the problem has all rules that the tree breaks.
-        """
-        if self._faults > self._fewest and self._value == self._enough:
-            # scores of whole trees have outweighed it
-            self._least = self._enough = 10.0 * self._value
-            return False
-        if not all_known:
-            return False
-        terms = tree_terms(problem, arcs)
-        size = math.fsum(map(abs, terms))
-        paid = self._value * self._faults
-        is_exact = bool(problem.quantum) or paid * RELATIVE_SLACK < grain_of(problem)
-        self.hides = not is_exact and paid > _COARSE * size
-        # it outweighs what any tree scores more
-        enough = 2.0 * scaled(problem, terms).loss + size
-        self._enough = max(self._least, enough or 1.0)
-        return not self.hides or self._enough > self._value / 2.0
+    terms = tree_terms(problem, arcs)
+    size = math.fsum(map(abs, terms))
+    is_exact = bool(problem.quantum) or paid * RELATIVE_SLACK < grain_of(problem)
+    enough = 2.0 * scaled(problem, terms).loss + size
+    return enough or 1.0, not is_exact and paid > 1000.0 * size
 
 
 def _more_than_all(problem: Problem) -> float:
@@ -176,16 +142,17 @@ def _more_than_all(problem: Problem) -> float:
 
 
 def _without_penalty(
-    result: Solution, arcs: Ints, restricted: Problem, problem: Problem, penalty: Penalty
+    result: Solution, arcs: Ints, restricted: Problem, problem: Problem, hides: bool
 ) -> Solution:
     """Return a tree without what its faults cost, but with what scores whole trees.
 
-    ``arcs`` are those of the tree in the problem with the penalty and in the one without.
+    ``arcs`` are those of the tree in the problem with the cost and in the one without. If the cost
+    `hides` scores, there is no proof.
     """
     of_tree = result.scores[0] - restricted.score(arcs)
     values = np.array([problem.score(arcs) + of_tree])
     proved, status = result.proved, result.status
-    if status == "optimal" and penalty.hides:
+    if status == "optimal" and hides:
         proved, status = np.zeros(1, np.bool_), "gap"
     bounds = np.where(proved, values, np.inf)
     return replace(result, scores=values, upper_bounds=bounds, proved=proved, status=status)

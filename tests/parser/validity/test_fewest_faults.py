@@ -63,15 +63,3 @@ def test_a_limit_leaves_no_proof_for_trees_that_break_rules() -> None:
     assert [bool(faults) for faults in found.faults] == [True, False, False]
     assert found.solution.proved.tolist() == [False, False, False]
     assert found.solution.upper_bounds.tolist() == [7.0, 3.0, 1.0]
-
-
-def test_scores_of_whole_trees_do_not_outweigh_faults_where_scores_are_small() -> None:
-    arcs = np.array([[0.0, 0.001, 0.001], [0.0, 0.0, 0.002], [0.0, 0.0015, 0.0]])
-    problem = Problem.from_arc_scores(arcs.T, single_root=False)
-    sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
-    rules = NO_ARCS + Rules([Rule("left", (ArcCondition.parse("side=left"),))])
-    found = solve_valid(
-        problem, RuledSentence(rules, sentence), ["dep"], lambda _, mods: np.zeros((len(mods), 1)),
-        lambda p, k: solve(p, k_best=k, tree_score=lambda heads, _: -float(heads[1] != 2)),
-    )
-    assert found.solution.heads.tolist() == [[-1, 0, 1]] and len(found.faults[0]) == 2
