@@ -6,21 +6,6 @@ message names the place (file and line, or array and index), what was found and 
 
 from __future__ import annotations
 
-__all__ = [
-    "BBParseError",
-    "ClusterError",
-    "ConfigError",
-    "EmbeddingsError",
-    "FactorError",
-    "ModelError",
-    "OutputError",
-    "ProblemError",
-    "ServiceError",
-    "TreebankError",
-    "VerificationError",
-    "WorkerError",
-]
-
 
 class BBParseError(Exception):
     """Base of every error that input, settings or files can cause."""

@@ -13,7 +13,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from time import time
 from typing import IO, Any, cast
 
 from bbparse.runtime.errors import OutputError
@@ -24,8 +23,8 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: Names of unfinished files, and their minimum age in seconds before others remove them.
-_UNFINISHED, _MIN_AGE = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
+#: Pattern of the names of files that are being written, or that killed processes have left.
+UNFINISHED = ".bbparse-*.tmp"
 
 # Errors of the disk: they become an OutputError even inside the with block, where other errors pass
 # unchanged.
@@ -109,7 +108,7 @@ def identity(path: str | os.PathLike[str], standard: int) -> object:
 
 def _unfinished() -> str:
     """Return a name that no file has."""
-    return f".bbparse-{secrets.token_hex(8)}.tmp"
+    return UNFINISHED.replace("*", secrets.token_hex(8))
 
 
 def _descriptor(name: str) -> int | None:
@@ -148,12 +147,10 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
     if os.path.exists(target) and not os.access(target, os.W_OK):
         raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
     folder = os.path.dirname(target)
-    remove_unfinished(folder)
     temporary = os.path.join(folder, _unfinished())
     with _begun(temporary, name) as file:
         try:
             with file:
-                lock_file(file)
                 yield file
             if os.path.exists(target):
                 with suppress(OSError):
@@ -185,18 +182,6 @@ def lock_file(file: IO[Any]) -> bool | None:
     except OSError:
         return None
     return True
-
-
-def remove_unfinished(folder: str | os.PathLike[str], min_age: float = _MIN_AGE) -> None:
-    """Remove unfinished files of killed processes that are at least ``min_age`` seconds old."""
-    with suppress(OSError), os.scandir(folder or ".") as entries:
-        for entry in entries:
-            with suppress(OSError):
-                # a new one may not be locked yet
-                if _UNFINISHED.fullmatch(entry.name) and time() - entry.stat().st_mtime >= min_age:
-                    with open(entry.path, "rb") as file:
-                        if lock_file(file):
-                            os.unlink(entry.path)
 
 
 def _open(path: str | int, name: str, mode: str) -> IO[bytes]:

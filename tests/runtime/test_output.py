@@ -123,19 +123,3 @@ def test_a_pipe_that_a_shell_names(tmp_path: Path) -> None:
     os.close(writing)
     assert os.read(reading, 100) == b"through"
     os.close(reading)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="locks are those of POSIX")
-def test_what_a_killed_process_left_goes_with_the_next_output(tmp_path: Path) -> None:
-    left = tmp_path / ".bbparse-0123456789abcdef.tmp"
-    left.touch()
-    with open_output(tmp_path / "first"):
-        (mine,) = set(tmp_path.iterdir()) - {left}
-        for path in (left, mine):  # one of them is still being written
-            os.utime(path, (1e9, 1e9))
-        with open_output(tmp_path / "second"):
-            assert mine.exists() and not left.exists()
-    left.touch()
-    with open_output(tmp_path / "third"):
-        assert left.exists(), "it may just have been made"
-    assert {entry.name for entry in tmp_path.iterdir()} == {"first", "second", "third", left.name}

@@ -2,17 +2,14 @@
 
 The folders of shards and outputs are on a disk that all nodes share. Only the parser, once for each
 node, and names of files are sent over the network. Ray repeats the tasks of workers and nodes that
-are lost. Each process checks first that its node has the same code and output folder.
+are lost. Each process checks first that its node has the same version and output folder.
 """
 
 from __future__ import annotations
 
 import pickle
 import socket
-import sys
 from collections.abc import Callable, Generator, Sequence
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from bbparse import __version__
@@ -22,14 +19,6 @@ from bbparse.runtime.errors import ClusterError, OutputError, one_line
 
 #: Seconds after which an address counts as not answering.
 PATIENCE = 10.0
-
-
-def versions() -> dict[str, str]:
-    """Return what must be the same on all nodes; the code may differ within one version."""
-    files = sorted(Path(__file__).resolve().parents[2].rglob("*.py"))
-    code = sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
-    python = ".".join(map(str, sys.version_info[:2]))
-    return {"Python": python, "bbparse": __version__, "the code of bbparse": code}
 
 
 _parsers: dict[str, FileParser] = {}  # that this process has loaded, by recipe
@@ -49,17 +38,17 @@ def _remote_function() -> Callable[..., Any]:
     inputs are in a list, which Ray does not look into: they are read when bbparse is there.
     """
 
-    def parse_shard(expected: dict[str, str], lock: str, word: str, inputs: list[Any]) -> Any:
+    def parse_shard(version: str, lock: str, word: str, inputs: list[Any]) -> Any:
         import ray
 
         where = f"node {ray.util.get_node_ip_address()}"
         try:
-            from bbparse.apps.corpus.cluster import parse_there, versions
+            from bbparse import __version__
+            from bbparse.apps.corpus.cluster import parse_there
         except ImportError as error:
             return f"{where}: bbparse cannot be imported there ({error})"
-        for name, value in versions().items():
-            if value != expected[name]:
-                return f"{where}: {name} is {value} there, but {expected[name]} here"
+        if version != __version__:
+            return f"{where}: bbparse is {__version__} there, but {version} here"
         try:
             with open(lock, encoding="utf-8") as file:
                 is_shared = word in file.read()
@@ -82,7 +71,7 @@ def work_on_cluster(
 
     The address is ``auto`` for the cluster that this machine is in, or ``host:port``; `word` stands
     in the lock of the output folder. Raises `ClusterError` if Ray is not installed, no cluster
-    answers, or a node has another version of bbparse or Python, or does not see the output folder.
+    answers, or a node has another version of bbparse, or does not see the output folder.
     """
     try:
         import ray
@@ -92,9 +81,11 @@ def work_on_cluster(
     _connect(ray, address)
     try:
         remote = ray.remote(num_cpus=1, max_retries=2)(_remote_function())
-        lock, here = str(tasks[0].output.parent / LOCK), versions()
+        lock = str(tasks[0].output.parent / LOCK)
         shared = ray.put(pickle.dumps(spec.parser))
-        busy = {remote.remote(here, lock, word, [shared, ray.put(task)]): task for task in tasks}
+        busy = {
+            remote.remote(__version__, lock, word, [shared, ray.put(task)]): task for task in tasks
+        }
         while busy:
             ray.wait(list(busy), num_returns=1)
             # all at once: to take one at a time would go through all futures for each

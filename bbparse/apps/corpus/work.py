@@ -122,17 +122,11 @@ class Manifest:
             file.write(entry.line)
 
     def write(self, about: dict[str, Any]) -> None:
-        """Write the manifest atomically, with a header of facts about the run and counts."""
-        entries = [self.entries[name] for name in sorted(self.entries)]
-        header = {
-            "manifest": FORMAT, **about, "shards": len(entries),
-            "failed": sum(bool(entry.error) for entry in entries),
-            "sentences": sum(entry.sentences for entry in entries),
-            "words": sum(entry.words for entry in entries),
-        }
+        """Write the manifest atomically, with a header of facts about the run."""
+        header = {"manifest": FORMAT, **about}
         with open_output(self.path) as file:
             file.write(json.dumps(header, ensure_ascii=False) + "\n")
-            file.writelines(entry.line for entry in entries)
+            file.writelines(self.entries[name].line for name in sorted(self.entries))
 
 
 def _json(line: str) -> dict[str, Any]:
