@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bbparse.core import Problem, Solution, expand_count_factors
+    from bbparse.core import Problem, Solution
     from bbparse.inference.agreement import Agreement, agree
     from bbparse.inference.conflict import explain_infeasible
     from bbparse.inference.matrix import best_tree, best_trees
@@ -40,7 +40,7 @@ _OF_MODULE = {
     "parser.document": "Document ParsedSentence Tree Word",
     "parser.parser": "Parser ScoredTree",
     "parser.pipeline": "Pipeline load",
-    "core": "Problem Solution expand_count_factors",
+    "core": "Problem Solution",
     "inference.proof.verify": "verify",
     "inference.conflict": "explain_infeasible",
     "inference.matrix": "best_tree best_trees",
@@ -53,8 +53,8 @@ __all__ = [
     "Agreement", "BBParseError", "ConfigError", "Document", "FactorError", "ModelError",
     "OutputError", "ParsedSentence", "Parser", "Pipeline", "Problem", "ProblemError",
     "ScoredTree", "Sentence", "Solution", "Tree", "TreebankError", "VerificationError", "Word",
-    "__version__", "agree", "best_tree", "best_trees", "expand_count_factors",
-    "explain_infeasible", "load", "read_conllu", "solve", "solve_batch", "verify",
+    "__version__", "agree", "best_tree", "best_trees", "explain_infeasible", "load",
+    "read_conllu", "solve", "solve_batch", "verify",
 ]  # fmt: skip
 
 

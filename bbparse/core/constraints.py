@@ -194,47 +194,6 @@ def with_subtree(
     return _with_bounds(p.changed(arc_state=state), entering, 1, 1)
 
 
-def with_or(problem: P, arcs: Iterable[Sequence[int]], weight: float) -> P:
-    """Return this problem with a weight for the trees that have at least one of these arcs.
-
-    The weight is finite, or -inf: none of them. Source: QL13 §5.1.
-    """
-    candidates, _ = _candidates(problem, arcs)
-    return _with_table(problem, candidates, np.array([0.0, as_weight("weight", weight)]))
-
-
-def with_valency_score(
-    problem: P, head: int, k: int, weight: float, modifiers: Iterable[int] | None = None
-) -> P:
-    """Return this problem with a weight for the trees in which a word has exactly k modifiers.
-
-    Parameters
-    ----------
-    head : int
-        The word, or 0 for the root.
-    k : int
-        Number of modifiers.
-    weight : float
-        Finite, or -inf: not k modifiers.
-    modifiers : iterable of int, optional
-        Count only these words; default all.
-
-    Notes
-    -----
-    Source: QL13 §5.1.
-    """
-    p = problem
-    head = as_count("head", head, 0, p.n_words)
-    number = as_count("k", k, 0, _MAX_INT)
-    weight = as_weight("weight", weight)
-    chosen = p.arc_head == head
-    if modifiers is not None:
-        chosen &= _word_mask(p, "modifiers", modifiers)[p.arc_mod]
-    arcs = np.flatnonzero(chosen).tolist()
-    scores = np.where(np.arange(len(arcs) + 1) == number, weight, 0.0)
-    return _with_table(p, arcs, scores)
-
-
 def _word_mask(problem: ProblemArrays, name: str, words: Iterable[int]) -> Flags:
     """Return which of the root and the words 1..n are among `words`: bool[n + 1]."""
     check_type(name, words, Iterable, "words", ProblemError)

@@ -1,4 +1,4 @@
-"""Derive problems from problems: more factors, fixed heads, forbidden arcs, expanded counts.
+"""Derive problems from problems: more factors, fixed heads, forbidden arcs.
 
 The functions named with… and without… are methods of `Problem`.
 """
@@ -6,7 +6,7 @@ The functions named with… and without… are methods of `Problem`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, compress, product
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,11 +15,10 @@ from bbparse.core.check import (
     MAX_SCORE,
     as_count,
     as_floats,
-    check_scores,
     common_quantum,
     is_score,
 )
-from bbparse.core.parts import ProblemArrays, SetRow, set_fields, set_rows
+from bbparse.core.parts import ProblemArrays, SetRow, set_fields
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
 
@@ -207,66 +206,3 @@ def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
         for a in named_arcs(problem, index, f"arcs[{i}]", arc):
             forbid_arc(problem, state, a, f"arcs[{i}]")
     return problem.changed(arc_state=state)
-
-
-#: Maximum size of a set that is expanded: r arcs become up to 2^r factors.
-MAX_ARCS = 10
-
-
-def expand_count_factors(problem: P) -> P:
-    """Return the same problem with small count factors expanded into plain factors.
-
-    A score f(k) of the number k of arcs of a set c that are in the tree is a polynomial in the arcs
-    (Newton's forward differences, which solve the system of QL13 §5.1)::
-
-        f(|c ∩ y|) = Σ_j Δ^j f(0) · binomial(|c ∩ y|, j) = Σ_{s ⊆ c} Δ^|s| f(0) · [s ⊆ y]
-
-    so that every subset of two or more arcs becomes a factor, every arc gains Δ f(0), and f(0) is
-    added to each arc into word 1, one of which every tree has. OR is z + z' − zz'.
-
-    Parameters
-    ----------
-    problem : ProblemArrays
-
-    Returns
-    -------
-    Problem
-        With the same score for every tree. Sets of more than `MAX_ARCS` arcs, and those with a
-        score of -inf, stay count factors. The problem itself, if all do.
-
-    Raises
-    ------
-    ProblemError
-        If a factor's weight would be too large for a problem.
-
-    Notes
-    -----
-    Subsets with two arcs into one word are left out, because no tree has both. The bound of a count
-    factor can be made at least as tight as that of its expansion, because the envelope of a sum is
-    below the sum of the envelopes. The expansion is for other solvers, and for cross-checks.
-    """
-    check_type("problem", problem, ProblemArrays, "a Problem", ProblemError)
-    p, rows = problem, set_rows(problem, "count")
-    small = [len(arcs) <= MAX_ARCS and bool(np.isfinite(table).all()) for arcs, table in rows]
-    if not any(small):
-        return problem
-    gain = np.zeros(len(p.arc_head), dtype=np.float64)
-    constant = 0.0
-    sets: list[SetRow] = []
-    for arcs, table in compress(rows, small):
-        constant += table[0]
-        for size in range(1, len(arcs) + 1):
-            weight = float(np.diff(table, size)[0])
-            if weight == 0.0:
-                continue
-            if size == 1:
-                gain[arcs] += weight
-                continue
-            for chosen in combinations(arcs, size):
-                if len({int(p.arc_mod[a]) for a in chosen}) == size:
-                    sets.append((chosen, [weight]))
-    gain[p.arc_mod == 1] += constant
-    check_scores("factor_score", np.array([score for _, (score,) in sets], np.float64))
-    large_rows = [row for row, is_small in zip(rows, small) if not is_small]
-    extended = with_sets(p, "factor", sets)
-    return extended.changed(arc_score=p.arc_score + gain, **set_fields("count", large_rows))

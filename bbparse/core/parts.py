@@ -16,13 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:  # the checker of proofs imports records alone
-    from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 
 
 class Part(NamedTuple):

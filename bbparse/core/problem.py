@@ -13,9 +13,7 @@ from the root 0, every required arc is in it, no factor of weight -inf fires, no
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +23,6 @@ from bbparse.core.files import read_problem, write_problem
 from bbparse.core.parts import DEFAULTS, DTYPES, FIELDS, KINDS, ProblemArrays, set_rows
 from bbparse.core.tree import arcs_of, broken_constraint, tree_score
 from bbparse.runtime.errors import ProblemError
-from bbparse.runtime.options import check_type
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -177,42 +174,6 @@ class Problem(ProblemArrays):
             single_root=check.as_flag("single_root", single_root),
         )
 
-    @classmethod
-    def from_batch(
-        cls, scores: Iterable[ArrayLike], lengths: Sequence[int] | None = None, *,
-        projective: bool = True, single_root: bool = True,
-    ) -> list[Problem]:
-        """Make the problems of a batch of score matrices; see `from_arc_scores` and `solve_batch`.
-
-        Parameters
-        ----------
-        scores : float[b, n + 1, n + 1], or b matrices
-            scores[i, d, h] of arcs of sentence i: rows are dependents, columns are heads.
-        lengths : sequence of b int, optional
-            Number of words of each sentence: rows and columns after those of its words are padding.
-
-        Raises
-        ------
-        ProblemError
-            As `from_arc_scores`, with the index of the sentence.
-        """
-        check_type("scores", scores, Iterable, "matrices", ProblemError)
-        matrices = list(scores)
-        if lengths is not None:
-            check_type("lengths", lengths, Sized, "numbers", ProblemError)
-        if lengths is not None and len(lengths) != len(matrices):
-            raise ProblemError(f"{len(lengths)} lengths, expected {len(matrices)}, one per matrix")
-        problems = []
-        flags: dict[str, Any] = {"projective": projective, "single_root": single_root}
-        for i, matrix in enumerate(matrices):
-            with check.naming(f"sentence {i} of the batch"):
-                if lengths is not None:
-                    padded = check.as_floats("scores", check.unmasked(matrix), ndim=2)
-                    n = check.as_count("lengths", lengths[i], 1, min(padded.shape) - 1)
-                    matrix = padded[: n + 1, : n + 1]
-                problems.append(cls.from_arc_scores(matrix, **flags))
-        return problems
-
     with_factors = edit.with_factors
     with_heads = edit.with_heads
     without_arcs = edit.without_arcs
@@ -221,8 +182,6 @@ class Problem(ProblemArrays):
     with_at_least = constraints.with_at_least
     with_valency = constraints.with_valency
     with_subtree = constraints.with_subtree
-    with_or = constraints.with_or
-    with_valency_score = constraints.with_valency_score
 
     # ---- looking at problems -------------------------------------------------------------------
 
@@ -298,4 +257,3 @@ class Problem(ProblemArrays):
         values = read_problem(path)
         with check.naming(os.fspath(path)):
             return cls(**values)
-

@@ -36,16 +36,15 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.core.check import as_floats, as_ints, check_lengths, naming
 from bbparse.core.parts import FIELDS, ProblemArrays
+from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
-
-if TYPE_CHECKING:  # the checker of proofs imports records alone
-    from bbparse.runtime.arrays import Float64s, Ints, Longs
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 
@@ -94,41 +93,28 @@ class Proof:
     pair_multipliers: Float64s
 
     def __post_init__(self) -> None:
-        for name, (dtype, ndim) in ARRAYS.items():
-            array = np.asarray(getattr(self, name))
-            same_kind = np.can_cast(array.dtype, dtype, casting="same_kind")
-            if array.ndim != ndim or (array.size and not same_kind):
-                raise ProblemError(
-                    f"proof: {name} has dtype {array.dtype} and shape {array.shape}, expected"
-                    f" {np.dtype(dtype)} and {ndim} dimensions"
+        with naming("proof"):
+            for name, (dtype, ndim) in ARRAYS.items():
+                value = getattr(self, name)
+                array = (
+                    as_floats(name, value, ndim) if dtype is np.float64
+                    else as_ints(name, value, dtype, ndim)
                 )
-            original, array = array, np.array(array, dtype=dtype)
-            if array.dtype.kind == "i" and not np.array_equal(original, array):
+                array.setflags(write=False)
+                object.__setattr__(self, name, array)
+            ptr = self.node_ptr
+            columns: dict[str, NDArray[Any]] = {
+                "node_bound": self.node_bound, "node_vector": self.node_vector,
+                "node_ptr[1:]": ptr[1:],
+            }  # fmt: skip
+            check_lengths(columns, len(self.node_kind), "node_kind")
+            if ptr[0] != 0 or ptr[-1] != len(self.node_arcs) or bool((ptr[1:] < ptr[:-1]).any()):
                 raise ProblemError(
-                    f"proof: {name} has numbers that are too large for {array.dtype}"
+                    f"node_ptr does not rise from 0 to {len(self.node_arcs)}, the number of"
+                    " elements of node_arcs"
                 )
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        n = len(self.node_kind)
-        for name, expected in (("node_bound", n), ("node_vector", n), ("node_ptr", n + 1)):
-            if len(getattr(self, name)) != expected:
-                raise ProblemError(
-                    f"proof: {name} has {len(getattr(self, name))} elements, expected {expected}"
-                    f" for {n} nodes"
-                )
-        ptr = self.node_ptr
-        if ptr[0] != 0 or ptr[-1] != len(self.node_arcs) or bool((ptr[1:] < ptr[:-1]).any()):
-            raise ProblemError(
-                f"proof: node_ptr does not rise from 0 to {len(self.node_arcs)}, the number of"
-                " elements of node_arcs"
-            )
-        rows = len(self.factor_multipliers)
-        for name in ("count_multipliers", "pair_multipliers"):
-            if len(getattr(self, name)) != rows:
-                raise ProblemError(
-                    f"proof: {name} has {len(getattr(self, name))} rows, expected {rows} as in"
-                    " factor_multipliers"
-                )
+            others = {x: getattr(self, x) for x in ("count_multipliers", "pair_multipliers")}
+            check_lengths(others, len(self.factor_multipliers), "factor_multipliers")
 
     @property
     def n_leaves(self) -> int:

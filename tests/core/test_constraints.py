@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
-from bbparse.core.edit import expand_count_factors
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import ProblemError
 from tests.oracles.enumerate import enumerate_trees
-from tests.strategies import random_problem
 
 NONE = -math.inf
 Meaning = Callable[[list[int]], float]
@@ -122,23 +120,6 @@ def test_a_soft_subtree(complete: bool) -> None:
     check(p, meaning, projective=False)
 
 
-def test_or() -> None:
-    named = [(2, 1), (1, 3), (3, 4)]
-    for weight in (1.5, -2.0):
-        p = blank(4).with_or(named, weight)
-        check(p, lambda heads, w=weight: w if any(heads[m] == h for h, m in named) else 0.0)
-    p = blank(4).with_or(named, NONE)
-    check(p, lambda heads: allowed(not any(heads[m] == h for h, m in named)))
-
-
-@pytest.mark.parametrize("k", [0, 1, 2, 7])
-def test_valency_score(k: int) -> None:
-    p = blank(4).with_valency_score(2, k, 1.25)
-    check(p, lambda heads: 1.25 if len(modifiers(heads, 2)) == k else 0.0)
-    p = blank(4).with_valency_score(2, k, NONE, modifiers=[1, 2, 4])
-    check(p, lambda heads: allowed(len({1, 4} & set(modifiers(heads, 2))) != k))
-
-
 def labelled() -> Problem:
     """Three words; all arcs under labels 0 and 1."""
     pairs = [(h, m, x) for m in (1, 2, 3) for h in range(4) if h != m for x in (0, 1)]
@@ -179,7 +160,7 @@ def test_arcs_that_are_no_candidates_are_not_counted() -> None:
     assert len(enumerate_trees(p.with_at_least([(3, 1), (2, 1)]))) == sum(
         p.arc_head[arcs[0]] == 2 for _, arcs in enumerate_trees(p)
     )
-    assert p.with_or([(3, 1), (1, 3)], 5.0) is p
+    assert p.with_count_scores([(3, 1), (1, 3)], [0.0, 5.0, 5.0]) is p
     shifted = p.with_count_scores([(3, 1), (1, 3)], [2.5, NONE, NONE])
     assert {s for s, _ in enumerate_trees(shifted)} == {2.5}
     assert len(enumerate_trees(shifted)) == len(enumerate_trees(p))
@@ -197,9 +178,8 @@ def test_arcs_that_are_no_candidates_are_not_counted() -> None:
 def test_the_quantum_is_kept_where_it_holds() -> None:
     p = Problem(2, [0, 0, 1, 2], [1, 2, 2, 1], [0.5, 1, 1, 0], quantum=0.5)
     assert p.with_at_most([(0, 1), (1, 2)]).quantum == 0.5
-    assert p.with_or([(0, 1), (1, 2)], 1.5).quantum == 0.5
-    assert p.with_or([(0, 1), (1, 2)], 0.3).quantum == 0.0
-    assert p.with_or([(0, 1), (1, 2)], 0.3).count_score.tolist() == [0.0, 0.3, 0.3]
+    assert p.with_count_scores([(0, 1), (1, 2)], [0.0, 1.5, 1.5]).quantum == 0.5
+    assert p.with_count_scores([(0, 1), (1, 2)], [0.0, 0.3, 0.3]).quantum == 0.0
 
 
 @pytest.mark.parametrize(
@@ -216,7 +196,7 @@ def test_the_quantum_is_kept_where_it_holds() -> None:
             "scores has 1 elements, expected 2: one for each number of the 1 arcs, from 0",
         ),
         (lambda p: p.with_count_scores([(0, 1)], [0, math.nan]), "scores[1] is nan"),
-        (lambda p: p.with_or([(0, 1)], math.inf), "weight is inf, expected -inf or a number"),
+        (lambda p: p.with_count_scores([(0, 1)], [0, math.inf]), "scores[1] is inf"),
         (lambda p: p.with_valency(4), "head is 4, expected 0..3"),
         (lambda p: p.with_valency(1, 3, 2), "low is 3, expected at most high = 2"),
         (lambda p: p.with_valency(1, side="up"), "side is 'up', expected 'left' or 'right'"),
@@ -225,32 +205,12 @@ def test_the_quantum_is_kept_where_it_holds() -> None:
         (lambda p: p.with_subtree([1, 2], weight=-1.0), "weight is -1.0, expected at least 0"),
         (lambda p: p.with_subtree([1, 0]), "words[1] is 0, expected 1..3"),
         (lambda p: p.with_subtree([1, 2]), "words forbids the arc 2 -> 3, which is required"),
-        (lambda p: p.with_valency_score(1, 1, 0.0, [7]), "modifiers[0] is 7, expected 1..3"),
     ],
 )
 def test_what_makes_no_sense_is_refused(change: Any, message: str) -> None:
     with pytest.raises(ProblemError) as caught:
         change(blank(3).with_heads({3: 2}))
     assert message in str(caught.value)
-
-
-def test_expansion_scores_all_trees_alike() -> None:
-    rng = np.random.default_rng(4)
-    expanded = 0
-    for _ in range(400):
-        p = random_problem(rng, max_words=5, max_counts=6)
-        q = expand_count_factors(p)
-        expanded += len(p.count_ptr) - len(q.count_ptr)
-        before = {arcs: score for score, arcs in enumerate_trees(p)}
-        after = {arcs: score for score, arcs in enumerate_trees(q)}
-        assert before.keys() == after.keys()
-        scores = np.concatenate([q.factor_score, q.arc_score, p.arc_score, p.count_score, [0.0]])
-        rounding = 1e-13 * float(np.abs(scores[np.isfinite(scores)]).sum())
-        for arcs, score in before.items():
-            assert after[arcs] == pytest.approx(score, rel=1e-9, abs=rounding)
-        if p.quantum:
-            assert np.allclose(np.round(q.arc_score / p.quantum) * p.quantum, q.arc_score)
-    assert expanded > 300
 
 
 def test_the_same_valency_for_several_words() -> None:

@@ -55,34 +55,14 @@ def test_from_arc_scores_refuses(scores: Any, message: str | None) -> None:
             Problem.from_arc_scores(scores)
 
 
-def test_a_batch_is_its_matrices() -> None:
-    rng = np.random.default_rng(1)
-    padded = rng.normal(size=(3, 6, 6))
-    padded[0, 4:] = np.nan
-    lengths = np.array([3, 5, 1])
-    cut = [matrix[: n + 1, : n + 1] for matrix, n in zip(padded, lengths)]
-    for batch in (Problem.from_batch(padded, lengths), Problem.from_batch(cut, single_root=False)):
-        for problem, matrix in zip(batch, cut, strict=True):
-            one = Problem.from_arc_scores(matrix)
-            assert problem.arc_score.tolist() == one.arc_score.tolist()
-    assert not batch[0].single_root and Problem.from_batch([]) == []
-    for scores, given, message in (
-        (padded, [3, 5], "2 lengths, expected 3"),
-        (padded, [3, 6, 1], "sentence 1 of the batch: lengths is 6, expected 1..5"),
-        (padded, None, "sentence 0 of the batch: scores"),
-        ([np.zeros(3)], [2], "sentence 0 of the batch: scores"),
-    ):
-        with pytest.raises(ProblemError, match=message):
-            Problem.from_batch(scores, given)
-
-
 def test_repr() -> None:
     p = three_words().with_heads({3: 1}).with_factors([([(0, 1), (1, 3)], -math.inf)])
     assert repr(p) == (
         "Problem(n_words=3, arcs=9 (1 required, 2 forbidden), factors=1 (1 hard), projective,"
         " single-root)"
     )
-    p = three_words().with_or([(1, 2), (1, 3)], 1.0).with_at_most([(2, 1), (3, 1)])
+    p = three_words().with_count_scores([(1, 2), (1, 3)], [0.0, 1.0, 1.0])
+    p = p.with_at_most([(2, 1), (3, 1)])
     assert repr(p) == (
         "Problem(n_words=3, arcs=9, counts=2 (1 hard), projective, single-root)"
     )

@@ -152,9 +152,9 @@ def constrained(rng: np.random.Generator, p: Problem) -> Problem:
     arcs = sorted(set(zip(p.arc_head.tolist(), p.arc_mod.tolist())))
     for _ in range(int(rng.integers(1, 4))):
         some = [arcs[i] for i in rng.permutation(len(arcs))[: int(rng.integers(1, 6))]]
-        head, weight = int(rng.integers(n + 1)), float(rng.normal())
+        head = int(rng.integers(n + 1))
         low, high = sorted(rng.integers(1, n + 1, 2).tolist())
-        name = str(rng.choice(["valency", "valencies", "subtree", "most", "least", "or", "score"]))
+        name = str(rng.choice(["valency", "valencies", "subtree", "most", "least", "scores"]))
         try:
             if name == "valency":
                 p = p.with_valency(head, int(rng.integers(2)), int(rng.integers(1, 4)))
@@ -166,10 +166,8 @@ def constrained(rng: np.random.Generator, p: Problem) -> Problem:
                 p = p.with_at_most(some, int(rng.integers(3)))
             elif name == "least" and some:
                 p = p.with_at_least(some, int(rng.integers(1, 3)))
-            elif name == "or" and some:
-                p = p.with_or(some, weight)
-            elif name == "score":
-                p = p.with_valency_score(head, int(rng.integers(3)), weight)
+            elif name == "scores" and some:
+                p = p.with_count_scores(some, rng.normal(size=len(some) + 1))
         except ProblemError:  # it forbids an arc that is required
             continue
     return p

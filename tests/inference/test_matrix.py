@@ -50,8 +50,7 @@ def test_one_call_finds_the_tree_of_the_solver(projective: bool) -> None:
 def test_rows_are_dependents_everywhere() -> None:
     rows = np.array([[0, 0, 0, 0], [0, 0, 6, 1], [7, 2, 0, 1], [1, 0, 6, 0]], float)
     problem = Problem.from_arc_scores(rows)
-    (from_batch,) = Problem.from_batch([rows])
-    assert problem.score([-1, 2, 0, 2]) == from_batch.score([-1, 2, 0, 2]) == 6.0 + 7.0 + 6.0
+    assert problem.score([-1, 2, 0, 2]) == 6.0 + 7.0 + 6.0
     for heads in (best_tree(rows), solve(problem).heads[0], best_trees(rows, 1).heads[0]):
         assert heads.tolist() == [-1, 2, 0, 2] == [-1, *rows.argmax(-1)[1:].tolist()]
     assert solve(Problem.from_arc_scores(rows.T)).heads[0].tolist() != [-1, 2, 0, 2]
@@ -169,8 +168,8 @@ def test_masked_arcs_do_not_exist(dtype: type) -> None:
     assert best_tree(scores[None]).tolist() == [[-1, 0, 1]]
     (best, *_) = best_trees(scores, 2).heads.tolist()
     assert best == [-1, 0, 1]
-    for p in (Problem.from_arc_scores(scores), *Problem.from_batch(scores[None])):
-        assert len(p.arc_head) == 3
+    p = Problem.from_arc_scores(scores)
+    assert len(p.arc_head) == 3
     with pytest.raises(ProblemError, match="arc_score is an array with masked elements"):
         Problem(1, [0], [1], np.ma.masked_all(1))
 

@@ -75,7 +75,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         ({"proof_node_bound": proof.node_bound[:, None]}, "expected 1 dimensions"),
         ({"proof_count_multipliers": proof.count_multipliers[1:]}, "count_multipliers has"),
         ({"proof_problem": 3}, "proof_problem is no str of the card"),
-        ({"proof_node_vector": proof.node_vector + np.int64(2**40)}, "too large for int32"),
+        ({"proof_node_vector": proof.node_vector + np.int64(2**40)}, "proof: node_vector[0] is"),
     ):
         solution.save(path)
         rewrite(path, **changes)
