@@ -1,7 +1,7 @@
 """Time bbparse and general solvers on the problems of a trained model.
 
     python bench/decode.py MODEL DEV [--k 10] [--sentences 100] [--time-limit 60]
-        [--solvers default,published,highs,toulbar2,ad3]
+        [--solvers default,highs,toulbar2,ad3]
 
 Each solver finds the best trees of the same random dev sentences, in a process of its own, on one
 thread. Packages: highspy, pytoulbar2, ad3; those that are not installed are left out and named.
@@ -35,7 +35,6 @@ from bbparse.runtime.pool import as_they_end
 # name → (title, module and function, package)
 SOLVERS = {
     "default": ("bbparse", "rivals.ours:solve", ""),
-    "published": ("bbparse, as published", "rivals.ours:solve_as_published", ""),
     "highs": ("HiGHS, derivations", "rivals.ours:solve_ilp_by_highs", "highspy"),
     "toulbar2": ("toulbar2", "rivals.toulbar:solve", "pytoulbar2"),
     "ad3": ("AD3, approximate", "rivals.ad3_graph:solve", "ad3"),

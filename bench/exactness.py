@@ -38,7 +38,6 @@ PATIENCE = 600.0
 KINDS = {
     "search": "branch and bound, default settings, 1 to 50 trees",
     "settings": "branch and bound, random settings",
-    "published": "branch and bound as published (`AS_PUBLISHED`)",
     "gap": "with a gap, each method",
     "limit": "with a limit of nodes, time or work",
     "ilp": "the integer program",

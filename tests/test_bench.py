@@ -43,7 +43,7 @@ def test_the_page_of_figures_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> N
     runpy.run_path(str(BENCH / "figures.py"), run_name="__main__")
 
 
-@pytest.mark.parametrize("way", ["solve", "solve_as_published", "solve_ilp_by_highs"])
+@pytest.mark.parametrize("way", ["solve", "solve_ilp_by_highs"])
 def test_solvers_that_are_compared_find_the_best_tree(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,8 +68,4 @@ class Deadline:
             yield item
 
 
-class TimeOver(Exception):
-    """A deadline has passed before there is anything to return."""
-
-
 NO_DEADLINE = Deadline()

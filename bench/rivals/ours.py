@@ -1,4 +1,4 @@
-"""The branch and bound itself, by default and with the choices of Qian & Liu 2013; and HiGHS on the
+"""The branch and bound itself, and HiGHS on the
 integer program of `inference.programs`: trees as derivations of Eisner's algorithm with adjacent
 siblings, a column for each part and factor that fires, three kinds of rows for each."""
 
@@ -12,29 +12,21 @@ from rivals.common import Answer
 from bbparse.core import Problem, Solution
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.integer_program import TreeProgram
-from bbparse.inference.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
 from bbparse.inference.solve import solve as branch_and_bound
 
 REPEAT = 5
 
 
-def solve(problem: Problem, time_limit: float, settings: SearchSettings = DEFAULT) -> Answer:
-    """With the default settings; the median of some runs."""
+def solve(problem: Problem, time_limit: float) -> Answer:
+    """By branch and bound; the median of some runs."""
     seconds = []
     for _ in range(REPEAT):
         started = time.perf_counter()
-        found = branch_and_bound(
-            problem, time_limit=time_limit, settings=settings, backbone="grandsib"
-        )
+        found = branch_and_bound(problem, time_limit=time_limit, backbone="grandsib")
         seconds.append(time.perf_counter() - started)
         if sum(seconds) > 1.0:
             break
     return _answer(found, median(seconds), 0.0)
-
-
-def solve_as_published(problem: Problem, time_limit: float) -> Answer:
-    """With the paper's subgradient, branching and lower bound, and without elimination."""
-    return solve(problem, time_limit, AS_PUBLISHED)
 
 
 def solve_ilp_by_highs(problem: Problem, time_limit: float) -> Answer:

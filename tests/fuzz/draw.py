@@ -10,13 +10,13 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.parts import KINDS
-from bbparse.inference.search.settings import AS_PUBLISHED, METHODS, ORDERS, SearchSettings
+from bbparse.inference.search.settings import SearchSettings
 from bbparse.runtime.errors import ProblemError
 from tests.strategies import random_problem
 
 #: What is asked, and how often in a hundred.
 KIND_SHARES = {
-    "search": 34, "settings": 11, "published": 6, "gap": 5, "limit": 6, "ilp": 4, "pricing": 9,
+    "search": 34, "settings": 17, "gap": 5, "limit": 6, "ilp": 4, "pricing": 9,
     "proof": 12, "batch": 4, "agree": 5, "rules": 1.5, "large": 3.5,
 }  # fmt: skip
 SIZES, SIZE_SHARES = (1, 2, 3, 4, 5, 6), (0.02, 0.08, 0.22, 0.3, 0.26, 0.12)
@@ -59,9 +59,7 @@ def draw(seed: int, index: int, only: str = "") -> Case:
     problem = draw_problem(rng, small=few or kind == "proof")
     k = int(rng.choice([1, 1, 2, 3, 5, 10] if few else [1, 1, 1, 2, 3, 5, 10, 20, 50]))
     options: dict[str, Any] = {}
-    if kind == "published":
-        options["settings"] = AS_PUBLISHED
-    elif kind == "settings":
+    if kind == "settings":
         options["settings"] = draw_settings(rng)
     elif kind == "gap":
         options["gap"] = float(rng.choice([1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.5, 1.0, 10.0]))
@@ -86,10 +84,8 @@ def draw(seed: int, index: int, only: str = "") -> Case:
 def draw_settings(rng: np.random.Generator) -> SearchSettings:
     """Settings of the search."""
     return SearchSettings(
-        method=str(rng.choice(list(METHODS))), order=str(rng.choice(ORDERS)),
-        lower_start=int(rng.choice([0, 0, 3, 10])), root_calls=int(rng.choice([1, 2, 12, 40])),
-        node_calls=int(rng.choice([1, 2, 8])), eliminate_every=int(rng.choice([0, 1, 3])),
-        close_k=int(rng.choice([1, 2, 16])), precision=float(rng.choice([0.0, 1e-8, 1e-3])),
+        root_calls=int(rng.choice([1, 2, 12, 40, 200])), node_calls=int(rng.choice([1, 2, 8, 200])),
+        eliminate_every=int(rng.choice([0, 1, 3])), close_k=int(rng.choice([1, 2, 16])),
     )  # fmt: skip
 
 

@@ -8,8 +8,7 @@ has multipliers of its own; `best` is an upper bound, and the tree is that of on
 * ``scratch_of(oracle)``
 * ``size_of(oracle)``: a number with which the work of a call grows
 * ``is_exact(oracle)``
-* ``best(oracle, scratch, arc_score, until)``: the best value; -inf if there is no tree; NaN if it
-  is not found before the time ``until``
+* ``best(oracle, scratch, arc_score)``: the best value; -inf if there is no tree
 * ``tree_of(oracle, scratch, arc_score, tree)``: write the tree of the last `best`; return the score
   of its parts
 * ``with_each(oracle, scratch, arc_score, each)``: after `best`, write an upper bound on the trees
@@ -32,7 +31,6 @@ oracle that is not used.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,15 +47,10 @@ from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import Kernel
 
 
-def oracle_over(
-    problem: ProblemArrays, mode: int, head: Ints, mod: Ints, until: float = math.inf
-) -> Any:
-    """Make the oracle of a problem over arcs sorted by head and modifier, with parts of a mode.
-
-    Raises `TimeOver` if that takes long and is not done at the time ``until``.
-    """
+def oracle_over(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Any:
+    """Make the oracle of a problem over arcs sorted by head and modifier, with parts of a mode."""
     if problem.projective:
-        return projective.make_chart(problem, mode, head, mod, until)
+        return projective.make_chart(problem, mode, head, mod)
     return nonprojective.make_automata(problem, mode, head, mod)
 
 

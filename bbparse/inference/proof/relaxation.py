@@ -160,7 +160,7 @@ class Relaxation:
         shift += apply_counts(counts, self._copy, self._arc_score)
         if not isinstance(oracle, Chart):  # the multipliers may be those of another space
             self._scratch.stale[:] = True
-        goal = calls.best(oracle, self._scratch, self._arc_score, np.inf)
+        goal = calls.best(oracle, self._scratch, self._arc_score)
         if goal == -np.inf or shift == -np.inf:
             return Bound(-np.inf, shift)
         tree = np.empty(self.n_words, np.int32)
@@ -183,7 +183,7 @@ class Relaxation:
         norm += calls.inner_norm(oracle, self._scratch, self._chosen)
         if norm <= 0.0:
             return False
-        step_subgradient(factors, self._chosen, gap / norm, False, self._simplex)
+        step_subgradient(factors, self._chosen, gap / norm, self._simplex)
         step_counts(counts, self._copy, self._chosen, gap / norm)
         calls.inner_step(oracle, self._scratch, self._chosen, gap / norm)
         return True

@@ -21,34 +21,11 @@ from bbparse.runtime.jit import kernel
 
 
 @kernel
-def rising(lo, hi, values):
-    """Return the stable ascending order (int64) of ``values[lo:hi]``, by bottom-up merge sort."""
-    size = hi - lo
-    order = np.arange(size)
-    spare = np.empty(size, np.int64)
-    width = 1
-    while width < size:
-        for low in range(0, size, 2 * width):
-            i, middle = low, min(low + width, size)
-            j, high = middle, min(low + 2 * width, size)
-            for k in range(low, high):
-                if j >= high or (i < middle and values[lo + order[i]] <= values[lo + order[j]]):
-                    spare[k] = order[i]
-                    i += 1
-                else:
-                    spare[k] = order[j]
-                    j += 1
-        order, spare = spare, order
-        width *= 2
-    return order
-
-
-@kernel
 def best_copy(counts, c, copy):
     """Maximize f(k) minus the k smallest multipliers of a set; mark their arcs in ``copy``."""
     lo, hi, start = counts.ptr[c], counts.ptr[c + 1], counts.score_ptr[c]
     lam, score = counts.lam, counts.score
-    order = rising(lo, hi, lam)
+    order = np.argsort(lam[lo:hi])
     best = score[start]
     best_k = 0
     paid = 0.0

@@ -117,29 +117,26 @@ def subgradient_norm(factors, chosen):
 
 
 @kernel
-def step_subgradient(factors, chosen, alpha, by_weight, scratch):
+def step_subgradient(factors, chosen, alpha, scratch):
     """Take one projected subgradient step at the tree ``chosen``, in the space of arc scores.
 
-    If ``by_weight``, the step is p ← P(p - α ∂ψ/∂p) of QL13 §3.2: a factor moves by ``alpha`` times
-    the square of its weight. Otherwise it moves by ``alpha``; with the gap divided by the squared
-    norm of the whole subgradient, this is Polyak's step, which does not depend on the scale.
+    If ``alpha`` is the gap divided by the squared norm of the whole subgradient, this is Polyak's
+    step, which does not depend on the scale.
     """
     ptr, arcs, weight, lam, size = factors
     for c in range(size[0]):
         lo, hi = ptr[c], ptr[c + 1]
         phi = weight[c]
-        # longer steps change nothing: the multipliers that they lower are 0 already
-        step = min(alpha * phi * phi, 4.0 * abs(phi)) if by_weight else alpha
         on = 0
         for i in range(lo, hi):
             on += chosen[arcs[i]]
         if phi >= 0.0:
             if 0 < on < hi - lo:
                 for i in range(lo, hi):
-                    lam[i] -= step * chosen[arcs[i]]
+                    lam[i] -= alpha * chosen[arcs[i]]
                 project_simplex(lam, lo, hi, phi, scratch)
         elif on != hi - lo - 1:
-            lam[lo] = min(max(lam[lo] + step * (on - (hi - lo - 1)), 0.0), -phi)
+            lam[lo] = min(max(lam[lo] + alpha * (on - (hi - lo - 1)), 0.0), -phi)
 
 
 @kernel

@@ -44,7 +44,6 @@ from bbparse.inference.relaxation.incumbents import (
     insert_trees,
     margin,
     tree_score,
-    tree_scores,
 )
 from bbparse.inference.relaxation.multipliers import (
     apply_multipliers,
@@ -59,13 +58,11 @@ from bbparse.inference.relaxation.multipliers import (
 from bbparse.inference.relaxation.state import Incumbents, Limits, Node, Record
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.clock import is_over
-from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.jit import kernel
 
 #: Status of a node: no tree of it can change the k best; it needs branching; its best tree is
 #: known; it is not bounded yet.
 CLOSED, OPEN, SOLVED, WAITS = 0, 1, 2, 3
-PAPER, MIXED = 0, 1
 #: Number of calls without a better bound before steps are shortened, for oracles whose components
 #: must agree. Their bound rises as often as it falls: steps that shrink each time would stop short
 #: of the minimum.
@@ -83,8 +80,7 @@ class Verdict(NamedTuple):
 
     status: int  # ``CLOSED``, ``OPEN`` or ``SOLVED``
     bound: float  # on every tree of the node that is not among the incumbents
-    arc: int  # to branch on; -1: none, or time is over
-    lower: float  # score of the best tree found
+    arc: int  # to branch on; -1: none
     tree: Ints  # [n], the last tree found; if the node is solved, its best tree
 
 
@@ -153,16 +149,12 @@ class Room(NamedTuple):
 
 
 #: What changes from call to call. ``bound``: the best one so far, on every tree of the node that is
-#: not among the incumbents; ``lower``: score of the best tree found; ``shift``: constant of the
-#: last bound; ``last``, ``value``: the last bound and its tree's score; ``fell``: by how much the
-#: bound fell in the last call; ``alpha``: the paper's first step length, max_c 1 / |φ_c| (QL13
-#: §3.2); ``damping``: of Polyak steps; ``rises``, ``waited``: calls in which the bound rose, and
-#: since it last fell.
+#: not among the incumbents; ``shift``: constant of the last bound; ``last``, ``value``: the last
+#: bound and its tree's score; ``fell``: by how much the bound fell in the last call; ``damping``:
+#: of Polyak steps; ``waited``: number of calls since the bound last fell.
 PROGRESS = np.dtype((np.record, [
-    *((name, np.float64) for name in (
-        "bound", "lower", "shift", "last", "value", "fell", "alpha", "damping",
-    )),
-    *((name, np.int64) for name in ("rises", "waited")),
+    (name, np.float64)
+    for name in ("bound", "shift", "last", "value", "fell", "damping", "waited")
 ]))  # fmt: skip
 
 
@@ -176,18 +168,16 @@ def _is_linear(node):
 def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
     """Call the oracle under the multipliers, and offer its tree.
 
-    Returns CLOSED if no tree is left, OPEN if some may be, and WAITS if time is over before.
+    Returns CLOSED if no tree is left, OPEN if some may be.
     """
     oracle, arc_score, tree = node.oracle, room.arc_score, room.tree
     progress[0].shift = _bound_scores(node, room.copy, arc_score)
-    goal = best(oracle, scratch, arc_score, limits.until)
+    goal = best(oracle, scratch, arc_score)
     counters[0] += 1.0
     counters[1] += size_of(oracle) / limits.full_size
     if goal == NEG:
         progress[0].bound = NEG
         return CLOSED
-    if goal != goal:
-        return WAITS
     bound = goal + progress[0].shift
     progress[0].fell, progress[0].last = progress[0].last - bound, bound
     progress[0].bound = min(progress[0].bound, bound)
@@ -199,7 +189,6 @@ def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
         insert_tree(incumbents, tree, value, limits.slack)
     counters[2] += 1.0
     progress[0].value = value
-    progress[0].lower = max(progress[0].lower, value)
     if incumbents.scores.shape[0] == 1 and _is_linear(node):
         return CLOSED
     return CLOSED if bound < floor_to_beat(incumbents, limits.quantum, limits.slack) else OPEN
@@ -213,8 +202,7 @@ def _eliminate(node, scratch, room, progress, incumbents, limits, counters):
     with_each(oracle, scratch, room.arc_score, each)
     counters[0] += 2.0
     counters[1] += 2.0 * size_of(oracle) / limits.full_size
-    if limits.method == MIXED:
-        arc_leads(n_words, node.arc_mod, each, room.lead)
+    arc_leads(n_words, node.arc_mod, each, room.lead)
     least = floor_to_beat(incumbents, limits.quantum, limits.slack) - progress[0].shift
     before = size_of(oracle)
     if not eliminate(oracle, scratch, least):
@@ -248,38 +236,28 @@ def _damping(exact, progress):
 def _step(node, scratch, room, progress, by_leads, incumbents, limits):
     """Change the multipliers; return True if that cannot lower the bound any more.
 
-    ``PAPER``: factors move by steps of the paper's length. ``MIXED``: they move by max-marginal
-    differences if ``by_leads``, or else as all other multipliers, which take Polyak steps.
+    Factors move by max-marginal differences if ``by_leads``, and otherwise, as all other
+    multipliers, by Polyak steps.
     """
     factors, counts, chosen = node.factors, node.counts, room.chosen
     exact, bound, value = is_exact(node.oracle), progress[0].last, progress[0].value
-    by_paper = limits.method == PAPER
-    if by_paper:
-        if 0.0 <= progress[0].fell <= limits.precision:
+    if by_leads and factors.size[0] > 0:
+        if value > NEG and bound - value <= limits.slack:
             return True
-        progress[0].rises += progress[0].fell < 0.0
-        damping, target = 0.5 ** progress[0].rises, progress[0].lower
-        alpha = progress[0].alpha * damping
-        step_subgradient(factors, chosen, alpha, True, room.each)
-    else:
-        if by_leads and factors.size[0] > 0:
-            if value > NEG and bound - value <= limits.slack:
-                return True
-            step_leads(factors, room.lead, room.each, room.arc_score)
-        if exact and by_leads and counts.size[0] == 0:
-            return False
-        damping, found = _damping(exact, progress), incumbents.found[0]
-        target = incumbents.scores[found - 1] if found > 0 else NEG
-    alone = by_paper or by_leads  # the factors have moved
+        step_leads(factors, room.lead, room.each, room.arc_score)
+    if exact and by_leads and counts.size[0] == 0:
+        return False
+    damping, found = _damping(exact, progress), incumbents.found[0]
+    target = incumbents.scores[found - 1] if found > 0 else NEG
     norm = disagreement(counts, room.copy, chosen) + inner_norm(node.oracle, scratch, chosen)
-    if not alone:
+    if not by_leads:
         norm += subgradient_norm(factors, chosen)
     if norm == 0.0:
-        return not alone
+        return not by_leads
     gap = bound - target if target > NEG else abs(bound)
     length = damping * max(gap, limits.slack) / norm
-    if not alone:
-        step_subgradient(factors, chosen, length, False, room.each)
+    if not by_leads:
+        step_subgradient(factors, chosen, length, room.each)
     step_counts(counts, room.copy, chosen, length)
     inner_step(node.oracle, scratch, chosen, length)
     return False
@@ -288,14 +266,10 @@ def _step(node, scratch, room, progress, by_leads, incumbents, limits):
 @kernel
 def _start(node, n_words):
     """Return the `Room` of a node, and its progress: `PROGRESS`[1]."""
-    n_arcs, factors = node.base.shape[0], node.factors
+    n_arcs = node.base.shape[0]
     progress = np.zeros(1, PROGRESS)
     progress[0].bound = progress[0].last = np.inf
-    progress[0].lower = NEG
     progress[0].damping = 1.0
-    for c in range(factors.size[0]):
-        if factors.weight[c] != 0.0:
-            progress[0].alpha = max(progress[0].alpha, 1.0 / abs(factors.weight[c]))
     room = Room(
         np.empty(n_arcs), np.empty(n_arcs), np.empty(n_arcs), np.zeros(n_arcs, np.int8),
         np.zeros(node.counts.arcs.shape[0], np.int8), np.empty(n_words, np.int32),
@@ -344,12 +318,12 @@ def _bound_by_calls(node, room, progress, incumbents, limits, counters, record):
 
 @kernel(stage="branch and bound")
 def call_oracle(node, incumbents, limits, counters, record):
-    """Bound a node in place by calls of its oracle; return status, bound, best score, last tree."""
+    """Bound a node in place by calls of its oracle; return status, bound and last tree."""
     room, progress = _start(node, incumbents.trees.shape[1])
     if size_of(node.oracle) == 0 or not _simplify(room.tree.shape[0], node, limits.hard):
-        return CLOSED, NEG, NEG, room.tree
+        return CLOSED, NEG, room.tree
     status = _bound_by_calls(node, room, progress, incumbents, limits, counters, record)
-    return status, progress[0].bound, progress[0].lower, room.tree
+    return status, progress[0].bound, room.tree
 
 
 @kernel(stage="branch and bound")
@@ -370,9 +344,10 @@ def list_best(node, incumbents, limits, counters, k, floor):
     counters[0] += 1.0
     counters[1] += size_of(oracle) / limits.full_size
     counters[2] += trees.shape[0]
-    scores = tree_scores(node, trees, part_scores, limits.hard)
+    scores, chosen = np.empty(values.shape[0]), np.zeros(n_arcs, np.int8)
     for t in range(values.shape[0]):
         values[t] += shift
+        scores[t] = tree_score(node, trees[t], part_scores[t], limits.hard, chosen)
     return trees, values, scores, rest + shift
 
 
@@ -380,8 +355,7 @@ def list_best(node, incumbents, limits, counters, k, floor):
 def branching_arc(node, limits, trees, k):
     """Return the free arc with the largest sum of gaps over some trees, int32[T, n]; -1: none.
 
-    If one tree is wanted (k = 1), these are the first trees up to one with a gap. Also -1 if time
-    is over.
+    If one tree is wanted (k = 1), these are the first trees up to one with a gap.
     """
     n_trees, n_words = trees.shape
     n_arcs = node.base.shape[0]
@@ -390,8 +364,7 @@ def branching_arc(node, limits, trees, k):
     gaps, own, scratch = np.zeros(n_arcs), np.empty(n_arcs), scratch_of(node.oracle)
     if not is_exact(node.oracle):  # gaps of its components are those of its last call
         _bound_scores(node, copy, own)
-        if not best(node.oracle, scratch, own, limits.until) > NEG:
-            return -1
+        best(node.oracle, scratch, own)
     arc, widest = -1, 0.0
     for t in range(0, n_trees, 1 if k == 1 else max(1, n_trees // _SAMPLED)):
         chosen[:] = 0
@@ -430,12 +403,11 @@ def bound_node(
         insert_trees(incumbents, trees, scores)
         counters[1] += len(trees) * _listed(incumbents, limits)
         if rest == NEG:  # these are all; a node without trees is simplified in part
-            return Verdict(CLOSED, NEG, -1, float(scores.max(initial=NEG)), incumbents.trees[0])
-    status, bound, lower, tree = call_oracle(node, incumbents, limits, counters, record)
+            return Verdict(CLOSED, NEG, -1, incumbents.trees[0])
+    status, bound, tree = call_oracle(node, incumbents, limits, counters, record)
     if status != WAITS:
-        return Verdict(status, bound, -1, lower, tree)
-    status, bound, arc, lower = _finish(node, incumbents, limits, counters, bound, lower)
-    return Verdict(status, bound, arc, lower, tree)
+        return Verdict(status, bound, -1, tree)
+    return Verdict(*_finish(node, incumbents, limits, counters, bound), tree)
 
 
 def _n_factors(node: Node) -> int:
@@ -448,10 +420,9 @@ def _listed(incumbents: Incumbents, limits: Limits) -> float:
 
 
 def _finish(
-    node: Node, incumbents: Incumbents, limits: Limits, counters: Float64s, bound: float,
-    lower: float,
-) -> tuple[int, float, int, float]:  # fmt: skip
-    """Enumerate the trees that remain under the bound; return status, bound, arc, and best score.
+    node: Node, incumbents: Incumbents, limits: Limits, counters: Float64s, bound: float
+) -> tuple[int, float, int]:
+    """Enumerate the trees that remain under the bound; return status, bound and arc.
 
     The multipliers do not change any more.
     """
@@ -460,15 +431,12 @@ def _finish(
     trees, values, scores, rest = list_best(node, incumbents, limits, counters, wanted, floor)
     insert_trees(incumbents, trees, scores)
     counters[1] += len(trees) * _listed(incumbents, limits)
-    lower, floor = max(lower, float(scores.max(initial=NEG))), _floor(incumbents, limits)
-    if not len(trees) and rest != NEG:  # time is over
-        return OPEN, bound, -1, lower
+    floor = _floor(incumbents, limits)
     bound = min(bound, float(values.max(initial=NEG)))
     if rest == NEG or rest < floor or bound < floor:
-        return CLOSED, bound, -1, lower
+        return CLOSED, bound, -1
     arc = branching_arc(node, limits, trees, k)
-    is_open = arc >= 0 or Deadline(limits.until).is_over()
-    return (OPEN if is_open else CLOSED), bound, arc, lower
+    return (OPEN if arc >= 0 else CLOSED), bound, arc
 
 
 def _floor(incumbents: Incumbents, limits: Limits) -> float:

@@ -74,34 +74,26 @@ class Node(NamedTuple):
 class Incumbents(NamedTuple):
     """The k best trees found so far, shared by all nodes."""
 
-    trees: Ints  # [k, n], arc into each word; rows are in no particular order
+    trees: Ints  # [k, n], arc into each word
     scores: Float64s  # [k], descending
     found: Longs  # [1], number of trees
-    place: Longs  # [k], row of each score's tree; initially 0, 1, …
 
 
 def no_trees(k: int, n_words: int) -> Incumbents:
     """Return empty incumbents with room for k trees."""
     return Incumbents(
-        np.zeros((k, n_words), np.int32), np.full(k, -np.inf), np.zeros(1, np.int64), np.arange(k)
+        np.zeros((k, n_words), np.int32), np.full(k, -np.inf), np.zeros(1, np.int64)
     )
 
 
 class Limits(NamedTuple):
-    """Settings and limits of bounding a node.
+    """Settings and limits of bounding a node."""
 
-    The method ``PAPER`` takes subgradient steps with the paper's lengths and stopping rules.
-    ``MIXED`` uses max-marginal differences in calls that eliminate arcs, and Polyak steps in the
-    others.
-    """
-
-    method: int
     calls: int  # maximum number of oracle calls
     work: float  # full-size calls of the search after which a node gets a single oracle call
     until: float  # time limit for the same, by `bbparse.runtime.deadline.clock`; inf: none
     eliminate_every: int  # eliminate after the first and then every so many calls; 0: never
     close_k: int  # number of trees to enumerate to close the node before branching
-    precision: float  # ``PAPER`` stops when the bound falls by less (QL13: 1e-8)
     quantum: float  # scores are multiples of it; 0: none
     slack: float  # maximum rounding error of sums of scores
     hard: float  # a stand-in for an infinite weight

@@ -17,10 +17,10 @@ import numpy as np
 
 from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation import state as kernels
-from bbparse.inference.relaxation.incumbents import lower_bound_start, margin
+from bbparse.inference.relaxation.incumbents import margin
 from bbparse.inference.relaxation.node import CLOSED, SOLVED, bound_node
 from bbparse.inference.relaxation.state import Limits, no_trees
-from bbparse.inference.search.observer import Finished, Observer, Watch, n_factors
+from bbparse.inference.search.observer import Finished, Observer, Watch
 from bbparse.inference.search.root import Root
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.inference.search.settings import SearchSettings
@@ -42,7 +42,6 @@ class Subspace(Node):
     # the parent's arcs that it forbids, besides the one that it branches on
     dead: Ints = field(default_factory=lambda: NO_ARCS)
     arc: int = -1  # to branch on
-    lower: float = -np.inf  # score of the best tree found in it
     tree: Ints | None = None  # its best tree, if known
 
 
@@ -87,11 +86,9 @@ class Lagrangian(Bounder[Subspace]):
         self.limits = limits._replace(work=limits.work / max(1, self.full_size))
         search = Search(self)
         bound, status = -np.inf, "optimal"
-        if n_factors(self.root.state) and not self.root.state.counts.size[0]:
-            self._first_trees(self.settings.lower_start)  # π has no form for count factors
         stays = search.bound(self.root)
         if stays:
-            bound, status = search.run(self.root, by_level=self.settings.order == "level")
+            bound, status = search.run(self.root)
         found = int(self.best.found[0])
         if found == 0 and status == "optimal":
             status = "infeasible"
@@ -104,7 +101,7 @@ class Lagrangian(Bounder[Subspace]):
         }  # fmt: skip
         if self._watch is not None:
             self._watch.finished(Finished(status, max(bound, top), top, calls, search.n_nodes))
-        trees = self.order[self.best.trees[self.best.place[:found]]]
+        trees = self.order[self.best.trees[:found]]
         return Outcome(trees, bound, status, stats)
 
     # --- nodes ------------------------------------------------------------------------------------
@@ -139,17 +136,14 @@ class Lagrangian(Bounder[Subspace]):
             node.bound = -np.inf
             if self._watch is None:
                 return
-        node.arc, node.lower, node.state, node.dead = verdict.arc, verdict.lower, state, NO_ARCS
+        node.arc, node.state, node.dead = verdict.arc, state, NO_ARCS
         node.tree = verdict.tree if verdict.status == SOLVED else None
         if node.bound > -np.inf:
             node.state = state.trimmed()  # less memory while the node waits
             node.bound = min(node.bound, verdict.bound)
 
     def divide(self, node: Subspace) -> list[Subspace]:
-        """Partition a node around its best tree if that is known, else branch on its arc.
-
-        If the arc is not free, or was not found in time, return the node itself.
-        """
+        """Partition a node around its best tree if that is known, else branch on its arc."""
         arc_mod, alive = node.state.arc_mod, node.state.base > -np.inf
 
         def part(dead: Ints, arc: int, present: bool) -> Subspace:
@@ -157,11 +151,7 @@ class Lagrangian(Bounder[Subspace]):
 
         if node.tree is None:
             arc = node.arc
-            if arc < 0:
-                return [node]
             choices = np.flatnonzero((arc_mod == arc_mod[arc]) & alive).astype(np.int32)
-            if len(choices) == 1 or not alive[arc]:
-                return [node]
             return [part(choices[choices != arc], arc, True), part(NO_ARCS, arc, False)]
         others = alive.copy()
         others[node.tree] = False
@@ -174,13 +164,6 @@ class Lagrangian(Bounder[Subspace]):
             for own, before, after in zip(node.tree.tolist(), ends, ends[1:]) if after > before
         ]
 
-    def align(self, level: list[Subspace]) -> None:
-        """Branch all nodes on the arc of the node with the highest lower bound (QL13 §3.3)."""
-        # a node whose best tree is known is partitioned around that tree, and names no arc
-        arc = max(level, key=lambda node: (node.arc >= 0, node.lower)).arc
-        for node in level:
-            node.arc = arc
-
     def bounded(self, node: Subspace, inherited: float, stays: bool) -> None:
         if self._watch is not None:
             self._watch.bounded(node, inherited, stays)
@@ -190,12 +173,9 @@ class Lagrangian(Bounder[Subspace]):
             self._watch.branched(node, children)
 
     def _limits(self, calls: int) -> Limits:
-        return self.settings.limits(
-            calls, self.limits.work, self.limits.deadline.at, self.quantum, self.slack, self.hard,
-            float(max(1, self.full_size)),
+        s = self.settings
+        return Limits(
+            calls, self.limits.work, self.limits.deadline.at, s.eliminate_every, s.close_k,
+            self.quantum, self.slack, self.hard, float(max(1, self.full_size)),
         )  # fmt: skip
 
-    def _first_trees(self, calls: int) -> None:
-        """Search for trees before the root is bounded."""
-        if calls:
-            lower_bound_start(self.root.state, self.best, self._limits(calls), self.counters)

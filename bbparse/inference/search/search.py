@@ -88,9 +88,6 @@ class Bounder(ABC, Generic[N]):
         """Return the name of a limit of the bounder's own that is reached, or an empty string."""
         return ""
 
-    def align(self, level: list[N]) -> None:
-        """Make all nodes of a level branch in the same way."""
-
     def bounded(self, node: N, inherited: float, stays: bool) -> None:
         """Record a bounded node, given its parent's bound and whether it stays open."""
 
@@ -106,32 +103,26 @@ class Search(Generic[N]):
         self.n_nodes = 0
         self._made = 1
 
-    def run(self, root: N, by_level: bool = False) -> tuple[float, str]:
+    def run(self, root: N) -> tuple[float, str]:
         """Search below a bounded root; return the highest bound of an open node and a status.
 
         Nodes are taken by decreasing bound, ties by age, so that the order is the same in every
-        run; or level by level (QL13 Algorithm 1). If the search is complete, the bound is -inf and
-        the status "optimal".
+        run. If the search is complete, the bound is -inf and the status "optimal".
         """
-        by_age, by_bound = lambda node: node.number, lambda node: (-node.bound, node.number)
-        queue = SortedKeyList([root], key=by_age if by_level else by_bound)
+        queue = SortedKeyList([root], key=lambda node: (-node.bound, node.number))
         while queue:
-            batch = list(queue) if by_level else [queue[0]]
-            del queue[: len(batch)]
+            node = queue.pop(0)
             while queue and not self.bounder.matters(queue[-1]):
                 queue.pop()  # free the memory of nodes that better structures have ruled out
-            if not (batch := [node for node in batch if self.bounder.matters(node)]):
+            if not self.bounder.matters(node):
                 continue
-            bound = max(node.bound for node in batch)
-            if self.limits.is_tight(bound, self.bounder.worst):
-                return bound, "gap"
-            self.bounder.align(batch)
-            for i, node in enumerate(batch):
-                for child in self.divide(node):
-                    if limit := self._reached():
-                        return max(other.bound for other in [*batch[i:], *queue]), limit
-                    if self.bound(child):
-                        queue.add(child)
+            if self.limits.is_tight(node.bound, self.bounder.worst):
+                return node.bound, "gap"
+            for child in self.divide(node):
+                if limit := self._reached():
+                    return node.bound, limit
+                if self.bound(child):
+                    queue.add(child)
         return -math.inf, "optimal"
 
     def bound(self, node: N) -> bool:

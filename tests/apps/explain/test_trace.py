@@ -25,7 +25,7 @@ def random_problem(rng: np.random.Generator) -> Problem:
     return strategies.random_problem(rng, projective=True, labelled=False, max_counts=2)
 
 
-@pytest.mark.parametrize("name", ["elimination always", "branching only", "levels"])
+@pytest.mark.parametrize("name", ["elimination always", "branching only", "few subgradients"])
 def test_every_bound_of_the_trace_holds(name: str) -> None:
     rng = np.random.default_rng(12)
     for _ in range(60):
