@@ -16,7 +16,6 @@ from bbparse.apps.annotate.treebank import MAX_TREE, Act, Conflict, Impossible, 
 from bbparse.apps.annotate.view import options_view, rows, search, sentence_view
 from bbparse.apps.serve import http
 from bbparse.apps.serve.http import SAFE_HEADERS, add_files, refusal
-from bbparse.apps.serve.pool import Metrics
 from bbparse.apps.serve.schema import Refused, Settings
 from bbparse.runtime.errors import OutputError
 
@@ -119,7 +118,7 @@ class Server(http.Server):
         self, treebank: Treebank, listener: socket.socket, token: str, ready: Callable[[], object]
     ) -> None:
         app = application(treebank, listener.getsockname()[1], token)
-        super().__init__(app, Settings(), Metrics(), ready, timeout_graceful_shutdown=2)
+        super().__init__(app, Settings(), ready, timeout_graceful_shutdown=2)
         self._treebank, self._listener = treebank, listener
 
     def serve_all(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import email
 import math
 import socket
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import closing, contextmanager
 from importlib.abc import Traversable
@@ -17,14 +16,13 @@ import uvicorn
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from prometheus_client import generate_latest
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from bbparse import __version__
 from bbparse.apps.serve import inception, udpipe
-from bbparse.apps.serve.pool import Metrics, Pool
+from bbparse.apps.serve.pool import Pool
 from bbparse.apps.serve.schema import (
     Options,
     ParseRequest,
@@ -63,7 +61,7 @@ def serve(
     with listening(host, port) as listener, closing(Pool(load(), settings, tell)) as pool:
         url = url_of(listener, host)
         server = Server(
-            application(pool), settings, pool.metrics,
+            application(pool), settings,
             lambda: tell(f"serving {', '.join(pool.models)} on {url}"),
             timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
         )
@@ -105,7 +103,7 @@ def application(pool: Pool) -> FastAPI:
 
     @app.exception_handler(ClientDisconnect)
     async def left(request: Request, error: Exception) -> Response:
-        return Response(status_code=499)  # only the metrics of requests see it
+        return Response(status_code=499)  # which nobody sees
 
     _add_parsing(app, pool)
     _add_udpipe(app, pool)
@@ -193,13 +191,6 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
     async def health() -> Response:
         return JSONResponse({"status": "ok", "version": __version__, **pool.facts()})
 
-    page = {"tags": ["service"], "response_class": PlainTextResponse}
-
-    @app.get("/metrics", summary="Metrics for Prometheus", **page)
-    async def numbers() -> Response:
-        text = generate_latest(pool.metrics.registry)
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
-
 
 def add_files(app: FastAPI, files: Iterable[Traversable], prefix: str = "") -> None:
     """Add files as paths; ``page.html`` is the path without a name."""
@@ -280,15 +271,15 @@ async def refusal(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": text}, status, headers)
 
 
-class Measured:
-    """An application with a limit on the size of bodies, and with metrics of its requests."""
+class Limited:
+    """An application with a limit on the size of bodies."""
 
-    def __init__(self, app: Any, max_bytes: int, metrics: Metrics) -> None:
-        self.app, self.max_bytes, self.metrics = app, max_bytes, metrics
+    def __init__(self, app: Any, max_bytes: int) -> None:
+        self.app, self.max_bytes = app, max_bytes
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        started, size, status = time.perf_counter(), 0, 499
+        size = 0
 
         async def limited() -> Message:
             nonlocal size
@@ -300,28 +291,17 @@ class Measured:
                 raise HTTPException(413, text, {"Connection": "close"})
             return message
 
-        async def noted(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        try:
-            await self.app(scope, limited, noted)
-        finally:
-            path = getattr(scope.get("route"), "path", "other")
-            self.metrics.requests.labels(path, str(status)).inc()
-            self.metrics.seconds.labels(path).observe(time.perf_counter() - started)
+        await self.app(scope, limited, send)
 
 
 class Server(uvicorn.Server):
     """HTTP server with graceful shutdown, which reports when it is ready."""
 
     def __init__(
-        self, app: FastAPI, settings: Settings, metrics: Metrics, ready: Callable[[], object],
-        **options: Any,
+        self, app: FastAPI, settings: Settings, ready: Callable[[], object], **options: Any
     ) -> None:
         super().__init__(uvicorn.Config(
-            Measured(app, settings.max_bytes, metrics), http="h11", ws="none", lifespan="off",
+            Limited(app, settings.max_bytes), http="h11", ws="none", lifespan="off",
             log_level="error", access_log=False, server_header=False, timeout_keep_alive=30,
             limit_concurrency=1000, **options,
         ))

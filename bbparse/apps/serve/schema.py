@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal
@@ -142,20 +143,6 @@ class SentenceConstraints(Strict):
     factors: list[Factor] = []
     subtrees: list[Subtree] = []
 
-    def merge(self, other: SentenceConstraints) -> None:
-        """Add a constraint on the same sentence; `ValueError` if no tree can satisfy both."""
-        for name in ("heads", "labels"):
-            values, others = getattr(self, name), getattr(other, name)
-            for m in sorted(values.keys() & others.keys()):
-                if values[m] != others[m]:
-                    raise ValueError(
-                        f"found {name} {values[m]} and {others[m]} for word {m} of sentence"
-                        f" {self.sentence}, expected one"
-                    )
-            values.update(others)
-        for name in ("forbid", "factors", "subtrees"):
-            getattr(self, name).extend(getattr(other, name))
-
 
 class ParseRequest(Options):
     """A JSON request: options, and exactly one of text, conllu and words."""
@@ -166,19 +153,16 @@ class ParseRequest(Options):
         None, description="Sentences as lists of words: forms, or lists of form, UPOS, XPOS, lemma"
         " and FEATS, of which the last may be omitted.",
     )
-    constraints: list[SentenceConstraints] = Field(
-        [], description="All constraints on a sentence apply; they must not contradict one another."
-    )
+    constraints: list[SentenceConstraints] = Field([], description="At most one per sentence.")
 
     @field_validator("constraints")
     @classmethod
-    def _merged(cls, constraints: list[SentenceConstraints]) -> list[SentenceConstraints]:
-        """Merge the constraints on each sentence."""
-        merged: dict[int, SentenceConstraints] = {}
-        for constraint in constraints:
-            if merged.setdefault(constraint.sentence, constraint) is not constraint:
-                merged[constraint.sentence].merge(constraint)
-        return list(merged.values())
+    def _distinct(cls, constraints: list[SentenceConstraints]) -> list[SentenceConstraints]:
+        """Refuse two constraints of one sentence."""
+        for number, times in Counter(each.sentence for each in constraints).items():
+            if times > 1:
+                raise ValueError(f"found {times} of sentence {number}, expected one")
+        return constraints
 
 
 def with_bodies(document: dict[str, Any], paths: tuple[str, ...]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -53,7 +53,6 @@ class Job(ParseRequest):
     udpipe: dict[str, str] = Field({})
     inception: Predict | None = None
     sentences: int = 0  #: Number of sentences done.
-    n_words: int = 0  #: Number of their words.
 
     @property
     def end(self) -> Deadline:
@@ -129,7 +128,6 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
             results = parser.parse_all(batch, options, until=job.end)
         for result in results:
             job.sentences += 1
-            job.n_words += result.sentence.n_words
             yield result
 
 
@@ -227,7 +225,7 @@ def _page(parser: Parser, sentences: Iterator[Sentence], job: Job) -> str:
     if len(read) < job.sentence:
         raise Refused(400, f"no sentence {job.sentence}: the input has {len(read)}")
     ((sentence,),) = _batches(read[-1:], job)
-    job.sentences, job.n_words = 1, sentence.n_words
+    job.sentences = 1
     explanation = explain(
         parser, parser.tagged(sentence), k_best=job.k_best, prune=job.prune, valid=job.valid,
         node_limit=_EXPLAIN_NODES, deadline=job.end,
@@ -261,15 +259,7 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 
 
-class Answer(NamedTuple):
-    """The answer to a request."""
-
-    text: str
-    sentences: int  #: Number of sentences parsed.
-    words: int  #: Number of their words.
-
-
-def answer(parsers: Mapping[str, Parser], fields: Mapping[str, Any]) -> Answer:
+def answer(parsers: Mapping[str, Parser], fields: Mapping[str, Any]) -> str:
     """Return the answer to a request; its last line is an error if the deadline was over."""
     warnings.simplefilter("ignore")  # nobody would read them here
     job, text = Job.model_validate(fields), ""
@@ -288,4 +278,4 @@ def answer(parsers: Mapping[str, Parser], fields: Mapping[str, Any]) -> Answer:
     except Exception as error:
         traceback.print_exc(file=sys.stderr)
         raise Refused(500, f"internal error: {type(error).__name__}") from None
-    return Answer(text, job.sentences, job.n_words)
+    return text
