@@ -181,30 +181,8 @@ class _LemmaRules:
         }
 
 
-#: Number of sentences of a block, for files without document boundaries.
+#: Number of neighbouring sentences in one fold: their words repeat.
 _BLOCK = 20
-
-
-def folds_of(sentences: Sequence[Sentence], folds: int) -> NDArray[np.int64]:
-    """Return the fold of each sentence, int64[N]; `TreebankError` if there are too few sentences.
-
-    Documents (comments ``newdoc``) stay whole, because their words repeat; in a file without them,
-    blocks of sentences do. Neighbours are in different folds, so that each has all genres.
-    """
-    number = np.cumsum([
-        any(line.startswith("# newdoc") for line in sentence.lines[: sentence.word_lines[0]])
-        for sentence in sentences
-    ])
-    if len(np.unique(number)) < 2 * folds:
-        block = max(1, min(_BLOCK, len(sentences) // (2 * folds)))
-        number = np.arange(len(sentences)) // block
-    found = number % folds
-    if folds < 2 or len(np.unique(found)) < folds:
-        raise TreebankError(
-            f"{len(sentences)} sentences cannot be divided into {folds} folds, expected at least"
-            " two folds with a sentence each"
-        )
-    return found
 
 
 def jackknife(
@@ -228,7 +206,13 @@ def jackknife(
     list of Sentence
         Copies, in the same order; trees are as they were.
     """
-    of = folds_of(sentences, folds)
+    block = max(1, min(_BLOCK, len(sentences) // (2 * folds)))
+    of = np.arange(len(sentences)) // block % folds
+    if folds < 2 or len(np.unique(of)) < folds:
+        raise TreebankError(
+            f"{len(sentences)} sentences cannot be divided into {folds} folds, expected at least"
+            " two folds with a sentence each"
+        )
     out: list[Sentence] = list(sentences)
     right = words = 0
     for fold in range(folds):

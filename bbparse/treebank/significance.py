@@ -24,15 +24,12 @@ if TYPE_CHECKING:  # numpy is imported when sentences are drawn: reading files d
 RESAMPLES = 10_000
 SEED = 1
 CONFIDENCE = 0.95
-# Draws held in memory at a time.
-_AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Difference of two parsers in one measure."""
 
-    measure: str  #: A name of `bbparse.treebank.evaluation.MEASURES`.
     first: float  #: Score of the first parser, from 0 to 1.
     second: float  #: Score of the second parser.
     difference: float  #: first - second.
@@ -118,7 +115,7 @@ def compare_tallies(
     far = (np.abs(differences - difference) >= np.abs(difference) - 1e-12).sum(axis=0)
     p_values = (1.0 + far) / (1.0 + resamples)
     columns = np.stack([observed[0], observed[1], difference, low, high, p_values], axis=1)
-    return {name: Difference(name, *row) for name, row in zip(names, columns.tolist())}
+    return {name: Difference(*row) for name, row in zip(names, columns.tolist())}
 
 
 def resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
@@ -128,18 +125,9 @@ def resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> NDArray
     """
     import numpy as np
 
-    sentences = counts.shape[1]
-    rng = np.random.default_rng(seed)
-    sums = []
-    n_left = resamples
-    while n_left:
-        draws = min(n_left, max(1, _AT_ONCE // sentences))
-        drawn = rng.integers(0, sentences, (draws, sentences))
-        drawn += sentences * np.arange(draws)[:, np.newaxis]
-        times = np.bincount(drawn.ravel(), minlength=draws * sentences)
-        sums.append(times.reshape(draws, sentences).astype(np.float64) @ counts)
-        n_left -= draws
-    return np.concatenate(sums, axis=1)
+    n, rng = counts.shape[1], np.random.default_rng(seed)
+    draws = (np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(resamples))
+    return np.stack([draw.astype(np.float64) @ counts for draw in draws], axis=1)
 
 
 def _shares(sums: NDArray[np.float64], names: list[str]) -> NDArray[np.float64]:

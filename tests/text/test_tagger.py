@@ -15,7 +15,7 @@ from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import ModelError, OutputError
 from bbparse.text import train_tagger
 from bbparse.text.tagger import LOWER, SAME, Tagger, tagger_fields, tagger_from
-from bbparse.text.tagger_training import folds_of, jackknife
+from bbparse.text.tagger_training import jackknife
 from bbparse.treebank import Sentence, evaluate
 from bbparse.treebank.writing import with_columns
 from tests import toy
@@ -168,16 +168,6 @@ def test_lemmas_of_known_and_of_new_words() -> None:
         ]
     ]
     assert found == ["x", second, first, second, both]
-
-
-def test_folds_keep_documents_whole() -> None:
-    sentences = [Sentence.from_words(["a"]) for _ in range(60)]
-    for i in range(0, 60, 3):
-        sentences[i].lines.insert(0, f"# newdoc id = {i}")
-        sentences[i].word_lines = [1]
-    found = folds_of(sentences, 5)
-    assert set(found) == set(range(5))
-    assert all(len(set(found[i : i + 3])) == 1 for i in range(0, 60, 3))
 
 
 def test_jackknifing_does_not_look_at_what_it_tags() -> None:

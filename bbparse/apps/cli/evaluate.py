@@ -130,8 +130,6 @@ def _print_scores(
             report |= {"by": breakdowns} if by else {}
         if differences is not None:
             rows = {name: asdict(difference) for name, difference in differences.items()}
-            for row in rows.values():
-                del row["measure"]
             reports[0] |= {"against": reports[1], "differences": rows, "resamples": resamples}
         click.echo(json.dumps(reports[0], indent=2))
         return

@@ -53,10 +53,8 @@ class ArcLoss:
     head: int  #: Head of the arc.
     mod: int
     #: Score of the best tree minus that of the best tree without the arc; inf if none was found.
-    #: If `exact` is False, minus that of the best one found: the true gap is between `least` and
-    #: this.
+    #: If `exact` is False, minus that of the best one found: the true gap is at most this.
     loss: float
-    least: float  #: Lower bound of the true gap.
     exact: bool  #: True if the gap is proved.
     #: length n: heads of the best tree without the arc; empty if there is none.
     heads: tuple[int, ...] = ()
@@ -98,12 +96,11 @@ def arc_losses(
                 explain=False, **limits,
             )
             if len(without):
-                loss, least = score - without.scores[0], score - without.upper_bounds[0]
-                heads, proved = without.heads[0, 1:].tolist(), bool(without.proved[0])
-                losses.append(ArcLoss(head, m, float(loss), float(least), proved, tuple(heads)))
+                loss, proved = float(score - without.scores[0]), bool(without.proved[0])
+                losses.append(ArcLoss(head, m, loss, proved, (*without.heads[0, 1:].tolist(),)))
                 continue
             known = without.status == "infeasible"
-        losses.append(ArcLoss(head, m, np.inf, np.inf if known else -np.inf, known))
+        losses.append(ArcLoss(head, m, np.inf, known))
     return losses
 
 

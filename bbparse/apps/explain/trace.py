@@ -31,7 +31,6 @@ class TracedNode:
     parent: int  # 0 for the root
     arc: Arc | None  # the arc that was branched on to get here
     present: bool  # True if the node's trees have that arc
-    depth: int
     start: float  # the bound that the node inherits
     steps: list[State] = field(default_factory=list)
     bound: float = np.inf  # the final bound; -inf if no better tree is left
@@ -79,7 +78,7 @@ class Recorder(Observer):
                 len(self.trace.nodes) + 1,
                 self._by_number[event.parent].number if event.parent else 0,
                 self._pairs[event.arc] if event.arc >= 0 else None,
-                event.present, event.depth, event.inherited,
+                event.present, event.inherited,
             )
             self.trace.nodes.append(node)
         for state in event.calls:
