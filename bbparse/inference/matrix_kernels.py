@@ -34,7 +34,7 @@ def _crossing_tree(square, single_root, heads):
                 at += 1
         ptr[m + 1] = at
     tree, reduced, info = np.zeros(n, np.int32), np.empty(at), np.zeros(1)
-    best_arborescence(ptr, head[:at], score[:at], single_root, tree, reduced, info)
+    best_arborescence(ptr, head[:at], score[:at], single_root, tree, reduced, info, np.inf)
     for m in range(1, n + 1):
         heads[m] = head[tree[m - 1]] if ptr[m + 1] > ptr[m] else 0
     return info[0]

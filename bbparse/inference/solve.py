@@ -47,8 +47,8 @@ def solve(  # noqa: PLR0913 – public keywords
         trees exist, all of them are returned.
     time_limit : float, optional
         Time limit in seconds. Kernels check the clock between calls of the oracle, and make at
-        least one call: milliseconds for a sentence, seconds for hundreds of words with all arcs. If
-        it is reached, fewer than k trees may be returned.
+        least one call, milliseconds for a sentence; over hundreds of thousands of arcs, calls end
+        at the limit, too. If it is reached, fewer than k trees may be returned.
     node_limit : int, optional
         Maximum number of search nodes.
     work_limit : float, optional

@@ -31,7 +31,7 @@ from bbparse.inference.search.root import make_root
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.runtime.arrays import Ints, Longs
-from bbparse.runtime.deadline import NO_DEADLINE, Deadline, clock
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline, TimeOver, clock
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
 
@@ -177,7 +177,11 @@ def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = N
     mode = recurrence_for(problem, options.backbone).mode
     if options.observer is None and is_linear(problem, options.k_best):
         return _linear(problem, mode, options)
-    root = make_root(problem, mode)
+    try:
+        root = make_root(problem, mode, options.deadline.at)
+    except TimeOver:
+        trees = np.empty((0, problem.n_words), np.int32)
+        return _answer(problem, options, Outcome(trees, np.inf, "time_limit", {}), 0.0)
     arcs = root.order if given is None else given[root.order]
     bounder = Lagrangian(
         root, options.k_best, options.settings, problem.quantum, options.observer, arcs

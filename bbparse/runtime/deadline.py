@@ -68,4 +68,8 @@ class Deadline:
             yield item
 
 
+class TimeOver(Exception):
+    """A deadline has passed before there is anything to return."""
+
+
 NO_DEADLINE = Deadline()

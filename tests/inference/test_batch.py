@@ -84,8 +84,37 @@ def test_deadlines() -> None:
     assert not list(over.through(""))
 
 
-def test_there_is_a_tree_at_any_time_and_a_large_chart_is_refused() -> None:
+def test_a_dense_matrix_keeps_its_deadline() -> None:
+    """One run of the dynamic program over a large matrix takes long, and ends at the limit."""
+    problems = [
+        Problem.from_arc_scores(np.random.default_rng(i).normal(size=(400, 400))) for i in (0, 1)
+    ]
+    for found in (solve(problems[0], time_limit=0.0), *solve_batch(problems, time_limit=0.0)):
+        assert (found.status, len(found)) == ("time_limit", 0)
+    assert solve(problems[0]).status == "optimal"
+
+
+def test_a_large_arborescence_keeps_its_deadline() -> None:
+    """Alone, and as the oracle of a search; of few arcs there is a tree at any time."""
+    scores = np.random.default_rng(4).normal(size=(521, 521))
+    for size in (521, 31):
+        p = Problem.from_arc_scores(scores[:size, :size], projective=False)
+        searched = dataclasses.replace(
+            p, factor_ptr=[0, 2], factor_arcs=[0, size], factor_score=[1.0]
+        )
+        for found in (solve(p, time_limit=0.0), solve(searched, time_limit=0.0)):
+            if size > 31:
+                assert (found.status, len(found)) == ("time_limit", 0)
+                assert found.upper_bound == math.inf
+            else:
+                assert len(found) == 1
+
+
+def test_a_large_chart_keeps_its_deadline_and_the_memory() -> None:
+    """Of a small one there is a tree at any time."""
     scores = np.random.default_rng(3).normal(size=(701, 701))
+    late = solve(Problem.from_arc_scores(scores[:251, :251]), k_best=2, time_limit=0.0)
+    assert (late.status, len(late)) == ("time_limit", 0)
     assert len(solve(Problem.from_arc_scores(scores[:31, :31]), k_best=2, time_limit=0.0))
     for p in (
         Problem.from_arc_scores(scores),

@@ -8,7 +8,8 @@ has multipliers of its own; `best` is an upper bound, and the tree is that of on
 * ``scratch_of(oracle)``
 * ``size_of(oracle)``: a number with which the work of a call grows
 * ``is_exact(oracle)``
-* ``best(oracle, scratch, arc_score)``: the best value; -inf if there is no tree
+* ``best(oracle, scratch, arc_score, until)``: the best value; -inf if there is no tree; NaN if it
+  is not found before the time ``until``
 * ``tree_of(oracle, scratch, arc_score, tree)``: write the tree of the last `best`; return the score
   of its parts
 * ``with_each(oracle, scratch, arc_score, each)``: after `best`, write an upper bound on the trees
@@ -31,6 +32,7 @@ oracle that is not used.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -47,10 +49,15 @@ from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import Kernel
 
 
-def oracle_over(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Any:
-    """Make the oracle of a problem over arcs sorted by head and modifier, with parts of a mode."""
+def oracle_over(
+    problem: ProblemArrays, mode: int, head: Ints, mod: Ints, until: float = math.inf
+) -> Any:
+    """Make the oracle of a problem over arcs sorted by head and modifier, with parts of a mode.
+
+    Raises `TimeOver` if that takes long and is not done at the time ``until``.
+    """
     if problem.projective:
-        return projective.make_chart(problem, mode, head, mod)
+        return projective.make_chart(problem, mode, head, mod, until)
     return nonprojective.make_automata(problem, mode, head, mod)
 
 

@@ -100,7 +100,7 @@ class ProjectiveTrees(_Trees):
     def _pass(self, scores: Float64s) -> tuple[Float64s, Any, float]:
         """Return scores in the order of the chart, the arrays of an inside pass, and its value."""
         arc_score, scratch = (self._base + scores)[self.order], chart_scratch(self.chart)
-        return arc_score, scratch, float(chart_best(self.chart, scratch, arc_score))
+        return arc_score, scratch, float(chart_best(self.chart, scratch, arc_score, np.inf))
 
 
 class Arborescences(_Trees):

@@ -44,7 +44,7 @@ def best_tree(problem: Problem, weight: Float64s) -> WeightedTree | None:
     arcs = best.arcs
     if p.projective:
         order = np.argsort(weight, kind="stable")  # of arcs between the same words, the last counts
-        rows = dense_tree(
+        rows, _ = dense_tree(
             p.n_words, p.arc_head[order], p.arc_mod[order], weight[order], single_root
         )
         if not len(rows):

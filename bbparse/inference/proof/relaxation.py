@@ -160,7 +160,7 @@ class Relaxation:
         shift += apply_counts(counts, self._copy, self._arc_score)
         if not isinstance(oracle, Chart):  # the multipliers may be those of another space
             self._scratch.stale[:] = True
-        goal = calls.best(oracle, self._scratch, self._arc_score)
+        goal = calls.best(oracle, self._scratch, self._arc_score, np.inf)
         if goal == -np.inf or shift == -np.inf:
             return Bound(-np.inf, shift)
         tree = np.empty(self.n_words, np.int32)

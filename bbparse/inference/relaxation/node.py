@@ -58,6 +58,7 @@ from bbparse.inference.relaxation.multipliers import (
 from bbparse.inference.relaxation.state import Incumbents, Limits, Node, Record
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.clock import is_over
+from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.jit import kernel
 
 #: Status of a node: no tree of it can change the k best; it needs branching; its best tree is
@@ -80,7 +81,7 @@ class Verdict(NamedTuple):
 
     status: int  # ``CLOSED``, ``OPEN`` or ``SOLVED``
     bound: float  # on every tree of the node that is not among the incumbents
-    arc: int  # to branch on; -1: none
+    arc: int  # to branch on; -1: none, or time is over
     tree: Ints  # [n], the last tree found; if the node is solved, its best tree
 
 
@@ -168,16 +169,18 @@ def _is_linear(node):
 def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
     """Call the oracle under the multipliers, and offer its tree.
 
-    Returns CLOSED if no tree is left, OPEN if some may be.
+    Returns CLOSED if no tree is left, OPEN if some may be, and WAITS if time is over before.
     """
     oracle, arc_score, tree = node.oracle, room.arc_score, room.tree
     progress[0].shift = _bound_scores(node, room.copy, arc_score)
-    goal = best(oracle, scratch, arc_score)
+    goal = best(oracle, scratch, arc_score, limits.until)
     counters[0] += 1.0
     counters[1] += size_of(oracle) / limits.full_size
     if goal == NEG:
         progress[0].bound = NEG
         return CLOSED
+    if goal != goal:
+        return WAITS
     bound = goal + progress[0].shift
     progress[0].fell, progress[0].last = progress[0].last - bound, bound
     progress[0].bound = min(progress[0].bound, bound)
@@ -355,7 +358,8 @@ def list_best(node, incumbents, limits, counters, k, floor):
 def branching_arc(node, limits, trees, k):
     """Return the free arc with the largest sum of gaps over some trees, int32[T, n]; -1: none.
 
-    If one tree is wanted (k = 1), these are the first trees up to one with a gap.
+    If one tree is wanted (k = 1), these are the first trees up to one with a gap. Also -1 if time
+    is over.
     """
     n_trees, n_words = trees.shape
     n_arcs = node.base.shape[0]
@@ -364,7 +368,8 @@ def branching_arc(node, limits, trees, k):
     gaps, own, scratch = np.zeros(n_arcs), np.empty(n_arcs), scratch_of(node.oracle)
     if not is_exact(node.oracle):  # gaps of its components are those of its last call
         _bound_scores(node, copy, own)
-        best(node.oracle, scratch, own)
+        if not best(node.oracle, scratch, own, limits.until) > NEG:
+            return -1
     arc, widest = -1, 0.0
     for t in range(0, n_trees, 1 if k == 1 else max(1, n_trees // _SAMPLED)):
         chosen[:] = 0
@@ -432,11 +437,14 @@ def _finish(
     insert_trees(incumbents, trees, scores)
     counters[1] += len(trees) * _listed(incumbents, limits)
     floor = _floor(incumbents, limits)
+    if not len(trees) and rest != NEG:  # time is over
+        return OPEN, bound, -1
     bound = min(bound, float(values.max(initial=NEG)))
     if rest == NEG or rest < floor or bound < floor:
         return CLOSED, bound, -1
     arc = branching_arc(node, limits, trees, k)
-    return (OPEN if arc >= 0 else CLOSED), bound, arc
+    is_open = arc >= 0 or Deadline(limits.until).is_over()
+    return (OPEN if is_open else CLOSED), bound, arc
 
 
 def _floor(incumbents: Incumbents, limits: Limits) -> float:

@@ -143,7 +143,10 @@ class Lagrangian(Bounder[Subspace]):
             node.bound = min(node.bound, verdict.bound)
 
     def divide(self, node: Subspace) -> list[Subspace]:
-        """Partition a node around its best tree if that is known, else branch on its arc."""
+        """Partition a node around its best tree if that is known, else branch on its arc.
+
+        If the arc was not found in time, return the node itself.
+        """
         arc_mod, alive = node.state.arc_mod, node.state.base > -np.inf
 
         def part(dead: Ints, arc: int, present: bool) -> Subspace:
@@ -151,6 +154,8 @@ class Lagrangian(Bounder[Subspace]):
 
         if node.tree is None:
             arc = node.arc
+            if arc < 0:
+                return [node]
             choices = np.flatnonzero((arc_mod == arc_mod[arc]) & alive).astype(np.int32)
             return [part(choices[choices != arc], arc, True), part(NO_ARCS, arc, False)]
         others = alive.copy()

@@ -23,6 +23,7 @@ from bbparse.inference.oracles.projective.dense import dense_tree
 from bbparse.inference.oracles.projective.recurrences import parts_of
 from bbparse.inference.relaxation.state import score_spread, slack_of
 from bbparse.runtime.arrays import NEG, Float64s, Ints
+from bbparse.runtime.deadline import TimeOver
 
 #: Cost of enumerating a tree for each word, in visited hyperedges.
 LISTED = 3.0
@@ -57,7 +58,9 @@ def is_dense(problem: Problem) -> bool:
 
 
 def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> LinearTrees:
-    """Find the k best trees of a linear problem; fewer, but at least one, at the time ``until``.
+    """Find the k best trees of a linear problem, fewer at the time ``until``.
+
+    From large matrices and charts there are none at that time, otherwise at least one.
 
     ``mode`` is that of the recurrence; arcs with labels are sorted.
     """
@@ -67,13 +70,16 @@ def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> Line
         return LinearTrees(np.empty((0, n), np.int32), 0)
     head, mod, score = p.arc_head[order], p.arc_mod[order], p.arc_score[order]
     if not p.projective:
-        best = arborescence_over(n, head, mod, score, p.single_root)
+        best = arborescence_over(n, head, mod, score, p.single_root, until)
         arcs, slack = order[best.arcs].reshape(-1, n), _slack(n, score, NO_SCORES)
-        return LinearTrees(arcs, len(order), slack)
+        return LinearTrees(arcs, len(order), slack, _bound(best.value))
     if k_best == 1 and mode == 0 and is_dense(p):
-        arcs = dense_tree(n, head, mod, score, p.single_root)
-        return LinearTrees(order[arcs].reshape(-1, n), 0)
-    chart = make_chart(p, mode, head, mod)
+        arcs, value = dense_tree(n, head, mod, score, p.single_root, until)
+        return LinearTrees(order[arcs].reshape(-1, n), 0, bound=_bound(value))
+    try:
+        chart = make_chart(p, mode, head, mod, until)
+    except TimeOver:
+        return LinearTrees(np.empty((0, n), np.int32), 0, bound=np.inf)
     if k_best == 1:
         return LinearTrees(order[best_of_chart(chart, n, score)], chart.positions())
     trees, values, is_complete = k_best_of_chart(chart, n, score, k_best, until)
@@ -86,3 +92,7 @@ def _slack(n: int, arc_score: Float64s, part_weight: Float64s) -> float:
     """Return the maximum rounding error of sums of scores."""
     return slack_of(score_spread(n, arc_score, part_weight, NO_SCORES, NO_SCORES))
 
+
+def _bound(value: float) -> float:
+    """Return the bound on trees that a deadline has cut off: the best value is then NaN."""
+    return np.inf if np.isnan(value) else NEG

@@ -32,8 +32,11 @@ class Root(NamedTuple):
     hard: float
 
 
-def make_root(problem: Problem, mode: int) -> Root:
-    """Make the root of a problem's search; ``mode`` is that of the oracle's recurrence."""
+def make_root(problem: Problem, mode: int, until: float = np.inf) -> Root:
+    """Make the root of a problem's search; ``mode`` is that of the oracle's recurrence.
+
+    Raises `TimeOver` if that takes long and is not done at the time ``until``.
+    """
     p, n = problem, problem.n_words
     order = alive_arcs(n, p.arc_head, p.arc_mod, p.arc_state)
     if len(order) < n:  # some word has no arc: an oracle without arcs has no tree
@@ -44,7 +47,7 @@ def make_root(problem: Problem, mode: int) -> Root:
     sets, weight = possible_factors(p, place, head, mod)
     if mode > 0 and len(weight) and p.arc_label is None:
         p, sets, weight = take_parts(p, mode, head, mod, sets, weight)
-    oracle, counts = oracle_over(p, mode, head, mod), node_counts(place, p)
+    oracle, counts = oracle_over(p, mode, head, mod, until), node_counts(place, p)
     spread = score_spread(n, base, oracle.part_scores(), weight, counts.score)
     slack, hard = slack_of(spread), hard_weight(spread)
     factors = node_factors(sets, weight, len(order), hard)

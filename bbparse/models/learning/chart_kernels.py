@@ -61,7 +61,7 @@ def tree_chart(n, head, mod, mode, single_root):
     for slot in range(n_slots):
         weights.inc_w[slot] = slot + 1
     groups = np.arange(n_arcs + 1).astype(np.int32)
-    chart = build_chart(head, mod, mode, single_root, index, weights, groups)
+    chart = build_chart(head, mod, mode, single_root, index, weights, groups, np.inf)
     sib = np.empty((3, ranks.sum()), np.int32)
     gc = np.empty((3, ctx_ptr[n_arcs] if mode == 3 else 0), np.int32)
     of_sib = np.empty(n_slots, np.int32)

@@ -24,7 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
+from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import kernel
+
+#: The best tree over fewer arcs takes a fraction of a second, and is found at any time.
+_MANY_ARCS = 2**18
 
 
 class Contraction(NamedTuple):
@@ -144,7 +148,7 @@ def _write(sets, mod_ptr, arc_head, arc_score, single_root, tree, reduced):
 
 
 @kernel
-def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):
+def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info, until):
     """Find the best tree; return its score, -inf if there is none.
 
     Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]`` (int32[n + 2]; word 0 has none), with
@@ -152,15 +156,17 @@ def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, 
     int32[n], the arc of each word, of equal ones the first; ``reduced`` float64[A], no tree with
     arc a scores more than the best plus ``reduced[a]`` (<= 0; -inf: there is no such tree, or the
     arc is removed); and ``info`` float64[1], the largest magnitude in the additions, for error
-    bounds.
+    bounds. The score of a tree over many arcs that is not found before the time ``until`` is NaN.
     """
-    n = mod_ptr.shape[0] - 2
+    n, is_large = mod_ptr.shape[0] - 2, arc_head.shape[0] > _MANY_ARCS
     sets, n_sets = _words_alone(n, arc_head.shape[0]), n + 1
     state, stack = sets.state, np.empty(2 * n + 2, np.int64)
     info[0] = 0.0
     for start in range(1, n + 1):
         current, height = sets.top[start], 0
         while state[current] != 2:
+            if is_large and is_over(until):
+                return np.nan
             a, level, value = _pick(
                 sets, current, mod_ptr, arc_head, arc_score, single_root, reduced
             )
@@ -194,20 +200,20 @@ class Arborescence(NamedTuple):
     """A best tree; see `best_arborescence`."""
 
     value: float
-    arcs: Ints  # [n], the arc of each word; none if there is no tree
+    arcs: Ints  # [n], the arc of each word; none if there is no tree or time is over
     reduced: Float64s
     largest: float
 
 
 def arborescence_over(
-    n: int, head: Ints, mod: Ints, score: Float64s, single_root: bool
+    n: int, head: Ints, mod: Ints, score: Float64s, single_root: bool, until: float = np.inf
 ) -> Arborescence:
     """Find the best tree of n words over arcs in any order; see `best_arborescence`."""
     order = np.argsort(mod, kind="stable").astype(np.int32)
     ptr = np.searchsorted(mod[order], np.arange(n + 2)).astype(np.int32)
     tree, reduced, info = np.empty(n, np.int32), np.empty((2, len(order))), np.empty(1)
     value = best_arborescence(
-        ptr, head[order], score[order], single_root, tree, reduced[0], info
+        ptr, head[order], score[order], single_root, tree, reduced[0], info, until
     )
     reduced[1, order] = reduced[0]
     arcs = order[tree] if value > NEG else np.empty(0, np.int32)

@@ -94,15 +94,15 @@ def _fill(o, s, arc_score):
 
 
 @kernel
-def automata_best(o, s, arc_score):
-    """Return the sum of the components' best values."""
+def automata_best(o, s, arc_score, until):
+    """Return the sum of the components' best values; NaN if time is over."""
     _fill(o, s, arc_score)
     n = o.in_ptr.shape[0] - 2
     total = best_arborescence(
-        o.in_ptr, s.entering_head, s.entering, o.flags[0], s.tree, s.reduced, s.largest
+        o.in_ptr, s.entering_head, s.entering, o.flags[0], s.tree, s.reduced, s.largest, until
     )
-    if total == NEG:
-        return NEG
+    if not total > NEG:
+        return total
     for i in s.tree:
         s.picked[o.in_list[i]] = 1
     s.value[n + 1] = total
@@ -150,12 +150,12 @@ def automata_with_each(o, s, arc_score, each):
 
 @kernel
 def automata_k_best(o, s, arc_score, n_words, k, min_score, until):
-    """Return the one tree of the last multipliers, and a bound on all others."""
+    """Return the one tree of the last multipliers, and a bound on all others (inf: time over)."""
     trees = np.empty((1, n_words), np.int32)
     values, part_scores = np.empty(1), np.empty(1)
-    values[0] = automata_best(o, s, arc_score)
-    if values[0] == NEG:
-        return trees[:0], values[:0], part_scores[:0], NEG
+    values[0] = automata_best(o, s, arc_score, until)
+    if not values[0] > NEG:
+        return trees[:0], values[:0], part_scores[:0], NEG if values[0] == NEG else np.inf
     part_scores[0] = automata_tree(o, s, arc_score, trees[0])
     return trees, values, part_scores, values[0]
 

@@ -33,10 +33,13 @@ import numpy as np
 
 from bbparse.inference.oracles.arcs import MOST_POSITIONS
 from bbparse.runtime.arrays import Float64s, Ints, Longs
+from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import kernel
 
+#: So many take a tenth of a second: smaller charts are built at any time.
+_MANY_EDGES = 2**22
 #: What stands in the place of the number of items of a chart that is not built.
-TOO_LARGE = -1
+TOO_LARGE, TOO_LATE = -1, -2
 
 
 class Chart(NamedTuple):
@@ -384,16 +387,17 @@ def _room_for(layout, spans, order, w):
 
 
 @kernel
-def build_chart(head, mod, mode, single_root, index, weights, group_ptr):
+def build_chart(head, mod, mode, single_root, index, weights, group_ptr, over):
     """Build a :class:`Chart` with all items and hyperedges, smaller spans first.
 
     Candidate pairs ``head`` and ``mod`` int32[B] are sorted; ``group_ptr`` int32[B + 1] has the
     arcs of each. ``mode`` is that of the recurrence; ``index`` and ``weights`` are from
     :mod:`bbparse.inference.oracles.projective.weights`. Arrays grow once for each width, outside of
     the inner loops, which would count references to them at each step. The size is `TOO_LARGE` if
-    there could be more than `MOST_POSITIONS` hyperedges.
+    there could be more than `MOST_POSITIONS` hyperedges, and `TOO_LATE` if there are many at the
+    time ``over``.
     """
-    is_stopped, n = False, index.out_mid.shape[0] - 1
+    stopped, n = 0, index.out_mid.shape[0] - 1
     layout = Layout(
         mode, single_root, head, mod, index.out_mid, index.in_ptr, index.in_list, weights.ranks,
         weights.ctx_ptr, weights.inc_ptr, weights.inc_w, weights.out_ctx_ptr, weights.out_w,
@@ -411,8 +415,9 @@ def build_chart(head, mod, mode, single_root, index, weights, group_ptr):
     for w in range(1, n + 1):
         arcs = order[width_ptr[w] : width_ptr[w + 1]]
         more_items, more_edges = _room_for(layout, spans, arcs, w)
-        if edges.used[1] + more_edges > MOST_POSITIONS:
-            is_stopped = True
+        most = edges.used[1] + more_edges
+        if most > MOST_POSITIONS or (most > _MANY_EDGES and is_over(over)):
+            stopped = TOO_LARGE if most > MOST_POSITIONS else TOO_LATE
             break
         edges = _with_room(edges, more_items, more_edges)
         if mode == 0:
@@ -421,12 +426,12 @@ def build_chart(head, mod, mode, single_root, index, weights, group_ptr):
             _make_splits(layout, spans, edges, arcs)
             _make_incomplete(layout, spans, edges, arcs)
         _make_half(layout, spans, edges, w)
-    if is_stopped or spans.half[n_groups if mode >= 2 else 0, n] < 0:
+    if stopped < 0 or spans.half[n_groups if mode >= 2 else 0, n] < 0:
         edges.used[0], edges.used[1] = 1, 0
     items, n_edges = edges.used[0], edges.used[1]
     size = edges.used[:1].copy()
-    if is_stopped:
-        size[0] = TOO_LARGE
+    if stopped < 0:
+        size[0] = stopped
     return Chart(
         edges.item_ptr[: items + 1].copy(), edges.item_group[:items].copy(),
         edges.left[:n_edges].copy(), edges.right[:n_edges].copy(), edges.weight[:n_edges].copy(),

@@ -8,7 +8,7 @@ import numpy as np
 
 from bbparse.core.parts import ProblemArrays
 from bbparse.inference.oracles.arcs import check_size, pair_groups, too_large
-from bbparse.inference.oracles.projective.build import TOO_LARGE, Chart, build_chart
+from bbparse.inference.oracles.projective.build import TOO_LARGE, TOO_LATE, Chart, build_chart
 from bbparse.inference.oracles.projective.passes import (
     eliminate,
     group_marginals,
@@ -20,6 +20,7 @@ from bbparse.inference.oracles.projective.passes import (
 )
 from bbparse.inference.oracles.projective.weights import index_groups, weight_tables
 from bbparse.runtime.arrays import NEG, Float64s, Ints
+from bbparse.runtime.deadline import TimeOver
 from bbparse.runtime.jit import kernel
 
 
@@ -34,7 +35,7 @@ class ChartScratch(NamedTuple):
 
 
 @kernel
-def chart_of(n, mode, single_root, head, mod, parts):
+def chart_of(n, mode, single_root, head, mod, parts, over):
     """Make the fields of the chart of a recurrence; see `make_chart` and `build_chart`.
 
     A tuple of arrays costs a microsecond, a named tuple thirty-six.
@@ -42,18 +43,22 @@ def chart_of(n, mode, single_root, head, mod, parts):
     group_ptr, group_head, group_mod = pair_groups(head, mod)
     index = index_groups(n, group_head, group_mod)
     weights = weight_tables(n, group_head, group_mod, mode, index, parts)
-    chart = build_chart(group_head, group_mod, mode, single_root, index, weights, group_ptr)
+    chart = build_chart(group_head, group_mod, mode, single_root, index, weights, group_ptr, over)
     return chart[:]
 
 
-def make_chart(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Chart:
+def make_chart(
+    problem: ProblemArrays, mode: int, head: Ints, mod: Ints, until: float = np.inf
+) -> Chart:
     """Make the chart of a recurrence over arcs sorted by head and modifier.
 
-    Raises `ProblemError` if it is too large.
+    Raises `ProblemError` if it is too large, and `TimeOver` if a large one is not built in time.
     """
     p = problem
     check_size(p.n_words, mode, head, mod, p.n_words + 2)
-    chart = Chart(*chart_of(p.n_words, mode, p.single_root, head, mod, p.part_table))
+    chart = Chart(*chart_of(p.n_words, mode, p.single_root, head, mod, p.part_table, until))
+    if chart.size[0] == TOO_LATE:
+        raise TimeOver
     if chart.size[0] == TOO_LARGE:
         raise too_large(p.n_words, head)
     return chart
@@ -76,8 +81,8 @@ def chart_size(chart):
 
 
 @kernel
-def chart_best(chart, scratch, arc_score):
-    """Return the best value, by one inside pass."""
+def chart_best(chart, scratch, arc_score, until):
+    """Return the best value, by one inside pass: it is short, whatever the time ``until``."""
     group_scores(chart.group_ptr, arc_score, scratch.gscore)
     return inside_pass(chart, scratch.gscore, scratch.inside)
 
@@ -111,7 +116,7 @@ def chart_eliminate(chart, scratch, floor):
 @kernel
 def chart_k_best(chart, scratch, arc_score, n_words, k, min_score, until):
     """Return the k best trees; trees that are not listed score at most as much as the last."""
-    chart_best(chart, scratch, arc_score)
+    chart_best(chart, scratch, arc_score, until)
     trees, values, part_scores, is_complete = list_trees(
         chart, arc_score, scratch.inside, n_words, k, min_score, until
     )
@@ -123,7 +128,7 @@ def chart_k_best(chart, scratch, arc_score, n_words, k, min_score, until):
 def best_of_chart(chart, n_words, arc_score):
     """Return the best tree of a chart, int32[1, n]; int32[0, n] if there is none."""
     scratch = chart_scratch(chart)
-    goal = chart_best(chart, scratch, arc_score)
+    goal = chart_best(chart, scratch, arc_score, np.inf)
     trees = np.empty((1 if goal > NEG else 0, n_words), np.int32)
     for t in range(trees.shape[0]):
         chart_tree(chart, scratch, arc_score, trees[t])

@@ -10,12 +10,19 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.runtime.arrays import NEG, Float64s, Ints
+from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import kernel
+
+#: Number of widths after which the clock is looked at: a tenth of a second among 2,000 words.
+_WIDTHS = 32
 
 
 @kernel
-def _inside(scores, first, right, left, inc_right, inc_left):
-    """Fill the span tables of the words from the first on: head left or right, complete or not."""
+def _inside(scores, first, right, left, inc_right, inc_left, until):
+    """Fill the span tables of the words from the first on: head left or right, complete or not.
+
+    Returns False if the time is over before all spans of `_WIDTHS` words and more are filled.
+    """
     n = scores.shape[0] - 1
     # complete spans once more, by their other end, so that all loops read along rows
     right_to, left_to = np.full((n + 1, n + 1), NEG), np.full((n + 1, n + 1), NEG)
@@ -23,6 +30,8 @@ def _inside(scores, first, right, left, inc_right, inc_left):
         right[i, i] = right_to[i, i] = 0.0
         left[i, i] = left_to[i, i] = 0.0
     for width in range(1, n + 1):
+        if width % _WIDTHS == 0 and is_over(until):
+            return False
         for i in range(first, n + 1 - width):
             j = i + width
             # unsigned indices, which numba does not check for negative values
@@ -47,6 +56,7 @@ def _inside(scores, first, right, left, inc_right, inc_left):
                 if value > best:
                     best = value
             left[j, i] = left_to[i, j] = best
+    return True
 
 
 @kernel
@@ -91,12 +101,12 @@ def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
 
 
 @kernel
-def eisner(scores, single_root):
+def eisner(scores, single_root, until=np.inf):
     """Find the best projective tree of a score matrix; return its heads and its score.
 
     ``scores[h, m]``, float64[n + 1, n + 1], is -inf if there is no such arc; column 0 is ignored.
     Of heads, int32[n + 1], the first is -1, and all are if there is no tree. Ties go to the smaller
-    split.
+    split. The score is NaN, without heads, if the time ``until`` is over before.
     """
     n = scores.shape[0] - 1
     heads = np.full(n + 1, np.int32(-1), np.int32)
@@ -104,7 +114,8 @@ def eisner(scores, single_root):
         return heads, 0.0
     right, left = np.full((n + 1, n + 1), NEG), np.full((n + 1, n + 1), NEG)
     inc_right, inc_left = np.full((n + 1, n + 1), NEG), np.full((n + 1, n + 1), NEG)
-    _inside(scores, 1 if single_root else 0, right, left, inc_right, inc_left)
+    if not _inside(scores, 1 if single_root else 0, right, left, inc_right, inc_left, until):
+        return heads, np.nan
     stack = np.empty((4 * n + 8, 3), np.int32)
     if single_root:
         best = NEG
@@ -128,15 +139,18 @@ def eisner(scores, single_root):
     return heads, right[0, n]
 
 
-def dense_tree(n: int, head: Ints, mod: Ints, score: Float64s, single_root: bool) -> Ints:
+def dense_tree(
+    n: int, head: Ints, mod: Ints, score: Float64s, single_root: bool, until: float = np.inf
+) -> tuple[Ints, float]:
     """Find the best projective tree of n words by the scores float64[A] of its arcs alone.
 
-    Returns the arc of each word, int32[n], none if there is no tree. Of several arcs between the
-    same words the last one counts.
+    Returns the arc of each word, int32[n], none if there is no tree, and the score; that is NaN,
+    without a tree, if the time ``until`` is over before. Of several arcs between the same words the
+    last one counts.
     """
     table, place = np.full((n + 1, n + 1), NEG), np.zeros((n + 1, n + 1), np.int32)
     table[head, mod], place[head, mod] = score, np.arange(len(score))
-    heads, total = eisner(table, single_root)
-    if total == NEG:
-        return np.empty(0, np.int32)
-    return place[heads[1:], np.arange(1, n + 1)]
+    heads, total = eisner(table, single_root, until)
+    if not total > NEG:
+        return np.empty(0, np.int32), total
+    return place[heads[1:], np.arange(1, n + 1)], total
