@@ -24,9 +24,9 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-import plots
 from measure import RESULTS, arguments, markdown, prune_of, read_sample, write_result
 
+from bbparse.apps.tuning import plots
 from bbparse.core import Problem
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import WorkerError

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from measure import HERE, arguments, markdown, race, write_result
-from plots import PALETTE, label, new_figure, save_figure
 from throughput import parse_file, text_of
 
+from bbparse.apps.tuning.plots import PALETTE, label, new_figure, save_figure
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text

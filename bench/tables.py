@@ -31,9 +31,9 @@ from typing import Any
 
 from measure import RESULTS, arguments, known, markdown, prune_of, read_sample, write_result
 from one_backbone import OneBackbone
-from plots import plot_settings
 
 from bbparse.apps.tuning import Setting, measure_settings, suggest
+from bbparse.apps.tuning.plots import plot_settings
 from bbparse.factors import available
 from bbparse.models.configuration import Configuration
 from bbparse.parser.parser import Parser

@@ -21,10 +21,10 @@ from statistics import mean
 from typing import Any
 
 from measure import RESULTS, arguments, markdown, prune_of, race, read_sample, write_result
-from plots import PALETTE, label, legend_below, new_figure, save_figure
 
 from bbparse.apps.cli.parse import parse_files
 from bbparse.apps.corpus.files import FileOptions
+from bbparse.apps.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 from bbparse.core import Solution
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored

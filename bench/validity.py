@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 from measure import RESULTS, arguments, known, markdown, race, turns, write_result
-from plots import label, legend_below, new_figure, save_figure
 from udtools import Validator
 
+from bbparse.apps.tuning.plots import label, legend_below, new_figure, save_figure
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, STEPS, Calibration
 from bbparse.parser.parse import Parse

@@ -15,7 +15,7 @@ from tests.strategies import random_problem
 
 BENCH = Path(__file__).parent.parent / "bench"
 #: Those that others import only, and those that import what is not installed here.
-OTHERS = {"measure", "one_backbone", "plots", "rules", "beside_udpipe", "torch_layer"}
+OTHERS = {"measure", "one_backbone", "rules", "beside_udpipe", "torch_layer"}
 SCRIPTS = sorted({path.stem for path in BENCH.glob("*.py")} - OTHERS)
 
 

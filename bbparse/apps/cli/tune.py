@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, RealRange, aligned, command, flag, option
+from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, flag, option
 from bbparse.apps.cli.sources import load_parser
 from bbparse.apps.tuning import Setting, Suggestion, measure_settings, suggest
+from bbparse.apps.tuning.plots import check_plot, plot_settings
 from bbparse.treebank import read_conllu
 
 
@@ -33,11 +35,16 @@ def prune_numbers(text: str) -> list[int]:
     "--max-loss", "Loss in percentage points that the fastest setting may have.", RealRange(0.0),
     0.1, metavar="POINTS",
 )
+@option(
+    "--plot", "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
+    OutputFile(),
+)
 @option("--passes", "Measurements of speed, of which the median counts.", click.IntRange(1), 3)
 @options.limits(10.0)
 @flag("--json as_json", "Print one JSON object.")
 def tune(
-    dev: str, model: str, prunes: list[int], max_loss: float, as_json: bool, **limits: Any
+    dev: str, model: str, prunes: list[int], max_loss: float, plot: str | None, as_json: bool,
+    **limits: Any,
 ) -> None:
     """Choose the number of candidate heads per word on DEV, a treebank with trees.
 
@@ -51,12 +58,17 @@ def tune(
     Examples:
       bbparse tune dev.conllu --model en.model
       bbparse tune dev.conllu --model en.model --prune 2,3,4,5,6,8,10 --max-loss 0.2
+      bbparse tune dev.conllu --model en.model --plot tuning.svg
     """
+    if plot is not None:
+        check_plot(plot)
     parser = load_parser(model)
     measure = "las" if parser.labeller is not None else "uas"
     treebank = list(read_conllu(dev, require_heads=True))
     settings = measure_settings(parser, treebank, prunes, **limits)
     suggestion = suggest(settings, max_loss / 100.0, measure)
+    if plot is not None:
+        plot_settings(settings, Path(plot), measure=measure, suggestion=suggestion)
     if as_json:
         click.echo(json.dumps(_as_dict(settings, suggestion, measure), indent=2))
         return
@@ -64,6 +76,8 @@ def tune(
     click.echo(f"{len(treebank)} sentences, {words} words\n")
     click.echo(_table(settings))
     click.echo(f"\n{_advice(suggestion, measure, max_loss)}")
+    if plot is not None:
+        click.echo(f"wrote {plot}")
 
 
 def _table(settings: list[Setting]) -> str:

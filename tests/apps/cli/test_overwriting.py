@@ -25,7 +25,7 @@ OVERWRITING = [
     "parse d --format tree -o hard", "parse d -o r --model r",
     "tag r --model d -o d", "phrases d --model r -o d", "explain d -o d",
     "explain r --valid d -o d",
-    "solve d --output d", "solve d --proof d", "solve d --output p --proof ./p",
+    "tune d --plot d", "solve d --output d", "solve d --proof d", "solve d --output p --proof ./p",
     "bundle r d --output d", "calibrate d --model r -o d", "annotate d -o link",
 ]
 

@@ -10,8 +10,9 @@ from tests import toy
 from tests.apps.cli.conftest import Run
 
 
-def test_table_and_advice(run: Run, model: Path) -> None:
-    done = run("tune", toy.DEV, "--model", model, "--prune", "1,4,none")
+def test_table_plot_and_advice(run: Run, model: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "tuning.svg"
+    done = run("tune", toy.DEV, "--model", model, "--prune", "1,4,none", "--plot", plot)
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert lines[0] == "30 sentences, 268 words"
@@ -21,7 +22,9 @@ def test_table_and_advice(run: Run, model: Path) -> None:
     assert all(row[-1] == "100.00" for row in rows)
     settings = measure_settings(toy.parser(), toy.dev_sentences(), [1, 4, 0], passes=1)
     assert [row[1] for row in rows] == [f"{100 * one.scores.uas:.2f}" for one in settings]
-    assert lines[-1].startswith("suggested: --prune ")
+    assert lines[-2].startswith("suggested: --prune ")
+    assert lines[-1] == f"wrote {plot}"
+    assert plot.read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_json(run: Run, model: Path) -> None:
@@ -42,6 +45,7 @@ def test_errors(run: Run, model: Path, tmp_path: Path) -> None:
     for arguments, message in (
         (("--prune", "3,x"), "'x' is neither 'none' nor a whole number"),
         (("--prune", ","), "expected numbers of candidate heads, separated by commas"),
+        (("--plot", tmp_path / "a.gif"), "a.gif: expected a file that ends in .svg, .png, .pdf"),
     ):
         assert message in run("tune", toy.DEV, "--model", model, *arguments).complaint()
     assert "the file is empty" in run("tune", empty, "--model", model).complaint()

@@ -1,27 +1,45 @@
-"""Plots of benchmarks; matplotlib, which draws them, comes with ``bbparse[plot]``."""
+"""Plots of tuning and benchmarks; matplotlib, which draws them, comes with ``bbparse[plot]``."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-import numpy as np
-from matplotlib import ticker
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
-
-from bbparse.apps.tuning import Setting, Suggestion
+from bbparse.apps.tuning.measure import Setting, Suggestion
+from bbparse.runtime.errors import BBParseError, OutputError
 
 #: Colours that people with any kind of colour vision can distinguish (Okabe & Ito 2008).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: File name extensions of the formats.
+ENDINGS = (".svg", ".png", ".pdf")
+
+
+def check_plot(path: str | os.PathLike[str]) -> None:
+    """Refuse a plot that could not be drawn, before the work and not after it."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise OutputError(f"{target}: expected a file that ends in {', '.join(ENDINGS)}")
+    _matplotlib()
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+        import matplotlib.figure
+        import matplotlib.ticker
+    except ImportError:
+        raise BBParseError(
+            "plots need matplotlib, which is not installed: pip install 'bbparse[plot]'"
+        ) from None
+    return matplotlib
 
 
 def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float = 3.8) -> Any:
     """Return a figure and its axes, row by row; ``width`` and ``height`` of each are in inches."""
-    figure = Figure(
+    figure = _matplotlib().figure.Figure(
         figsize=(width * columns, height * rows), layout="constrained"
     )
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
@@ -40,6 +58,7 @@ def label(ax: Any, title: str, x: str, y: str) -> None:
 
 def _plain_numbers(axis: Any) -> None:
     """Put a few ticks such as 0.1, 20 and 5,000 on a logarithmic axis."""
+    ticker = _matplotlib().ticker
     low, high = sorted(axis.get_view_interval())
     # up to three decades leave room for ticks at 2 and 5
     axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 1000.0 * low else (1,)))
@@ -55,47 +74,39 @@ def legend_below(figure: Any, ax: Any) -> None:
     figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure as SVG; the same figure gives the same file."""
-    with matplotlib.rc_context({"svg.hashsalt": "bbparse", "svg.fonttype": "none"}):
-        figure.savefig(path, metadata={"Date": None})
-
-
-def by_length(
-    setting: Setting, width: int = 5, min_sentences: int = 5
-) -> NDArray[np.float64]:
-    """Average over sentences whose lengths are in the same range of `width` words.
-
-    Ranges with fewer than `min_sentences` sentences are merged with a neighbour. Returns, for
-    each range, the mean length, DP calls and seconds, and the number of sentences:
-    float64[ranges, 4].
-    """
-    rows = setting.per_sentence[np.argsort(setting.per_sentence[:, 0], kind="stable")]
-    classes = (rows[:, 0] - 1) // width
-    starts = [0]
-    for i in range(1, len(rows)):
-        if classes[i] != classes[i - 1] and i - starts[-1] >= min_sentences:
-            starts.append(i)
-    if len(rows) - starts[-1] < min_sentences and len(starts) > 1:
-        starts.pop()
-    parts = [part for part in np.split(rows, starts[1:]) if len(part)]
-    means = [[*part.mean(axis=0), len(part)] for part in parts]
-    return np.array(means, np.float64).reshape(-1, 4)
+def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a figure; the same figure gives the same SVG file."""
+    date = {".svg": "Date", ".pdf": "CreationDate"}.get(Path(path).suffix.lower())
+    with _matplotlib().rc_context({"svg.hashsalt": "bbparse", "svg.fonttype": "none"}):
+        try:
+            figure.savefig(path, dpi=160, metadata={date: None} if date else None)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def plot_settings(
-    settings: Sequence[Setting], path: Path, suggestion: Suggestion | None = None
+    settings: Sequence[Setting], path: str | os.PathLike[str], *, measure: str = "las",
+    suggestion: Suggestion | None = None,
 ) -> None:
-    """Plot LAS against speed, and time and DP calls against sentence length.
+    """Plot accuracy against speed, and time and DP calls against sentence length.
 
-    These are Figures 4 and 5 of QL13. Settings with a failure are left out; a suggestion is marked.
+    These are Figures 4 and 5 of QL13. Settings with a failure are left out; `measure`, ``las`` or
+    ``uas``, is the accuracy that is shown; a suggestion is marked.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written, or its name does not end in .svg, .png or .pdf.
+    BBParseError
+        If matplotlib is not installed.
     """
+    check_plot(path)
     measured = [setting for setting in settings if not setting.failure]
     figure, (trade, times, calls) = new_figure(3)
-    _draw_trade(trade, measured, suggestion)
+    _draw_trade(trade, measured, measure, suggestion)
     max_calls = [1.0]
     for setting, colour, marker in zip(measured, PALETTE * 9, _MARKERS * 9):
-        rows = by_length(setting)
+        rows = setting.by_length()
         max_calls.append(float(rows[:, 1].max(initial=1.0)))
         name = "no pruning" if setting.prune == 0 else f"k = {setting.prune}"
         style = {"color": colour, "marker": marker, "markersize": 4.5, "label": name}
@@ -116,10 +127,10 @@ def plot_settings(
 
 
 def _draw_trade(
-    ax: Any, settings: Sequence[Setting], suggestion: Suggestion | None
+    ax: Any, settings: Sequence[Setting], measure: str, suggestion: Suggestion | None
 ) -> None:
     for setting, colour, marker in zip(settings, PALETTE * 9, _MARKERS * 9):
-        place = setting.words_per_second, 100.0 * setting.scores.las
+        place = setting.words_per_second, 100.0 * float(getattr(setting.scores, measure))
         ax.plot(*place, color=colour, marker=marker, markersize=7)
         if suggestion is not None and suggestion.setting is setting:
             ax.annotate("suggested", place, (0, 10), textcoords="offset points", ha="center")
@@ -127,4 +138,4 @@ def _draw_trade(
     ax.margins(0.2)  # room for the text
     if settings:
         _plain_numbers(ax.xaxis)
-    label(ax, "Accuracy against speed", "words a second", "LAS, %")
+    label(ax, "Accuracy against speed", "words a second", f"{measure.upper()}, %")

@@ -72,6 +72,25 @@ class Setting:
             "words_per_second": self.words_per_second, "seconds": self.passes, **self.figures,
         }
 
+    def by_length(self, width: int = 5, min_sentences: int = 5) -> NDArray[np.float64]:
+        """Average over sentences whose lengths are in the same range of `width` words.
+
+        Ranges with fewer than `min_sentences` sentences are merged with a neighbour. Returns, for
+        each range, the mean length, DP calls and seconds, and the number of sentences:
+        float64[ranges, 4].
+        """
+        rows = self.per_sentence[np.argsort(self.per_sentence[:, 0], kind="stable")]
+        classes = (rows[:, 0] - 1) // width
+        starts = [0]
+        for i in range(1, len(rows)):
+            if classes[i] != classes[i - 1] and i - starts[-1] >= min_sentences:
+                starts.append(i)
+        if len(rows) - starts[-1] < min_sentences and len(starts) > 1:
+            starts.pop()
+        parts = [part for part in np.split(rows, starts[1:]) if len(part)]
+        means = [[*part.mean(axis=0), len(part)] for part in parts]
+        return np.array(means, np.float64).reshape(-1, 4)
+
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:

@@ -1,12 +1,17 @@
-"""What tuning measures and what it suggests."""
+"""What tuning measures, what it suggests, and the plots that it draws."""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from bbparse.apps.tuning import Setting, measure_settings, suggest
-from bbparse.runtime.errors import ConfigError, TreebankError
+from bbparse.apps.tuning.plots import PALETTE, check_plot, plot_settings
+from bbparse.runtime.errors import BBParseError, ConfigError, OutputError, TreebankError
 from bbparse.treebank import Sentence, Tally
 from tests import toy
 
@@ -31,6 +36,21 @@ def test_agrees_with_the_parser() -> None:
         assert setting.words_per_second == pytest.approx(words / np.median(setting.passes))
         assert (setting.per_sentence[:, 2] > 0).all()
         assert setting.as_dict()["prune"] == setting.name
+
+
+def test_classes_of_length() -> None:
+    setting = Setting(
+        3, per_sentence=np.array([
+            [1, 2, 5, 6, 30, 31, 40], [1, 2, 3, 4, 5, 6, 100], range(7)
+        ], float).T,
+    )
+    rows = setting.by_length(width=5, min_sentences=2)
+    assert rows[:, 3].tolist() == [3, 2, 2]  # 6 takes 30 in; 40 alone goes with 31
+    assert rows[:, 0].tolist() == pytest.approx([8 / 3, 18, 35.5])
+    assert rows[:, 1].tolist() == pytest.approx([2, 4.5, 53])
+    assert rows[:, 2].tolist() == pytest.approx([1, 3.5, 5.5])
+    assert setting.by_length(width=5, min_sentences=50)[:, 3].tolist() == [7]
+    assert Setting(3).by_length().shape == (0, 4)
 
 
 def made_up(prune: int, right: int, seconds: float) -> Setting:
@@ -68,3 +88,34 @@ def test_refusals() -> None:
             measure_settings(parser, toy.dev_sentences(), prunes)
     with pytest.raises(ConfigError, match="passes is 0"):
         measure_settings(parser, toy.dev_sentences(), [3], passes=0)
+
+
+@pytest.fixture(scope="module")
+def settings() -> list[Setting]:
+    return [
+        *measure_settings(toy.parser(), toy.dev_sentences(), [2, 4], passes=1),
+        Setting(0, failure="too large"),
+    ]
+
+
+def test_svg(settings: list[Setting], tmp_path: Path) -> None:
+    path, again = tmp_path / "a.svg", tmp_path / "b.svg"
+    plot_settings(settings, path, suggestion=suggest(settings, 1.0))
+    plot_settings(settings, again, suggestion=suggest(settings, 1.0))
+    text = path.read_text(encoding="utf-8")
+    assert text == again.read_text(encoding="utf-8")
+    words = " ".join(ElementTree.fromstring(text).itertext())
+    for part in ("Accuracy against speed", "words in the sentence", "DP calls", "LAS, %", "k = 2",
+                 "k = 4", "suggested"):
+        assert part in words
+    assert "no pruning" not in words  # it has no figures
+    assert PALETTE[0].lower() in text.lower()
+
+
+def test_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.gif", "plain"):
+        with pytest.raises(OutputError, match="expected a file that ends in"):
+            check_plot(tmp_path / name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(BBParseError, match=r"pip install 'bbparse\[plot\]'"):
+        check_plot(tmp_path / "a.svg")

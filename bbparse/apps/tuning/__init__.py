@@ -1,0 +1,7 @@
+"""Pruning: accuracy against speed on a treebank (QL13, Table 3, Figures 4 and 5)."""
+
+from __future__ import annotations
+
+from bbparse.apps.tuning.measure import Setting, Suggestion, measure_settings, prune_name, suggest
+
+__all__ = ["Setting", "Suggestion", "measure_settings", "prune_name", "suggest"]
