@@ -72,11 +72,13 @@ def blank(n: int = 8, **flags: bool) -> Problem:
             ["all candidate heads of word 2 are forbidden"],
         ),
         (
-            blank().with_valency(3, 9),
+            blank().with_heads({1: 2, 3: 4}).with_count_scores([(2, 1), (2, 3)], [0, NEVER, 0]),
             [
-                "the limits on modifiers of 3 cannot all be met"
+                "word 1 must have the head 2", "word 3 must have the head 4",
+                "0 or 2 of the arcs 2 -> 1 and 2 -> 3 must be in the tree",
             ],
         ),
+        (blank().with_valency(3, 9), ["the limits on modifiers of 3 cannot all be met"]),
         (
             Problem.from_arc_scores([[0, 0, 0, 0], [0, 0, 0, 0], [NEVER, 0, 0, 0],
                                      [NEVER, NEVER, NEVER, 0]]),

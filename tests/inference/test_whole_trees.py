@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse import Problem, ProblemError, solve
+from bbparse import Problem, ProblemError, Solution, solve
+from bbparse.inference.trees import work_of
 from bbparse.runtime.arrays import Float64s, Ints
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw_limit, draw_problem, draw_settings
@@ -129,6 +130,22 @@ def test_a_limit_leaves_valid_bounds() -> None:
         s = solve(p, tree_score=lambda heads, labels: -float(heads.max()), **limits)
         assert s.status in (*limits, "optimal") and len(s) == 1
         assert s.scores[0] <= best.scores[0] <= s.upper_bounds[0]
+
+
+def test_a_limit_on_work_is_one_for_all_lists() -> None:
+    rng = np.random.default_rng(3)
+    p = Problem.from_arc_scores(rng.normal(size=(11, 11)))
+    pairs = [rng.choice(np.arange(1, 11), 3, replace=False).tolist() for _ in range(120)]
+    p = p.with_factors([([(g, h), (h, m)], 3.0 * rng.normal()) for g, h, m in pairs])
+
+    def searched(**limits: Any) -> Solution:
+        return solve(p, tree_score=lambda heads, labels: -2.0 * float(heads.max()), **limits)
+
+    whole = searched(tree_limit=200)
+    work = work_of(whole)
+    assert whole.stats["lists"] > 2
+    cut = searched(tree_limit=200, work_limit=0.5 * work)
+    assert work_of(cut) < 0.6 * work
 
 
 def _raises(heads: Ints, labels: Ints | None) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bbparse.core import Problem
+from bbparse.inference.programs.columns import Columns, Duals
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.search.search import SearchLimits
@@ -50,6 +52,16 @@ def test_triples_priced_in_a_closed_node_are_there_in_the_others(seed: int) -> N
     n, single_root = int(rng.integers(4, 6)), bool(rng.integers(2))
     p = with_triples(rng, n, single_root=single_root, projective=bool(rng.random() < 0.2))
     compare(p, 10)
+
+
+def test_what_triples_without_columns_may_add() -> None:
+    """A tree can have one for each of its words, also of words with the same head."""
+    n, gc = 4, {"gc_grand": [0, 2, 0, 2], "gc_head": [1] * 4, "gc_mod": [3, 3, 4, 4]}
+    arcs = Problem.from_arc_scores(np.zeros((n + 1, n + 1)), projective=False)
+    p = dataclasses.replace(arcs, **gc, gc_score=[1.0, 2.0, 3.0, 5.0])
+    columns, none = Columns(p), np.zeros((n + 1, n + 1))
+    columns.open(np.array([1, 1]), np.array([3, 4]), none > 0)  # the best of each has a column
+    assert columns.price(Duals(none, none, 1e-9)).excess == 1.0 + 3.0
 
 
 @pytest.mark.parametrize("gap", [1e-9, 1e-2, 0.1])

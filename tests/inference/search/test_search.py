@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
+from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
@@ -72,6 +73,15 @@ def test_a_gap_ends_the_search_early(gap: float, projective: bool) -> None:
             early += 1
             assert s.stats["nodes"] <= solve(p, k_best=2, settings=WEAK).stats["nodes"]
     assert early or gap < 0.01
+
+
+def test_a_gap_is_relative_to_the_larger_of_bound_and_score() -> None:
+    limits = SearchLimits(gap=0.5)
+    for bound, score, is_tight in (
+        (2.0, 1.0, True), (2.1, 1.0, False), (-1.0, -2.0, True), (-1.0, -2.1, False),
+        (1.0, -math.inf, False),
+    ):  # fmt: skip
+        assert limits.is_tight(bound, score) is is_tight
 
 
 @both
