@@ -297,6 +297,8 @@ def test_trees_of_a_file_that_are_none(opened: Opened) -> None:
     view = sentence_view(treebank, 1)
     assert "no tree" in view["complaint"] and "bbp-arc" in view["svg"]
     assert options_view(treebank, 1, 1, 0) == {"heads": [], "labels": []}
+    with pytest.raises(Impossible, match="no tree"):
+        does(treebank, 1, "fix", 3, head=1)  # which leads out of nothing
     does(treebank, 1, "release", 2)
     assert not sentence_view(treebank, 1)["complaint"]
 

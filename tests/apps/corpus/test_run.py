@@ -84,6 +84,12 @@ def test_what_is_done_is_kept_as_long_as_it_is_what_it_was(
     other = tmp_path / "toy.model"
     Parser(replace(toy.parser().model, notes={"another": 1})).save(other)
     assert parse(shards, out, ParseSpec(other, FileOptions(prune=2))).parsed == 8
+    # other rules in a file of the same name
+    rules, specs = tmp_path / "rules.toml", []
+    for label in ("obj", "obl"):
+        rules.write_text(f"[[rule]]\nname = 'mine'\narc = 'label={label}'\n")
+        specs.append(ParseSpec(model, FileOptions(valid=str(rules))))
+    assert specs[0].digest != specs[1].digest
 
 
 def test_a_corrupt_shard_is_named_and_the_rest_is_done(
