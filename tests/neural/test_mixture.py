@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bbparse.neural.mixture import MEAN_GOLD, mixed_batches
+from bbparse.neural.mixture import MEAN_GOLD, mixed_batches, vocabulary
+from bbparse.treebank.encode import PAD
 
 
 def test_batches_have_their_fraction_of_gold_words() -> None:
@@ -32,3 +33,17 @@ def test_every_example_is_taken_as_often_as_others_of_its_kind() -> None:
     for kind in (range(n_gold), range(n_gold, len(sizes))):
         counts = [times[i] for i in kind]
         assert max(counts) - min(counts) <= 1 and min(counts) > 20
+
+
+def test_values_have_vectors_unless_they_are_too_rare() -> None:
+    """Silver examples are many, so that a value has to occur 20 times in them."""
+
+    def words(**times: int) -> np.ndarray:
+        values = [value for name, count in times.items() for value in [int(name[1:])] * count]
+        return np.pad(np.array(values, np.uint64), PAD)[:, np.newaxis]
+
+    gold, silver = [words(v1=2), words(v2=2, v1=1), words(v3=2)], [words(v4=20, v3=19, v1=1)]
+    columns = np.zeros(1, np.int64)
+    assert vocabulary(gold, columns, 3).tolist() == [1]
+    assert vocabulary(gold, columns, 2, silver).tolist() == [1, 2, 3, 4]
+    assert vocabulary(gold, columns, 3, silver).tolist() == [1, 4]

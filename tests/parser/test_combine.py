@@ -98,6 +98,8 @@ def test_tags_disputes_and_ties() -> None:
     assert got.sentence.upos[2] == "PRON" and got.disputed_tags
     assert got.disputes == [[], [], [Vote(2, 1, "obj"), Vote(3, 2, "iobj")]]
     assert with_disputes(got).lines[-1].endswith("\tDiffers=2:1:obl,3:2:iobj".replace("obl", "obj"))
+    tagged = parse_of(A.heads, A.deprels, xpos=["PRP", "VBP", "PRP"])
+    assert combine([A, B, tagged], UD).sentence.xpos == tagged.xpos  # others have none
     assert combine([C, A], UD).trees[0].labels[2] == "iobj"
     assert combine([C, A], UD, [[1.0] * 3, [1.01] * 3]).trees[0].labels[2] == "obj"
     assert not combine([A, A], UD).disputed and combine([A, B], UD).disputed

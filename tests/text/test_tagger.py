@@ -26,6 +26,7 @@ def test_it_learns() -> None:
     for sentences, least in ((toy.sentences(), 0.97), (toy.dev_sentences(), 0.7)):
         scores = evaluate(sentences, toy.tagger().tag(sentences))
         assert min(scores.upos or 0, scores.xpos or 0, scores.lemmas or 0) > least
+    assert toy.tagger().network.keys.all()  # what a word does not have has no vector
 
 
 def test_only_tags_change() -> None:

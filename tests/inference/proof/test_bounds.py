@@ -87,19 +87,6 @@ def test_best_tree_is_that_of_enumeration() -> None:
         check_best(rng, linear(rng, 7))
 
 
-@pytest.mark.parametrize("parts", [(), ("sib",), ("gc",), ("ogc",), ("gsib",)])
-def test_best_tree_with_one_kind_of_part(parts: tuple[str, ...]) -> None:
-    rng = np.random.default_rng(72)
-    for single_root in (True, False):
-        for _ in range(30):
-            p = random_problem(
-                rng, max_words=5, projective=True, max_factors=0, states=False,
-                parts=dict.fromkeys(parts, (1.0,)), scale="normal", single_root=single_root,
-            )  # fmt: skip
-            if len(p.arc_head):
-                check_best(rng, p)
-
-
 def test_bounds_are_above_all_trees() -> None:
     """Also of trees with one of some arcs, for any multipliers."""
     rng = np.random.default_rng(125)

@@ -9,21 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.core import Problem
 from bbparse.factors import (
-    FactorCounter,
     FactorFamily,
     FactorView,
-    alive_factors,
     check_family,
     feature_key,
-    tree_batches,
 )
-from bbparse.models.learning.trainer import contrast, features_apart, proposals_of, with_proposals
-from bbparse.models.scoring.linear import QUANTUM
 from bbparse.runtime.errors import FactorError
 from tests.models.factors.helpers import (
-    difference,
     random_arcs,
     random_sentence,
     random_tree,
@@ -88,40 +81,6 @@ def test_cells_fire_by_number(seed: int) -> None:
     cells = batch.cells(batch.fired(flags))
     assert Counter(cells.feat_keys.tolist()) == fired(view, gold)
     assert len(cells) == sum(number > 0 for number in numbers)
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_scores_in_problems_and_in_learning(seed: int) -> None:
-    view, gold, heads = case(seed)
-    family = Modifiers()
-    counter = FactorCounter()
-    for tree in (gold, heads):
-        own = FactorView.of_tree(view.sentence, tree, view.values)
-        counter.add(tree_batches([family], own))
-    table = counter.table(1)
-    weights = np.random.default_rng(seed).integers(1, 9, len(table)).astype(np.int32)
-    table.weights[:] = weights * QUANTUM
-    plain = Problem(view.n_words, view.arc_head, view.arc_mod, np.zeros(view.n_arcs))
-    proposals = proposals_of([family], view, table)
-    problem = with_proposals(plain, proposals, weights, QUANTUM)
-    ((_, direct),) = alive_factors([family], [view], table)
-    assert problem.count_ptr.tolist() == direct.ptr.tolist()
-    assert problem.count_arcs.tolist() == direct.arcs.tolist()
-    assert problem.count_score.tolist() == direct.score.tolist()
-    assert problem.count_score_ptr.tolist() == direct.score_ptr.tolist()
-    value = dict(zip(table.keys.tolist(), table.weights.tolist()))
-    for tree in (gold, heads):
-        expected = sum(value.get(key, 0.0) * times for key, times in fired(view, tree).items())
-        assert problem.score(tree) == pytest.approx(expected)
-    flags = [tree[view.arc_mod] == view.arc_head for tree in (gold, heads)]
-    expected = fired(view, gold)
-    expected.subtract(fired(view, heads))
-    places = difference(*features_apart(proposals, *flags))
-    found = {int(table.keys[p]): c for p, c in places.items()}
-    assert found == {key: c for key, c in expected.items() if c}
-    batch = family.propose_counts(view)
-    assert set(found) <= set(contrast(batch, flags[0], flags[1:]).feat_keys.tolist())
-    assert not len(contrast(batch, flags[0], flags[:1]))
 
 
 def test_what_breaks_the_contract() -> None:

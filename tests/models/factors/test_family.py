@@ -9,7 +9,6 @@ import pytest
 
 import bbparse.factors
 from bbparse.factors import (
-    FactorCounter,
     FactorFamily,
     FactorView,
     check_family,
@@ -18,11 +17,7 @@ from bbparse.factors import (
 from bbparse.runtime.errors import FactorError
 from bbparse.treebank import Sentence
 from tests.models.factors.helpers import (
-    alive_factors,
     all_arcs,
-    random_arcs,
-    random_sentence,
-    tree_keys,
     view_of,
 )
 
@@ -136,36 +131,6 @@ def test_different_features_have_different_keys() -> None:
 def test_keys_stay_what_they_are() -> None:
     """Models hold keys: a change of the hash makes every saved model useless."""
     assert feature_key("same-tag", ("tag", "NOUN", 1)) == 8664192555403165154
-
-
-def test_a_family_can_be_learned_and_scored() -> None:
-    """Counting, updates and scoring with a family of the user's."""
-    rng = np.random.default_rng(1)
-    family = SameTag()
-    sentences = [random_sentence(rng, int(n)) for n in rng.integers(2, 9, 30)]
-    counter = FactorCounter()
-    trees = [FactorView.of_tree(s, [-1, *s.heads]) for s in sentences]
-    for tree in trees:
-        counter.add([family.propose(tree)])
-    table = counter.table(cutoff=2)
-    for tree in trees:
-        places = table.find(tree_keys([family], tree))
-        np.add.at(table.weights, places[places >= 0], 1.0)
-    weight = {key: w for key, w in zip(table.keys.tolist(), table.weights.tolist())}
-    for sentence in sentences:
-        view = view_of(sentence, random_arcs(rng, sentence.n_words))
-        alive = alive_factors([family], view, table)
-        expected = []
-        for pairs, features in family.factors(view):
-            if all(view.has_arc(*pair) for pair in pairs):
-                score = sum(weight.get(feature_key("same-tag", f), 0.0) for f in features)
-                if score:
-                    expected.append(([view.arc_index(*pair) for pair in pairs], score))
-        found = [
-            (alive.arcs[alive.ptr[f] : alive.ptr[f + 1]].tolist(), alive.score[f])
-            for f in range(len(alive.score))
-        ]
-        assert found == expected
 
 
 def test_the_checker_finds_families_that_look_at_other_candidates(sentence: Sentence) -> None:

@@ -8,23 +8,17 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
-from bbparse.factors import (
-    FactorCounter,
-    FactorTable,
-    FactorView,
-    load_families,
-)
-from bbparse.models.learning.trainer import features_apart, proposals_of, with_proposals
+from bbparse.core.parts import SET_NAMES
+from bbparse.factors import FactorCounter, FactorTable, FactorView, alive_factors, load_families
+from bbparse.models.learning.trainer import contrast, features_apart, proposals_of, with_proposals
 from bbparse.models.scoring.linear import QUANTUM
-from tests.models.factors.helpers import (
-    alive_factors,
-    difference,
-    random_sentence,
-    random_tree,
-    tree_keys,
-)
+from tests.models.factors.helpers import difference, random_sentence, random_tree, tree_keys
+from tests.models.factors.test_counts import Modifiers
+from tests.models.factors.test_family import SameTag
 
-NAMES = ("siblings", "grandchildren", "combs", "rather-than")
+FAMILIES = load_families(
+    ["siblings", "grandchildren", "combs", "rather-than", SameTag, Modifiers]
+)
 
 
 def case(seed: int) -> tuple[FactorView, FactorTable, np.ndarray, np.ndarray]:
@@ -36,7 +30,7 @@ def case(seed: int) -> tuple[FactorView, FactorTable, np.ndarray, np.ndarray]:
     arcs = sorted({(tree[m], m) for tree in trees for m in range(1, n + 1)})
     view = FactorView(sentence, [h for h, _ in arcs], [m for _, m in arcs])
     counter = FactorCounter()
-    counter.add(family.propose(view) for family in load_families(NAMES))
+    counter.add(family.propose_all(view) for family in FAMILIES)
     full = counter.table(1)
     known = rng.random(len(full)) < 0.7
     weights = rng.integers(-3, 4, int(known.sum())) * QUANTUM
@@ -45,23 +39,28 @@ def case(seed: int) -> tuple[FactorView, FactorTable, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_scores_and_differences_are_those_of_the_families(seed: int) -> None:
+def test_scores_and_differences_are_those_of_what_fires(seed: int) -> None:
     view, table, gold, heads = case(seed)
-    families = load_families(NAMES)
-    proposals = proposals_of(families, view, table)
-    problem = Problem(view.n_words, view.arc_head, view.arc_mod, np.zeros(view.n_arcs))
+    proposals = proposals_of(FAMILIES, view, table)
+    plain = Problem(view.n_words, view.arc_head, view.arc_mod, np.zeros(view.n_arcs))
     weights = np.rint(table.weights / QUANTUM).astype(np.int32)
-    scored = with_proposals(problem, proposals, weights, QUANTUM)
-    direct = alive_factors(families, view, table)
-    assert scored.factor_ptr.tolist() == direct.ptr.tolist()
-    assert scored.factor_arcs.tolist() == direct.arcs.tolist()
-    assert scored.factor_score.tolist() == direct.score.tolist()
+    learned = with_proposals(plain, proposals, weights, QUANTUM)
+    ((factors, counts),) = alive_factors(FAMILIES, [view], table)
+    parsed = plain.changed(**dict(zip(SET_NAMES, (*factors, *counts))))
     expected: Counter[int] = Counter()
     for tree, sign in ((gold, 1), (heads, -1)):
         own = FactorView.of_tree(view.sentence, tree, view.values)
-        for place in table.find(tree_keys(families, own)).tolist():
-            expected[place] += sign if place >= 0 else 0
+        places = table.find(tree_keys(FAMILIES, own))
+        known = places[places >= 0].tolist()
+        score = pytest.approx(table.weights[known].sum())
+        assert learned.score(tree) == score and parsed.score(tree) == score
+        for place in known:
+            expected[place] += sign
     flags = [tree[view.arc_mod] == view.arc_head for tree in (gold, heads)]
     found = difference(*features_apart(proposals, *flags))
     assert found == {place: count for place, count in expected.items() if count}
     assert features_apart(proposals, flags[0], flags[0])[0].size == 0
+    batches = [family.propose_all(view) for family in FAMILIES]
+    apart = {key for one in batches for key in contrast(one, flags[0], flags[1:]).feat_keys}
+    assert {table.keys[place] for place in found} <= apart
+    assert not any(len(contrast(one, flags[0], flags[:1])) for one in batches)
