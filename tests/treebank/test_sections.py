@@ -111,6 +111,7 @@ def test_sentences_in_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     read = [s for section in cut if section for s in section.sentences()]
     assert [s.lines for s in read] == [s.lines for s in sentences[:5]]
     assert [s.number for s in read] == [1, 2, 3, 4, 5]
+    assert [s.line_number for s in read] == [s.line_number for s in sentences[:5]]
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:

@@ -49,7 +49,8 @@ def test_as_a_plain_loop(sentences: int) -> None:
     uas = found["uas"]
     assert uas.difference == pytest.approx(float(real), abs=1e-12)
     assert uas.p_value == pytest.approx((far + 1) / 301)
-    assert [uas.low, uas.high] == pytest.approx(np.quantile([float(x) for x in drawn], [0.025, 0.975]))
+    ends = np.quantile([float(x) for x in drawn], [0.025, 0.975])
+    assert [uas.low, uas.high] == pytest.approx(ends)
     assert uas.first == first.scores().uas and uas.second == second.scores().uas
     assert found["clas"].first == pytest.approx(first.scores().clas)
     assert found["complete"].second == second.scores().complete
