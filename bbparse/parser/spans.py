@@ -9,9 +9,9 @@ span allows no other trees; a soft one takes its weight off a tree for each furt
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bbparse.core import Problem
 from bbparse.core.check import MAX_SCORE
@@ -37,10 +37,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The MISC item of spans, and how much a broken one costs."""
+    """Which spans of a sentence count, and how much."""
 
     key: str
     weight: float | None = None  #: None: firm.
+    without: str = ""  #: Name of a span that is left out.
 
     @classmethod
     def parsed(cls, text: str) -> Spans:
@@ -80,13 +81,22 @@ class Spans:
                         spans.append(Span(title, range(first, m + 1)))
         for other, m in opened:
             raise TreebankError(f"{sentence.place(m - 1)}: {self.key}={other} is never closed")
-        return spans
+        return [span for span in spans if span.name != self.without]
 
     def onto(self, problem: Problem, sentence: Sentence) -> Problem:
         """Return the problem of a sentence with its spans."""
         for span in self.of(sentence):
             problem = problem.with_subtree(span.words, complete=False, weight=self.weight)
         return problem
+
+    def blame(self, sentence: Sentence, count: Callable[[Spans], float], now: float) -> str:
+        """Name the firm spans without each of which faults are fewer than `now`.
+
+        ``count`` returns the number of faults under other spans, inf if there is no tree.
+        """
+        spans = [] if self.without or self.weight is not None else self.of(sentence)
+        names = [x.name for x in spans if count(replace(self, without=x.name)) < now]
+        return f", against {' and '.join(names)}" if names else ""
 
     def are_in(self, sentence: Sentence) -> bool:
         """Return True if a word has the key in MISC."""

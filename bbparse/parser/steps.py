@@ -8,6 +8,7 @@ rules give way to valid ones, and arcs get their probabilities.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,7 +39,7 @@ from bbparse.parser.valid import (
 )
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
-from bbparse.runtime.errors import FactorError, ProblemError
+from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import NO_HEAD
@@ -134,7 +135,37 @@ class Steps:
     def parse_around(
         self, sentence: Sentence, restrict: Restriction | None = None, reasons: bool = True
     ) -> Parse:
-        """Parse one sentence around its heads and labels; see `Parser.parse_around`."""
+        """Parse one sentence around its heads and labels; see `Parser.parse_around`.
+
+        Where firm spans leave no tree that keeps all rules, those that are in the way are named.
+        """
+        try:
+            parse = self._parse_around(sentence, restrict, reasons)
+        except TreebankError as error:
+            against = self._blame(sentence, restrict, math.inf)
+            raise TreebankError(f"{error}{against}") from None
+        faults = parse.faults[:1]
+        if not any(faults):
+            return parse
+        against = self._blame(sentence, restrict, sum(map(len, faults)))
+        named = [[fault._replace(name=fault.name + against) for fault in row] for row in faults]
+        return parse._replace(faults=[*named, *parse.faults[1:]])
+
+    def _blame(self, sentence: Sentence, restrict: Restriction | None, n_faults: float) -> str:
+        """Name the spans without which a sentence has fewer faults."""
+
+        def count(spans: Spans) -> float:
+            try:
+                other = replace(self, spans=spans)._parse_around(sentence, restrict, False)
+            except TreebankError:
+                return math.inf
+            return sum(map(len, other.faults[:1]))
+
+        return "" if self.spans is None else self.spans.blame(sentence, count, n_faults)
+
+    def _parse_around(
+        self, sentence: Sentence, restrict: Restriction | None, reasons: bool
+    ) -> Parse:
         rows = list(enumerate(zip(sentence.heads, sentence.deprels), start=1))
         fixed = {m: label for m, (head, label) in rows if head != NO_HEAD and label != "_"}
         is_free = restrict is None and all(head == NO_HEAD for head in sentence.heads)

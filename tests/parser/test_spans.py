@@ -1,4 +1,4 @@
-"""Words that form one subtree: brackets in MISC, firmly and softly."""
+"""Words that form one subtree: brackets in MISC, firmly and softly, and what is in their way."""
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ def test_trees_have_firm_spans_and_pay_for_soft_ones() -> None:
     assert changed
 
 
-def test_spans_against_heads_and_rules() -> None:
+def test_what_is_in_the_way_is_named() -> None:
     parser, sentence = toy.reader(), max(toy.dev_sentences(), key=lambda s: s.n_words)
     n = sentence.n_words
     given = parser.tagged(bracketed(sentence, "(1", "1)(2", "2)", *[""] * (n - 3)))
     given.heads[:2], given.deprels[:2] = [n, n], ["dep", "dep"]
-    with pytest.raises(TreebankError, match=r"all fixed heads and satisfies .*: word 1 must"):
+    with pytest.raises(TreebankError, match=r"word 1 must .*, against E=\(1, words 1 to 2$"):
         parser.parse(given, valid="none", spans="E", keep_heads=True)
     a, b = sentence.forms[:2]
     pair = [ArcCondition.parse(f"head.form={x} mod.form={y}") for x, y in ((a, b), (b, a))]
     rules = Rules([Rule("apart", (*pair,))])
     tree, *_ = parser.parse(given, spans="E", valid=rules)
     (fault,) = tree.broken
-    assert fault.startswith("apart: word ")
+    assert fault.startswith("apart, against E=(1, words 1 to 2: word ")
     for weight in (None, 10.0):
         options = RepairOptions(spans=Spans("E", weight))
         given = replace(given, heads=[*tree.heads], deprels=[*tree.labels])
         fixed = repair(given, rules, options=options)
         names = [fault.name for fault in fixed.after]
-        assert names == ([] if weight else ["apart"])
+        assert names == ([] if weight else ["apart, against E=(1, words 1 to 2"])

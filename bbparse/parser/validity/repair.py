@@ -151,6 +151,13 @@ def repair(
             return unchanged._replace(obstacle="no valid tree was found within the limit")
     heads, labels = trees.solution.heads[0, 1:].tolist(), trees.labels[0]
     after = _faults(replace(sentence, heads=heads, deprels=labels), rules, options)
+    if after and spans is not None:
+
+        def count(others: Spans) -> float:
+            return len(repair(sentence, rules, weights, replace(options, spans=others)).after)
+
+        against = spans.blame(sentence, count, len(after))
+        after = [fault._replace(name=fault.name + against) for fault in after]
     changes = _changes(sentence, heads, labels, rules, options, wanted)
     cost = (len(after), *_cost(changes, names, unit * steps, ties))
     return Repair(sentence, heads, labels, changes, before, after, status == "optimal", cost=cost)
