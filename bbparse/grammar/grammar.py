@@ -192,7 +192,7 @@ class Grammar:
     symbols: list[str]  #: Tags first, then categories.
     n_tags: int
     pairs: Pairs
-    table: Table = field(default_factory=_no_table)  #: Lexicalized probabilities, if any.
+    table: Table = field(default_factory=_no_table)  #: Lexicalized probabilities.
 
     def __post_init__(self) -> None:
         # a tag and a category may have the same name
@@ -223,13 +223,8 @@ def _kind(symbol: str) -> int:
 _NO_PAIRS = Pairs(*(np.empty(0, np.int32),) * 9)  # type: ignore[arg-type]
 
 
-def learn_grammar(
-    phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]], *, with_words: bool = True
-) -> Grammar:
-    """Estimate a grammar from phrases and the numbers of their words (`Vocabulary.numbers`).
-
-    Without ``with_words`` it is unlexicalized only.
-    """
+def learn_grammar(phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]]) -> Grammar:
+    """Estimate a grammar from phrases and the numbers of their words (`Vocabulary.numbers`)."""
     nodes = [list(_nodes(phrase)) for phrase in phrases]
     tags = {n.label for tree in nodes for n in tree if n.head is None}
     split = {n.label for tree in nodes for n in tree if n.head is not None}
@@ -263,8 +258,7 @@ def learn_grammar(
     head_array = np.array(heads, np.int64).reshape(-1, 4)  # empty if all trees are single words
     modifier_array = np.array(modifiers, np.int64)
     grammar.pairs = _pairs(head_array, modifier_array, roots, len(symbols))
-    if with_words:
-        grammar.table = _learn_table(head_array, modifier_array, grammar.forms)
+    grammar.table = _learn_table(head_array, modifier_array, grammar.forms)
     return grammar
 
 

@@ -31,23 +31,11 @@ from bbparse.text.tagger import TAGGER_FIELDS, tagger_fields, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
 
 KIND = "bbparse.Phrases"
-LEVELS = ("kinds", "split")
-
-
-def _pairs_rules(name: str) -> dict[str, Rule]:
-    pairs, rules = f"{name}_parent", f"{name}_rule_pair"
-    return {
-        pairs: (INTS, 1, pairs), f"{name}_head": (INTS, 1, pairs),
-        f"{name}_score": (REALS, 1, pairs), f"{name}_stop": (REALS, 3, None),
-        f"{name}_rule_ptr": (INTS, 1, None), rules: (INTS, 1, rules),
-        f"{name}_rule_side": (INTS, 1, rules), f"{name}_rule_score": (REALS, 2, None),
-        f"{name}_root": (REALS, 1, None),
-    }
-
-
 _RULES: dict[str, Rule] = {
     "phrases": dict,
-    **{name: rule for level in LEVELS for name, rule in _pairs_rules(level).items()},
+    "parent": (INTS, 1, "parent"), "head": (INTS, 1, "parent"), "score": (REALS, 1, "parent"),
+    "stop": (REALS, 3, None), "rule_ptr": (INTS, 1, None), "rule_pair": (INTS, 1, "rule_pair"),
+    "rule_side": (INTS, 1, "rule_pair"), "rule_score": (REALS, 2, None), "root": (REALS, 1, None),
     "table_keys": ("u", 1, "table_keys"), "table_values": (REALS, 1, "table_keys"),
     "dependencies": ("u", 1, None), **TAGGER_FIELDS, **TOKENIZER_FIELDS,
 }
@@ -59,15 +47,13 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
     fields: Fields = {
         "phrases": {
             "entries": parser.vocabulary.entries,
-            "symbols": [grammar.symbols for grammar in parser.grammars],
+            "symbols": parser.grammar.symbols,
             "n_tags": parser.grammar.n_tags,
             "settings": asdict(parser.settings),
             "margin": parser.tagger.margin,
-        }
+        },
+        **parser.grammar.pairs._asdict(),
     }
-    for name, grammar in zip(LEVELS, parser.grammars):
-        for field, array in grammar.pairs._asdict().items():
-            fields[f"{name}_{field}"] = array
     slots, values = parser.grammar.table
     order = np.argsort(slots)[np.count_nonzero(slots == 0) :]
     fields["table_keys"], fields["table_values"] = slots[order], values[order]
@@ -94,16 +80,12 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         tokenizer = Tokenizer.from_fields(fields, where)
     with reading_part("phrases", fields, where) as card:
         vocabulary = Vocabulary(card["entries"])
-        n_tags = int(card["n_tags"])
-        grammars = [
-            Grammar(list(symbols), n_tags, _pairs(name, fields, symbols))
-            for name, symbols in zip(LEVELS, card["symbols"], strict=True)
-        ]
-        grammars[-1].table = _table(fields)
-        phrase_tagger = PhraseTagger(tagger, grammars[-1], vocabulary, float(card["margin"]))
-        margins = tuple(map(float, card["settings"].pop("margins")))
-        settings = PhraseSettings(margins, **card["settings"])
-        return PhraseParser(vocabulary, grammars, phrase_tagger, dependencies, settings, tokenizer)
+        symbols = list(card["symbols"])
+        pairs = _pairs(fields, len(symbols))
+        grammar = Grammar(symbols, int(card["n_tags"]), pairs, _table(fields))
+        phrase_tagger = PhraseTagger(tagger, grammar, vocabulary, float(card["margin"]))
+        settings = PhraseSettings(**card["settings"])
+        return PhraseParser(vocabulary, grammar, phrase_tagger, dependencies, settings, tokenizer)
 
 
 def _table(fields: Fields) -> Table:
@@ -113,14 +95,14 @@ def _table(fields: Fields) -> Table:
     return open_table(keys, fields["table_values"].astype(np.float32))
 
 
-def _pairs(name: str, fields: Fields, symbols: list[str]) -> Pairs:
+def _pairs(fields: Fields, n_symbols: int) -> Pairs:
     types = dict.fromkeys(("score", "stop", "rule_score", "root"), np.float32)
     columns: dict[str, NDArray[Any]] = {
-        field: np.ascontiguousarray(fields[f"{name}_{field}"], types.get(field, np.int32))
+        field: np.ascontiguousarray(fields[field], types.get(field, np.int32))
         for field in Pairs._fields
     }
     pairs = Pairs(**columns)
-    n_symbols, n_pairs, n_rules = len(symbols), len(pairs.parent), len(pairs.rule_pair)
+    n_pairs, n_rules = len(pairs.parent), len(pairs.rule_pair)
     for field, minimum, limit, shape in (
         ("parent", 0, n_symbols, (n_pairs,)), ("head", 0, n_symbols, (n_pairs,)),
         ("rule_pair", 0, n_pairs, (n_rules,)), ("rule_side", 0, 2, (n_rules,)),
@@ -132,9 +114,9 @@ def _pairs(name: str, fields: Fields, symbols: list[str]) -> Pairs:
             array.size and not minimum <= array.min() <= array.max() < limit
         ):
             raise ModelError(
-                f"{name}_{field} has shape {array.shape}, or values out of range,"
+                f"{field} has shape {array.shape}, or values out of range,"
                 f" expected {shape} and {minimum} to below {limit}"
             )
     if (np.diff(pairs.rule_ptr) < 0).any() or not (pairs.root > -np.inf).any():
-        raise ModelError(f"{name} is damaged, or a grammar without a start symbol")
+        raise ModelError("the grammar is damaged, or has no start symbol")
     return pairs

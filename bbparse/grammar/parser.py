@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,12 @@ from bbparse.grammar.chart import (
 )
 from bbparse.grammar.grammar import Grammar
 from bbparse.grammar.oracles import ChartOracle
-from bbparse.grammar.prune import LEFT, divide, possible_rules, prune
+from bbparse.grammar.prune import LEFT, possible_rules, prune
 from bbparse.grammar.tagger import PhraseTagger, with_tags
 from bbparse.grammar.trees import (
     ROOT,
     Phrase,
     PhraseTree,
-    default_rules,
     from_phrase,
     sentence_of,
 )
@@ -47,7 +45,7 @@ from bbparse.text.tokenizer import Tokenizer
 
 WITH = ("none", "tags", "arcs", "both")
 #: Maximum number of words of a sentence that is not parsed in parts.
-MAX_WORDS = 150
+MAX_WORDS = 120
 #: Maximum magnitude of the weight of arcs.
 MAX_WEIGHT = 10**100
 
@@ -56,15 +54,14 @@ MAX_WEIGHT = 10**100
 class PhraseSettings:
     """Settings of pruning and of weights, and the calls of `bbparse.agree` at its root."""
 
-    #: Pruning margin of each grammar: items of trees at most this far below the best are retained.
-    margins: tuple[float, ...] = (9.0, 6.0)
+    #: Pruning margin: items of trees at most this far below the best are retained.
+    margin: float = 5.0
     arcs: float = 1.0  #: Weight of the dependency parser's scores relative to the grammar's.
     root_calls: int = 50
 
     def __post_init__(self) -> None:
-        """Raise `ConfigError` if a margin or the weight of arcs is impossible."""
-        for margin in self.margins:
-            check_number("a margin", margin, Range(0, whole=False))
+        """Raise `ConfigError` if the margin or the weight of arcs is impossible."""
+        check_number("margin", self.margin, Range(0, whole=False))
         check_number("arcs", self.arcs, Range(-MAX_WEIGHT, whole=False, most=MAX_WEIGHT))
 
 
@@ -90,8 +87,7 @@ class PhraseParser:
     Parameters
     ----------
     vocabulary : Vocabulary
-    grammars : sequence of Grammar
-        From the coarsest to the finest: over kinds of categories, and over refined categories.
+    grammar : Grammar
     tagger : PhraseTagger
     dependencies : Parser, optional
         Projective dependency parser, for `arcs` and `both`. Its scores of arcs, siblings and
@@ -102,18 +98,13 @@ class PhraseParser:
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: PhraseTagger,
+        self, vocabulary: Vocabulary, grammar: Grammar, tagger: PhraseTagger,
         dependencies: Parser | None = None, settings: PhraseSettings | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
+        self.vocabulary, self.grammar = vocabulary, grammar
         self.tagger, self.dependencies, self.tokenizer = tagger, dependencies, tokenizer
         self.settings = settings or PhraseSettings()
-        if len(self.settings.margins) != len(self.grammars):
-            raise ConfigError(
-                f"margins: {len(self.settings.margins)}, expected {len(self.grammars)}, one for"
-                " each grammar"
-            )
         pairs = self.grammar.pairs
         by_head = np.argsort(pairs.head, kind="stable").astype(np.int32)
         head_ptr = np.searchsorted(pairs.head[by_head], np.arange(len(pairs.root) + 1))
@@ -121,9 +112,6 @@ class PhraseParser:
             self.grammar.forms, self.grammar.kind, pairs, possible_rules(pairs),
             self.grammar.table, tagger.joins, by_head, head_ptr.astype(np.int32),
         )
-        self.divisions = [
-            divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
-        ]
 
     def needed_tokenizer(self) -> Tokenizer:
         """Return the tokenizer; `ModelError` if there is none."""
@@ -211,7 +199,7 @@ class _Sentence:
     def parse(
         self, k: int, heads: Sequence[int] | None, deadline: Deadline, node_limit: int | None
     ) -> PhraseParse:
-        """Parse; widen the margins, then drop required heads, until there is a tree."""
+        """Parse; widen the margin, then drop required heads, until there is a tree."""
         s = self.parser.settings
         if len(self.words) > MAX_WORDS:
             return self._in_parts(deadline, node_limit)
@@ -260,17 +248,11 @@ class _Sentence:
     def _chart(
         self, problem: Problem | None, heads: Sequence[int] | None, wider: float
     ) -> Chart | None:
-        """Build the chart of the lexicalized grammar, pruned by the unlexicalized ones."""
+        """Build the chart of the lexicalized grammar, pruned by the unlexicalized one."""
         p, n = self.parser, len(self.words)
-        margins = [wider * margin for margin in p.settings.margins]
         leaf = np.full((n, p.grammar.n_tags), -np.inf, np.float32)
         leaf[self.leaves.word, self.leaves.tag] = self.leaves.score
-        best, kept, kept_pair = prune(leaf, p.grammars[0].pairs, margins[0])
-        for grammar, division, margin in zip(p.grammars[1:], p.divisions, margins[1:]):
-            if best == -np.inf:
-                return None
-            within = division, kept, kept_pair
-            best, kept, kept_pair = prune(leaf, grammar.pairs, margin, within)
+        best, kept, kept_pair = prune(leaf, p.grammar.pairs, wider * p.settings.margin)
         if best == -np.inf:
             return None
         arcs = np.full((n + 1, n), FREE, np.int32)

@@ -15,7 +15,6 @@ from bbparse.grammar.trees import (
     clean,
     default_rules,
     joins,
-    merge,
     read_trees,
     sentence_of,
     split,
@@ -93,16 +92,10 @@ def train_phrases(
     report("learning the grammar")
     vocabulary = Vocabulary.learn(words)
     numbers = [vocabulary.numbers(forms) for forms in words]
-    grammars = []
-    for is_fine in (False, True):
-        relabelled = [to_phrase(tree, rules) for tree in trees]
-        for phrase in relabelled:
-            if is_fine:
-                split(phrase)
-            else:
-                merge(phrase, rules)
-        grammars.append(learn_grammar(relabelled, numbers, with_words=is_fine))
-    grammar = grammars[-1]
+    refined = [to_phrase(tree, rules) for tree in trees]
+    for phrase in refined:
+        split(phrase)
+    grammar = learn_grammar(refined, numbers)
     report("learning the tagger")
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
     tagger = PhraseTagger(
@@ -115,7 +108,7 @@ def train_phrases(
         parser = Parser.train(
             sentences, [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)], config,
         )
-    return PhraseParser(vocabulary, grammars, tagger, parser, tokenizer=train_tokenizer(sentences))
+    return PhraseParser(vocabulary, grammar, tagger, parser, tokenizer=train_tokenizer(sentences))
 
 
 def _with_joins(sentences: Sequence[Sentence], phrases: Sequence[Phrase]) -> list[Sentence]:

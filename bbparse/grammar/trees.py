@@ -9,9 +9,8 @@ In the head-driven grammar, a unary chain of phrases is one phrase: ``(S (VP …
 categories. So a phrase has two children or more, or is a word with its categories. Joined
 categories are separated again on output.
 
-Grammars may refine or merge categories. ``NP(B^S`` is a base NP within an S: Johnson (1998)
-annotates parents, Collins (1999) distinguishes base noun phrases. Coarse grammars merge categories
-of one kind, as in Charniak et al. (2006).
+Grammars refine categories. ``NP(B^S`` is a base NP within an S: Johnson (1998) annotates parents,
+Collins (1999) distinguishes base noun phrases.
 """
 
 from __future__ import annotations
@@ -199,13 +198,11 @@ JOIN, SPLIT = " ", "("
 
 @dataclass(frozen=True)
 class HeadRules:
-    """Head rules and kinds of categories; see ``heads.toml``."""
+    """Head rules; see ``heads.toml``."""
 
     rules: dict[str, list[dict[str, Any]]]
     coordination: frozenset[str]
     punctuation: frozenset[str]
-    kinds: dict[str, str]
-    other_kind: str
 
     def head(self, label: str, children: list[str]) -> int:
         """Return the index of the head child, given the labels of all children."""
@@ -234,10 +231,8 @@ class HeadRules:
 def default_rules() -> HeadRules:
     """Load Collins' rules for the categories and tags of the Penn Treebank."""
     table = tomllib.loads(files("bbparse.grammar").joinpath("heads.toml").read_text("utf-8"))
-    kinds = {label: kind for kind, labels in table["kinds"].items() for label in labels}
     return HeadRules(
-        table["rules"], frozenset(table["coordination"]), frozenset(table["punctuation"]),
-        kinds, list(table["kinds"])[-1],
+        table["rules"], frozenset(table["coordination"]), frozenset(table["punctuation"])
     )
 
 
@@ -351,16 +346,3 @@ def joins(phrase: Phrase) -> list[str]:
         return last
 
     return [labels.get(i, "_") for i in range(walk(phrase) + 1)]
-
-
-def merged(label: str, rules: HeadRules) -> str:
-    """Return the kind of a category; of joined categories, that of the outermost."""
-    return rules.kinds.get(label.split(JOIN)[0], rules.other_kind)
-
-
-def merge(phrase: Phrase, rules: HeadRules) -> None:
-    """Replace the labels of a phrase and all phrases in it with their kinds."""
-    if phrase.head is not None:
-        phrase.label = merged(phrase.label, rules)
-        for child in [*phrase.left, phrase.head, *phrase.right]:
-            merge(child, rules)

@@ -60,8 +60,8 @@ def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
         load_phrases(other)
     fields = fields_of(model)
     for field, value, message in (
-        ("split_root", np.full_like(fields["split_root"], -np.inf), "without a start symbol"),
-        ("split_parent", fields["split_parent"] + 10_000, "split_parent has shape"),
+        ("root", np.full_like(fields["root"], -np.inf), "no start symbol"),
+        ("parent", fields["parent"] + 10_000, "parent has shape"),
         ("phrases", {}, "phrases: 'entries' is missing"),
     ):
         write_archive(other, KIND, {**fields, field: value})
@@ -204,7 +204,7 @@ def with_scores(change: Any, tags: tuple[str, ...] = ()) -> PhraseParser:
     own = toy.parser()
     scores: Any = Scores(own.tagger.tagger, change, tags)
     tagger = PhraseTagger(scores, own.grammar, own.vocabulary, own.tagger.margin)
-    return PhraseParser(own.vocabulary, own.grammars, tagger)
+    return PhraseParser(own.vocabulary, own.grammar, tagger)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
@@ -238,16 +238,14 @@ def test_words_have_the_best_tags_that_the_grammar_knows() -> None:
 def test_settings_that_fit_no_grammar_are_refused(model: Path, tmp_path: Path) -> None:
     own = toy.parser()
     for settings, message in (
-        ({"margins": (9.0, float("nan"))}, "a margin is nan, expected at least 0"),
-        ({"margins": (9.0, -1.0)}, "a margin is -1.0, expected at least 0"),
+        ({"margin": float("nan")}, "margin is nan, expected at least 0"),
+        ({"margin": -1.0}, "margin is -1.0, expected at least 0"),
         ({"arcs": float("nan")}, "arcs is nan"),
         ({"arcs": float("inf")}, "arcs is inf, expected at most"),
-        ({"margins": (9.0,)}, "margins: 1, expected 2, one for each grammar"),
     ):
         with pytest.raises(ConfigError, match=message):
             PhraseParser(
-                own.vocabulary, own.grammars, own.tagger,
-                settings=PhraseSettings(**settings),  # type: ignore[arg-type]
+                own.vocabulary, own.grammar, own.tagger, settings=PhraseSettings(**settings),
             )
     with pytest.raises(ConfigError, match="margin is nan"):
         PhraseTagger(own.tagger.tagger, own.grammar, own.vocabulary, float("nan"))
@@ -255,5 +253,5 @@ def test_settings_that_fit_no_grammar_are_refused(model: Path, tmp_path: Path) -
     for changes in ({"margin": None}, {"margin": float("nan")}, {"settings": {"margins": [9.0]}}):
         changed = {**fields, "phrases": {**fields["phrases"], **changes}}
         write_archive(tmp_path / "other", KIND, changed)
-        with pytest.raises(ModelError, match=r"margin is nan|is damaged|margins: 1, expected 2"):
+        with pytest.raises(ModelError, match=r"margin is nan|is damaged"):
             load_phrases(tmp_path / "other")
