@@ -105,6 +105,7 @@ def test_constraints_that_leave_no_tree(projective: bool) -> None:
         p.without_arcs([(0, 1), (0, 2), (0, 3)]),
         p.with_heads({1: 0, 2: 1}).with_factors([([(0, 1), (1, 2)], -math.inf)]),
         p.with_factors([(arcs, -math.inf) for arcs in pairs]),
+        p.with_at_least([(1, 3), (2, 3)], 2),  # two heads of one word
     ):
         s = solve(q, k_best=3)
         assert (s.status, len(s), s.heads.shape) == ("infeasible", 0, (0, 4))
