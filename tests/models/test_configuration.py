@@ -36,6 +36,7 @@ PLAIN: dict[str, Any] = {"templates": TEMPLATES, "pruner": {"templates": TEMPLAT
         ("factors", {"folds": 1}, "factors.folds is 1, expected a whole number of at least 2"),
         ("factors", {"cost": -1.0}, "factors.cost is -1.0, expected 0 or more"),
         ("learning", {"epochs": 0}, "learning.epochs is 0"),
+        ("learning", {"rate": True}, "learning.rate is True, expected a number"),
         ("labels", {"epochs": -1}, "labels.epochs is -1"),
         ("labels", {"templates": {"bits": 12}}, "labels.templates has no template"),
         ("labels", {"templates": {"arc": ["h.nonsense"]}}, "labels.templates.arc, line 1"),

@@ -9,7 +9,6 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from bbparse.inference.relaxation.node import call_oracle
 from bbparse.inference.solve import solve
 from bbparse.parser.parser import Parser, ScoredTree
 from bbparse.parser.steps import WORK_LIMIT
@@ -244,12 +243,3 @@ def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
         assert crossing.parse(sentence)[0].score >= plain.parse(sentence)[0].score
     with pytest.raises(ModelError, match="and cannot draw crossing arcs"):
         plain.with_projective(False)
-
-
-def test_ordinary_sentences_compile_no_kernel_of_the_search() -> None:
-    vars(call_oracle).pop("_whole", None)  # what other tests have compiled
-    upos = ["PRON", "VERB", "ADJ", "NOUN", "PUNCT"]
-    sentence = Sentence.from_words(["She", "reads", "long", "books", "."], upos=upos)
-    (parse,) = Parser.load("english").parse_all([sentence])
-    assert parse.solution.heads[0, 1:].tolist() == [2, 0, 4, 2, 2]
-    assert "_whole" not in vars(call_oracle)

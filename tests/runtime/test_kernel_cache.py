@@ -212,3 +212,55 @@ def test_what_was_cut_off_is_compiled_anew(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:20])
     assert run(tmp_path)[0] == ["16.0", "1"]
     assert run(tmp_path)[0] == ["16.0", "0"]
+
+
+BELOW = """
+    import numpy as np
+    from bbparse.runtime.jit import kernel
+
+    @kernel
+    def total(numbers, divisor):
+        if divisor < 0:
+            raise ValueError("negative")
+        found = np.zeros(1)
+        for number in numbers:
+            found[0] += number
+        return found[0] / divisor
+
+    @kernel
+    def twice(numbers, divisor):
+        return total(numbers, divisor) + total(numbers[::-1], divisor)
+    """
+ABOVE = """
+    import numpy as np
+    from below import total, twice
+    from bbparse.runtime.jit import kernel
+
+    @kernel
+    def both(numbers, divisor):
+        'Two ways.'
+        return total(numbers, divisor), twice(numbers, divisor)
+
+    numbers = np.arange(5.0)
+    print(*both(numbers, 2.0), *both(np.arange(5), 2))
+    for divisor in (0.0, -1.0):
+        try:
+            both(numbers, divisor)
+        except (ZeroDivisionError, ValueError) as error:
+            print(type(error).__name__, error)
+    print(twice(numbers, 4.0), both.__doc__, both.__name__)
+    hits, misses = both._whole.stats.cache_hits, total._whole.stats.cache_misses
+    print(sum(hits.values()), sum(misses.values()))
+    """
+
+
+def test_kernels_are_parts_of_the_one_that_calls_them_whose_code_alone_is_kept(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "below.py").write_text(textwrap.dedent(BELOW), encoding="utf-8")
+    start(tmp_path, ABOVE)
+    answers = "5.0 10.0 5.0 10.0 ZeroDivisionError division by zero ValueError negative 5.0"
+    for hits in ("0", "2"):
+        out, said = run(tmp_path)
+        assert out == [*answers.split(), "Two", "ways.", "both", hits, "0"]
+        assert said.count("\n") == said.count("bbparse: compiling kernels") == (hits == "0")

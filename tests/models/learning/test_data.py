@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbparse.models.configuration import ModelConfig
-from bbparse.models.learning.data import closest_projective, prepare
+from bbparse.models.learning.data import closest_projective, folds_of, prepare
 from bbparse.treebank import Sentence
 from tests.oracles.enumerate import is_projective, is_tree
 from tests.strategies import random_tree
@@ -71,3 +71,11 @@ def test_prepare_counts_the_trees_it_changes() -> None:
     assert crossing.heads == [3, 4, 0, 3]
     data = prepare([plain, crossing], ModelConfig(projective=False))
     assert data.projectivised == 0 and data.heads[1].tolist() == [-1, 3, 4, 0, 3]
+
+
+@pytest.mark.parametrize(("count", "folds"), [(10, 3), (2, 5), (1, 4)])
+def test_a_fold_trains_on_the_others_unless_it_is_alone(count: int, folds: int) -> None:
+    found = folds_of(count, folds, seed=1)
+    assert sorted(i for _, held_out in found for i in held_out) == list(range(count))
+    for others, held_out in found:
+        assert set(others) == set(range(count)) - (set(held_out) if len(found) > 1 else set())
