@@ -1,14 +1,9 @@
-"""Training of a tagger: labels and lemma rules of a treebank, then one network.
-
-A parser that is to work with predicted tags is best trained on predicted tags that are as wrong as
-those of new text (QL13 §4.2): so training text is tagged in folds (`jackknife`), each by a tagger
-that was trained on the others.
-"""
+"""Training of a tagger: labels and lemma rules of a treebank, then one network."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -179,48 +174,3 @@ class _LemmaRules:
             key: tuple(sorted(self.numbers[rule] for rule in rules))
             for key, rules in candidates.items()
         }
-
-
-#: Number of neighbouring sentences in one fold: their words repeat.
-_BLOCK = 20
-
-
-def jackknife(
-    sentences: Sequence[Sentence], folds: int = 10, settings: TaggerSettings | None = None, *,
-    report: Callable[[str], object] = lambda line: None,
-) -> list[Sentence]:
-    """Tag each fold of a treebank by a tagger that was trained on the others.
-
-    Parameters
-    ----------
-    sentences : sequence of Sentence
-        With gold tags.
-    folds : int
-        At least 2.
-    settings : TaggerSettings, optional
-    report : callable, optional
-        Called with a line of text after each fold.
-
-    Returns
-    -------
-    list of Sentence
-        Copies, in the same order; trees are as they were.
-    """
-    block = max(1, min(_BLOCK, len(sentences) // (2 * folds)))
-    of = np.arange(len(sentences)) // block % folds
-    if folds < 2 or len(np.unique(of)) < folds:
-        raise TreebankError(
-            f"{len(sentences)} sentences cannot be divided into {folds} folds, expected at least"
-            " two folds with a sentence each"
-        )
-    out: list[Sentence] = list(sentences)
-    right = words = 0
-    for fold in range(folds):
-        others = [sentences[i] for i in np.flatnonzero(of != fold).tolist()]
-        tagger = train_tagger(others, settings)
-        for i in np.flatnonzero(of == fold).tolist():
-            out[i] = tagger(sentences[i])
-            right += sum(a == b for a, b in zip(out[i].upos, sentences[i].upos))
-            words += sentences[i].n_words
-        report(f"fold {fold + 1} of {folds}: UPOS {100 * right / words:.2f} so far")
-    return out

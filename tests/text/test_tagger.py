@@ -15,7 +15,6 @@ from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import ModelError, OutputError
 from bbparse.text import train_tagger
 from bbparse.text.tagger import LOWER, SAME, Tagger, tagger_fields, tagger_from
-from bbparse.text.tagger_training import jackknife
 from bbparse.treebank import Sentence, evaluate
 from bbparse.treebank.writing import with_columns
 from tests import toy
@@ -169,15 +168,3 @@ def test_lemmas_of_known_and_of_new_words() -> None:
         ]
     ]
     assert found == ["x", second, first, second, both]
-
-
-def test_jackknifing_does_not_look_at_what_it_tags() -> None:
-    some = list(toy.sentences()[:120])
-    lines: list[str] = []
-    tagged = jackknife(some, 3, toy.TAGGER, report=lines.append)
-    assert len(lines) == 3 and lines[-1].startswith("fold 3 of 3: UPOS ")
-    assert [sentence.heads for sentence in tagged] == [sentence.heads for sentence in some]
-    words = sum(sentence.n_words for sentence in some)
-    right = sum(a == b for x, y in zip(some, tagged) for a, b in zip(x.upos, y.upos))
-    seen = evaluate(some, train_tagger(some, toy.TAGGER).tag(some)).upos
-    assert seen is not None and right / words < seen - 0.02

@@ -45,19 +45,10 @@ def test_tagging_changes_nothing_else(run: Run, trained: Path, tmp_path: Path) -
     assert again.out == target.read_text(encoding="utf-8")
 
 
-def test_jackknifing(run: Run, tmp_path: Path) -> None:
-    target = tmp_path / "out.conllu"
-    done = run("tag", toy.TRAIN, "--jackknife", 2, "--output", target)
-    assert done.code == 0
-    assert done.err.splitlines()[-1].startswith("fold 2 of 2: UPOS ")
-    assert [s.heads for s in read_conllu(target)] == [s.heads for s in read_conllu(toy.TRAIN)]
-
-
 def test_errors(run: Run, trained: Path, tmp_path: Path) -> None:
     bare, target, none = tmp_path / "bare.conllu", tmp_path / "x.tagger", tmp_path / "none"
     bare.write_text("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n", encoding="utf-8")
     for arguments, message in (
-        (("tag", toy.DEV, "--model", trained, "--jackknife", "2"), "omit --model"),
         (("tag", toy.DEV, "--model", none), "no such file"),
         (("train-tagger", toy.TRAIN, "--model", none / "x"), "no folder"),
         (("train-tagger", bare, "--model", target), "word 1 has no UPOS"),
