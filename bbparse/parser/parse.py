@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from inspect import Parameter, signature
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bbparse.core import Solution
 from bbparse.models.factors.tree_family import TreeFamily
@@ -17,8 +16,6 @@ from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: A tree family, its class or its name.
 AnyTreeFamily = TreeFamily | type[TreeFamily] | str
@@ -71,18 +68,6 @@ class ParseOptions:
         if self.spans is not None:
             check_type("spans", self.spans, str, "KEY or KEY:WEIGHT", ProblemError)
             Spans.parsed(self.spans)
-
-
-def with_options(function: F) -> F:
-    """Show the fields of `ParseOptions` in a signature, in place of ``**changes``."""
-    own = signature(function)
-    others = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-    options = [
-        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-        for f in fields(ParseOptions)
-    ]
-    vars(function)["__signature__"] = own.replace(parameters=[*others, *options])
-    return function
 
 
 #: The defaults.

@@ -18,7 +18,7 @@ from bbparse.models.model_file import load_model, save_model
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
-from bbparse.parser.parse import USUAL, Parse, ParseOptions, with_options
+from bbparse.parser.parse import USUAL, Parse, ParseOptions
 from bbparse.parser.steps import Steps
 from bbparse.parser.valid import Restriction
 from bbparse.runtime.arrays import Flags, Ints
@@ -127,7 +127,6 @@ class Parser:
         steps = self.steps(options, valid="none", **changes)
         return steps.begun().solve(sentence, partial(steps.score, sentence)).solution
 
-    @with_options
     def parse(
         self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any
     ) -> list[ScoredTree]:

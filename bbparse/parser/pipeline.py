@@ -11,7 +11,7 @@ from bbparse.models import DEFAULT_MODEL
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.model import card
 from bbparse.parser.document import Document, ParsedSentence
-from bbparse.parser.parse import USUAL, ParseOptions, with_options
+from bbparse.parser.parse import USUAL, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.runtime.options import check_type
@@ -69,7 +69,6 @@ class Pipeline:
         """The model's training data, settings and accuracy; see `bbparse.models.model.card`."""
         return card(self.parser.model)
 
-    @with_options
     def __call__(
         self,
         text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],

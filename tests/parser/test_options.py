@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import fields
 from typing import Any
 
@@ -11,15 +10,9 @@ import pytest
 from bbparse.apps.cli.parse import parse
 from bbparse.apps.corpus.files import FileOptions
 from bbparse.parser.parse import ParseOptions
-from bbparse.parser.pipeline import Pipeline
 from bbparse.runtime.errors import ProblemError
 
 ASKED = {field.name: field.default for field in fields(ParseOptions)}
-
-
-def test_python_has_the_options() -> None:
-    given = inspect.signature(Pipeline.__call__).parameters
-    assert {name: given[name].default for name in ASKED} == ASKED
 
 
 def test_the_command_line_has_the_options() -> None:

@@ -46,8 +46,7 @@ def explain(
     would lose without each of its arcs; the arcs, parts and factors that make up its score, with
     the words that the network relied on; and the bounds of the search.
     One search is for the trees, one for the trace, and one for each arc.
-    If the best tree breaks validity rules, the page shows the cost of satisfying each of them, and
-    the best tree that satisfies them all.
+    If the best tree breaks validity rules, the page shows the best tree that satisfies them all.
 
     \b
     Examples:

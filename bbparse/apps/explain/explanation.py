@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,37 +104,17 @@ def arc_losses(
     return losses
 
 
-class RuleCost(NamedTuple):
-    """Cost of satisfying a validity rule."""
-
-    name: str  #: Name of the rule; "all rules" for all together.
-    faults: tuple[str, ...]  #: Descriptions of where the best tree breaks it.
-    cost: float  #: Score of the best tree minus that of the best tree that satisfies the rule.
-    tree: ScoredTree  #: The best tree that satisfies the rule; it may break others.
-
-
-def rule_costs(
+def broken_rules(
     parser: Parser, sentence: Sentence, best: ScoredTree, valid: str | Rules | None = None,
     **limits: Any,
-) -> list[RuleCost]:
-    """Find the cost of each validity rule that the best tree breaks, and of all together."""
+) -> tuple[list[str], ScoredTree | None]:
+    """Return the validity rules that the best tree breaks, in words, and the best valid tree."""
     rules = rules_for(valid, parser.labeller)
     if rules is None:
-        return []
-    texts: dict[str, list[str]] = {}
-    ruled = RuledSentence(rules, sentence)
-    for fault in ruled.faults(best.heads, best.labels):
-        text = fault.text(sentence, best.heads, best.labels)
-        texts.setdefault(fault.name, []).append(text.partition(": ")[2])
-
-    def cost(name: str, kept: Rules) -> RuleCost:
-        (tree, *_) = parser.parse(sentence, valid=kept, **limits)
-        return RuleCost(name, tuple(texts.get(name, ())), best.score - tree.score, tree)
-
-    costs = [cost(name, Rules(r for r in rules.rules if r.name == name)) for name in texts]
-    if len(costs) > 1 or (costs and ruled.faults(costs[0].tree.heads, costs[0].tree.labels)):
-        costs.append(cost("all rules", rules))
-    return costs
+        return [], None
+    faults = RuledSentence(rules, sentence).faults(best.heads, best.labels)
+    texts = [fault.text(sentence, best.heads, best.labels) for fault in faults]
+    return texts, parser.parse(sentence, valid=rules, **limits)[0] if texts else None
 
 
 def _tree_terms(
@@ -167,7 +147,8 @@ class Explanation:
     trace: Trace  #: The search for the best tree; without nodes if whole trees have scores.
     backbone: str  #: The dynamic program.
     families: list[str]  #: Names of the factor families.
-    rules: list[RuleCost] = field(default_factory=list)  #: Validity rules the best tree breaks.
+    faults: list[str] = field(default_factory=list)  #: Validity rules the best tree breaks.
+    valid: ScoredTree | None = None  #: The best tree that keeps all rules, if it is another.
 
     @property
     def best(self) -> ScoredTree:
@@ -268,7 +249,7 @@ def explain(
         Most candidate heads of a word, instead of the model's number; 0: all arcs.
     valid : str or Rules, optional
         Validity rules, as for `ParseOptions`. The best tree is found without them; the page
-        shows the cost of each rule that it breaks.
+        shows which of them it breaks, and the best tree that keeps them.
     deadline : Deadline
         For everything together. Gaps for which no time is left are shown as unknown, and the
         features of arcs and parts are left out if the searches took all of it.
@@ -308,12 +289,12 @@ def explain(
         )
     else:
         trace = trace_search(problem, **method)
-    rules = rule_costs(
+    broken = broken_rules(
         parser, sentence, trees[0], valid, prune=prune, tree_score=tree_score, **limits
     )
     if not deadline.is_over():
         terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
     names = dict.fromkeys(family.name for family in (*parser.maker.families, *families))
     return Explanation(
-        sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], rules
+        sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], *broken
     )

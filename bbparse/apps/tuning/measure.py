@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Solution
-from bbparse.parser.parse import USUAL, ParseOptions, with_options
+from bbparse.parser.parse import USUAL, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ConfigError, ProblemError, TreebankError
 from bbparse.runtime.options import check_options
@@ -48,7 +48,7 @@ class Setting:
     @property
     def name(self) -> str:
         """Name as on the command line: a number or ``none``."""
-        return prune_name(self.prune)
+        return str(self.prune) if self.prune else "none"
 
     @property
     def scores(self) -> Scores:
@@ -101,7 +101,6 @@ class Suggestion:
     loss: Difference  #: best - setting in the chosen measure, with its confidence interval.
 
 
-@with_options
 def measure_settings(
     parser: Parser, sentences: Sequence[Sentence], prunes: Sequence[int],
     options: ParseOptions = USUAL, *, passes: int = 3,
@@ -235,8 +234,3 @@ def suggest(
         (s for s in measured if accuracy(s) >= min_accuracy), key=lambda s: s.words_per_second
     )
     return Suggestion(fastest, best, compare_tallies(best.tally, fastest.tally)[measure])
-
-
-def prune_name(prune: int) -> str:
-    """Return a number of candidate heads as on the command line: 0 is ``none``."""
-    return str(prune) if prune else "none"

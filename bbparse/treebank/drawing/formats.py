@@ -129,11 +129,9 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
         changed: list[int] = []
         if k:
             best = trees[0]
-            changed, kind = changed_words(tree.heads, best.heads), "head"
-            if not changed:
-                changed, kind = changed_words(tree.labels, best.labels), "label"
+            changed = changed_words(tree.heads, best.heads)
             facts.append(f"{best.score - tree.score:.4f} less than the best")
-            facts.append(f"{count(len(changed), f'other {kind}')} *")
+            facts.append(f"{count(len(changed), 'other head')} *")
         lines.append(painted(f"── {title}: {', '.join(facts)}", "tag", style.colour) + "\n")
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
         lines.append(

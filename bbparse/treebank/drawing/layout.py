@@ -77,8 +77,6 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-_NARROW = frozenset("ijl.,;:'!|I`’‘")
-_SLIM = frozenset("ftr()[]{}-/\\\" “”*")
 _BROAD = frozenset("mwMW@%&—…")
 
 
@@ -87,19 +85,10 @@ def text_width(text: str, size: float) -> float:
 
     The type of the page that shows the text cannot be measured here.
     """
-    total = 0.0
-    for c in text:
-        if c in _NARROW:
-            total += 0.31
-        elif c in _SLIM:
-            total += 0.4
-        elif c in _BROAD:
-            total += 0.95
-        elif c.isascii():
-            total += 0.72 if c.isupper() else 0.6
-        else:
-            total += (0.0, 0.66, 1.0)[_columns(c)]
-    return total * size
+    widths = (0.0, 0.66, 1.0)  # by the columns of a terminal
+    return size * sum(
+        0.95 if c in _BROAD else 0.72 if c.isupper() else widths[_columns(c)] for c in text
+    )
 
 
 def check_tree_columns(
