@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bbparse.apps.tuning.measure import Setting, Suggestion, measure_settings, prune_name, suggest
+from bbparse.apps.tuning.measure import Setting, Suggestion, measure_settings, suggest
 
-__all__ = ["Setting", "Suggestion", "measure_settings", "prune_name", "suggest"]
+__all__ = ["Setting", "Suggestion", "measure_settings", "suggest"]
