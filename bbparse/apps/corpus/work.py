@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import socket
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -152,18 +151,15 @@ def locked(folder: Path) -> Iterator[str]:
         end = time.monotonic() + PATIENCE
         while lock_file(file) is False:
             if time.monotonic() > end:
-                file.seek(0)
-                owner = _json(file.read())
                 raise OutputError(
-                    f"{folder}: another run is writing here (process {owner.get('process')} on"
-                    f" {owner.get('machine')}): wait until it ends, or choose another folder"
+                    f"{folder}: another run is writing here: wait until it ends, or choose another"
+                    " folder"
                 )
             time.sleep(0.05)
         word = secrets.token_hex(8)
-        owner = {"process": os.getpid(), "machine": socket.gethostname(), "word": word}
         with writing(folder):
             file.truncate(0)
-            file.write(json.dumps(owner))
+            file.write(word)
             file.flush()
         yield word
 

@@ -164,10 +164,10 @@ def test_a_folder_has_one_run(
     out = tmp_path / "out"
     with locked(out):
         if os.name == "posix":
-            with pytest.raises(OutputError, match=rf"another run is writing .*{os.getpid()} on"):
+            with pytest.raises(OutputError, match="another run is writing here"):
                 parse(shards, out, spec)
     # of a process that is gone, which had no time to say so
-    (out / LOCK).write_text('{"process": 1, "machine": "here"}')
+    (out / LOCK).write_text("0123456789abcdef")
     assert parse(shards, out, spec).parsed == 8
 
 
