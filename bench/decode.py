@@ -35,7 +35,7 @@ from bbparse.runtime.pool import as_they_end
 # name → (title, module and function, package)
 SOLVERS = {
     "default": ("bbparse", "rivals.ours:solve", ""),
-    "highs": ("HiGHS, derivations", "rivals.ours:solve_ilp_by_highs", "highspy"),
+    "highs": ("HiGHS, flows", "rivals.ours:solve_ilp_by_highs", "highspy"),
     "toulbar2": ("toulbar2", "rivals.toulbar:solve", "pytoulbar2"),
     "ad3": ("AD3, approximate", "rivals.ad3_graph:solve", "ad3"),
 }

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.grammar.grammar import Pairs
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import kernel
 
@@ -219,38 +218,6 @@ def possible_rules(pairs):
 
 
 @kernel
-def _narrow(pairs, number, place):
-    """Restrict the grammar to the pairs in `number`; `place` has their new index or -1."""
-    rules = np.flatnonzero(place[pairs.rule_pair] >= 0)
-    ptr = np.searchsorted(rules, pairs.rule_ptr).astype(np.int32)
-    stop = np.empty((2, 2, number.shape[0]), np.float32)
-    for side in range(2):
-        for far in range(2):
-            stop[side, far] = pairs.stop[side, far][number]
-    return Pairs(
-        pairs.parent[number], pairs.head[number], pairs.score[number], stop, ptr,
-        place[pairs.rule_pair[rules]], pairs.rule_side[rules], pairs.rule_score[rules], pairs.root,
-    )
-
-
-@kernel
-def _possible(leaf, pairs):
-    """Return the pairs that are derivable from the tags of a sentence."""
-    reachable = np.zeros(pairs.root.shape[0], np.bool_)
-    for i in range(leaf.shape[0]):
-        for tag in range(leaf.shape[1]):
-            reachable[tag] |= leaf[i, tag] > NEG
-    possible = np.zeros(pairs.score.shape[0], np.bool_)
-    changed = True
-    while changed:
-        changed = False
-        for x in range(possible.shape[0]):
-            if reachable[pairs.head[x]] and not possible[x]:
-                possible[x] = reachable[pairs.parent[x]] = changed = True
-    return possible
-
-
-@kernel
 def prune(leaf, pairs, margin):
     """Find the items of trees whose score is within a margin of the best one.
 
@@ -260,28 +227,21 @@ def prune(leaf, pairs, margin):
     """
     n, n_symbols, n_pairs = leaf.shape[0], pairs.root.shape[0], pairs.score.shape[0]
     n_cells = n * (n + 1) // 2
-    number = np.flatnonzero(_possible(leaf, pairs)).astype(np.int32)
-    new_index = np.full(n_pairs, -1, np.int32)
-    new_index[number] = np.arange(number.shape[0])
-    small = _narrow(pairs, number, new_index)
-    room = n_cells * number.shape[0]
+    room = n_cells * n_pairs
     start, end, hook_of = np.zeros((3, n_cells), np.int32)
     hook_of[:] = -1
     pair, value = np.empty(room, np.int32), np.empty((4, room), np.float32)
     phrase = np.full((2, n_cells, n_symbols), NEG, np.float32)
     # scores of phrases as modifiers, by side and by adjacency to the head (0: adjacent)
-    hooks = np.full((2, n_cells, 2, 2, number.shape[0]), NEG, np.float32)
+    hooks = np.full((2, n_cells, 2, 2, n_pairs), NEG, np.float32)
     entries = _Entries(start, end, pair, value, value[:, :0], hook_of)
-    n_entries = _inside(leaf, small, entries, phrase[0], hooks[0])
+    n_entries = _inside(leaf, pairs, entries, phrase[0], hooks[0])
     best = (phrase[0, cell(n, 0, n)] + pairs.root).max()
     kept = np.zeros((n_cells, n_symbols), np.bool_)
     kept_pair = np.zeros((n_cells, n_pairs), np.uint8)
     if best > NEG:
         floor = best - np.float32(margin) - np.float32(1e-4) * n
-        small_kept = np.zeros((n_cells, number.shape[0]), np.uint8)
         outside = np.full((4, n_entries), NEG, np.float32)
         entries = _Entries(start, end, pair, value, outside, hook_of)
-        _outside(leaf.shape, small, floor, entries, phrase, hooks, kept, small_kept)
-        for x in range(number.shape[0]):
-            kept_pair[:, number[x]] = small_kept[:, x]
+        _outside(leaf.shape, pairs, floor, entries, phrase, hooks, kept, kept_pair)
     return best, kept, kept_pair

@@ -32,13 +32,10 @@ from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ConfigError
 from bbparse.runtime.options import OPTIONS, Range, check_number
 
-METHODS = ("paper", "polyak")
 #: Bounds closer than this fraction of the sum of the score magnitudes count as equal.
 TOLERANCE = 1e-10
 #: Rounding errors of a bound stay below this fraction of the magnitudes that it sums.
 _ROUNDING = 1e-14
-#: Number of calls without a better bound after which Polyak's step is halved.
-PATIENCE = 3
 
 
 class Moment(NamedTuple):
@@ -90,7 +87,7 @@ class _Node(Node):
 
 def agree(
     oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]], *,
-    method: str = "paper", step: float = 0.5, root_calls: int = 50, node_calls: int = 20,
+    step: float = 0.5, root_calls: int = 50, node_calls: int = 20,
     node_limit: int | None = None, time_limit: float | None = None,
 ) -> Agreement:
     """Find the best structures of several oracles that agree on their shared coordinates.
@@ -106,13 +103,9 @@ def agree(
         For each oracle, one entry per coordinate: a name (any hashable), or None for a coordinate
         that is not shared. An array of integers is possible too; negative numbers stand for None.
         Coordinates of several oracles that have the same name must have the same value.
-    method : {"paper", "polyak"}
-        Step length of the subgradient: α = step·2^−η, where η counts the calls at which the bound
-        rose (RSCJ10, Appendix B), or (bound − value to beat) over the squared norm of the
-        subgradient (Polyak 1969).
     step : float
-        First step of ``paper``, in units of scores; reduced if the best scores of all oracles add
-        up to less.
+        First step, in units of scores; reduced if the best scores of all oracles add up to less.
+        Steps are step·2^−η, where η counts the calls at which the bound rose (RSCJ10, Appendix B).
     root_calls, node_calls : int
         Maximum number of calls of every oracle at the root and at every other node.
     node_limit : int, optional
@@ -132,8 +125,6 @@ def agree(
     ConfigError
         If an argument has an impossible value.
     """
-    if method not in METHODS:
-        raise ConfigError(f"method is {method!r:.60}, expected one of {list(METHODS)}")
     for name, number, within in (
         ("step", step, Range(0, whole=False)), ("root_calls", root_calls, Range(1)),
         ("node_calls", node_calls, Range(1)), ("node_limit", node_limit, OPTIONS["node_limit"]),
@@ -143,7 +134,7 @@ def agree(
     if not step > 0:
         raise ConfigError(f"step is {step}, expected more than 0")
     limits = SearchLimits.of(Deadline.after(time_limit), node_limit)
-    return _Agreeing(oracles, shared, method, step, (root_calls, node_calls), limits).run()
+    return _Agreeing(oracles, shared, step, (root_calls, node_calls), limits).run()
 
 
 class _Agreeing(Bounder[_Node]):
@@ -151,11 +142,11 @@ class _Agreeing(Bounder[_Node]):
 
     def __init__(
         self, oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]],
-        method: str, step: float, calls: tuple[int, int], limits: SearchLimits,
+        step: float, calls: tuple[int, int], limits: SearchLimits,
     ) -> None:  # fmt: skip
         self.shared = Shared(oracles, shared)  # checks them
         self.oracles = list(oracles)
-        self.method, self.step = method, step
+        self.step = step
         self.most_calls = calls  # at the root, and at other nodes
         self.limits = limits
         self.value, self.on = NEG, tuple[Flags, ...]()
@@ -245,8 +236,7 @@ class _Agreeing(Bounder[_Node]):
     def _descend(self, node: _Node, calls: int) -> Float64s:
         """Take subgradient steps; return the multipliers of the best bound."""
         shared = self.shared
-        last, stale = np.inf, 0
-        lowest, best = np.inf, node.multipliers
+        last, lowest, best = np.inf, np.inf, node.multipliers
         node.multipliers = best.copy()
         node.dispute = np.zeros(len(shared.names))
         step = np.inf
@@ -259,9 +249,7 @@ class _Agreeing(Bounder[_Node]):
             y = np.array([shared.read(k, on) for k, on in enumerate(found)], np.float64)
             excess = np.where(shared.has, y - y.sum(0) / shared.degree, 0.0)
             if bound < lowest:
-                lowest, best, stale = bound, node.multipliers.copy(), 0
-            else:
-                stale += 1
+                lowest, best = bound, node.multipliers.copy()
             agreed = not excess.any()
             if agreed:
                 self._agreed(np.asarray(y.any(0)))
@@ -278,13 +266,9 @@ class _Agreeing(Bounder[_Node]):
             if agreed or not self.matters(node) or self.limits.deadline.is_over():
                 return best
             node.dispute += excess.any(0)
-            if self.method == "paper" or not self.on:
-                step /= 2 if bound > last else 1
-                # y minus the mean of the others: with two oracles, their difference
-                node.multipliers -= step * excess * (shared.degree / (shared.degree - 1))
-            else:
-                size = 0.5 ** (stale // PATIENCE) * (bound - self.value)
-                node.multipliers -= size / float((excess**2).sum()) * excess
+            step /= 2 if bound > last else 1
+            # y minus the mean of the others: with two oracles, their difference
+            node.multipliers -= step * excess * (shared.degree / (shared.degree - 1))
             last = bound
         return best
 

@@ -1,6 +1,6 @@
-"""The branch and bound itself, and HiGHS on the
-integer program of `inference.programs`: trees as derivations of Eisner's algorithm with adjacent
-siblings, a column for each part and factor that fires, three kinds of rows for each."""
+"""The branch and bound itself, and HiGHS on the integer program of `inference.programs`: trees as
+flows and rows against crossing arcs, adjacent siblings as paths, a column for each part and factor
+that fires, three kinds of rows for each."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ def check_agreement(rng: np.random.Generator, notes: Counter[str]) -> str:
     sizes = [size for _, size in joint.values()]
     limit = int(rng.integers(1, 4)) if rng.random() < 0.2 else None
     found = agree(
-        oracles, shared, method=str(rng.choice(["paper", "polyak"])),
-        root_calls=int(rng.choice([1, 3, 10, 50])), node_calls=int(rng.choice([1, 4, 20])),
+        oracles, shared, root_calls=int(rng.choice([1, 3, 10, 50])),
+        node_calls=int(rng.choice([1, 4, 20])),
         step=float(rng.choice([0.5, np.median(sizes) or 1.0 if sizes else 1.0])), node_limit=limit,
     )  # fmt: skip
     notes[f"agree: {found.status}"] += 1

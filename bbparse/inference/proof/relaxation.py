@@ -13,7 +13,6 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.inference.oracles import calls
-from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.oracles.projective.recurrences import parts_of, recurrence_for
 from bbparse.inference.oracles.trees import oracle_of, restricted
 from bbparse.inference.relaxation.counts import apply_counts, count_gaps, disagreement, step_counts
@@ -158,8 +157,6 @@ class Relaxation:
         base = np.where(space.alive, self.base, -np.inf)
         shift = apply_multipliers(base, factors, self._arc_score)
         shift += apply_counts(counts, self._copy, self._arc_score)
-        if not isinstance(oracle, Chart):  # the multipliers may be those of another space
-            self._scratch.stale[:] = True
         goal = calls.best(oracle, self._scratch, self._arc_score, np.inf)
         if goal == -np.inf or shift == -np.inf:
             return Bound(-np.inf, shift)

@@ -1,4 +1,4 @@
-"""The integer program: derivations of trees, limits, no HiGHS; answers: see tests/fuzz."""
+"""The integer program: trees, limits, no HiGHS; answers: see tests/fuzz."""
 
 from __future__ import annotations
 

@@ -11,8 +11,6 @@ none skips it. These functions are the weight table of the chart:
 `inference.oracles.projective.weights`. The root has exactly one modifier, or at least one; other
 words have any number. Cost: the parts over arcs that are left.
 
-Multipliers move where components differ, which is soon only in few places: a call recomputes the
-best values of the heads there, and of those that lost candidates; the others stay.
 """
 
 from __future__ import annotations
@@ -241,8 +239,6 @@ class AutomataScratch(NamedTuple):
     right: Side
     left: Side
     largest: Float64s
-    stale: Flags  # by head: True if its best value is out of date
-    spread: Flags  # by head: True if its values with each pair are out of date
 
 
 @kernel
@@ -258,22 +254,17 @@ def automata_scratch(o):
         np.empty(n + 2), np.empty(b), np.empty(b),
         Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))),
         Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
-        np.ones(n + 1, np.bool_), np.ones(n + 1, np.bool_),
     )  # fmt: skip
 
 
 @kernel
 def find_best(o, s):
-    """Compute the best value of each automaton that is out of date, and mark its choice."""
+    """Compute the best value of each automaton, and mark its choice."""
     out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
     inc_w, out_w, place, u, v, single = o.inc_w, o.out_w, o.place, o.u, o.v, o.flags[0]
     gscore, taken, above, needed = s.gscore, s.taken, s.above, s.needed
     rights, lefts = s.right, s.left
     for h in range(out_mid.shape[0]):
-        if not s.stale[h]:
-            continue
-        s.stale[h] = False
-        s.spread[h] = True
         lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
         for c in range(lo, hi):
             taken[c] = 0
@@ -327,15 +318,12 @@ def _raise(side, count, other_side, with_mod):
 
 @kernel
 def find_with_each(o, s):
-    """Recompute the best values of automata with each modifier, and with each head."""
+    """Compute the best values of automata with each modifier, and with each head."""
     out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
     inc_w, out_w, place, u, v = o.inc_w, o.out_w, o.place, o.u, o.v
     gscore, with_mod, with_head, needed = s.gscore, s.with_mod, s.with_head, s.needed
     rights, lefts = s.right, s.left
     for h in range(out_mid.shape[0]):
-        if not s.spread[h]:
-            continue
-        s.spread[h] = False
         lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
         for c in range(lo, hi):
             with_mod[c] = NEG

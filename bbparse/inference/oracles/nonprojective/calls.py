@@ -67,26 +67,21 @@ def automata_size(o):
 @kernel
 def _fill(o, s, arc_score):
     """Compute the scores of groups, and of the arborescence."""
-    group_ptr, head, mod, in_list, u, v = o.group_ptr, o.head, o.mod, o.in_list, o.u, o.v
-    arc, gscore, entering, stale = s.arc, s.gscore, s.entering, s.stale
+    group_ptr, in_list, u, v = o.group_ptr, o.in_list, o.u, o.v
+    arc, gscore, entering = s.arc, s.gscore, s.entering
     for c in range(gscore.shape[0]):
         best = group_ptr[c]
         for a in range(best + 1, group_ptr[c + 1]):
             if arc_score[a] > arc_score[best]:
                 best = a
         arc[c] = best
-        if arc_score[best] == NEG and gscore[c] > NEG:
-            stale[head[c]] = True
-            stale[mod[c]] = True
         gscore[c] = arc_score[best]
     in_ptr, needed = o.in_ptr, s.needed
     for m in range(1, in_ptr.shape[0] - 1):
         only = only_pair(o, gscore, m)
         for i in range(in_ptr[m], in_ptr[m + 1]):
             c = in_list[i]
-            if needed[c] != (c == only):
-                needed[c] = c == only
-                stale[head[c]] = True
+            needed[c] = c == only
     s.picked[:] = 0
     for i in range(in_list.shape[0]):
         c = in_list[i]
@@ -176,14 +171,9 @@ def automata_step(o, s, chosen, alpha):
     """Make one subgradient step."""
     if o.flags[1]:
         u, v, picked, taken, above = o.u, o.v, s.picked, s.taken, s.above
-        head, mod, stale = o.head, o.mod, s.stale
         for c in range(picked.shape[0]):
-            if picked[c] != taken[c]:
-                u[c] -= alpha * (picked[c] - taken[c])
-                stale[head[c]] = True
-            if picked[c] != above[c]:
-                v[c] -= alpha * (picked[c] - above[c])
-                stale[mod[c]] = True
+            u[c] -= alpha * (picked[c] - taken[c])
+            v[c] -= alpha * (picked[c] - above[c])
 
 
 @kernel
