@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import permutations
 from typing import Any
 
 import click
 
-from bbparse.runtime.errors import OutputError, ServiceError, TreebankError
+from bbparse.runtime.errors import BBParseError, OutputError, ServiceError, TreebankError
 from bbparse.runtime.output import check_output, identity
 from bbparse.runtime.shipped import Shipped
 from bbparse.treebank.progress import progress_bars
@@ -66,7 +66,11 @@ class Command(click.Command):
             kind, value = parameter.type, ctx.params.get(parameter.name or "") or ()
             if isinstance(kind, click.Path) or "FILE" in (parameter.metavar or ""):
                 for name in (value,) if isinstance(value, str) else value:
-                    found = identity(name, standard=int(isinstance(kind, OutputFile)))
+                    path = name
+                    if isinstance(kind, FileOrName):
+                        with suppress(BBParseError):  # reported where it is loaded
+                            path = kind.shipped.path(name)
+                    found = identity(path, standard=int(isinstance(kind, OutputFile)))
                     if found is not None:
                         yield parameter, name, found
 
@@ -87,6 +91,14 @@ class RealRange(click.FloatRange):
         return number
 
 
+class FileOrName(click.Path):
+    """A file, or the name of something that comes with the package."""
+
+    def __init__(self, shipped: Shipped) -> None:
+        super().__init__(readable=False)
+        self.shipped = shipped
+
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 #: Metavariables of types, for options that name none.
@@ -97,7 +109,7 @@ def option(names: str, text: str, kind: Any = None, default: Any = None, **more:
     """Return an option; `kind` is a type, a list of choices, or files of the package."""
     shown = {"metavar": _METAVARS.get(type(kind)), "show_default": default is not None}
     if isinstance(kind, Shipped):
-        kind, shown["metavar"] = FILE, "NAME|FILE"
+        kind, shown["metavar"] = FileOrName(kind), "NAME|FILE"
     elif isinstance(kind, list | tuple):
         kind = click.Choice(kind)
     shown |= {} if default is None else {"default": default}

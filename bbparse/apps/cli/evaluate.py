@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bbparse.apps.cli.common import FILE, aligned, command, flag, option
+from bbparse.apps.cli.common import FILE, aligned, command, flag, option, say
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -111,6 +111,13 @@ def _print_scores(
         return
     gold_sentences = list(read_conllu(gold, require_heads=True))
     files = [list(read_conllu(path, require_heads=True)) for path in others]
+    for path, sentences in zip((gold, *others), (gold_sentences, *files)):
+        rooted = [sentence for sentence in sentences if sentence.heads.count(0) > 1]
+        if rooted:
+            say(
+                f"warning: {rooted[0].place()}: {rooted[0].heads.count(0)} roots, expected one; the"
+                f" official scorer refuses {path}, with {len(rooted)} such sentences"
+            )
     forms = [sentence.forms for sentence in gold_sentences]
     if any([sentence.forms for sentence in sentences] != forms for sentences in files):
         if by or against is not None:

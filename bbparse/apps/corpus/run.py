@@ -12,11 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from bbparse.apps.corpus.work import Manifest, Outcome, ParseSpec, Task, locked, lost, parse_task
+from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import OutputError, TreebankError, WorkerError
 from bbparse.runtime.output import UNFINISHED
 from bbparse.runtime.pool import as_they_end
 from bbparse.runtime.signals import undone_by
 from bbparse.treebank.progress import Bar
+from bbparse.treebank.reading import open_source, raw_lines
 
 _COMPRESSED = (".gz", ".xz")
 _KNOWN = (".conllu", ".conll", ".conllx", ".txt")
@@ -77,6 +79,8 @@ def parse_corpus(
     outputs = output_names(find_shards(patterns), folder, spec.settings.format_name)
     if cluster is not None:  # relative names mean other files on other nodes
         outputs = {name: shard.resolve() for name, shard in outputs.items()}
+    if spec.settings.spans is not None:
+        _check_spans(Spans.parsed(spec.settings.spans), outputs.values())
     with locked(folder) as word:
         manifest = Manifest(folder)
         known = manifest.entries
@@ -113,6 +117,16 @@ def parse_corpus(
                 tidy()
         manifest.write(about)
     return CorpusSummary(**{field.name: counts[field.name] for field in fields(CorpusSummary)})
+
+
+def _check_spans(spans: Spans, shards: Iterable[Path]) -> None:
+    """Raise `TreebankError` if no shard has the key of spans."""
+    key = f"{spans.key}=".encode()
+    for shard in shards:
+        with suppress(TreebankError), open_source(shard) as (stream, name):
+            if any(key in line for line in raw_lines(stream, name)):
+                return
+    spans.check_found(False, "the shards")
 
 
 def _work_here(

@@ -38,6 +38,21 @@ def test_table(run: Run, chains: Path, tmp_path: Path) -> None:
     assert 50 < float(found["UPOS"]) < 100 and found["lemmas"] == "100.00"
 
 
+def test_several_roots_are_told(run: Run, tmp_path: Path) -> None:
+    """Scores of the rest count, but the official scorer would refuse the file."""
+    path = tmp_path / "roots.conllu"
+    with open_output(path) as stream:
+        for i, sentence in enumerate(read_conllu(DEV)):
+            heads = [0] * sentence.n_words if i in (3, 5) else None
+            stream.write(format_sentence(sentence, heads))
+    for first, second in ((DEV, path), (path, DEV)):
+        done = run("evaluate", first, second)
+        assert done.code == 0 and "UAS" in done.out
+        (line,) = done.err.splitlines()
+        assert line.startswith(f"warning: {path}, line ") and "roots, expected one" in line
+        assert line.endswith(f"refuses {path}, with 2 such sentences")
+
+
 def test_against(run: Run, chains: Path) -> None:
     done = run("evaluate", DEV, DEV, "--against", chains)
     lines = done.out.splitlines()

@@ -221,6 +221,8 @@ def test_what_is_no_fault_of_a_shard_ends_the_run(
         ParseSpec(damaged)
     with pytest.raises(ModelError, match="calibrate"):
         ParseSpec(model, FileOptions(confidence=True))
+    with pytest.raises(TreebankError, match="no word has Entities= in MISC"):
+        parse(shards, tmp_path / "out", ParseSpec(model, FileOptions(spans="Entities")))
     assert not (tmp_path / "out").exists()
 
 
