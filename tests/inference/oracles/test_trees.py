@@ -60,13 +60,6 @@ def test_what_a_chart_cannot_be_built_for() -> None:
     crossing = Problem(2, [0, 1], [1, 2], [0, 0], projective=False)
     with pytest.raises(ProblemError, match="this problem allows crossing arcs"):
         ProjectiveTrees(crossing)
-    siblings = Problem(
-        2, [0, 1], [1, 2], [0, 0], sib_head=[0], sib_inner=[-1], sib_outer=[1], sib_score=[1]
-    )
-    with pytest.raises(ProblemError, match="unknown backbone 'third': one of first, sibling, "):
-        ProjectiveTrees(siblings, "third")
-    with pytest.raises(ProblemError, match="the first backbone cannot score parts of kind sib"):
-        ProjectiveTrees(siblings, "first")
 
 
 def test_parts_over_words_that_no_arc_joins_do_nothing() -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,28 +29,13 @@ from bbparse.treebank.drawing.layout import (
 )
 from bbparse.treebank.drawing.svg import draw_svg
 from bbparse.treebank.drawing.text import draw_text, wants_colour
+from tests.strategies import random_tree
 
 
-@st.composite
-def projective_heads(draw: st.DrawFn, most: int = 14) -> list[int]:
+def projective_heads() -> st.SearchStrategy[list[int]]:
     """Heads of a random projective tree with one root."""
-    n = draw(st.integers(1, most))
-    heads = [0] * n
-
-    def attach(first: int, last: int, above: int) -> None:
-        """Let the words first..last hang from a word outside them, as a row of subtrees."""
-        while first <= last:
-            end = draw(st.integers(first, last))
-            top = draw(st.integers(first, end))
-            heads[top - 1] = above
-            attach(first, top - 1, top)
-            attach(top + 1, end, top)
-            first = end + 1
-
-    root = draw(st.integers(1, n))
-    attach(1, root - 1, root)
-    attach(root + 1, n, root)
-    return heads
+    drawn = st.tuples(st.integers(0, 10**6), st.integers(1, 14))
+    return drawn.map(lambda drawn: random_tree(np.random.default_rng(drawn[0]), drawn[1])[1:])
 
 
 @st.composite
