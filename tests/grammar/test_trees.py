@@ -145,6 +145,7 @@ def test_brackets_are_counted_as_evalb_does() -> None:
     gold = _tree("(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ runs) (PRT (RP on))) (. .)))")
     found = _tree("(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ runs) (ADVP (RB on)) (. .))))")
     assert sorted(brackets(gold)) == [("ADVP", 3, 4), ("NP", 0, 2), ("S", 0, 4), ("VP", 2, 4)]
+    assert sorted(brackets(_tree("(ROOT (S (NN a) (X (: -) (. .))))"))) == [("S", 0, 1)]
     scores = compare_trees([(gold, found)])
     assert (scores.right, scores.gold, scores.predicted, scores.exact) == (4, 4, 4, 1)
     assert (scores.tags, scores.words) == (3, 4)
