@@ -21,6 +21,7 @@ from bbparse.grammar.grammar import (
     head_weight,
     modifier_weight,
 )
+from bbparse.grammar.words import Vocabulary
 
 Levels = list[tuple[Any, ...]]
 
@@ -107,3 +108,11 @@ def test_probabilities_are_those_of_the_formula(seed: int) -> None:
             expected += WORDS * np.log(lexical(of_word(child, x, tag), word))
         found = modifier_weight(table, HeadChild(*child), Modifier(x, tag, word), forms, scratch)
         assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_rare_words_are_known_by_their_shape_and_place() -> None:
+    words = Vocabulary.learn([["Zorro", "sees", "Jacks"], ["Aha", "sees", "3-D"]])
+    known, unknown = words.numbers(["Larks", "sees", "Larks", "4-E", "!"]), 0
+    assert words.entries[known[1]] == "sees" and known[4] == unknown
+    assert [words.entries[i] for i in (known[0], known[2])] == ["<Fa>", "<Aa-s>"]
+    assert words.entries[known[3]] == "<9aA->"
