@@ -22,12 +22,11 @@ from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import price_and_cut
-from bbparse.inference.search.lagrangian import Lagrangian, Outcome
+from bbparse.inference.search.lagrangian import Lagrangian, Outcome, make_root
 from bbparse.inference.search.linear import LISTED, is_linear, linear_trees
 from bbparse.inference.search.observer import Observer
 from bbparse.inference.search.proportion import Answer, in_doubt, settled
 from bbparse.inference.search.rescore import scored_trees
-from bbparse.inference.search.root import make_root
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.runtime.arrays import Ints, Longs
