@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from bbparse.apps.explain import explain
 from bbparse.factors import FactorView, TreeFamily
 from bbparse.models.factors.view import ROOT
 from bbparse.models.learning.train import train
@@ -78,6 +79,8 @@ def test_a_model_has_tree_families() -> None:
         assert pickle.loads(pickle.dumps(read)).maker.families[1].name == "depth"
         sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
         assert read.solve(sentence).stats["trees_scored"] > 0
+        told = explain(read, sentence)
+        assert told.families == ["siblings", "depth"] and told.whole is not None
         with pytest.raises(FactorError, match="'depth' is given twice"):
             read.parse(sentence, tree_score=Depth)
         with pytest.raises(BBParseError, match="test_whole_trees:Depth"):
