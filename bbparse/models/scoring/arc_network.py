@@ -284,18 +284,13 @@ class BatchScores:
             ))
         return alone
 
-    def candidates(
-        self, k: int, margin: float, single_root: bool, in_trees: bool = False
-    ) -> list[Pairs]:
+    def candidates(self, k: int, margin: float, single_root: bool) -> list[Pairs]:
         """Return the candidate arcs of each sentence, int32[A] each, sorted by (head, mod).
 
         A word gets those of its k best heads (0: all heads) that score at least the best minus
         ``margin``, and its head in the best projective tree. Words of long sentences get fewer.
-        With ``in_trees`` those that belong to no projective tree are left out.
         """
-        ptr, head, mod = candidate_arcs(
-            self.scores, self.size, k, margin, single_root, in_trees
-        )
+        ptr, head, mod = candidate_arcs(self.scores, self.size, k, margin, single_root)
         return [(head[a:b], mod[a:b]) for a, b in pairwise(ptr.tolist())]
 
     def fields(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.models.scoring.candidates import LONG, best_tree, prune_arcs
-from bbparse.models.scoring.in_trees import in_projective_trees
 from bbparse.runtime.jit import kernel
 
 #: Most candidate arcs of a long sentence, but two a word at least.
@@ -17,14 +16,13 @@ MOST_ARCS = 3000
 
 
 @kernel
-def candidate_arcs(scores, size, k, margin, single_root, in_trees):
+def candidate_arcs(scores, size, k, margin, single_root):
     """Return the candidate arcs of sentences: ptr int64[S + 1], heads and modifiers int32[A].
 
     ``scores`` are those of all arcs, float32[Σ size²]. A word keeps its k best heads (0: all) that
     score at least its best minus ``margin``, and its head in the best tree (`prune_arcs`);
     sentences of more than `LONG` words keep fewer, because otherwise their charts are too large for
-    any limit on work. With ``in_trees`` arcs that belong to no projective tree are left out, unless
-    there is no tree.
+    any limit on work.
     """
     room = 0
     for n in size:
@@ -44,10 +42,6 @@ def candidate_arcs(scores, size, k, margin, single_root, in_trees):
             if n > LONG:
                 most = min(k, max(2, MOST_ARCS // n))
         head, mod = prune_arcs(square, most, least, best)
-        if in_trees:
-            kept_head, kept_mod = in_projective_trees(n, head, mod, single_root)
-            if kept_head.shape[0] > 0:
-                head, mod = kept_head, kept_mod
         ptr[s + 1] = ptr[s] + head.shape[0]
         for a in range(head.shape[0]):
             heads[ptr[s] + a], mods[ptr[s] + a] = head[a], mod[a]

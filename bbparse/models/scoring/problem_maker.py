@@ -59,16 +59,14 @@ class Pruner:
         """Build the pruner of a configuration from weights in quanta."""
         return cls(LinearScorer(config.pruner_templates, weights, QUANTUM))
 
-    def candidates(
-        self, values: Values, k: int, margin: float, single_root: bool, in_trees: bool = False
-    ) -> Pairs:
+    def candidates(self, values: Values, k: int, margin: float, single_root: bool) -> Pairs:
         """Return the candidate arcs of a sentence; see `BatchScores.candidates`."""
         n = len(values) - 2 * PAD - 1
         if k == 0:
             return all_arcs(n, n)
         scores = self.scorer.score_all_arcs(values, n if n <= LONG else REACH)
         size = np.array([n + 1])
-        _, head, mod = candidate_arcs(scores.ravel(), size, k, margin, single_root, in_trees)
+        _, head, mod = candidate_arcs(scores.ravel(), size, k, margin, single_root)
         return head, mod
 
 
@@ -136,7 +134,7 @@ class ProblemMaker:
                 )
         values = encode_all(sentences)
         scores = self.scores(sentences, values)
-        arcs = self._candidates(values, scores, prune, margin, prune != 0 and not any(given))
+        arcs = self._candidates(values, scores, prune, margin)
         for i, fixed in enumerate(given):
             if fixed:
                 heads = np.full(sentences[i].n_words + 1, -1, np.int32)
@@ -189,15 +187,12 @@ class ProblemMaker:
 
     def _candidates(
         self, values: Sequence[Values], scores: BatchScores | None, k: int | None,
-        margin: float | None, in_trees: bool,
+        margin: float | None,
     ) -> list[Pairs]:
-        """Return the candidate arcs of each sentence.
-
-        With ``in_trees`` those that belong to no projective tree are left out, if all trees are.
-        """
+        """Return the candidate arcs of each sentence."""
         pruner, model = self.config.pruner, self.config.model
         k, margin = pruner.k if k is None else k, pruner.margin if margin is None else margin
-        options = k, float(margin), model.single_root, in_trees and self.config.projective
+        options = k, float(margin), model.single_root
         if scores is not None:
             return scores.candidates(*options)
         assert self.pruner is not None  # templates come with a pruner
