@@ -23,9 +23,8 @@ from bbparse.neural.dense import dense
 from bbparse.neural.eight_bits import ZERO, ByteMatrix
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import lane_sum
-from bbparse.runtime.arrays import Float32s, Hashes
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
-from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int64]
 #: Function from the gradient of a layer's output to the gradient of its input.
@@ -370,26 +369,6 @@ def add_to_rows(rows: Ints, gradient: Float32s, table: Float32s) -> None:
                 row = np.uint64(rows[i, k])
                 for j in range(width):
                     table[row, j] += gradient[i, j]
-
-
-@kernel
-def find_rows(
-    values: Hashes, columns: Ints, keys: Hashes, begin: NDArray[np.int32], shift: int
-) -> Ints:
-    """Find the rows of words' attributes, int64[n_words + 1, attributes]; -1 for unknown values.
-
-    ``keys`` are sorted; those whose upper bits are b lie from ``begin[b]`` to ``begin[b + 1]``.
-    """
-    n = values.shape[0] - 2 * PAD
-    out = np.full((n, columns.shape[0]), -1, np.int64)
-    for i in range(n):
-        for k in range(columns.shape[0]):
-            value = values[PAD + i, columns[k]]
-            bucket = np.int64(value >> np.uint64(shift))
-            for at in range(begin[bucket], begin[bucket + 1]):
-                if keys[at] == value:
-                    out[i, k] = at
-    return out
 
 
 @kernel(inline=True)

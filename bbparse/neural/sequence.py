@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -21,11 +20,11 @@ from numpy.typing import NDArray
 from bbparse.neural import layers, packing
 from bbparse.neural.eight_bits import STEPS, ByteMatrix
 from bbparse.neural.embeddings import Embeddings
-from bbparse.neural.layers import Backward, Weights, find_rows
+from bbparse.neural.layers import Backward, Weights
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import LANES
 from bbparse.runtime.archive import Fields, Rule, reading_part
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, places_among
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import PAD
 
@@ -43,7 +42,6 @@ MOST_LAYERS = 8
 #: Most networks of an ensemble.
 MOST_MEMBERS = 16
 
-_BUCKET_BITS = 16
 _KEPT = (1 << 25) - (1 << 13)  # glibc takes blocks of up to 32 MiB, with their header, into account
 
 
@@ -59,11 +57,10 @@ def keep_freed_memory() -> None:
 
 
 class Dropout:
-    """Dropout masks from random numbers that are drawn once; each mask starts at another offset."""
+    """Dropout masks of random numbers."""
 
     def __init__(self, random: np.random.Generator) -> None:
         self.random = random
-        self._noise = random.random(1 << 22, np.float32)
 
     def mask(self, shape: tuple[int, ...], rate: float) -> Float32s:
         """Return the factors of dropout: 0, or 1 / (1 - rate) to preserve the mean."""
@@ -71,13 +68,7 @@ class Dropout:
 
     def kept(self, shape: tuple[int, ...], rate: float) -> NDArray[np.bool_]:
         """Return an array that is True with probability ``1 - rate``."""
-        size = int(np.prod(shape))
-        if size > len(self._noise):
-            noise = self.random.random(size, np.float32)
-        else:
-            start = int(self.random.integers(len(self._noise) - size + 1))
-            noise = self._noise[start : start + size]
-        return (noise >= np.float32(rate)).reshape(shape)
+        return self.random.random(shape, np.float32) >= np.float32(rate)
 
     def hide(
         self, rows: Ints, vectors: Float32s | None, attribute_rate: float, word_rate: float,
@@ -186,17 +177,13 @@ class SequenceNetwork:
             elif not name.endswith(("_b", "_shift")):
                 p[name][:] = 0.1 * random.standard_normal(shape)
 
-    @cached_property
-    def _buckets(self) -> NDArray[np.int32]:
-        return buckets(self.keys)
-
     def rows(self, values: Values) -> Ints:
         """Return the rows of the vectors of an encoded sentence's words, -1 if there is none."""
         return self.find(values, self.COLUMNS)
 
     def find(self, values: Values, columns: Ints) -> Ints:
         """Return the rows of the vectors of the attributes in some columns, -1 if there is none."""
-        return find_rows(values, columns, self.keys, self._buckets, 64 - _BUCKET_BITS)
+        return known_rows(values, self.keys, columns)
 
     def all_rows(self, values: Sequence[Values]) -> list[Ints]:
         """Return the `rows` of each of some sentences, found in one call."""
@@ -362,11 +349,4 @@ def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
 
 def known_rows(values: Values, keys: Values, columns: Ints) -> Ints:
     """Return the rows of words' attributes among sorted keys, -1 for unknown values."""
-    return find_rows(values, columns, keys, buckets(keys), 64 - _BUCKET_BITS)
-
-
-def buckets(keys: Values) -> NDArray[np.int32]:
-    """Return the index of the first key of each value of the upper bits, int32[buckets + 1]."""
-    upper = (keys >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
-    counts = np.bincount(upper, minlength=1 << _BUCKET_BITS)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return places_among(keys, values[PAD : len(values) - PAD, columns])

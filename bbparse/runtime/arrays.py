@@ -1,4 +1,4 @@
-"""Names for the types of arrays, and the score of a forbidden arc (−∞)."""
+"""Names for the types of arrays, the score of a forbidden arc (−∞), and searches for hashes."""
 
 from __future__ import annotations
 
@@ -13,3 +13,11 @@ Float32s = NDArray[np.float32]
 Float64s = NDArray[np.float64]
 
 NEG = -np.inf
+
+
+def places_among(keys: Hashes, wanted: Hashes) -> Longs:
+    """Return the indices of hashes among sorted keys, -1 for those that are not there."""
+    if not len(keys):
+        return np.full(wanted.shape, -1)
+    places = np.searchsorted(keys, wanted)
+    return np.where(np.take(keys, places, mode="clip") == wanted, places, -1)

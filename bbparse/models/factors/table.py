@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bbparse.runtime.arrays import Longs
+from bbparse.runtime.arrays import Longs, places_among
 from bbparse.runtime.errors import FactorError
 from bbparse.treebank.encode import text_hash
 
@@ -78,12 +78,7 @@ class FactorTable:
 
     def find(self, keys: ArrayLike) -> Longs:
         """Return the position of each key, uint64[*], in `keys`, -1 for the unknown."""
-        wanted = np.asarray(keys, np.uint64)
-        places: Longs = np.searchsorted(self.keys, wanted)
-        known = places < len(self.keys)
-        known[known] = self.keys[places[known]] == wanted[known]
-        places[~known] = -1
-        return places
+        return places_among(self.keys, np.asarray(keys, np.uint64))
 
     def pruned(self) -> FactorTable:
         """Return the table without the features of weight 0: scores stay."""

@@ -28,7 +28,7 @@ from bbparse.neural.embeddings.protocol import (
     width_of,
 )
 from bbparse.runtime.archive import Fields
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, places_among
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash
@@ -89,8 +89,7 @@ class WordVectors(Embeddings):
 
     def _search(self, forms: list[str]) -> NDArray[np.int64]:
         keys = np.array([attribute_hash("form", form) for form in forms], np.uint64)
-        indices = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[indices] == keys, indices, -1)
+        return places_among(self._keys, keys)
 
     def to_fields(self) -> Fields:
         """Return the fields for a model file."""
