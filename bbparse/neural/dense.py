@@ -20,15 +20,9 @@ from bbparse.runtime.jit import kernel
 
 
 @kernel
-def dense(
-    x: Float32s, begin: int, stride: int, inputs: int, weights: Float32s, bias: Float32s,
-    out: Float32s,
-) -> None:
-    """Compute a matrix product: ``out[r] = bias + x[begin + r * stride :][:inputs] @ weights``.
-
-    Rows of ``x`` may overlap, so a window over words needs no copy. The number of rows of ``out``
-    must be a multiple of `ROWS`.
-    """
+def dense(x: Float32s, weights: Float32s, bias: Float32s, out: Float32s) -> None:
+    """Set ``out`` to ``bias + x @ weights``; the number of rows must be a multiple of `ROWS`."""
+    inputs = x.shape[1]
     columns, together = np.uint64(out.shape[1]), np.uint64(n_columns())
     n_panels = -(-out.shape[1] // n_columns())
     panels = np.zeros((n_panels, inputs, n_columns()), np.float32)
@@ -42,6 +36,6 @@ def dense(
         size = min(BLOCK, out.shape[0] - first)
         for p in range(n_panels):
             for row in range(0, size, ROWS):
-                at = begin + (first + row) * stride
-                tile(x, at, stride, inputs, panels[p], start, sums, row, p * n_columns())
+                at = (first + row) * inputs
+                tile(x, at, inputs, inputs, panels[p], start, sums, row, p * n_columns())
         out[first : first + size] = sums[:size, :columns]

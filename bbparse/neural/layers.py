@@ -76,8 +76,7 @@ def product(x: Float32s, weights: Float32s, bias: Float32s | None = None) -> Flo
     out = np.empty((len(x), weights.shape[1]), np.float32)
     if bias is None:
         bias = np.zeros(weights.shape[1], np.float32)
-    flat = np.ascontiguousarray(x).reshape(-1)
-    dense(flat, 0, inputs, inputs, np.ascontiguousarray(weights), bias, out)
+    dense(np.ascontiguousarray(x), np.ascontiguousarray(weights), bias, out)
     return out[:rows]
 
 
