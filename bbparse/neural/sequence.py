@@ -57,10 +57,11 @@ def keep_freed_memory() -> None:
 
 
 class Dropout:
-    """Dropout masks of random numbers."""
+    """Dropout masks from random numbers that are drawn once; each mask starts at another offset."""
 
     def __init__(self, random: np.random.Generator) -> None:
         self.random = random
+        self._noise = random.random(1 << 22, np.float32)
 
     def mask(self, shape: tuple[int, ...], rate: float) -> Float32s:
         """Return the factors of dropout: 0, or 1 / (1 - rate) to preserve the mean."""
@@ -68,7 +69,13 @@ class Dropout:
 
     def kept(self, shape: tuple[int, ...], rate: float) -> NDArray[np.bool_]:
         """Return an array that is True with probability ``1 - rate``."""
-        return self.random.random(shape, np.float32) >= np.float32(rate)
+        size = int(np.prod(shape))
+        if size > len(self._noise):
+            noise = self.random.random(size, np.float32)
+        else:
+            start = int(self.random.integers(len(self._noise) - size + 1))
+            noise = self._noise[start : start + size]
+        return (noise >= np.float32(rate)).reshape(shape)
 
     def hide(
         self, rows: Ints, vectors: Float32s | None, attribute_rate: float, word_rate: float,

@@ -1,13 +1,15 @@
 """Archives: .npz files of arrays and one card in JSON, written atomically and validated on read.
 
 ``card.json`` holds the kind of the file, the version of the format and all values that are no
-arrays; each array is a member ``NAME.npy``. Nothing is unpickled.
+arrays; each array is a member ``NAME.npy``. Sizes are compared before arrays are made, and nothing
+is unpickled.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import zipfile
 from collections.abc import Iterator, Mapping, Set
@@ -29,6 +31,7 @@ MAX_BYTES = 1 << 31
 
 INTS, REALS, FLAGS = "iu", "iuf", "b"
 _CARD = "card.json"
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 Rule = type | tuple[str, int, str | None]
 """Rule of a field: the type of a value of the card; or of an array the kinds of its dtype, the
@@ -189,13 +192,23 @@ def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _array(name: str, data: bytes, kinds: str, ndim: int) -> NDArray[Any]:
-    """Return an array after checking its dtype and dimensions; pickled objects are refused."""
+    """Return an array after checking its dtype, dimensions and size."""
+    file = io.BytesIO(data)
     try:
-        array: NDArray[Any] = npy.read_array(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, MemoryError) as error:
-        raise _Damaged(f"field {name} is no .npy array: {one_line(error)}") from error
-    if array.dtype.kind not in kinds:
-        raise _Damaged(f"field {name} has dtype {array.dtype}, expected kind {kinds!r}")
-    if array.ndim != ndim:
-        raise _Damaged(f"field {name} has shape {array.shape}, expected {ndim} dimensions")
-    return array
+        shape, is_fortran, dtype = _HEADERS[npy.read_magic(file)](file)
+    except (ValueError, KeyError) as error:
+        raise _Damaged(f"field {name} is no .npy array: {error}") from error
+    if dtype.hasobject:
+        raise _Damaged(f"field {name} holds pickled objects, which are not read")
+    if dtype.kind not in kinds:
+        raise _Damaged(f"field {name} has dtype {dtype}, expected kind {kinds!r}")
+    if len(shape) != ndim:
+        raise _Damaged(f"field {name} has shape {shape}, expected {ndim} dimensions")
+    header, size = file.tell(), math.prod(shape) * dtype.itemsize
+    if len(data) != header + size:
+        raise _Damaged(
+            f"field {name} has {len(data) - header} bytes of data, expected {size} for its shape"
+            f" {shape}"
+        )
+    array = np.frombuffer(data, dtype, offset=header).copy()  # which can be written to
+    return array.reshape(shape, order="F" if is_fortran else "C")

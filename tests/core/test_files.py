@@ -153,7 +153,7 @@ def test_pickled_objects_are_not_run(saved: Path) -> None:
     file = io.BytesIO()
     np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
     with_member(saved, "arc_score.npy", file.getvalue())
-    with pytest.raises(ProblemError, match=r"field arc_score is no \.npy array: Object arrays"):
+    with pytest.raises(ProblemError, match="field arc_score holds pickled objects"):
         Problem.load(saved)
     saved.write_bytes(pickle.dumps(Trap()))
     with pytest.raises(ProblemError, match=r"not a complete \.npz file"):
@@ -161,14 +161,16 @@ def test_pickled_objects_are_not_run(saved: Path) -> None:
     assert not (saved.parent / "trapped").exists()
 
 
-@pytest.mark.parametrize(("shape", "found"), [(1 << 60, 0), (1 << 40, 24), (4, 24)])
-def test_a_size_that_does_not_fit_is_refused(saved: Path, shape: int, found: int) -> None:
+@pytest.mark.parametrize(("shape", "found"), [(1 << 60, 0), (2, 24)])
+def test_a_size_that_does_not_fit_is_refused_before_it_is_used(
+    saved: Path, shape: int, found: int
+) -> None:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         header, {"descr": "<f8", "fortran_order": False, "shape": (shape,)}
     )
     with_member(saved, "arc_score.npy", header.getvalue() + bytes(found))
-    with pytest.raises(ProblemError, match=r"field arc_score is no \.npy array"):
+    with pytest.raises(ProblemError, match=f"field arc_score has {found} bytes of data, expected"):
         Problem.load(saved)
 
 
