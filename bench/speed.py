@@ -5,7 +5,7 @@
 Each model parses the words of DEV, without their tags, by all its networks and by fewer, from file
 to file in one process: seconds of the processor, in turns, medians; loading and compiling are not
 counted. LAS as the official scorer has it. Writes bench/results/speed.json and .md, and the picture
-docs/pictures/speed.svg.
+docs/pictures/speed.svg, which also has published figures of others (`PUBLISHED`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
 from bbparse.treebank.writing import with_columns
 
+#: Words a second on CPUs, and LAS on EWT's test set from gold words. UDPipe 1.2 with its models for
+#: UD 2.5, and UDify: github.com/aymara/lima-models, eval.md (UD 2.6). spaCy: speed of its English
+#: transformer, spacy.io/usage/facts-figures; LAS of roberta-base, github.com/explosion/projects.
+PUBLISHED = {
+    "UDPipe 1.2": (2281, 81.08), "UDify": (92, 88.53), "spaCy, transformer": (684, 89.42),
+}
 PICTURE = HERE.parent / "docs" / "pictures" / "speed.svg"
 
 
@@ -46,6 +52,9 @@ def draw(rows: dict[str, dict[str, Any]]) -> None:
             ax.annotate(
                 row["networks"], (speed, row["las"]), (6, 4), textcoords="offset points"
             )
+    for name, (speed, las) in PUBLISHED.items():
+        ax.plot(speed, las, "o", color="0.5", fillstyle="none")
+        ax.annotate(f"{name} (published)", (speed, las), (7, -3), textcoords="offset points")
     ax.set_xlim(left=0)
     ax.legend(frameon=False)
     label(ax, "EWT dev, from words, by the number of networks", "words a second", "LAS")

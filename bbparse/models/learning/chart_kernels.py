@@ -22,8 +22,10 @@ from bbparse.runtime.jit import kernel
 
 _LEAST = -25.0  # log of the fraction of a sum below which terms are left out
 _GRANDSIB = GRANDSIB.mode
-# Candidates of the trees in the loss: heads per word, and score margin.
-_K, _MARGIN = 8, 6.0
+# Candidates of the trees in the loss: heads per word, and score margin. Every `_WIDE`th sentence
+# has no margin: parts of unlikely arcs must learn that they are unlikely, or they mislead a search
+# without pruning.
+_K, _MARGIN, _WIDE = 8, 6.0, 8
 
 
 class TreeChart(NamedTuple):
@@ -201,7 +203,7 @@ def trees_loss(layout, heads, single_root, unit, values, gradients):
         if not counts[s]:
             continue
         tree = heads[begin : begin + n]
-        head, mod = prune_arcs(square, _K, _MARGIN, tree)
+        head, mod = prune_arcs(square, _K, np.inf if s % _WIDE == 0 else _MARGIN, tree)
         chart = tree_chart(n - 1, head, mod, _GRANDSIB, single_root)
         sib, gc = chart.sib, chart.gc
         words = (sib[0], sib[1], sib[2]), (gc[1], gc[0], gc[2])  # head, third word, modifier

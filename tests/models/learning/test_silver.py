@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from bbparse.models.learning.data import Silver
-from bbparse.models.learning.train import train
+from bbparse.models.learning.train import Reading, train
 from bbparse.runtime.errors import ConfigError
 from bbparse.text import Tagger, train_tagger
 from bbparse.treebank import Sentence, evaluate, write_conllu
@@ -64,6 +65,32 @@ class Recorded(Silent):
     def __call__(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
         self.asked |= {tuple(sentence.forms) for sentence in sentences}
         return super().__call__(sentences)
+
+
+def test_the_parser_learns_from_silver_trees_with_the_tags_of_its_own_tagger(
+    tmp_path: Path,
+) -> None:
+    path, config = tmp_path / "silver.conllu", toy.network_configuration(epochs=1)
+    gold, trees = toy.sentences()[:8], toy.sentences()[8:12]
+    strange = [with_columns(s, upos=["X"] * s.n_words, xpos=["X"] * s.n_words) for s in trees]
+    write_conllu(path, [sure(strange[0], 0.99), sure(strange[1], 0.1), *strange[2:]])
+    tagger = train_tagger(gold, toy.TAGGER.with_epochs(2))
+    tagged = Silver(path, "digest").with_tags_of(tagger)
+    for found, tree in zip(tagged, [trees[0], *trees[2:]], strict=True):
+        assert found.upos == tagger(tree).upos != strange[0].upos[: tree.n_words]
+        assert (found.forms, found.heads, found.deprels) == (tree.forms, tree.heads, tree.deprels)
+
+    os.replace(tagged.path, kept := tmp_path / "kept.conllu")
+    networks = []
+    for source, own in ((path, tagger), (kept, None)):
+        found = train(
+            gold, [], config, factors=(), silver=Silver(source, "digest"),
+            reading=lambda *_, own=own: Reading(own, None),
+        )
+        networks.append(found.maker.network)
+    assert networks[0].keys.tolist() == networks[1].keys.tolist()
+    assert np.array_equal(networks[0].vectors, networks[1].vectors)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["kept.conllu", "silver.conllu"]
 
 
 def test_silver_sentences_have_pretrained_vectors(tmp_path: Path) -> None:
