@@ -27,6 +27,10 @@ RELATIONS = tuple(
 _TEST = re.compile(rf"(label|side|(?:head|mod)\.(?:{'|'.join(COLUMNS)}))(!?=)(.*)", re.DOTALL)
 
 
+class ConditionError(ValueError):
+    """An error in the text of a condition."""
+
+
 class Test(NamedTuple):
     """A test whether a value is (or, negated, is not) one of several."""
 
@@ -47,14 +51,14 @@ class ArcCondition:
     ) -> ArcCondition:
         """Parse a condition.
 
-        `ValueError` if a test is malformed, or names a relation or tag that is not in the given
+        `ConditionError` if a test is malformed, or names a relation or tag that is not in the given
         ones.
         """
         tests = []
         for part in text.split():
             match = _TEST.fullmatch(part)
             if match is None:
-                raise ValueError(
+                raise ConditionError(
                     f"found {part!r}, expected label, side, head.COLUMN or mod.COLUMN, then = or"
                     f" != and values with | between them; COLUMN is one of {', '.join(COLUMNS)}"
                 )
@@ -71,7 +75,7 @@ class ArcCondition:
                 name = value.partition(":")[0] if attribute == "label" else value
                 if not value or (valid is not None and name not in valid):
                     expected = f"one of {', '.join(valid)}" if valid is not None else "a value"
-                    raise ValueError(f"{part!r} has {value!r}, expected {expected}")
+                    raise ConditionError(f"{part!r} has {value!r}, expected {expected}")
             tests.append(Test(attribute, values, sign == "!="))
         return cls(tuple(tests))
 

@@ -7,10 +7,11 @@ all rules are evaluated at once.
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from importlib.metadata import entry_points
 from importlib.resources import files
 from itertools import chain, islice, product, repeat
@@ -27,6 +28,7 @@ from bbparse.parser.validity.conditions import (
     UPOS,
     ArcCondition,
     Condition,
+    ConditionError,
     Rule,
 )
 from bbparse.parser.validity.constraints import Candidates
@@ -164,20 +166,27 @@ class Rules:
             raise ConfigError(f"{where}: {error}") from None
         tables = table.pop("rule", [])
         relations, upos = table.pop("relations", RELATIONS), table.pop("upos", UPOS)
-        if table or not isinstance(tables, list) or not all(isinstance(x, dict) for x in tables):
+        lines = text.splitlines()
+        starts = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*rule\s*\]\]", line)]
+        if table or not isinstance(tables, list) or len(starts) != len(tables):
+            name = next(iter(table), "rule")
+            line = next((i for i, text in enumerate(lines, 1) if name in text), 1)
             raise ConfigError(
-                f"{where}: found {next(iter(table), 'rule')!r}, expected [[rule]] tables, after"
+                f"{where}, line {line}: found {name!r}, expected [[rule]] tables, after"
                 " optional lists relations and upos"
             )
         if not tables:
             raise ConfigError(f"{where}: found no rule, expected at least one [[rule]]")
-        rules = []
-        for number, fields in enumerate(tables, start=1):
-            try:
-                rules.append(_rule_of(fields, relations, upos))
-            except ValueError as error:
-                name = f" ({fields['name']})" if "name" in fields else ""
-                raise ConfigError(f"{where}, rule {number}{name}: {error}") from None
+
+        def wrong(number: int, key: str, text: str) -> ConfigError:
+            places = range(starts[number], [*starts, len(lines)][number + 1])
+            named = (i for i in places if re.match(rf"\s*{re.escape(key)}\s*=", lines[i]))
+            return ConfigError(f"{where}, line {next(named, places[0]) + 1}: {text}")
+
+        rules = [
+            _rule_of(fields, relations, upos, partial(wrong, number))
+            for number, fields in enumerate(tables)
+        ]
         return cls(rules, relations)
 
     def bit(self, entry: int, part: int) -> int:
@@ -282,37 +291,46 @@ def _shipped(name: str) -> Rules:
     return Rules._parsed(text, f"{name}.toml")
 
 
-def _rule_of(fields: dict[str, Any], relations: Sequence[str], upos: Sequence[str]) -> Rule:
-    """Parse the rule in a table; `ValueError` if it is malformed."""
+def _rule_of(
+    fields: dict[str, Any], relations: Sequence[str], upos: Sequence[str],
+    wrong: Callable[[str, str], ConfigError],
+) -> Rule:
+    """Parse the rule in a table; `wrong` makes an error of a key and a text."""
     for key, value in fields.items():
         if key not in _KEYS:
-            raise ValueError(f"unknown key {key!r}, expected {', '.join(_KEYS)}")
+            raise wrong(key, f"unknown key {key!r}, expected {', '.join(_KEYS)}")
         texts = value if isinstance(value, list) and key in _CONDITIONS[:-1] else [value]
         required, expected = (bool, "true or false") if key == "warning" else (str, "a text")
         if not texts or not all(isinstance(text, required) for text in texts):
-            raise ValueError(f"{key} is {value!r}, expected {expected}")
+            raise wrong(key, f"{key} is {value!r}, expected {expected}")
     for key in ("name", "arc"):
         if not fields.get(key):
-            raise ValueError(f"it has no {key}, expected one")
+            raise wrong(key, f"the rule has no {key}, expected one")
     kind, *more_kinds = [kind for kind in KINDS[1:] if kind in fields] or [""]
     if more_kinds:
-        raise ValueError(f"found {kind} and {more_kinds[0]}, expected at most one")
+        raise wrong(more_kinds[0], f"found {kind} and {more_kinds[0]}, expected at most one")
     if fields.get("at", "head") not in ("head", "mod"):
-        raise ValueError(f"at is {fields['at']!r}, expected head or mod")
+        raise wrong("at", f"at is {fields['at']!r}, expected head or mod")
 
     def conditions(key: str) -> tuple[ArcCondition, ...]:
         texts = fields.get(key, [])
         texts = [texts] if isinstance(texts, str) else texts
-        return tuple([ArcCondition.parse(text, relations, upos) for text in texts])
+        try:
+            return tuple([ArcCondition.parse(text, relations, upos) for text in texts])
+        except ConditionError as error:
+            raise wrong(key, f"{key}: {error}") from None
 
     others = {key: fields[key] for key in (*_TEXTS[1:], "warning") if key in fields}
     rule = Rule(fields["name"], conditions("arc"), kind, conditions(kind), **others)
     rule = replace(rule, unless=next(iter(conditions("unless")), None))
-    if rule.example:
-        sentence = example_of(rule)
+    try:
+        sentence = example_of(rule) if rule.example else None
+    except ValueError as error:
+        raise wrong("example", str(error)) from None
+    if sentence is not None:
         ruled = RuledSentence(Rules([rule]), sentence)
         if not ruled.faults(sentence.heads, sentence.deprels):
-            raise ValueError("the example does not break the rule")
+            raise wrong("example", "the example does not break the rule")
     return rule
 
 
