@@ -68,7 +68,7 @@ class Bodies(dict[str, str]):
         plots = sorted(RESULTS.glob("tables-*.svg" if name == "tables" else f"{name}.svg"))
         shown = ", ".join(f"[{plot.stem}](../../bench/results/{plot.name})" for plot in plots)
         below = f"Plots: {shown}. " if shown else ""
-        return Body(f"{body}\n\n{below}{measured(result(name))}")
+        return Body(f"{body}\n\n{below}{measured(result(name))}".rstrip())
 
 
 def measured(found: dict[str, Any]) -> str:
