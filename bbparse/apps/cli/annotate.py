@@ -22,7 +22,7 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.spans
 @option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile())
 @flag("--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.")
-@flag("--mark-fixed", "Write Fixed=Yes into MISC of words whose arc is fixed.")
+@flag("--mark-fixed", "Write Fixed=Yes to MISC of words whose arc is fixed.")
 @options.host
 @options.port(8081)
 def annotate(
@@ -34,7 +34,7 @@ def annotate(
     When you fix an arc, the parser finds the best tree with it. Each step is saved at once, and is
     recorded in a journal beside the file, which also keeps fixed arcs for the next session. Words
     without a head in TREEBANK get one; the heads of incomplete sentences are fixed, while complete
-    trees are drafts. On other than local addresses, the URL contains a secret token.
+    trees are drafts. If --host is not local, the URL contains a secret token.
 
     \b
     Examples:

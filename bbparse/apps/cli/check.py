@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.rules
 @flag(
-    "--consistent", "Check instead that the same words in the same context have the same analysis.",
+    "--consistent", "Check instead whether the same words in the same context have the same"
+    " analysis.",
 )
 @option(
     "--model", "With --consistent: sort by the probability that this model gives to each analysis,"
@@ -36,9 +37,9 @@ def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
     be right. Heads that form no tree and unknown relations are faults; a word without a head is
     not. The exit status is 1 if there are faults other than warnings.
 
-    With --consistent, the command reports word sequences that are analysed differently in different
-    places although their neighbours are the same, at each place with a rarer analysis (variation
-    nuclei: Dickinson & Meurers 2003).
+    With --consistent, the command finds word sequences that are analysed in different ways although
+    their neighbours are the same (variation nuclei: Dickinson & Meurers 2003), and reports the
+    places with the rarer analyses.
 
     \b
     Examples:

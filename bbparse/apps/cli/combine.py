@@ -28,9 +28,9 @@ from bbparse.treebank.sentence import ScoredTree
 @options.output
 @options.rules
 @option(
-    "--weights", "Weights of the files: numbers such as 1,0.5,0.7; 'confidence': Confidence=0.97 in"
-    " MISC of each word; or a FILE with gold trees for some of the sentences, to estimate the"
-    " accuracy of each file.  [default: equal weights]", metavar="NUMBERS|confidence|FILE",
+    "--weights", "Weights of the files: numbers such as 1,0.5,0.7; 'confidence', to weight each"
+    " word by Confidence=0.97 in its MISC; or a FILE with gold trees of some sentences, to weight"
+    " files by accuracy.  [default: equal weights]", metavar="NUMBERS|confidence|FILE",
 )
 @options.number("k_best", "Number of trees per sentence, best first.", 1)
 @flag("--disputed", "Write only sentences in which files differ or there is no proof.")
@@ -42,10 +42,10 @@ def combine(
 ) -> None:
     """Combine parses or annotations of the same words into the valid tree with the most votes.
 
-    A file votes for each arc and its label. The result is proved to have the most votes of all
-    valid trees (see 'bbparse rules'). Tags, features and lemmas are voted on word by word.
-    Everything else is copied from the first file, which also breaks ties. MISC shows who differs:
-    Differs=2:4:obl, if the second file has head 4 and relation obl.
+    Each file votes for its arcs and labels. The result is proved: no valid tree (see 'bbparse
+    rules') has more votes. Tags, features and lemmas are voted on word by word.
+    Everything else is copied from the first file, which also breaks ties. MISC shows which
+    files differ: Differs=2:4:obl, if the second file has head 4 and relation obl.
 
     \b
     Examples:

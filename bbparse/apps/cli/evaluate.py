@@ -47,7 +47,7 @@ TAGS = {
     metavar="OTHER",
 )
 @flag(
-    "--agreement", "GOLD, PREDICTED and further files are by annotators: Cohen's kappa and"
+    "--agreement", "Compare GOLD, PREDICTED and further files as annotators: Cohen's kappa and"
     " Krippendorff's alpha.",
 )
 @option(
@@ -61,9 +61,9 @@ def evaluate(
 ) -> None:
     """Compare the trees of PREDICTED with those of GOLD.
 
-    Both are CoNLL-U or CoNLL-X files of the same text, compressed with .gz or .xz or not; one may
-    be - for standard input. If their words or sentences differ, words are aligned as the official
-    scorer of Universal Dependencies does it, and all measures are F1.
+    Both are CoNLL-U or CoNLL-X files of the same text, plain or compressed (.gz, .xz); one may be -
+    for standard input. If their words or sentences differ, words are aligned as in the official
+    scorer of Universal Dependencies, and all measures are F1.
 
     UAS, LAS with universal labels, CLAS, MLAS, BLEX, UPOS, XPOS, universal FEATS and lemmas are
     those of the official scorer. Words whose gold UPOS is PUNCT are punctuation. Tags and lemmas
@@ -79,8 +79,9 @@ def evaluate(
     --against compares by paired bootstrap: it draws sentences with replacement, prints a confidence
     interval of the difference, and p, the probability that equally good parsers differ as much.
 
-    --agreement compares two or more annotators with each other: agreement beyond chance in arcs,
-    heads, relations and tags, and which relations they confuse; --by relation: of each relation.
+    --agreement compares two or more annotators: their agreement beyond chance on arcs, heads,
+    relations and tags, and the relations that they confuse; with --by relation, also the agreement
+    on each relation.
 
     \b
     Examples:

@@ -42,11 +42,12 @@ def explain(
     """Write an HTML page that explains why the best tree of a sentence is the best.
 
     The input is CoNLL-U, CoNLL-X or running text, as for 'bbparse parse', or the sentence itself.
-    The page works offline. It shows the k best trees and their differences; what the best tree
-    would lose without each of its arcs; the arcs, parts and factors that make up its score, with
-    the words that the network relied on; and the bounds of the search.
-    One search is for the trees, one for the trace, and one for each arc.
-    If the best tree breaks validity rules, the page shows the best tree that satisfies them all.
+    The page works offline. It shows the k best trees and their differences; how much score the best
+    tree would lose without each of its arcs; the arcs, parts and factors that make up its score,
+    with the words that the network relied on; and the bounds of the search. If the best tree breaks
+    validity rules, the page also shows the best tree that satisfies them all.
+
+    The limits apply to each search: one for the trees, one for their trace, and one for each arc.
 
     \b
     Examples:

@@ -25,8 +25,8 @@ COMMANDS = {
     "explain": "Explain on an HTML page why a tree is the best.",
     "evaluate": "Compare predicted trees with gold trees.",
     "check": "Check the trees of a file against validity rules.",
-    "repair": "Make trees valid and keep most of them.",
-    "combine": "Combine parses of the same words: the valid tree with most votes.",
+    "repair": "Make trees valid with the fewest changes.",
+    "combine": "Combine parses of the same words by voting.",
     "rules": "List validity rules, each with an example.",
     "tune": "Choose how much to prune: accuracy against speed.",
     "train": "Train a model on a treebank.", "train-tagger": "Train a tagger on a treebank.",
@@ -54,8 +54,8 @@ EXIT_BROKEN_PIPE = 141
 COMPLETE = "_BBPARSE_COMPLETE"
 
 _EXIT_STATUS = (
-    "Exit status: 0 success; 1 no proof (solve --proof, verify) or invalid trees (check,"
-    " repair); 2 error in the command line or a file; 70 internal error; 130 interrupted; 141 the"
+    "Exit status: 0 success; 1 no proof (solve --proof, verify) or invalid trees (check, repair,"
+    " combine); 2 error in the command line or a file; 70 internal error; 130 interrupted; 141 the"
     " reader closed the output; 129, 143 ended by SIGHUP, SIGTERM."
 )
 

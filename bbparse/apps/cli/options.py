@@ -37,8 +37,9 @@ def _note_factors(context: click.Context, parameter: click.Parameter, value: str
 
 
 factors = option(
-    "--factors", "Factor families of the model that no installed package offers: allows their code"
-    " to run.", metavar="MODULE:CLASS,…", callback=_note_factors, expose_value=False,
+    "--factors", "Allow the code of these factor families to run, if the model uses families that"
+    " no installed package provides.", metavar="MODULE:CLASS,…", callback=_note_factors,
+    expose_value=False,
 )
 
 
@@ -61,11 +62,11 @@ def _split(context: click.Context, parameter: click.Parameter, value: str | None
 def text(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--text`` and ``--split``, passed as `split`: None if neither is given."""
     is_text = option(
-        "--text", "INPUT is running text. Files named .txt are read as text anyway.",
+        "--text", "Read INPUT as running text, as files named .txt always are.",
         is_flag=True, is_eager=True,
     )
     how = option(
-        "--split", "Segmentation of running text: text: the model finds sentences and words; lines:"
+        "--split", "How to segment running text. text: the model finds sentences and words; lines:"
         " one sentence per line; words: the same, with words separated by blanks.  [default: text]",
         SPLITS, callback=_split,
     )
@@ -78,8 +79,8 @@ prune = option(
 )
 
 valid = option(
-    "--valid", "Validity rules for the trees: none, ud (Universal Dependencies), or ud and those of"
-    " a plug-in or TOML file. Default: ud if the model was trained on UD relations.",
+    "--valid", "Validity rules for the trees: none, ud (Universal Dependencies), or ud together"
+    " with those of a plug-in or TOML file. Default: ud if the model was trained on UD relations.",
     metavar="none|ud|NAME|FILE",
 )
 
@@ -91,7 +92,7 @@ rules = option(
 
 spans = option(
     "--spans", "Keep the words between brackets in this MISC item, such as Entity=(1-person and"
-    " Entity=1), in one subtree; with a weight, each head outside beyond the first costs it.",
+    " Entity=1), in one subtree. With a WEIGHT, each further head outside costs that much instead.",
     metavar="KEY[:WEIGHT]",
 )
 
@@ -145,12 +146,13 @@ def number(name: str, text: str, default: float | None = None) -> Decorator:
 members = number(
     "members", "Average only N of the model's networks, which is faster. Default: all."
 )
-time_limit = number("time_limit", "Limit per sentence. Default: the work of about ten seconds.")
+time_limit = number("time_limit", "Time limit per sentence. Default: about ten seconds' work.")
 
 
 def limits(seconds: float | None = None, nodes: int | None = NODE_LIMIT) -> Decorator:
     """Return the options ``--time-limit`` and ``--node-limit``, with these defaults."""
-    time = number("time_limit", "Limit of each search; the best trees by then count.", seconds)
-    text = "Limit of each search in nodes, which is the same on every machine; 1: no branching."
+    text = "Time limit of each search, which then returns its best trees so far."
+    time = number("time_limit", text, seconds)
+    text = "Limit of each search in nodes, the same on every machine; 1: no branching."
     count = number("node_limit", text, nodes)
     return lambda command: time(count(command))

@@ -39,16 +39,16 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
 )
 @option("--format format_name", "CoNLL-U, JSON lines, or drawn trees.", list(FORMATS), "conllu")
 @options.number("k_best", "Write the K best trees of each sentence, best first.", 1)
-@flag("--keep-heads", "Keep the heads that INPUT has; predict only heads that are _.")
+@flag("--keep-heads", "Keep the heads of INPUT; predict only those that are _.")
 @option(
-    "--projective", "Projective trees only, or crossing arcs, too. Default: as the model was"
+    "--projective", "yes: projective trees only; no: crossing arcs, too. Default: as the model was"
     " trained.", ["yes", "no"],
 )
 @options.valid
 @options.spans
 @flag(
-    "--confidence", "Write the probability that an arc is right into MISC, that of the tree into a"
-    " comment.",
+    "--confidence", "Write the probability that an arc is right into MISC, and that of the tree"
+    " into a comment.",
 )
 @flag(
     "--skip-invalid", "Leave out malformed sentences and those that cannot be parsed; report each."
@@ -62,7 +62,7 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
 @options.limits(nodes=None)
 @click.option(
     "--color/--no-color", "colour", default=None,
-    help="Colour drawn trees. Default: if the output is a terminal and NO_COLOR is not set.",
+    help="Draw trees in colour. Default: if the output is a terminal and NO_COLOR is not set.",
 )
 def parse(
     model: str, sources: tuple[str, ...], output: str, projective: str | None,
@@ -71,23 +71,23 @@ def parse(
     """Parse CoNLL-U, CoNLL-X or running text.
 
     Several INPUTs are parsed one after the other into one output. The file name decides how an
-    INPUT is read; a comment names each text.
+    INPUT is read; a comment precedes each text.
 
     Words that have tags keep them: only HEAD and DEPREL change. Running text (--text, or a file
     named .txt) is first split into sentences and words as in the model's treebank. Words without
     tags are tagged first. Both need a model with tokenizer and tagger; see 'bbparse bundle'.
 
     With K > 1 each tree has its rank, its score, an upper bound on the score of any tree of that
-    rank, and whether it is proved. A single tree has a comment only if a limit stopped the search:
-    that of --time-limit or --node-limit, or else the work of about a second.
+    rank, and whether it is proved. A single tree has such a comment only if a limit stopped its
+    search: --time-limit, --node-limit, or by default about a second's work.
 
     A model trained on Universal Dependencies gives trees that pass UD's validator in heads and
     relations; see 'bbparse rules'. If no tree passes, comments name the broken rules.
 
-    With --keep-heads, given heads and relations are kept: the trees are the best that have them.
+    With --keep-heads, existing heads and relations stay, and the best tree around them is found.
 
-    A model trained with --projective no gives trees with crossing arcs; --projective yes forbids
-    them, which is faster. A model trained on projective trees cannot give crossing arcs.
+    A model trained with --projective no predicts crossing arcs; --projective yes forbids them,
+    which is faster. A model trained on projective trees cannot predict crossing arcs.
 
     \b
     Examples:

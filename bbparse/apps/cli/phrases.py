@@ -49,11 +49,11 @@ def phrases(
 ) -> None:
     """Parse running text, CoNLL-U or bracketed trees (.ptb, .mrg) into phrase structure.
 
-    The parser reads the words of bracketed trees, and the words of CoNLL-U with XPOS if all have
-    one. The tree is the best of the chart by the sum of scores of the grammar and the models of
-    --with; JSON output has "complete": false if a limit came before the proof. If the chart has no
-    tree for a sentence, the parser splits it and joins the parts by a phrase X; JSON output has
-    "fallback": true.
+    The command reads the words of bracketed trees, and the words of CoNLL-U, with XPOS if all words
+    have one. Of all trees in the chart, it finds the one with the highest score by the grammar and
+    the models of --with; JSON output has "complete": false if a limit stopped the search before the
+    proof. If the chart has no tree for a sentence, the parser splits the sentence and joins the
+    parts in a phrase X; JSON output then has "fallback": true.
 
     \b
     Examples:

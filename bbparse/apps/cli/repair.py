@@ -33,11 +33,11 @@ from bbparse.treebank.writing import with_tree
 @option("--only", "Change heads of words with the relation punct, and nothing else.", ["punct"])
 @option("--projective", "yes: treat crossing arcs as faults, too.", ["yes", "no"], "no")
 @option(
-    "--weight key", "Weight of a word's head and label: KEY=NUMBER in MISC, from 0 to 10, such as"
-    " Confidence=0.97; 1 for words without it.", metavar="KEY",
+    "--weight key", "MISC item with the weight of a word's head and label: KEY=NUMBER from 0 to 10,"
+    " such as Confidence=0.97; words without it weigh 1.", metavar="KEY",
 )
 @option(
-    "--model", "Model to break ties by probability. Default: prefer short arcs.", MODELS,
+    "--model", "Model whose probabilities break ties. Default: short arcs are preferred.", MODELS,
 )
 @option(
     "--report report_file", "File for the changes and their reasons.  [default: standard error]",
@@ -45,8 +45,8 @@ from bbparse.treebank.writing import with_tree
 )
 @options.spans
 @flag(
-    "--consistent", "Also give the same words in the same context one analysis, at the lowest cost"
-    " (see 'bbparse check --consistent'); reads all of INPUT first.",
+    "--consistent", "Also give the same words in the same context the same analysis, at the lowest"
+    " cost (see 'bbparse check --consistent'); reads all of INPUT first.",
 )
 @options.time_limit
 def repair(
@@ -55,7 +55,7 @@ def repair(
 ) -> None:
     """Make the trees of INPUT valid with the fewest changes to heads and labels.
 
-    The result is proved to keep the most of all valid trees (see 'bbparse rules'). Lines of
+    The result is proved: no valid tree (see 'bbparse rules') keeps more of the annotation. Lines of
     unchanged words are copied. The report names each change, and the rule that the tree would break
     without it.
 

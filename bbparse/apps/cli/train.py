@@ -38,17 +38,17 @@ Loader = Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings]
 
 _OPTIONS = (
     option(
-        "--vectors", "Pretrained word vectors: word2vec's text format, fastText's .vec or GloVe's,"
-        " compressed with .gz or .xz or not.", FILE,
+        "--vectors", "Pretrained word vectors in the text format of word2vec, fastText (.vec) or"
+        " GloVe, plain or compressed (.gz, .xz).", FILE,
     ),
     option(
         "--first-words", "Keep the first N vectors of --vectors and those of the treebank's words."
         f"  [default: {FIRST_WORDS}]", click.IntRange(0),
     ),
     option(
-        "--encoder", "Contextual encoder. The model holds one of the BERT family (BERT, MiniLM, e5)"
-        " from a FOLDER with its model.safetensors; with others, training and parsing need PyTorch"
-        " and transformers.", metavar="NAME|FOLDER",
+        "--encoder", "Contextual encoder. One of the BERT family (BERT, MiniLM, e5) from a FOLDER"
+        " with its model.safetensors becomes part of the model; with others, training and parsing"
+        " need PyTorch and transformers.", metavar="NAME|FOLDER",
     ),
     option(
         "--encoder-layers", "Use the first N layers of --encoder.  [default: all]",
@@ -59,8 +59,8 @@ _OPTIONS = (
         "  [default: all]", click.IntRange(1),
     ),
     option(
-        "--states", "Cache for the states of --encoder, to share between runs. Default: beside the"
-        " model, until training is done.", FILE, metavar="FOLDER",
+        "--states", "Folder for the states of --encoder, which several runs can share. Default:"
+        " beside the model, removed after training.", FILE, metavar="FOLDER",
     ),
     option(
         "--vectors-license", "Licence of the vectors or the encoder, for the card.", metavar="TEXT"
@@ -135,7 +135,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 
 @command()
 @click.argument("treebank", type=FILE, metavar="TRAIN")
-@option("--dev", "Development treebank: chooses the best epoch, calibrates confidence.", FILE)
+@option("--dev", "Development treebank, to calibrate confidence and to measure accuracy.", FILE)
 @option(
     "--config config_name", "Configuration: a TOML file, or the name of one that comes with"
     " bbparse.", CONFIGURATIONS, "english",
@@ -153,8 +153,8 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @options.epochs
 @options.seed
 @option(
-    "--projective", "Projective trees only, or crossing arcs, too; auto: no if 5 % of the trees of"
-    " TRAIN have some. Default: the configuration's.", ["yes", "no", "auto"],
+    "--projective", "yes: projective trees only; no: crossing arcs, too; auto: no if at least 5 %"
+    " of the trees of TRAIN have some. Default: the configuration's.", ["yes", "no", "auto"],
 )
 @option(
     "--text-from", "Take tokenizer and tagger from this model or tagger instead of training them.",
@@ -163,11 +163,11 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @flag("--no-text", "Train no tokenizer and no tagger: the model parses words with tags only.")
 @flag("--skip-invalid", "Leave out sentences without a well-formed tree; report their number.")
 @option(
-    "--raw", "Running text that the networks learn from, too, with trees of --teacher; may be"
-    " repeated.", FILE, multiple=True,
+    "--raw", "Running text: the networks also learn from the trees that the teacher finds in it;"
+    " may be repeated.", FILE, multiple=True,
 )
 @option(
-    "--teacher", "Model that parses --raw. Default: one that is trained on TRAIN alone first.",
+    "--teacher", "Model that parses --raw. Default: a model that is first trained on TRAIN alone.",
     MODELS,
 )
 @embedding_options
@@ -184,11 +184,11 @@ def train(
     data and settings it was trained with and how accurate it is on the dev treebank; see 'bbparse
     model'.
 
-    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, compressed with .gz or .xz or not. An
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, plain or compressed (.gz, .xz). An
     interrupted run leaves a checkpoint beside the model; the same command resumes it.
 
-    With --raw, a teacher tokenizes, tags and parses text, and the model also learns from the
-    sentences that the teacher is confident of.
+    With --raw, a teacher tokenizes, tags and parses running text, and the model also learns from
+    the sentences of which the teacher is confident.
 
     \b
     Examples:
@@ -303,8 +303,8 @@ def train_tagger(
 ) -> None:
     """Train a tagger (UPOS, XPOS, FEATS, lemmas) and a tokenizer on TRAIN.
 
-    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files. The tagger leaves columns empty that
-    are empty in TRAIN.
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files. Columns that are empty in TRAIN
+    stay empty.
 
     \b
     Example:

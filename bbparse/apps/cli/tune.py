@@ -32,14 +32,14 @@ def prune_numbers(text: str) -> list[int]:
     "3,5,10,20,none", metavar="K,K…",
 )
 @option(
-    "--max-loss", "Loss in percentage points that the fastest setting may have.", RealRange(0.0),
+    "--max-loss", "Maximum loss of the suggested setting, in percentage points.", RealRange(0.0),
     0.1, metavar="POINTS",
 )
 @option(
     "--plot", "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
     OutputFile(),
 )
-@option("--passes", "Measurements of speed, of which the median counts.", click.IntRange(1), 3)
+@option("--passes", "Number of speed measurements; the median is reported.", click.IntRange(1), 3)
 @options.limits(10.0)
 @flag("--json as_json", "Print one JSON object.")
 def tune(
@@ -48,11 +48,11 @@ def tune(
 ) -> None:
     """Choose the number of candidate heads per word on DEV, a treebank with trees.
 
-    Parsing considers only the likeliest heads of each word ('bbparse parse --prune'). Fewer are
-    faster, until the right head is no longer among them. The table has, for each number, attachment
-    scores, words per second, calls of the dynamic program and the fraction of sentences whose tree
-    is proved. The last line names the fastest setting that loses at most --max-loss of LAS, or of
-    UAS for a model without labels, against the most accurate one.
+    Parsing considers only the likeliest heads of each word ('bbparse parse --prune'). Fewer heads
+    are faster, until the right one is no longer among them. For each number, the table has UAS and
+    LAS, words per second, calls of the dynamic program per sentence, and the fraction of sentences
+    with a proved tree. The last line suggests the fastest number that loses at most --max-loss
+    points of LAS (of UAS for a model without labels) against the most accurate one.
 
     \b
     Examples:
