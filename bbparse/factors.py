@@ -1,9 +1,8 @@
 '''Non-local factors: the interface for your own factor families.
 
-A *factor* is a set of two or more arcs that scores when all of them are in the tree, whatever lies
-between them. A *factor family* proposes such sets for a sentence and names their features; each
-feature gets a weight from the training data, and the search takes care of the rest. This is a
-whole family:
+A *factor* is a set of two or more arcs that scores if all of them are in the tree, however far
+apart they are. A *factor family* proposes such sets for a sentence and names their features.
+Training learns a weight for each feature, and the search stays exact. This is a complete family:
 
 >>> from bbparse.factors import FactorFamily
 >>> class Brackets(FactorFamily):
@@ -17,16 +16,16 @@ whole family:
 ...                 for head in view.heads_of(left):
 ...                     yield [(head, left), (head, right)], ["pair", ("head", view.upos[head])]
 
-Words are numbered from 1 and 0 is the root, as in CoNLL-U. A factor with an arc that is no
-candidate is passed over: above, nobody asks whether ``(head, right)`` is one. Features are text,
-integers or tuples of them.
+Words are numbered from 1 and 0 is the root, as in CoNLL-U. A factor with an arc that is not a
+candidate is ignored, so the example need not test ``(head, right)``. Features are strings, integers
+or tuples of them.
 
-There are three ways to use it:
+There are three ways to use a family:
 
 * pass the class: ``Parser.train(..., factors=["siblings", Brackets])``;
-* name it by where it is: ``--factors siblings,my_module:Brackets``, the same in a TOML file;
-* offer it to everyone who installs your package, by two lines of its pyproject.toml, and from then
-  on name it ``brackets`` and see it in ``bbparse factors``::
+* name its module and class: ``--factors siblings,my_module:Brackets``, or the same in a TOML file;
+* offer it in a package, with two lines in its pyproject.toml. It is then called ``brackets``, and
+  ``bbparse factors`` lists it::
 
       [project.entry-points."bbparse.factors"]
       brackets = "my_module:Brackets"
@@ -43,12 +42,12 @@ Try a family before training with it:
 >>> check_family(Brackets(), sentence)  # raises FactorError if it breaks the contract
 1
 
-The contract is one sentence: whether a set of arcs is proposed, and with what features, depends on
-the sentence and these arcs alone (`FactorFamily`). What costs time is calls of `factors`, so begin
-with a test that most sentences fail (``if "(" not in view.forms: return``): it costs a microsecond.
+The contract: whether a set of arcs is proposed, and with which features, depends only on the
+sentence and on these arcs (`FactorFamily`). To save time, begin with a test that most sentences
+fail, such as ``if "(" not in view.forms: return``, which costs a microsecond.
 
-A family may also score *how many* arcs of a set are in the tree, each number with features of its
-own (`FactorFamily.counts`):
+A family may also score *how many* arcs of a set are in the tree, with features for each number
+(`FactorFamily.counts`):
 
 >>> class Determiners(FactorFamily):
 ...     """One determiner for a noun, or two."""
@@ -60,9 +59,9 @@ own (`FactorFamily.counts`):
 ...             arcs = [(h, m) for m in view.modifiers_of(h) if view.upos[m] == "DET"]
 ...             yield arcs, [[("one", view.upos[h])], [("more", view.upos[h])]]
 
-For families of many factors, such as all pairs of siblings, see `TemplateFamily`: it names the arcs
-of a factor, and a table of templates gives the features. The families of Qian & Liu 2013 §4.3 are
-written like that, or as above, in the package ``bbparse_families``.
+Families with many factors, such as all pairs of siblings, are written as a `TemplateFamily`: it
+names the arcs of a factor, and a table of templates gives the features. The package
+``bbparse_families`` has the families of Qian & Liu 2013 §4.3 in both styles.
 '''
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Sets of arcs with their features as flat arrays.
 
 A plain factor scores if all of its arcs are in the tree. A *count factor* (QL13 §5.1: valency, OR)
-has a score for every number of them: "a noun has at most one determiner", "a verb has some
-subject". The search bounds such a set as a whole, which is both tighter and smaller than the 2ʳ
-plain factors it is a sum of.
+has a score for each number of them: "a noun has at most one determiner", "a verb has a subject".
+The search bounds such a set as a whole, which is tighter and smaller than the sum of 2ʳ plain
+factors that it equals.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _DTYPES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactorBatch:
-    """Proposed sets of arcs, factors and count factors alike, with features in cells.
+    """Sets of arcs that families propose, factors and count factors alike, with features in cells.
 
-    Of the cells of a set, one fires if all of its arcs are in a tree, the one before it if all but
-    one are, and so on as far as there are cells. A factor has one cell, a count factor has one for
-    each number of arcs but 0, which has no features and scores 0.
+    The last cell of a set fires if all of its arcs are in a tree, the one before it if all but one
+    are, and so on as far as there are cells. A factor has one cell; a count factor has one for each
+    number of arcs except 0, which has no features and scores 0.
     """
 
     #: int64[S + 1], int32[ptr[S]]: set s is the arcs ``arcs[ptr[s]:ptr[s + 1]]`` of a view.
@@ -54,8 +54,8 @@ class FactorBatch:
     cell_ptr: Longs
     #: int64[cells + 1]: cell c has the features ``feat_keys[feat_ptr[c]:feat_ptr[c + 1]]``.
     feat_ptr: Longs
-    #: uint64[feat_ptr[cells]]: features as 64-bit hashes, of which the family's name is a part; or
-    #: int32, places in a table, see `known`.
+    #: uint64[feat_ptr[cells]]: features as 64-bit hashes that include the family's name; or int32
+    #: indices into a table, see `known`.
     feat_keys: NDArray[Any]
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class FactorBatch:
     def from_lists(
         cls, arcs: Sequence[Sequence[int]], cells: Sequence[Sequence[Sequence[int]]]
     ) -> FactorBatch:
-        """Make a batch of sets given one by one: arc indices, keys of each cell."""
+        """Make a batch from lists: arc indices of each set, and keys of each of its cells."""
         flat = [keys for own in cells for keys in own]
         return cls(
             pointers([len(own) for own in arcs]), np.array([*chain(*arcs)], np.int32),
@@ -82,9 +82,9 @@ class FactorBatch:
     def from_keys(
         cls, ptr: Longs, arcs: Ints, keys: Hashes, cell_ptr: Longs | None = None
     ) -> FactorBatch:
-        """Make a batch of sets given as arrays, with keys uint64[cells, templates].
+        """Make a batch from arrays, with keys uint64[cells, templates].
 
-        They are factors unless there is a `cell_ptr`.
+        Without `cell_ptr`, all sets are factors.
         """
         cell_ptr = np.arange(len(ptr)) if cell_ptr is None else cell_ptr
         feat_ptr = np.arange(len(keys) + 1) * keys.shape[1]
@@ -130,9 +130,9 @@ class FactorBatch:
         return ""
 
     def known(self, table: FactorTable) -> FactorBatch:
-        """Return the batch with places in a table instead of keys.
+        """Return the batch with indices into a table instead of keys.
 
-        Unknown keys are left out, and sets without any other.
+        Unknown keys are dropped, and so are sets without known keys.
         """
         places = table.find(self.feat_keys)
         known = places >= 0
@@ -152,7 +152,7 @@ class FactorBatch:
         return out
 
     def cells(self, chosen: Flags) -> FactorBatch:
-        """Select some of the cells, bool[cells], each as a factor over all arcs of its set."""
+        """Return the chosen cells, bool[cells], each as a factor over all arcs of its set."""
         owner = np.repeat(np.arange(len(self)), np.diff(self.cell_ptr))[chosen]
         sizes = np.diff(self.ptr)[owner]
         ptr = pointers(sizes)
@@ -161,9 +161,9 @@ class FactorBatch:
         return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features)
 
     def scored(self, weights: NDArray[Any], unit: float = 1.0) -> tuple[Factors, Counts]:
-        """Return factors and count factors with some score that is not 0.
+        """Return the factors and count factors that have a score other than 0.
 
-        Features are places in the `weights`, see `known`; a cell scores their sum times ``unit``.
+        Features are indices into `weights`, see `known`; a cell scores their sum times ``unit``.
         """
         n_cells = len(self.feat_ptr) - 1
         owner = np.repeat(np.arange(n_cells), np.diff(self.feat_ptr))
@@ -179,7 +179,7 @@ class FactorBatch:
 
 
 class FactorCounter:
-    """Counts in how many gold trees each feature fires, to admit those seen often enough.
+    """Counts in how many gold trees each feature fires, to keep only frequent features.
 
     ::
 
@@ -201,7 +201,7 @@ class FactorCounter:
         self._n_waiting = 0
 
     def add(self, batches: Iterable[FactorBatch]) -> None:
-        """Count the features of the factors that fire in one tree, each of them once."""
+        """Count each feature of the factors that fire in one tree once."""
         for batch in batches:
             keys = np.unique(batch.feat_keys)
             self._seen.append((keys, np.ones(len(keys), np.int64)))
@@ -216,7 +216,7 @@ class FactorCounter:
         self._n_waiting = 0
 
     def table(self, cutoff: int) -> FactorTable:
-        """Return a table, all weights 0, of features that fired in `cutoff` (1 or more) trees."""
+        """Return a table of features that fired in at least `cutoff` trees, with weights of 0."""
         self._merge()
         ((keys, counts),) = self._seen
         return FactorTable(keys[counts >= cutoff])

@@ -1,4 +1,4 @@
-"""The base class of factor families, the factors of a sentence, and a test of their contract."""
+"""`FactorFamily`: the base class of factor families, and a test of their contract."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def is_foreign(method: Callable[..., object]) -> bool:
 class FactorFamily:
     """Proposes factors (sets of two or more arcs) for a sentence and gives their features.
 
-    A family has a `name`, a `summary` and the method `factors`. Families whose factors are many
-    (all pairs of siblings) override `propose` with a kernel instead; see
-    `bbparse.factors.TemplateFamily`. One that scores *how many* arcs of a set are in the tree has
-    the method `counts` (or `propose_counts` with a kernel), beside `factors` or in its place.
+    A family has a `name`, a `summary` and the method `factors`. Families with many factors (all
+    pairs of siblings) override `propose` with array code instead; see
+    `bbparse.factors.TemplateFamily`. A family that scores *how many* arcs of a set are in the tree
+    has the method `counts` (or `propose_counts`), in addition to `factors` or instead of it.
 
-    **The contract.** Whether a set of arcs is proposed, and its features, depend on the sentence
-    and on *these arcs* alone, never on which other arcs are candidates: the factors that fire in a
-    tree are found by showing the family the tree's arcs only. `bbparse.factors.check_family` tests
-    this for a sentence and a tree. Nothing may depend on earlier calls either, and threads share
-    one object.
+    **The contract.** Whether a set of arcs is proposed, and with which features, depends only on
+    the sentence and on *these arcs*, never on which other arcs are candidates: training shows the
+    family only the arcs of a tree to find the factors that fire in it.
+    `bbparse.factors.check_family` tests this for a sentence and a tree. Proposals must not depend
+    on earlier calls either, and threads share one object.
 
     Attributes
     ----------
     name : str
-        By which users name the family; part of the hash of every feature.
+        The name that users give to ``--factors``; part of the hash of every feature.
     summary : str
         One line for ``bbparse factors``.
     """
@@ -64,21 +64,21 @@ class FactorFamily:
 
     @property
     def has_counts(self) -> bool:
-        """True if the family may score how many arcs of a set there are."""
+        """True if the family may score how many arcs of a set are in the tree."""
         own, base = type(self), FactorFamily
         return own.counts is not base.counts or own.propose_counts is not base.propose_counts
 
     def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Arc], Sequence[Feature]]]:
-        """Propose factors; what a family of a few lines writes.
+        """Propose factors; a simple family implements only this method.
 
         Yields
         ------
         arcs : iterable of (head, modifier)
-            The factor. One that has an arc that is no candidate, or two heads for one word, is
-            passed over, so a family need not test what the candidates are.
+            The factor. It is ignored if one of its arcs is not a candidate, or if a word has two
+            heads in it, so a family need not check.
         features : sequence of `Feature`
-            Text, integers, tuples of them. Each has a weight learned from the training data; the
-            factor's score is their sum.
+            Strings, integers or tuples of them. The factor's score is the sum of their learned
+            weights.
         """
         if not self.has_counts:
             raise NotImplementedError(f"{type(self).__name__}.factors")
@@ -87,21 +87,21 @@ class FactorFamily:
     def counts(
         self, view: FactorView
     ) -> Iterable[tuple[Iterable[Arc], Sequence[Sequence[Feature]]]]:
-        """Propose sets of arcs that score by how many of them are in the tree.
+        """Propose sets of arcs with a score for each number of them in the tree.
 
         Yields
         ------
         arcs : iterable of (head, modifier)
-            The set. Arcs that are no candidates are left out of it.
+            The set, from which arcs that are not candidates are removed.
         features : sequence of sequences of `Feature`
-            Those for one arc in the tree, for two and so on; the last stands for all larger
-            numbers. No arc at all scores 0. They depend on the sentence and on what the set is
-            (all arcs from word 3 to the left), not on which arcs of it are candidates.
+            Features for one arc in the tree, for two and so on; the last entry covers all larger
+            numbers. No arc at all scores 0. Features depend on the sentence and the definition of
+            the set (all arcs from word 3 to the left), not on which of its arcs are candidates.
         """
         return ()
 
     def propose(self, view: FactorView) -> FactorBatch:
-        """Return the factors as arrays; this default is meant for families with few factors.
+        """Return the factors as arrays; this default suits families with few factors.
 
         Raises `FactorError` if `factors` fails or breaks the contract, naming family and sentence.
         """
@@ -116,7 +116,7 @@ class FactorFamily:
         return FactorBatch.from_lists(arcs, cells)
 
     def propose_counts(self, view: FactorView) -> FactorBatch:
-        """Return the sets of `counts` as arrays; otherwise as `propose`."""
+        """Return the sets of `counts` as arrays; see `propose`."""
         arcs: list[list[int]] = []
         cells: list[list[list[int]]] = []
         with naming_errors(f"factor family {self.name!r}", view.sentence):
@@ -138,10 +138,7 @@ class FactorFamily:
         return FactorBatch.joined([self.checked(m, view) for m in ("propose", "propose_counts")])
 
     def checked(self, method: str, view: FactorView) -> FactorBatch:
-        """Return the batch of `propose` or `propose_counts`, validated if others' code made it.
-
-        Kernels trust the arrays.
-        """
+        """Return the batch of `propose` or `propose_counts`; validate it if users' code made it."""
         propose = getattr(self, method)
         if not is_foreign(propose):
             return propose(view)
@@ -154,10 +151,10 @@ class FactorFamily:
         return batch
 
     def name_features(self, view: FactorView) -> dict[int, str]:
-        """Name the features of the factors in a view for people: text by key.
+        """Return readable names of the features of the factors in a view, by key.
 
-        The view has few arcs, such as those of a tree. A key of `propose` and `propose_counts`
-        that is left out is shown without a name.
+        The view has few arcs, such as those of a tree. Explanations show features that are missing
+        here without a name.
         """
         named = [feature for _, each in self.counts(view) for some in each for feature in some]
         try:
@@ -194,8 +191,9 @@ def alive_factors(
 ) -> list[tuple[Factors, Counts]]:
     """Return the factors and count factors of each sentence whose score is not 0.
 
-    They keep the order of the families. Two families may give the same set of arcs, each with its
-    score. One family after the other sees all sentences, whose arrays then stay in the caches.
+    They are in the order of the families. Two families may propose the same set of arcs, each with
+    its own score. Each family handles all sentences before the next one does, which keeps its code
+    and tables in the processor's caches.
     """
     proposed = [[family.propose_all(view) for view in views] for family in families]
     batches = [FactorBatch.joined(of_sentence) for of_sentence in zip(*proposed)]
@@ -223,27 +221,29 @@ def check_family(
     family: FactorFamily, sentence: Sentence, heads: Sequence[int] | None = None,
     arcs: Iterable[Arc] | None = None,
 ) -> int:
-    """Check that what fires in a tree is what is proposed for its arcs among others.
+    """Check that a family keeps its contract on a sentence.
+
+    The factors that fire in a tree must be the same whether the family sees only the tree's arcs or
+    further candidates.
 
     Parameters
     ----------
     family : FactorFamily
     sentence : Sentence
     heads : sequence of int, length n + 1, optional
-        A tree, ``heads[0]`` is not read; the sentence's own heads if left out.
+        The tree; ``heads[0]`` is not read. By default the sentence's own heads.
     arcs : iterable of (head, modifier), optional
-        Candidate arcs; those of the tree are added. All arcs if left out.
+        Candidate arcs, to which those of the tree are added. By default all arcs.
 
     Returns
     -------
     int
-        How many factors and count factors fire in the tree, so that a test can see that some do.
+        Number of factors and count factors that fire in the tree.
 
     Raises
     ------
     FactorError
-        If the family's proposals for these arcs depend on which other arcs there are, or differ
-        from call to call.
+        If proposals depend on which other arcs are candidates, or differ between calls.
     """
     tree = FactorView.of_tree(sentence, [-1, *sentence.heads] if heads is None else heads)
     n = sentence.n_words

@@ -1,11 +1,10 @@
 """Installed factor families, and their import by name.
 
-Families are found through the entry-point group ``bbparse.factors``; a package that has ::
+Families are found through the entry-point group ``bbparse.factors``. A package offers the family
+``brackets`` with these lines in its pyproject.toml::
 
     [project.entry-points."bbparse.factors"]
     brackets = "my_package.my_module:Brackets"
-
-in its pyproject.toml offers the family ``brackets`` once it is installed.
 """
 
 from __future__ import annotations
@@ -30,18 +29,19 @@ _NAME = re.compile(r"[^\s,:=]+")
 
 @dataclass(frozen=True)
 class FamilyEntry:
-    """An installed family, not imported yet."""
+    """An installed family that has not been imported yet."""
 
     name: str
-    #: The distribution that has it; several, joined by ``and``, if they claim the same name.
+    #: The distribution that provides it; several, joined by ``and``, if they use the same name.
     package: str
-    #: Import paths of the class, ``module:Class``: one, unless several packages claim the name.
+    #: Import paths of the class, ``module:Class``: one, unless several packages use the name.
     targets: tuple[str, ...]
 
     def load(self) -> FactorFamily:
-        """Import and make the family.
+        """Import and create the family.
 
-        `FactorError` if it cannot be imported, is no family, or several packages claim the name.
+        `FactorError` if it cannot be imported, is not a family, or if several packages use the
+        name.
         """
         where = f"factor family {self.name!r} of {self.package}"
         if len(self.targets) > 1:
@@ -55,7 +55,7 @@ class FamilyEntry:
 
 
 def available() -> dict[str, FamilyEntry]:
-    """Return the families that are installed, by name, in alphabetical order; none is imported."""
+    """Return the installed families by name, in alphabetical order, without importing them."""
     found: dict[str, dict[str, str]] = {}
     for point in entry_points(group=GROUP):
         package = point.dist.name if point.dist is not None else "an unknown package"
@@ -72,16 +72,16 @@ def load_families(
     families: Iterable[str | type[FactorFamily] | FactorFamily], *,
     given: Iterable[type[FactorFamily] | FactorFamily] = (), paths: bool = True,
 ) -> list[FactorFamily]:
-    """Make families of names, classes or objects, in the order given.
+    """Create families from names, classes or objects, in this order.
 
-    A text is the name of an installed family, or ``module:Class`` for a class that Python can
-    import (the current directory comes last), installed or not. Families that are `given` stand in
-    for texts that are their name or `specification`, so that a model can be loaded whose families
-    this process cannot import by name. Without `paths`, ``module:Class`` is forbidden: a model file
-    alone must not have code imported.
+    A string is the name of an installed family, or ``module:Class`` for any class that Python can
+    import (the current directory is searched last). Families in `given` replace strings that are
+    their name or `specification`, so that a model can be loaded whose families this process cannot
+    import by name. Without `paths`, ``module:Class`` is refused: a model file alone must not make
+    Python import code.
 
-    `FactorError` if a name is unknown (the message lists those that exist), a family cannot be
-    imported, is no family, or two have the same name.
+    `FactorError` if a name is unknown (the message lists the known ones), if a family cannot be
+    imported or is not a family, or if two have the same name.
     """
     check_type("factors", families, Iterable, "names or families", FactorError)
     stand_ins: dict[str, FactorFamily] = {}
@@ -124,10 +124,10 @@ def _named(item: str, paths: bool, installed: Callable[[], dict[str, FamilyEntry
 
 
 def specification(family: FactorFamily) -> str:
-    """Return the text that names a family: its installed name or ``module:Class``.
+    """Return the string that names a family: its installed name or ``module:Class``.
 
-    A class that another process cannot import (one of ``__main__`` or of a function) has such a
-    text too; loading it will say so.
+    A class that another process cannot import (defined in ``__main__`` or in a function) has such a
+    string, too; loading it fails with a clear error.
     """
     target = _target(family)
     entry = available().get(family.name)

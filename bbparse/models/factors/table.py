@@ -2,9 +2,9 @@
 
 A key is a 64-bit hash that is the same in every process, and in Python and kernels.
 
-A feature has a weight only if it was seen in enough gold trees: a factor with no known feature
-scores 0 and does not exist. (In a hashed weight vector, collisions give thousands of factors some
-weight, and bounds become loose.)
+A feature has a weight only if it was seen in enough gold trees: a factor without known features
+scores 0 and is dropped. (In a hashed weight vector, collisions would give thousands of factors some
+weight, and bounds would become loose.)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _key(family: str, feature: Feature) -> int:
 
 
 def _canonical(feature: Feature) -> str:
-    """Text that differs for different features: lengths and brackets keep the pieces apart."""
+    """Return unambiguous text of a feature: lengths and brackets separate its parts."""
     if isinstance(feature, tuple):
         return "(" + "".join(map(_canonical, feature)) + ")"
     if isinstance(feature, str):
@@ -55,14 +55,14 @@ def _canonical(feature: Feature) -> str:
 
 
 def readable(feature: Feature) -> str:
-    """Write a feature as text for people: ``("head", "NOUN", 2)`` is ``head NOUN 2``."""
+    """Return a feature as readable text: ``("head", "NOUN", 2)`` is ``head NOUN 2``."""
     if isinstance(feature, tuple):
         return " ".join(map(readable, feature))
     return feature if isinstance(feature, str) else str(index(feature))
 
 
 class FactorTable:
-    """Weights float64[K] of the known features, 0 by default, by strictly ascending keys."""
+    """Weights float64[K] of the known features, 0 by default, in ascending order of keys."""
 
     def __init__(self, keys: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.keys = np.array(keys, np.uint64)
@@ -77,10 +77,10 @@ class FactorTable:
         return len(self.keys)
 
     def find(self, keys: ArrayLike) -> Longs:
-        """Return the position of each key, uint64[*], in `keys`, -1 for the unknown."""
+        """Return the position of each key, uint64[*], in `keys`; -1 for unknown ones."""
         return places_among(self.keys, np.asarray(keys, np.uint64))
 
     def pruned(self) -> FactorTable:
-        """Return the table without the features of weight 0: scores stay."""
+        """Return the table without features of weight 0, which changes no score."""
         keep = self.weights != 0
         return FactorTable(self.keys[keep], self.weights[keep])

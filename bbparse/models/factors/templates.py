@@ -1,8 +1,8 @@
-"""Dense families: the arcs of their factors, and feature templates as a table.
+"""`TemplateFamily`: families with many factors, whose features are templates.
 
-A family of many factors (all pairs of siblings) names the arcs of a factor and their words, and
-lists its features as templates over the words' attributes. All sets of arcs of that shape are
-enumerated arc by arc, and a kernel hashes what each template reads (`models.hashing`).
+Such a family (all pairs of siblings) names the arcs of a factor and their words, and lists its
+features as templates over the words' attributes. All sets of arcs of that shape are enumerated arc
+by arc, and a kernel hashes the values of each template (`models.hashing`).
 """
 
 from __future__ import annotations
@@ -45,36 +45,37 @@ class _Shape(NamedTuple):
 class TemplateFamily(FactorFamily):
     """A family whose features are templates over the words of its factors.
 
-    A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``: terms are word, offset
-    from it in words (optional, at most three), attribute (`ATTRIBUTES` of
-    `bbparse.treebank.encode` lists them); ``distance`` stands for the distance class, ``@m1`` for
-    the label that the network would give the arc to m1. The attributes of
-    `common` and the order class are part of every template without being named; ``""`` is these
-    alone. To change the features of a family, derive a class from it, with another name.
+    A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``. A term has a word, an
+    optional offset of at most three words, and an attribute (one of `ATTRIBUTES` of
+    `bbparse.treebank.encode`); ``distance`` is the distance class, ``@m1`` the label that the
+    network would give the arc to m1. Every template also includes the terms of `common` and the
+    order class; ``""`` has only these. To change the features of a family, derive a class with
+    another name from it.
 
     Attributes
     ----------
     arcs : tuple of str
-        The arcs of a factor, head and modifier: ``("h m", "m c")`` is a chain. Each head but the
-        first is a word of an arc before. All such sets of arcs are proposed that some projective
-        tree may hold; modifiers of one word that have none themselves in their order alone.
+        The arcs of a factor, head and modifier: ``("h m", "m c")`` is a chain. Each head except the
+        first is a word of an earlier arc. The family proposes all such sets of arcs that a
+        projective tree can contain; modifiers of the same word that have no modifiers in the factor
+        come in the order of the sentence only.
     common : str
         Terms that all templates share.
     templates : tuple of str
         The features.
     order : dict
         The order class: ``{"h m": 2, "m c": 1}`` adds 2 if h is left of m, and 1 if m is left of c;
-        ``{"m = c": 1}`` adds 1 if both are the same word in lower case.
+        ``{"m = c": 1}`` adds 1 if both have the same form in lower case.
     alike : str
-        The word, if any, whose arc must have the network's label of the arc to the last word.
+        A word (or none) whose arc must have the same network label as the arc to the last word.
     distance : dict
-        The distance class: ``{"h m": (2, 5)}`` tells lengths of 1 from 2 to 4 and more.
+        The distance class: ``{"h m": (2, 5)}`` distinguishes lengths of 1, 2 to 4, and 5 or more.
 
     Raises
     ------
     FactorError
-        When the family is made, if a template has an unknown word or attribute or is given twice,
-        arcs are not connected, or the class has no arcs or templates.
+        On creation, if a template has an unknown word or attribute or occurs twice, if arcs are not
+        connected, or if the class has no arcs or templates.
     """
 
     arcs: ClassVar[tuple[str, ...]] = ()

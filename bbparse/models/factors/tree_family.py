@@ -17,49 +17,48 @@ from bbparse.runtime.errors import FactorError
 class TreeFamily(FactorFamily):
     """Scores whole trees.
 
-    It has a `name`, a `summary` and the method `tree_score`, and is named, installed and trained
-    with as other families are. It has no features: nothing is learned. The parser adds the scores
-    of all tree families to the score of a tree, and still proves its trees the best ones
-    (`bbparse.solve`, ``tree_score``). With the method
-    `tree_terms` a family explains its scores.
+    A tree family has a `name`, a `summary` and the method `tree_score`, and is named and installed
+    like other families. It has no features, so nothing is learned for it. The parser adds the
+    scores of all tree families to the score of a tree, and still proves that its trees are the best
+    (``tree_score`` of `bbparse.solve`). The method `tree_terms` explains the score.
 
     Attributes
     ----------
     at_most : float
-        Upper bound on all scores. The nearer the scores of good trees are to it, the fewer trees
-        are listed.
+        Upper bound on all scores. The closer the scores of good trees are to it, the fewer trees
+        are enumerated.
     """
 
     at_most: float = 0.0
 
     def factors(self, view: FactorView) -> Iterable[Any]:
-        """Return nothing: the score is of the whole tree."""
+        """Return no factors: only whole trees have scores."""
         return ()
 
     def tree_score(self, view: FactorView, heads: Ints, labels: Sequence[str]) -> float:
         """Return the score of a tree, at most `at_most`; -inf forbids the tree.
 
-        It depends on the sentence and the tree alone.
+        It depends only on the sentence and the tree.
 
         Parameters
         ----------
         view : FactorView
-            The words of the sentence, and the candidate arcs; made once for all its trees.
+            The words of the sentence and its candidate arcs; the same view for all its trees.
         heads : int32[n + 1]
             Head of each word; ``heads[0]`` is -1.
         labels : sequence of str, length n + 1
-            Label of each word's arc, of which ``labels[0]`` is `ROOT`. They are the labels that
-            the model gives this tree; validity rules may change some of them later. Empty if the
-            model has no labels.
+            Label of each word's arc; ``labels[0]`` is `ROOT`. They are the labels that the model
+            gives to this tree; validity rules may change some of them later. Empty if the model has
+            no labels.
         """
         raise NotImplementedError(f"{type(self).__name__}.tree_score")
 
     def tree_terms(
         self, view: FactorView, heads: Ints, labels: Sequence[str]
     ) -> Iterable[tuple[str, float]]:
-        """Return what the score of a tree is made of: texts, with numbers that add up to it.
+        """Return the terms of a tree's score: texts with numbers that add up to it.
 
-        Explanations show them (`apps.explain`). The default is the summary, with the whole
+        Explanations show them (`apps.explain`). The default is one term, the summary with the whole
         score. Parameters are those of `tree_score`.
         """
         return [(self.summary, self.tree_score(view, heads, labels))]
@@ -70,8 +69,8 @@ def tree_options(
 ) -> dict[str, Any]:
     """Return options of `bbparse.solve` that add the scores of tree families for one sentence.
 
-    ``labels_of`` gives the labels of the words of a tree. The function raises `FactorError` for a
-    family that fails or returns what is no score, with its name and the sentence.
+    ``labels_of`` returns the labels of a tree, given its heads. The scoring function raises
+    `FactorError`, naming family and sentence, if a family fails or returns an invalid score.
     """
     tops = [
         checked_score(f"tree family {family.name!r}: at_most", family.at_most, error=FactorError)
@@ -98,7 +97,7 @@ def terms_of_tree(
     """Return the checked terms of a tree family's score, without those that are 0.
 
     ``labels`` begin with that of the root, if there are any. Raises `FactorError` if the terms are
-    no texts and numbers, or do not add up to the score.
+    not texts with numbers, or do not add up to the score.
     """
     with naming_errors(f"tree family {family.name!r}", view.sentence):
         score = family.tree_score(view, heads, labels)

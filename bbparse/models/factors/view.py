@@ -1,4 +1,4 @@
-"""The view of a factor family: the words of a sentence and the candidate arcs over them."""
+"""`FactorView`: what a factor family sees, a sentence and candidate arcs over its words."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def _listed(column: Callable[[Sentence], Iterable[str]], text: str) -> cached_pr
 
 
 class FactorView:
-    """A sentence and candidate arcs over it, or over it the arcs of one tree.
+    """A sentence with its candidate arcs, or with the arcs of one tree.
 
-    The parser shows a family the candidate arcs; learning shows it the arcs of one tree, to find
-    the factors that fire there. Words are numbered 1..n and 0 is the root, so that
-    ``view.upos[head]`` needs no shift. Building a view costs a pass over the arcs; the lists are
-    made when they are first used. A view does not change.
+    The parser shows a family the candidate arcs; training also shows it the arcs of one tree, to
+    find the factors that fire in it. Words are numbered 1..n and 0 is the root, so
+    ``view.upos[head]`` needs no offset. Building a view takes one pass over the arcs; lists are
+    made on first use. Views are immutable.
 
     Parameters
     ----------
     sentence : Sentence
     arc_head, arc_mod : int32[A]
-        Candidate arcs, each pair of words once, sorted by head, then by modifier; copied.
-        `FactorError` if they are out of range or out of order, naming the index.
+        Candidate arcs, each pair of words once, sorted by head, then by modifier; copied. Raises
+        `FactorError` with the index of an arc that is out of range or out of order.
     values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)], optional
-        What `bbparse.treebank.encode.encode` made of the sentence; made here if left out. Hashes
-        of attributes, for kernels; row PAD + i is word i.
+        Hashes of attributes as `bbparse.treebank.encode.encode` returns them; row PAD + i is word
+        i. By default they are computed here.
     arc_labels : int32[A], optional
-        Number of the label that the network would give each arc, from 1; 0 where there is none.
+        Number of the label that the network would give each arc, from 1; 0 for none.
     label_names : sequence of str, optional
         The network's labels, in order.
 
@@ -58,7 +58,7 @@ class FactorView:
     head_ptr : int32[n + 2]
         The arcs from head h are those with indices ``head_ptr[h]`` to ``head_ptr[h + 1] - 1``.
     arc_labels : int32[A]
-        The label that an arc would have does not depend on which other arcs there are.
+        Labels of the arcs, which do not depend on the other candidates.
     """
 
     def __init__(
@@ -100,11 +100,10 @@ class FactorView:
     ) -> FactorView:
         """Make the view over the arcs of one tree.
 
-        Options are those of `FactorView`; labels (int32[n]) are those of the arcs to each word.
-
         ``heads[m]`` (int[n + 1]) is the head of word m, negative for none; ``heads[0]`` is not
-        read. Rows of `Solution.heads` are of this kind. `FactorError` if there are not n + 1 heads,
-        or one is out of range.
+        read. A row of `Solution.heads` will do. ``labels`` (int32[n]) are those of the arcs to each
+        word; other arguments are those of `FactorView`. Raises `FactorError` if there are not n + 1
+        heads, or one is out of range.
         """
         head_of = np.asarray(heads, dtype=np.int32)
         if head_of.shape != (sentence.n_words + 1,):
@@ -120,12 +119,12 @@ class FactorView:
 
     # --- words, with index 0 for the root -------------------------------------------------------
 
-    forms = _listed(lambda s: s.forms, "Words as written; `ROOT` comes first, as in all these.")
+    forms = _listed(lambda s: s.forms, "Words as written; index 0 is `ROOT` in all these lists.")
     lower = _listed(lambda s: (form.lower() for form in s.forms), "Words in lower case.")
     lemmas = _listed(lambda s: s.lemmas, "Lemmas.")
     upos = _listed(lambda s: s.upos, "Universal part-of-speech tags.")
     xpos = _listed(lambda s: s.xpos, "Treebank-specific part-of-speech tags.")
-    feats = _listed(lambda s: s.feats, "Features, ``Case=Nom|Number=Sing`` and the like.")
+    feats = _listed(lambda s: s.feats, "Features, such as ``Case=Nom|Number=Sing``.")
 
     def attribute(self, word: int, name: str) -> str:
         """Return an attribute (`bbparse.treebank.encode.ATTRIBUTES`) of a word, as text.
@@ -150,7 +149,7 @@ class FactorView:
         return len(self.arc_head)
 
     def label_name(self, head: int, mod: int) -> str:
-        """Return the network's label of an arc as text; its number where names are not known."""
+        """Return the name of the network's label of an arc, or its number if names are unknown."""
         index = self.arc_index(head, mod)
         number = int(self.arc_labels[index]) if index >= 0 else 0
         if 0 < number <= len(self.label_names):
@@ -158,7 +157,7 @@ class FactorView:
         return str(number) if number else "<none>"
 
     def arc_index(self, head: int, mod: int) -> int:
-        """Index of the arc from `head` to `mod`, -1 if it is no candidate."""
+        """Return the index of the arc from `head` to `mod`, -1 if it is not a candidate."""
         return self.arc_places.get((head, mod), -1)
 
     @cached_property
@@ -168,15 +167,15 @@ class FactorView:
         return {pair: i for i, pair in enumerate(pairs)}
 
     def has_arc(self, head: int, mod: int) -> bool:
-        """Return whether the arc from `head` to `mod` is a candidate."""
+        """Return True if the arc from `head` to `mod` is a candidate."""
         return (head, mod) in self.arc_places
 
     def modifiers_of(self, head: int) -> list[int]:
-        """Candidate modifiers of a word (or of the root, 0), ascending."""
+        """Return the candidate modifiers of a word (or of the root, 0), ascending."""
         return self._modifiers[head]
 
     def heads_of(self, mod: int) -> list[int]:
-        """Candidate heads of a word, ascending; 0 is the root."""
+        """Return the candidate heads of a word, ascending; 0 is the root."""
         return self._heads[mod]
 
     @cached_property
