@@ -1,16 +1,12 @@
-"""Geometry of the page's charts, which the templates draw, and numbers formatted for readers."""
+"""Geometry of the page's chart, which a template draws, and numbers formatted for readers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from bbparse.apps.explain.trace import Point, Trace, TracedNode
+from bbparse.apps.explain.trace import Point
 from bbparse.treebank.drawing.layout import count
-
-#: Most nodes of a search tree that are drawn.
-MOST_NODES = 63
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -93,34 +89,3 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
         "lines": {name: written(steps(name, curve)) for name in ("upper", "lower")},
         "between": written(steps("upper", both) + steps("lower", both)[::-1]),
     }
-
-
-def tree_of_nodes(trace: Trace, short: Callable[[tuple[int, int]], str]) -> list[dict[str, Any]]:
-    """Return the search tree, nested from the root, with the bound and the outcome of each node."""
-    drawn: dict[int, dict[str, Any]] = {0: {"children": []}}
-    parents = {node.parent for node in trace.nodes[:MOST_NODES]}
-    for node in trace.nodes[:MOST_NODES]:
-        name = "all trees"
-        if node.arc is not None:
-            name = f"{'with' if node.present else 'without'} {short(node.arc)}"
-        state, line, story = _fate(trace, node, node.number in parents)
-        drawn[node.number] = {
-            "name": name, "state": state, "line": line, "children": [],
-            "tip": f"Node {node.number}, {name}: {story}",
-        }
-        drawn[node.parent]["children"].append(drawn[node.number])
-    return drawn[0]["children"]
-
-
-def _fate(trace: Trace, node: TracedNode, split: bool) -> tuple[str, str, str]:
-    """Return class, short text and long text of a node's outcome."""
-    first = f"bound {number(node.steps[0].bound, 4)} after its first call"
-    if node.closed:
-        return "closed", "nothing better", f"{first}; closed, none of its trees beats the best"
-    end = f"{first}, {number(node.bound, 4)} in the end"
-    bound = f"≤ {number(node.bound)}"
-    if split or node.branched is not None:
-        return "split", bound, f"{end}; split in two"
-    if node.bound <= trace.lower or trace.upper <= trace.lower:
-        return "closed", f"{bound}, not needed", f"{end}, which a tree found later beats"
-    return "open", f"{bound}, open", f"{end}; still open when the search stopped"

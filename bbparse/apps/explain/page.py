@@ -14,14 +14,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from bbparse import __version__
-from bbparse.apps.explain.charts import (
-    FILTERS,
-    MOST_NODES,
-    bound_curve,
-    number,
-    ordinal,
-    tree_of_nodes,
-)
+from bbparse.apps.explain.charts import FILTERS, bound_curve, number, ordinal
 from bbparse.apps.explain.explanation import ArcLoss, Explanation
 from bbparse.apps.explain.terms import PARTS, Term
 from bbparse.treebank.drawing.layout import count, in_english, printable, runs_to_the_left
@@ -64,8 +57,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
         longest=max(finite, default=0.0) or 1.0,
         groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
         largest=max(largest, default=0.0) or 1.0,
-        curve=bound_curve(e.trace.curve), tree=tree_of_nodes(e.trace, arcs.short),
-        drawn=MOST_NODES,
+        curve=bound_curve(e.trace.curve),
     )
 
 
@@ -83,14 +75,6 @@ class _Arcs:
     def arc(self, head: int, mod: int) -> str:
         """Name an arc: modifier ← head."""
         return f"{self.word(mod)} ← {self.word(head)}"
-
-    def short(self, arc: tuple[int, int]) -> str:
-        """Name an arc with shortened words."""
-        head, mod = (
-            in_english(form if len(form) <= 9 else form[:8] + "…")
-            for form in (self.forms[w] for w in arc)
-        )
-        return f"{mod} ← {head}"
 
     def changes(self, rival: dict[str, Any]) -> Markup:
         """Describe the differences of a tree from the best tree in one sentence."""
