@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import io
 import select
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from bbparse.runtime.errors import BBParseError
 from bbparse.treebank.reading import (
     MAX_LINE,
     Block,
@@ -61,34 +60,6 @@ class Section:
     def sentences(self) -> Iterator[Sentence]:
         """Yield the sentences that `read_conllu` reads from these lines, or raise its error."""
         return (block.sentence(self.name) for block in self.blocks if block.lines)
-
-
-T = TypeVar("T", Block, Sentence)
-R = TypeVar("R")
-
-
-def attempts(
-    work: Callable[[list[T]], R], items: list[T], name: str, leave_out: Callable[[str], None]
-) -> Iterator[R]:
-    """Yield the result of work on all items; if it fails, the results of each item alone.
-
-    An item of the file `name` that fails alone is left out; `leave_out` is called with its error
-    and its place.
-    """
-    try:
-        whole = work(items)
-    except BBParseError:
-        for item in items:
-            try:
-                part = work([item])
-            except BBParseError as error:
-                start = f"{name}, line "
-                where = "" if str(error).startswith(start) else f"{start}{item.line_number}: "
-                leave_out(f"{where}{error}")
-            else:
-                yield part
-    else:
-        yield whole
 
 
 def cut_conllu(source: Source) -> Iterator[Section | None]:

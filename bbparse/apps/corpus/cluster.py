@@ -9,59 +9,43 @@ from __future__ import annotations
 
 import pickle
 import socket
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from bbparse import __version__
 from bbparse.apps.corpus.files import FileParser
 from bbparse.apps.corpus.work import LOCK, Outcome, ParseSpec, Task, lost, parse_task
-from bbparse.runtime.errors import ClusterError, OutputError, one_line
+from bbparse.runtime.errors import BBParseError, ClusterError, one_line
 
 #: Seconds after which an address counts as not answering.
 PATIENCE = 10.0
 
 
-_parsers: dict[str, FileParser] = {}  # that this process has loaded, by recipe
+@lru_cache(maxsize=1)
+def _loaded(parser: bytes) -> FileParser:
+    """Return the parser; a process loads it once."""
+    loaded: FileParser = pickle.loads(parser)
+    return loaded
 
 
-def parse_there(parser: bytes, task: Task) -> Outcome:
-    """Parse a shard on a node, by a pickled parser."""
-    if task.recipe not in _parsers:
-        _parsers[task.recipe] = pickle.loads(parser)
-    return parse_task(_parsers[task.recipe], task)
+def parse_shard(version: str, lock: str, word: str, inputs: list[Any]) -> Outcome:
+    """Parse a shard on a node; `ClusterError` if the node differs from this machine.
 
-
-def _remote_function() -> Callable[..., Any]:
-    """Return the function that parses a shard on a node, or returns what is wrong with the node.
-
-    A function made here goes to the node as code, which may have another bbparse or none. So its
-    inputs are in a list, which Ray does not look into: they are read when bbparse is there.
+    The inputs are in a list, which Ray does not look into: they are read after the checks.
     """
+    import ray
 
-    def parse_shard(version: str, lock: str, word: str, inputs: list[Any]) -> Any:
-        import ray
-
-        where = f"node {ray.util.get_node_ip_address()}"
-        try:
-            from bbparse import __version__
-            from bbparse.apps.corpus.cluster import parse_there
-        except ImportError as error:
-            return f"{where}: bbparse cannot be imported there ({error})"
-        if version != __version__:
-            return f"{where}: bbparse is {__version__} there, but {version} here"
-        try:
-            with open(lock, encoding="utf-8") as file:
-                is_shared = word in file.read()
-        except OSError:
-            is_shared = False
-        if not is_shared:
-            return (
-                f"{where}: the output folder is not what it is here ({lock}): use one that nodes"
-                " share"
-            )
-        return parse_there(*ray.get(inputs))
-
-    return parse_shard
+    where = f"node {ray.util.get_node_ip_address()}"
+    if version != __version__:
+        raise ClusterError(f"{where}: bbparse is {__version__} there, but {version} here")
+    if not Path(lock).is_file() or word not in Path(lock).read_text(encoding="utf-8"):
+        raise ClusterError(
+            f"{where}: the output folder is not what it is here ({lock}): use one that nodes share"
+        )
+    parser, task = ray.get(inputs)
+    return parse_task(_loaded(parser), task)
 
 
 def work_on_cluster(
@@ -80,7 +64,7 @@ def work_on_cluster(
         raise ClusterError("--cluster needs Ray: pip install 'bbparse[ray]'") from None
     _connect(ray, address)
     try:
-        remote = ray.remote(num_cpus=1, max_retries=2)(_remote_function())
+        remote = ray.remote(num_cpus=1, max_retries=2)(parse_shard)
         lock = str(tasks[0].output.parent / LOCK)
         shared = ray.put(pickle.dumps(spec.parser))
         busy = {
@@ -95,15 +79,12 @@ def work_on_cluster(
                 try:
                     outcome = ray.get(future)
                 except ray.exceptions.RayTaskError as error:
-                    if isinstance(error.cause, OutputError):
+                    if isinstance(error.cause, BBParseError):
                         raise error.cause from None
                     kind, cause = type(error.cause).__name__, one_line(error.cause)
                     raise ClusterError(f"{kind} on a node: {cause}") from error
                 except ray.exceptions.RayError:
-                    yield lost(task)
-                    continue
-                if isinstance(outcome, str):
-                    raise ClusterError(outcome)
+                    outcome = lost(task)
                 yield outcome
     finally:
         ray.shutdown()
@@ -120,10 +101,6 @@ def _connect(ray: Any, address: str) -> None:
             raise ClusterError(f"--cluster {address}: does not answer: {error}") from None
     try:
         ray.init(address, log_to_driver=False, logging_level="ERROR")
-    except ConnectionError:
-        raise ClusterError(
-            f"--cluster {address}: no cluster is running: see 'ray start', or give HOST:PORT"
-        ) from None
     except Exception as error:  # its class depends on the version
         reason = one_line(error)
         raise ClusterError(f"--cluster {address}: {reason or type(error).__name__}") from error

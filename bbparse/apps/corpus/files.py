@@ -17,7 +17,7 @@ from bbparse.text.segmentation import Split, split_of_name, stream_text
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import FORMATS, Style
-from bbparse.treebank.sections import Section, attempts, cut_conllu, cut_sentences
+from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 
 R = TypeVar("R")
 
@@ -109,24 +109,28 @@ class FileParser:
         return read_sections(sources, self.parser.needed_tokenizer, self.settings.split)
 
     def __call__(self, section: Section) -> Answer:
-        """Parse a section."""
-        answer, name = Answer(), section.name
+        """Parse a section; leave out the sentences that fail, or stop at the first one."""
+        answer = Answer()
         try:
-            if self.settings.skip_invalid:
-                for texts in attempts(
-                    lambda blocks: list(self._texts(Section(blocks, name))), section.blocks, name,
-                    answer.left_out.append,
-                ):
-                    self._add(answer, texts)
-            else:
-                self._add(answer, self._texts(section))
+            self._add(answer, section)
         except BBParseError as error:
-            answer.error = error
+            if not self.settings.skip_invalid:
+                answer.error = error
+                return answer
+            answer = Answer()
+            for block in section.blocks:
+                try:
+                    self._add(answer, Section([block], section.name))
+                except BBParseError as problem:
+                    start = f"{section.name}, line "
+                    has_place = str(problem).startswith(start)
+                    where = "" if has_place else f"{start}{block.line_number}: "
+                    answer.left_out.append(f"{where}{problem}")
         return answer
 
-    def _add(self, answer: Answer, texts: Iterable[tuple[str, int]]) -> None:
-        """Add sentences, each with its number of words; those before an error count."""
-        for text, n_words in texts:
+    def _add(self, answer: Answer, section: Section) -> None:
+        """Add the sentences of a section; those before an error count."""
+        for text, n_words in self._texts(section):
             answer.text += text
             answer.words += n_words
             answer.sentences += n_words > 0

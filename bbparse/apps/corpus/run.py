@@ -6,8 +6,9 @@ import glob
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from bbparse.runtime.errors import OutputError, TreebankError, WorkerError
 from bbparse.runtime.output import UNFINISHED
 from bbparse.runtime.pool import as_they_end
 from bbparse.runtime.signals import undone_by
-from bbparse.treebank.progress import Bar
+from bbparse.treebank.progress import Bar, watched
 from bbparse.treebank.reading import open_source, raw_lines
 
 _COMPRESSED = (".gz", ".xz")
@@ -83,22 +84,23 @@ def parse_corpus(
         _check_spans(Spans.parsed(spec.settings.spans), outputs.values())
     with locked(folder) as word:
         manifest = Manifest(folder)
+        tasks = [Task(shard, folder / name, spec.digest) for name, shard in outputs.items()]
         known = manifest.entries
-        sizes = {shard: shard.stat().st_size for shard in outputs.values()}
-        tasks = [
-            Task(shard, folder / name, spec.digest, known.get(name))
-            for name, shard in outputs.items()
-        ]
-        tasks.sort(key=lambda task: -sizes[task.shard])  # so that all workers end together
+        with ThreadPoolExecutor() as threads:  # hash files in parallel
+            done = threads.map(lambda task: task.is_done(known.get(task.output.name)), tasks)
+            rows = zip(tasks, watched(done, "checked", " shards"))
+            todo = [task for task, is_done in rows if not is_done]
+        sizes = {task.output.name: task.shard.stat().st_size for task in todo}
+        todo.sort(key=lambda task: -sizes[task.output.name])  # so that all workers end together
         about = {"model": Path(spec.model).name, "recipe": spec.digest, **spec.description}
         manifest.write(about)
-        if cluster is not None:
+        if cluster is not None and todo:
             from bbparse.apps.corpus.cluster import work_on_cluster  # imports Ray
 
-            outcomes = work_on_cluster(spec, tasks, cluster, word)
+            outcomes = work_on_cluster(spec, todo, cluster, word)
         else:
-            outcomes = _work_here(spec, tasks, min(workers, len(tasks)))
-        counts = Counter[str]()
+            outcomes = _work_here(spec, todo, workers)
+        counts = Counter[str](kept=len(tasks) - len(todo))
 
         def tidy() -> None:
             """Remove what killed workers have left: a folder has one run."""
@@ -108,15 +110,22 @@ def parse_corpus(
         with undone_by(lambda _: tidy(), lambda: None):
             try:
                 with closing(outcomes), Bar.over(sum(sizes.values())) as bar:
-                    for outcome in outcomes:
-                        _record(outcome, sizes[outcome.task.shard], counts, manifest, bar, tell)
-                        rate = counts["words"] / max(bar.format_dict["elapsed"], 1e-9)
-                        ended = f"{counts['ended']}/{len(tasks)} shards"
-                        bar.set_description_str(f"{ended}, {rate:,.0f} words/s")
+                    for number, (entry, left_out) in enumerate(outcomes, start=1):
+                        manifest.add(entry)
+                        for error in left_out:
+                            tell(f"skipped: {error}")
+                        if entry.error:
+                            tell(entry.error)
+                        counts.update(
+                            failed=bool(entry.error), parsed=not entry.error,
+                            sentences=entry.sentences, words=entry.words, left_out=entry.left_out,
+                        )
+                        bar.set_description_str(f"{number}/{len(todo)} shards")
+                        bar.update(sizes[entry.output])
             finally:
                 tidy()
         manifest.write(about)
-    return CorpusSummary(**{field.name: counts[field.name] for field in fields(CorpusSummary)})
+    return CorpusSummary(**counts)
 
 
 def _check_spans(spans: Spans, shards: Iterable[Path]) -> None:
@@ -129,42 +138,17 @@ def _check_spans(spans: Spans, shards: Iterable[Path]) -> None:
     spans.check_found(False, "the shards")
 
 
-def _work_here(
-    spec: ParseSpec, tasks: list[Task], workers: int
-) -> Generator[Outcome, None, None]:
+def _work_here(spec: ParseSpec, tasks: list[Task], workers: int) -> Generator[Outcome, None, None]:
     """Yield the outcomes of tasks as they end in processes."""
-    for task in tasks:
-        if task.previous is None or task.previous.recipe != spec.digest:
-            with suppress(Exception):  # the worker that parses the shard reports it
-                sections = spec.parser.sections([str(task.shard)])
-                spec.parser(next(filter(None, sections)))  # compiles and loads, once for all forks
-            break
-    with closing(as_they_end(partial(parse_task, spec.parser), deque(tasks), workers)) as ended:
+    for task in tasks[:1]:
+        with suppress(Exception):  # the worker that parses the shard reports it
+            sections = spec.parser.sections([str(task.shard)])
+            spec.parser(next(filter(None, sections)))  # compiles and loads, once for all forks
+    work, size = partial(parse_task, spec.parser), max(1, min(workers, len(tasks)))
+    with closing(as_they_end(work, deque(tasks), size)) as ended:
         for task, future in ended:
             has_died = isinstance(future.exception(), WorkerError)
             yield lost(task) if has_died else future.result()
-
-
-def _record(
-    outcome: Outcome, size: int, counts: Counter[str], manifest: Manifest, bar: Bar,
-    tell: Callable[[str], None],
-) -> None:
-    """Record an outcome in the manifest, and count it."""
-    entry = outcome.entry
-    if outcome.is_kept:
-        counts.update(ended=1, kept=1)
-        bar.total -= size  # says nothing about the speed of the others
-    else:
-        manifest.add(entry)
-        bar.update(size)
-        for error in outcome.left_out:
-            tell(f"skipped: {error}")
-        if entry.error:
-            tell(entry.error)
-        counts.update(
-            ended=1, failed=bool(entry.error), parsed=not entry.error, sentences=entry.sentences,
-            words=entry.words, left_out=entry.left_out,
-        )
 
 
 def find_shards(patterns: Iterable[str]) -> list[Path]:

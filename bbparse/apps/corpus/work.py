@@ -165,24 +165,33 @@ def locked(folder: Path) -> Iterator[str]:
 
 
 class Task(NamedTuple):
-    """A shard to be parsed, unless its output agrees with the entry of an earlier run."""
+    """A shard to be parsed."""
 
     shard: Path
     output: Path
     recipe: str  #: See `ManifestEntry`.
-    previous: ManifestEntry | None = None
 
     def entry(self, **fields: Any) -> ManifestEntry:
         """Return the entry of the shard."""
         return ManifestEntry(self.output.name, self.shard.name, self.recipe, **fields)
 
+    def is_done(self, previous: ManifestEntry | None) -> bool:
+        """Return True if an earlier run made the output from the same input, and it is unchanged.
+
+        A shard that cannot be read is not done: parsing it reports the error.
+        """
+        if previous is None or previous.error or previous.recipe != self.recipe:
+            return False
+        with suppress(OSError):
+            found = digest_of(self.shard), digest_of(self.output)
+            return found == (previous.input_sha256, previous.output_sha256)
+        return False
+
 
 class Outcome(NamedTuple):
     """Result of a task."""
 
-    task: Task
     entry: ManifestEntry
-    is_kept: bool = False  #: True if the output of an earlier run is kept.
     left_out: Sequence[str] = ()  #: Errors of the sentences that were left out.
 
 
@@ -191,8 +200,6 @@ def parse_task(parser: FileParser, task: Task) -> Outcome:
     digest = ""
     try:
         digest = digest_of(task.shard)
-        if task.previous is not None and _is_done(task, task.previous, digest):
-            return Outcome(task, task.previous, is_kept=True)
         return _parse(parser, task, digest)
     except OutputError:
         raise
@@ -204,7 +211,7 @@ def parse_task(parser: FileParser, task: Task) -> Outcome:
         problem = f"{task.shard}: internal error: {type(error).__name__}: {error}"
     with suppress(OSError):
         task.output.unlink()  # the output of an earlier version of the shard
-    return Outcome(task, task.entry(input_sha256=digest, error=one_line(problem)))
+    return Outcome(task.entry(input_sha256=digest, error=one_line(problem)))
 
 
 def _parse(parser: FileParser, task: Task, digest: str) -> Outcome:
@@ -227,16 +234,7 @@ def _parse(parser: FileParser, task: Task, digest: str) -> Outcome:
         input_sha256=digest, output_sha256=digest_of(task.output), sentences=sentences,
         words=words, left_out=len(left_out),
     )
-    return Outcome(task, entry, left_out=left_out)
-
-
-def _is_done(task: Task, previous: ManifestEntry, digest: str) -> bool:
-    """Return True if the previous output was made from the same input, and is unchanged."""
-    if previous.error or (previous.recipe, previous.input_sha256) != (task.recipe, digest):
-        return False
-    with suppress(OSError):
-        return digest_of(task.output) == previous.output_sha256
-    return False
+    return Outcome(entry, left_out)
 
 
 def lost(task: Task) -> Outcome:
@@ -245,4 +243,4 @@ def lost(task: Task) -> Outcome:
         f"{task.shard}: the process that parsed it died, perhaps because memory ran out: use fewer"
         " --threads or smaller shards"
     )
-    return Outcome(task, task.entry(error=problem))
+    return Outcome(task.entry(error=problem))
