@@ -24,49 +24,22 @@ from bbparse.grammar.words import Vocabulary
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import TreebankError
 from bbparse.text import TaggerSettings, train_tagger, train_tokenizer
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank import Sentence
 
 #: Minimum count of joins that are learned.
 COMMON = 5
 
 
-def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
-    """Read clean trees; if a CoNLL-U file is given, check that its words and XPOS match.
-
-    `TreebankError` if there are no trees, a tree has no words, or the files differ.
-    """
-    trees, lines = [], []
+def read_treebank(path: str) -> list[PhraseTree]:
+    """Read clean trees; `TreebankError` if there are none, or a tree has no words."""
+    trees = []
     for line, tree in read_trees(path):
         cleaned = clean(tree)
         if cleaned is None:
             raise TreebankError(f"{path}:{line}: a tree without words")
         trees.append(cleaned)
-        lines.append(line)
     if not trees:
         raise TreebankError(f"{path}: no trees, expected some in brackets")
-    if conllu is not None:
-        sentences = list(read_conllu(conllu))
-        if len(sentences) != len(trees):
-            raise TreebankError(
-                f"{conllu}: {len(sentences)} sentences, expected {len(trees)} as {path} has trees"
-            )
-        for tree, line, sentence in zip(trees, lines, sentences):
-            for title, values, expected in (
-                ("words", tree.words, sentence.forms), ("tags", tree.tags, sentence.xpos),
-            ):
-                if title == "tags" and set(expected) == {"_"}:
-                    continue
-                if len(values) != len(expected):
-                    raise TreebankError(
-                        f"{path}:{line}: a tree of {len(values)} words, expected {len(expected)} as"
-                        f" in {conllu}:{sentence.line_number}"
-                    )
-                for i, (a, b) in enumerate(zip(values, expected)):
-                    if a != b:
-                        raise TreebankError(
-                            f"{path}:{line}: word {i + 1} of the tree has {a!r} among its {title},"
-                            f" expected {b!r} as in {conllu}:{sentence.line_number}"
-                        )
     return trees
 
 

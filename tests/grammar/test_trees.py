@@ -93,23 +93,6 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         read_treebank(str(file))
 
 
-def test_words_beside_trees_have_to_be_theirs(tmp_path: Path) -> None:
-    (tmp_path / "a.ptb").write_text("(ROOT (NP (DT the)\n (NN end)))\n(ROOT (NP (NN End)))\n")
-    row = "{}\t{}\t_\t_\t{}\t_\t_\t_\t_\t_\n"
-    good = row.format(1, "the", "DT") + row.format(2, "end", "NN")
-    beside = tmp_path / "a.conllu"
-    for second, message in (
-        ("Ende\tNN", r"a\.ptb:3: word 1 of the tree has 'End' among its words, expected 'Ende'"),
-        ("End\tVB", r"a\.ptb:3: word 1 of the tree has 'NN' among its tags, expected 'VB'"),
-    ):
-        beside.write_text(good + "\n" + row.format(1, *second.split("\t")) + "\n")
-        with pytest.raises(TreebankError, match=message):
-            read_treebank(str(tmp_path / "a.ptb"), str(beside))
-    beside.write_text(good + "\n")
-    with pytest.raises(TreebankError, match=r"1 sentences, expected 2"):
-        read_treebank(str(tmp_path / "a.ptb"), str(beside))
-
-
 def test_heads_are_those_of_the_rules() -> None:
     tree = _tree(
         "(ROOT (S (NP (NP (DT the) (NN dog)) (PP (IN in) (NP (NNP Rome)))) (VP (MD may)"

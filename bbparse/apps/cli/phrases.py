@@ -11,19 +11,17 @@ import click
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option, say
 from bbparse.apps.cli.sources import read_sentences
-from bbparse.grammar.drawing import draw_phrases, phrases_svg
+from bbparse.grammar.drawing import draw_phrases
 from bbparse.grammar.evaluation import compare_trees
 from bbparse.grammar.model import load_phrases, save_phrases
 from bbparse.grammar.parser import WITH, PhraseParse, PhraseParser
 from bbparse.grammar.training import read_treebank
 from bbparse.grammar.training import train_phrases as learn
-from bbparse.grammar.trees import clean, read_trees
 from bbparse.models.configuration import CONFIGURATIONS
-from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_output
 from bbparse.text.segmentation import Split
 
-FORMATS = ("ptb", "tree", "jsonl", "svg")
+FORMATS = ("ptb", "tree", "jsonl")
 
 
 @command()
@@ -35,9 +33,7 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
     " both.", WITH, "both",
 )
 @options.output
-@option(
-    "--format format_name", "Brackets, drawn trees, JSON lines, or one picture.", FORMATS, "ptb"
-)
+@option("--format format_name", "Brackets, drawn trees or JSON lines.", FORMATS, "ptb")
 @options.number(
     "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs of"
     " the best one.", 1,
@@ -65,16 +61,10 @@ def phrases(
     if use in ("arcs", "both") and parser.dependencies is None:
         use = "none" if use == "arcs" else "tags"
         say(f"{model} has no dependency parser: using --with {use}")
-    written = 0
     with open_output(output) as out:
         for words, tags in _sentences(source, parser, split):
             parsed = parser.parse(words, tags, use=use, k=k_best, **limits)
-            if format_name == "svg" and written:
-                raise TreebankError(f"{source}: more than one sentence, expected one for a picture")
-            written += 1
             out.write(_shown(parsed, words, format_name))
-        if format_name == "svg" and not written:
-            raise TreebankError(f"{source}: no sentence, expected one for a picture")
 
 
 def _sentences(
@@ -82,11 +72,7 @@ def _sentences(
 ) -> Iterator[tuple[list[str], list[str] | None]]:
     """Yield words, and tags if they are known."""
     if split is None and source.endswith((".ptb", ".mrg")):
-        for line, tree in read_trees(source):
-            cleaned = clean(tree)
-            if cleaned is None:
-                raise TreebankError(f"{source}:{line}: a tree without words")
-            yield cleaned.words, None
+        yield from ((tree.words, None) for tree in read_treebank(source))
         return
     for sentence in read_sentences(source, parser.needed_tokenizer, split):
         yield sentence.forms, None if "_" in sentence.xpos else sentence.xpos
@@ -97,8 +83,6 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
         return "".join(f"{tree}\n" for tree in parsed.trees)
     if format_name == "tree":
         return "".join(draw_phrases(tree) + "\n" for tree in parsed.trees)
-    if format_name == "svg":
-        return phrases_svg(parsed.trees[0])
     agreement = parsed.agreement
     record = {
         "words": words,
@@ -125,13 +109,7 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
     "--config", "Configuration of the dependency parser; none: train no parser.", CONFIGURATIONS,
     "phrases", metavar="NAME|FILE|none",
 )
-@option(
-    "--conllu", "CoNLL-U file of the same sentences: check that its words and XPOS match the"
-    " trees.", FILE,
-)
-def train_phrases(
-    treebank: str, dev: str | None, model: str, config: str, conllu: str | None
-) -> None:
+def train_phrases(treebank: str, dev: str | None, model: str, config: str) -> None:
     """Train a grammar, a tagger and a dependency parser on the bracketed trees of TRAIN.
 
     Traces (-NONE-), functional tags and empty phrases are dropped; heads follow Collins' rules.
@@ -140,7 +118,7 @@ def train_phrases(
     Example:
       bbparse train-phrases train.ptb --dev dev.ptb --model phrases.model
     """
-    trees = read_treebank(treebank, conllu)
+    trees = read_treebank(treebank)
     dev_trees = read_treebank(dev) if dev is not None else []
     parser = learn(trees, dev_trees, None if config == "none" else config, report=say)
     save_phrases(parser, model)
