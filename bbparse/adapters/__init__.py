@@ -1,6 +1,6 @@
-"""Turn scores of other parsers into problems and exact trees.
+"""Scores of other parsers: turn them into problems and exact trees.
 
-Each module reads the scores of one parser into `SentenceScores`; none of them imports the parser.
+Each module converts the scores of one parser to `SentenceScores`, without importing the parser.
 """
 
 from bbparse.adapters.scores import SentenceScores, decode, from_batch

@@ -1,8 +1,8 @@
 """`SentenceScores`: scores of another parser in, exact trees or a `Problem` out.
 
-Comes in: arc scores [d, h], label scores [d, h, r] and sibling scores [d, h, s] of a sentence, of
-which d is the dependent, h the head, r the label and s the sibling next to d, between d and h.
-Goes out: `Problem`, or the k best labelled trees, under validity rules if there are any.
+Input: arc scores [d, h], label scores [d, h, r] and sibling scores [d, h, s] of a sentence, where d
+is the dependent, h the head, r the label, and s the sibling next to d, between d and h. Output: a
+`Problem`, or the k best labelled trees, optionally under validity rules.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class SentenceScores:
     Parameters
     ----------
     arcs : float[n + 1, n + 1]
-        arcs[d, h] of the arc from head h to dependent d; -inf = no such arc. Row 0 and the diagonal
-        are ignored.
+        arcs[d, h] is the score of the arc from head h to dependent d; -inf: no such arc. Row 0 and
+        the diagonal are ignored.
     labels : float[n + 1, n + 1, R], optional
-        labels[d, h, r] of label r on this arc. They become log-probabilities given the arc, which
-        changes nothing in those that are.
+        labels[d, h, r] is the score of label r on this arc. Scores are normalised to
+        log-probabilities of the labels of an arc, which leaves log-probabilities unchanged.
     names : sequence of R str
-        The labels; an empty name is no label, as for the padding of a vocabulary.
+        Names of the labels; an empty name stands for no label, as for the padding of a vocabulary.
     siblings : float[n + 1, n + 1, n + 1], optional
-        siblings[d, h, s]: d and s are dependents of h on the same side, s is nearer to h, and no
-        other dependent of h is between them. Other triples are ignored.
+        siblings[d, h, s] is the score of two dependents d and s of h on the same side, of which s
+        is nearer to h, without another dependent of h between them. Other triples are ignored.
 
     Raises
     ------
     ProblemError
-        If a shape does not fit or a score is NaN or +inf; names the shape and what was expected.
+        If a shape does not fit or a score is NaN or +inf; the message says what was expected.
     """
 
     arcs: NDArray[np.float64]
@@ -93,7 +93,7 @@ class SentenceScores:
         self, *, projective: bool = True, single_root: bool = True, joint: bool = True,
         most: int | None = None,
     ) -> Problem:
-        """Make the problem of these scores.
+        """Make a problem from these scores.
 
         Parameters
         ----------
@@ -102,8 +102,8 @@ class SentenceScores:
         joint : bool
             Without `most`: the score of an arc includes that of its best label.
         most : int, optional
-            Make an arc for each of this many best labels of an arc; its label is an index into
-            ``names``. Without it, arcs have no labels.
+            Make a labelled arc for each of the `most` best labels of an arc; labels are indices
+            into ``names``. By default arcs have no labels.
 
         Returns
         -------
@@ -158,9 +158,9 @@ def from_batch(
     Parameters
     ----------
     arcs : float[b, L, L], array or tensor
-        Of each sentence as in `SentenceScores`; padding follows the words.
+        As in `SentenceScores` for each sentence, with padding after the words.
     lengths : sequence of b int, optional
-        Number of words of each sentence, without the root. Without it there is no padding.
+        Number of words of each sentence, without the root. By default there is no padding.
     labels : float[b, L, L, R], optional
     names : sequence of R str
     siblings : float[b, L, L, L], optional
@@ -172,7 +172,7 @@ def from_batch(
     Raises
     ------
     ProblemError
-        Names the sentence, the shape and what was expected.
+        If a shape or score is invalid; the message names the sentence and what was expected.
     """
     parts: list[Any] = []
     for name, values, ndim, axes in (
@@ -198,7 +198,7 @@ def from_batch(
 
 
 def label_names(labels: Any) -> list[str]:
-    """Return the labels of a vocabulary; those in <> are no labels and become empty names."""
+    """Return the labels of a vocabulary; entries in <> are not labels and become empty names."""
     return ["" if name.startswith("<") else name for name in _texts("vocab", labels)]
 
 
@@ -221,28 +221,28 @@ def decode(
     ----------
     scores : SentenceScores
     sentence : Sentence, optional
-        Its words with their tags: required by validity rules.
+        Words with tags; validity rules need them.
     k_best : int
     valid : str or Rules, optional
         Validity rules: "ud", the name of a file, `Rules`, or None for all trees.
     projective, single_root : bool
     joint : bool
-        True: arc and label scores choose the tree together. False: arc scores choose it, each label
-        is the best of its arc, and a worse label costs its difference to the best one.
+        True: arc and label scores choose the tree together. False: arc scores choose it, each arc
+        gets its best label, and a worse label (to satisfy rules) costs its difference to that one.
     time_limit : float, optional
         Seconds.
 
     Returns
     -------
     list of ScoredTree
-        Trees with different heads, best first; none if there is no tree. ``broken`` has the rules
-        that a tree breaks, where no tree keeps them all or the time was too short.
+        Trees with different heads, best first; none if there is no tree. ``broken`` lists the rules
+        that a tree breaks, if no tree satisfies all or the time limit was too short.
 
     Raises
     ------
     ProblemError
-        If an option is impossible, rules are given without labels or tags, or the labels are none
-        that the rules know.
+        If an option is invalid, rules are given without labels or tags, or the rules do not know
+        the labels.
     """
     check_type("scores", scores, SentenceScores, "SentenceScores", ProblemError)
     check_options({"k_best": k_best, "time_limit": time_limit}, ProblemError)

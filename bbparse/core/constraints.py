@@ -2,14 +2,13 @@
 
 All of them are count factors (see `Problem`): a set of arcs and a score for each number of them,
 -inf for a number that is not allowed. Valencies, "at most one of these", constituents and the
-polynomial factors of QL13 §5.1 are tables of this kind. The functions named with… are methods of
+polynomial factors of QL13 §5.1 are of this kind. The functions named with… are methods of
 `Problem`.
 
-Arcs are named as for `Problem.with_factors`: (head, mod), or (head, mod, label) if arcs have
-labels; without its label an arc stands for all of them. An arc that is no candidate is in no tree
-and so is never counted. Constraints that no tree can satisfy are no error: `solve` finds the
-problem infeasible. (Only direct contradictions are refused: a second head, forbidding a required
-arc.)
+Arcs are given as for `Problem.with_factors`: (head, mod), or (head, mod, label) if arcs have
+labels; without a label they stand for all labels. An arc that is not a candidate is never counted.
+Constraints that no tree satisfies are not an error: `solve` returns that the problem is infeasible.
+(Only direct contradictions are refused: a second head, forbidding a required arc.)
 """
 
 from __future__ import annotations
@@ -70,12 +69,12 @@ def with_count_scores(problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLi
     ----------
     arcs : iterable of (head, mod) or (head, mod, label)
     scores : float[number of arcs + 1]
-        scores[k] if exactly k of them are in the tree; -inf: never exactly k.
+        scores[k] is added if exactly k of them are in the tree; -inf forbids that number.
 
     Raises
     ------
     ProblemError
-        If no arc is named, or one twice, or the scores do not fit.
+        If there are no arcs, an arc occurs twice, or the number of scores does not fit.
     """
     candidates, n_named = _candidates(problem, arcs)
     table = as_floats("scores", scores)
@@ -104,24 +103,24 @@ def with_valency(
     problem: P, head: int | Iterable[int], low: int = 0, high: int | None = None, *,
     side: Literal["left", "right"] | None = None, label: int | None = None,
 ) -> P:
-    """Return this problem with bounds on the number of modifiers of one or several words.
+    """Return this problem with limits on the number of modifiers of one or several words.
 
     Parameters
     ----------
     head : int or iterable of int
-        The word, or 0 for the root; or several.
+        A word (0 for the root), or several.
     low, high : int
-        Minimum and maximum number of modifiers; high None: no limit.
+        Minimum and maximum number of modifiers; None: no maximum.
     side : {"left", "right"}, optional
         Count only the modifiers on this side of the head.
     label : int, optional
-        Count only the modifiers with this label: no verb has two subjects after
+        Count only the modifiers with this label. For at most one subject per verb:
         `with_valency(verbs, high=1, label=subject)`.
 
     Raises
     ------
     ProblemError
-        If low > high, or a label is given and arcs have none.
+        If low > high, or if a label is given and arcs have no labels.
     """
     low = as_count("low", low, 0, _MAX_INT)
     most = _MAX_INT if high is None else as_count("high", high, 0, _MAX_INT)
@@ -152,25 +151,26 @@ def _words(problem: ProblemArrays, head: int | Iterable[int]) -> list[int]:
 def with_subtree(
     problem: P, words: Iterable[int], *, complete: bool = True, weight: float | None = None
 ) -> P:  # fmt: skip
-    """Return this problem with some words forming a connected subtree.
+    """Return this problem with the constraint that some words form a connected subtree.
 
-    Words are connected exactly if only one of them has its head outside.
+    They do if exactly one of them has its head outside.
 
     Parameters
     ----------
     words : iterable of int
-        Any words, next to each other or not.
+        Any words, adjacent or not.
     complete : bool
-        No other words hang from them, as in a constituent: arcs from them to other words are
+        No other word attaches to them, as in a constituent: arcs from them to other words are
         forbidden.
     weight : float, optional
-        Of a soft constraint, at least 0: what each arc costs that enters the words beyond the
-        first, and with ``complete`` each arc that leaves them. By default no tree has such arcs.
+        Weight (at least 0) of a soft constraint: the cost of each arc into the words beyond the
+        first one, and with ``complete`` of each arc out of them. By default such arcs are
+        forbidden.
 
     Raises
     ------
     ProblemError
-        If there are no words, the weight is impossible, or an arc to be forbidden is required.
+        If there are no words, the weight is invalid, or an arc to be forbidden is required.
     """
     p = problem
     inside = _word_mask(p, "words", words)

@@ -1,4 +1,4 @@
-"""Derive problems from problems: more factors, fixed heads, forbidden arcs.
+"""Changed copies of problems: more factors, fixed heads, forbidden arcs.
 
 The functions named with… and without… are methods of `Problem`.
 """
@@ -99,15 +99,15 @@ def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], fl
     Parameters
     ----------
     factors : iterable of (arcs, weight)
-        arcs are (head, mod), or (head, mod, label) if arcs have labels; the weight is finite or
-        -inf. Without its label an arc of a labelled problem stands for all labels. A factor that
-        names an arc that is no candidate never fires and is dropped. A factor of one arc adds to
-        the score of the arc, or with weight -inf forbids it.
+        Arcs are (head, mod), or (head, mod, label) if arcs have labels; the weight is finite or
+        -inf. In a problem with labels, (head, mod) stands for all labels. A factor with an arc that
+        is not a candidate never fires and is dropped. A factor of one arc adds to the score of the
+        arc, or forbids it if the weight is -inf.
 
     Raises
     ------
     ProblemError
-        If a factor is invalid; names it by its index in `factors`.
+        If a factor is invalid; the message has its index in `factors`.
     """
     check_type("factors", factors, Iterable, "pairs of (arcs, weight)", ProblemError)
     index = arc_index(problem)
@@ -156,12 +156,12 @@ def forbid_arc(problem: ProblemArrays, arc_state: Any, arc: int, place: str) -> 
 
 
 def with_heads(problem: P, heads: Mapping[int, int]) -> P:
-    """Return this problem with the heads of some words fixed: {modifier: head}.
+    """Return this problem with fixed heads for some words: {modifier: head}.
 
     Raises
     ------
     ProblemError
-        If the arc is no candidate or is forbidden, or another head is already required.
+        If an arc is not a candidate or is forbidden, or if another head is already required.
     """
     if not isinstance(heads, Mapping):
         raise ProblemError(f"heads is {heads!r}, expected {{modifier: head}}")
@@ -183,7 +183,7 @@ def with_heads(problem: P, heads: Mapping[int, int]) -> P:
         if not allowed:
             raise ProblemError(f"{place} is {head}: the arc {head} -> {mod} is forbidden")
         state[rivals] = -1
-        # The choice among several labels stays open.
+        # Of several labels, any may be chosen.
         if len(allowed) == 1:
             state[allowed[0]] = 1
     return problem.changed(arc_state=state)
@@ -192,7 +192,7 @@ def with_heads(problem: P, heads: Mapping[int, int]) -> P:
 def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
     """Return this problem with some arcs forbidden: (head, mod) or (head, mod, label) each.
 
-    An arc that is no candidate is already forbidden.
+    Arcs that are not candidates are ignored.
 
     Raises
     ------

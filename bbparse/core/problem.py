@@ -1,13 +1,13 @@
-"""`Problem`: candidate arcs of one sentence, and everything that scores trees made of them.
+"""`Problem`: the candidate arcs of one sentence, with everything that scores its trees.
 
 The score of a tree y is
 
     φ(y) = Σ arc scores + Σ scores of the parts that fire + Σ scores of the factors ⊆ y
            + Σ count_score[count_score_ptr[c] + |c ∩ y|] over the count factors c
 
-A tree is feasible if every word has one candidate head that is not forbidden, all words descend
-from the root 0, every required arc is in it, no factor of weight -inf fires, no count factor scores
--inf, and, depending on the flags, it is projective and the root has exactly one modifier.
+A tree is feasible if every word has one head, by a candidate arc that is not forbidden, all words
+descend from the root 0, every required arc is in it, no factor of weight -inf fires, no count
+factor scores -inf, and, depending on the flags, no arcs cross and the root has one modifier.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from bbparse.runtime.errors import ProblemError
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Problem(ProblemArrays):
-    """Candidate arcs of one sentence, and everything that scores trees made of them.
+    """The candidate arcs of one sentence, with everything that scores its trees.
 
     Words are numbered 1..n_words and 0 is the root. Arguments are anything that numpy converts
-    (integers for indices, real numbers for scores); they are copied, and read-only afterwards.
-    Parts are named by words: with labelled arcs they fire whatever the labels, and a part over
-    words that no candidate arc joins never fires.
+    (integers for indices, real numbers for scores); they are copied, and the copies are read-only.
+    Parts refer to words: they fire whatever the labels of the arcs, and a part without candidate
+    arcs between its words never fires.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ class Problem(ProblemArrays):
     arc_head, arc_mod : int32[A]
         Candidate arcs: head in 0..n_words, modifier in 1..n_words, no arc twice.
     arc_score : float64[A]
-        Their scores, finite: an arc that must not be used is left out, or forbidden. Like all
-        scores they are at most 1e100 in magnitude.
+        Their scores, finite: leave out or forbid an arc that must not be used. Like all scores,
+        they are at most 1e100 in magnitude.
     arc_label : int32[A], optional
-        Labels (>= 0). Several arcs may then join the same two words under different labels.
+        Labels (>= 0). Several arcs with different labels may then join the same two words.
     arc_state : int8[A], optional
         1 for a required arc, -1 for a forbidden one, 0 otherwise (the default).
     sib_head, sib_inner, sib_outer : int32[S], optional
@@ -57,25 +57,25 @@ class Problem(ProblemArrays):
         Grandchildren: fires when grand → head and head → mod are both in the tree.
     ogc_grand, ogc_head, ogc_mod : int32[O], optional
     ogc_score : float64[O], optional
-        Outermost grandchildren (Carreras 2007): as grandchildren, but mod is also the modifier of
-        head farthest from head on its side.
+        Outermost grandchildren (Carreras 2007): like grandchildren, but mod is also the modifier of
+        head that is farthest from it on its side.
     gsib_grand, gsib_head, gsib_inner, gsib_outer : int32[H], optional
     gsib_score : float64[H], optional
-        Grand-siblings (Koo & Collins 2010): the adjacent sibling part fires and grand → head is in
-        the tree; grand is -1 exactly if head is 0.
+        Grand-siblings (Koo & Collins 2010): fires when the part of adjacent siblings fires and
+        grand → head is in the tree; grand is -1 if and only if head is 0.
     factor_ptr : int64[F + 1], optional
     factor_arcs : int32[factor_ptr[F]], optional
     factor_score : float64[F], optional
-        Factor f is the set of the arcs with indices factor_arcs[factor_ptr[f]:factor_ptr[f + 1]],
-        two or more; it fires when all of them are in the tree. Weights have any sign; -inf means
-        "never all together".
+        Factor f is the set of two or more arcs with indices
+        factor_arcs[factor_ptr[f]:factor_ptr[f + 1]]; it fires when all of them are in the tree.
+        Weights may have any sign; -inf means "never all together".
     count_ptr, count_score_ptr : int64[C + 1], optional
     count_arcs : int32[count_ptr[C]], optional
     count_score : float64[count_score_ptr[C]], optional
         Count factor c is the set of the r >= 1 arcs with indices
         count_arcs[count_ptr[c]:count_ptr[c + 1]] and r + 1 scores: with k of these arcs in the tree
         it scores count_score[count_score_ptr[c] + k], where -inf means "not k of them".
-        count_score_ptr follows from count_ptr and may be left out.
+        count_score_ptr follows from count_ptr and may be omitted.
     projective : bool
         Trees must have no crossing arcs; the root is left of word 1.
     single_root : bool
@@ -137,14 +137,14 @@ class Problem(ProblemArrays):
     def from_arc_scores(
         cls, scores: ArrayLike, *, projective: bool = True, single_root: bool = True
     ) -> Problem:
-        """Make the problem of a full score matrix, the output of graph-based parsers.
+        """Make a problem from a full score matrix, as graph-based parsers compute it.
 
         Parameters
         ----------
         scores : float[n + 1, n + 1]
-            scores[d, h] of the arc from head h to dependent d, as in `bbparse.best_tree`: rows are
-            dependents, columns are heads, 0 is the root; -inf or masked = no such arc. Row 0 and
-            the diagonal are ignored.
+            scores[d, h] is the score of the arc from head h to dependent d, as in
+            `bbparse.best_tree`: rows are dependents, columns are heads, 0 is the root. An arc with
+            -inf or a masked score does not exist. Row 0 and the diagonal are ignored.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class Problem(ProblemArrays):
     # ---- looking at problems -------------------------------------------------------------------
 
     def score(self, tree: ArrayLike) -> float:
-        """Compute φ of a tree from the definition: the reference for every solver.
+        """Compute the score φ of a tree from the definition, the reference for every solver.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class Problem(ProblemArrays):
         Raises
         ------
         ProblemError
-            If an arc is no candidate, or heads are ambiguous because of labels.
+            If an arc is not a candidate, or if heads are ambiguous because of labels.
         """
         return tree_score(self, arcs_of(self, tree))
 
@@ -236,23 +236,23 @@ class Problem(ProblemArrays):
     # ---- files ---------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an .npz file; an existing file is replaced only by a complete one.
+        """Write an .npz file atomically.
 
         Raises
         ------
         OutputError
-            If it cannot be written.
+            If the file cannot be written.
         """
         write_problem(path, {name: getattr(self, name) for name in FIELDS})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
-        """Read a file of `save`. Nothing is unpickled.
+        """Read a file written by `save`. Nothing is unpickled.
 
         Raises
         ------
         ProblemError
-            If the file is damaged; names the file and, if possible, the field.
+            If the file is damaged; the message names the file and, if possible, the field.
         """
         values = read_problem(path)
         with check.naming(os.fspath(path)):

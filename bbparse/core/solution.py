@@ -33,7 +33,7 @@ class Solution:
     scores : float64[K]
         φ of each tree, descending.
     upper_bounds : float64[K]
-        No k-th best tree of the problem scores more than upper_bounds[k].
+        The k-th best tree of the problem scores at most upper_bounds[k].
     proved : bool[K]
         True if the k-th tree is proved to be the k-th best.
     status : str
@@ -43,12 +43,11 @@ class Solution:
     proof : Proof, optional
         Certificate that these are the best trees, for `bbparse.inference.proof.verify`.
     conflict : tuple of str
-        If there is no tree: constraints that no tree satisfies together, in words (see
-        `bbparse.explain_infeasible`); empty if they were not requested or not found within the
-        limits.
+        If there is no tree: a set of constraints, in words, that no tree satisfies (see
+        `bbparse.explain_infeasible`); empty if it was not requested or not found within the limits.
     labels : int32[K, n], optional
-        Labels of the arcs, if `bbparse.solve` had arcs with labels. They are not saved:
-        ``problem.arc_label[solution.arcs]`` always has them.
+        Labels of the arcs, if the problem has labels. They are not saved, since they equal
+        ``problem.arc_label[solution.arcs]``.
 
     Raises
     ------
@@ -179,7 +178,7 @@ class Solution:
         return Solution.trusted(**{**self.__dict__, "labels": labels})
 
     def first(self, count: int) -> Solution:
-        """Return the first trees, when the time was too short for the others."""
+        """Return only the first trees, if the time limit left no time for the others."""
         if count >= len(self):
             return self
         names = ("heads", "arcs", "scores", "upper_bounds", "proved", "labels")
@@ -201,7 +200,7 @@ class Solution:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
-        """Read a file of `save`; see `Problem.load`."""
+        """Read a file written by `save`; see `Problem.load`."""
         values = read_solution(path)
         with check.naming(os.fspath(path)):
             return cls(**values)

@@ -8,11 +8,11 @@ is an upper bound on the score of every joint structure. If the K maximizers agr
 score of the best joint structure: that is the certificate. A subgradient step lowers u_ks by the
 difference of y_ks and the mean of the other structures.
 
-The paper gives up if no certificate is found. This module then branches on a coordinate, on in one
-child and off in the other; both children start with the multipliers of their parent. Three things
-keep the search short. Structures are completed to joint ones if possible, which gives a value to
-beat. A node is closed when its bound does not beat that value. A coordinate is eliminated when the
-sum of the oracles' max-marginals of it, `with_each`, does not beat that value.
+The paper gives up if no certificate is found. This module then branches on a coordinate, which is
+on in one child and off in the other; both children start with the multipliers of their parent.
+Three things keep the search short. Structures are completed to joint ones if possible, which gives
+a value to beat. A node is closed when its bound does not beat that value. A coordinate is
+eliminated when the sum of its max-marginals over the oracles, `with_each`, does not beat it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """The best joint structure found, and its certificate."""
+    """The best joint structure found, with its bound."""
 
     #: "optimal", "time_limit", "node_limit", or "infeasible": no joint structure exists.
     status: str
@@ -97,14 +97,14 @@ def agree(
     Parameters
     ----------
     oracles : sequence of Oracle
-        At least two exact ones (`inference.oracles.protocol`): `best` gives the score of
-        its structure.
+        At least two exact oracles (`inference.oracles.protocol`): the value of `best` is the score
+        of its structure.
     shared : sequence of sequences
         For each oracle, one entry per coordinate: a name (any hashable), or None for a coordinate
-        that is not shared. An array of integers is possible too; negative numbers stand for None.
-        Coordinates of several oracles that have the same name must have the same value.
+        that is not shared. Or an array of integers, of which negative ones stand for None.
+        Coordinates with the same name must have the same value in all oracles.
     step : float
-        First step, in units of scores; reduced if the best scores of all oracles add up to less.
+        First step, in units of scores; smaller if the best scores of all oracles add up to less.
         Steps are step·2^−η, where η counts the calls at which the bound rose (RSCJ10, Appendix B).
     root_calls, node_calls : int
         Maximum number of calls of every oracle at the root and at every other node.

@@ -36,17 +36,17 @@ def best_tree(
     projective: bool = True,
     single_root: bool = True,
 ) -> Any:
-    """Find the best tree of a matrix of arc scores, or of each of a batch.
+    """Find the best tree of a matrix of arc scores, or of each matrix of a batch.
 
     Parameters
     ----------
     scores : float[n + 1, n + 1], float[b, n + 1, n + 1] or sequence of b matrices
-        scores[d, h] of the arc from head h to dependent d: rows are dependents, columns are heads,
-        0 is the root; -inf or masked = no such arc. Row 0 and the diagonal are ignored. Arrays of
-        numpy and of whatever it converts, and torch tensors, which are copied from their device
-        once.
+        scores[d, h] is the score of the arc from head h to dependent d: rows are dependents,
+        columns are heads, 0 is the root. An arc with -inf or a masked score does not exist. Row 0
+        and the diagonal are ignored. Anything that numpy converts, or torch tensors, which are
+        copied from their device once.
     lengths : sequence of b int, optional
-        Number of words of each sentence: rows and columns after those of its words are padding.
+        Number of words of each sentence; rows and columns after its words are padding.
     projective : bool
         Trees must have no crossing arcs.
     single_root : bool
@@ -94,14 +94,14 @@ def best_trees(
     projective: bool = True,
     single_root: bool = True,
 ) -> Any:
-    """Find the k best trees of a matrix of arc scores, or of each of a batch.
+    """Find the k best trees of a matrix of arc scores, or of each matrix of a batch.
 
     Parameters
     ----------
     scores, lengths, projective, single_root
         See `best_tree`.
     k : int
-        Number of trees of a sentence; all of them if there are fewer.
+        Number of trees per sentence; all of them if there are fewer.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def as_array(
 
 
 def check_arcs(name: str, arcs: NDArray[Any]) -> None:
-    """Refuse arc scores [d, h] that are no matrix of a sentence, and transposed ones."""
+    """Refuse arc scores [d, h] that are not the matrix of a sentence, or are transposed."""
     size = len(arcs)
     if arcs.shape != (size, size) or size < 2:
         raise ProblemError(

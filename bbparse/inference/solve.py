@@ -1,4 +1,4 @@
-"""`solve`: from a `Problem` to a `Solution`, whichever solver does the work; `solve_batch`."""
+"""`solve` and `solve_batch`: from a `Problem` to a `Solution`, by any of the solvers."""
 
 from __future__ import annotations
 
@@ -43,52 +43,52 @@ def solve(  # noqa: PLR0913 – public keywords
     problem : Problem
         The candidate arcs with their scores, parts, factors and constraints.
     k_best : int
-        Number of trees, at most 1,000,000, and at most 20,000,000 words in all of them. If fewer
-        trees exist, all of them are returned.
+        Number of trees: at most 1,000,000, with at most 20,000,000 words in total. If fewer trees
+        exist, all of them are returned.
     time_limit : float, optional
-        Time limit in seconds. Kernels check the clock between calls of the oracle, and make at
-        least one call, milliseconds for a sentence; over hundreds of thousands of arcs, calls end
-        at the limit, too. If it is reached, fewer than k trees may be returned.
+        Time limit in seconds; fewer than k trees may be returned when it is reached. The clock is
+        checked between calls of the oracle, of which at least one is made (milliseconds for a
+        sentence); with hundreds of thousands of arcs, it is also checked within calls.
     node_limit : int, optional
         Maximum number of search nodes.
     work_limit : float, optional
-        Maximum number of visited hyperedges of a chart, or positions of automata: about 30 million
-        are visited in a second. The search ends at the same point on every machine. This option and
-        those from backbone to observer are for the branch and bound only.
+        Maximum number of visited hyperedges of charts, or positions of automata, about 30 million
+        of which are visited in a second. The search ends at the same point on every machine. This
+        option, ``backbone``, ``settings`` and ``observer`` are for branch and bound only.
     gap : float
         Relative gap: stop as soon as
         bound - score <= gap · max(\\|score\\|, \\|bound\\|) for the k-th score.
     method : {"auto", "bb", "ilp", "price-and-cut"}
         ``bb``: branch and bound. ``ilp``: an integer program on HiGHS (`inference.programs`).
         ``price-and-cut``: linear programs with delayed columns and rows (`inference.programs`), for
-        dense grandchildren and non-projective trees. The last two need highspy and are exact up to
-        a tolerance only. ``auto`` takes branch and bound, which can solve every problem.
+        dense grandchildren and non-projective trees. The last two need highspy and are exact only
+        up to a tolerance. ``auto`` is branch and bound, which can solve every problem.
     backbone : {"first", "sibling", "carreras", "grandsib"}, optional
-        The parts that the branch and bound's dynamic programs score; by default the cheapest
-        backbone that covers the problem's parts. A richer one absorbs the pair factors that it
+        The parts that the dynamic programs of branch and bound score; by default the cheapest
+        backbone that covers the problem's parts. A richer backbone absorbs the pair factors that it
         covers.
     settings : SearchSettings
         Settings of the branch and bound.
     observer : Observer, optional
         Receives the events of the branch and bound (:mod:`bbparse.inference.search.observer`).
     explain : bool
-        If there is no tree, find constraints that conflict, in the rest of the time limit, and
-        return them as ``conflict`` (`bbparse.inference.conflict.explain_infeasible`).
+        If there is no tree, find conflicting constraints within the remaining time and return them
+        as ``conflict`` (`bbparse.explain_infeasible`).
     proof : bool
-        Make a ``proof`` of the solution that `bbparse.verify` can check, in the rest of the time
-        limit. It is None if a limit was reached, or scores are so far apart that rounding hides
-        too much (`inference.proof.certify.certify` returns the reason).
+        Make a ``proof`` of the solution within the remaining time, which `bbparse.verify` can
+        check. It is None if a limit was reached, or if scores differ so much in magnitude that
+        rounding hides too much (`inference.proof.certify.certify` returns the reason).
     tree_score : callable, optional
-        Score g of a whole tree, which is added to the tree's score: a function of its heads
-        int32[n + 1] (a row of ``Solution.heads``) and of its labels int32[n] (None if the problem
-        has none). -inf forbids the tree. Trees are listed by their score in the
-        problem until no later one can be among the k best; ``stats`` says how many were looked at
-        (``trees_scored``). No proof and no observer then.
+        Score of a whole tree, which is added to the tree's score in the problem: a function of its
+        heads int32[n + 1] (a row of ``Solution.heads``) and of its labels int32[n] (None if the
+        problem has none). -inf forbids the tree. Trees are enumerated by their score in the problem
+        until no later one can be among the k best; ``stats["trees_scored"]`` is their number. Not
+        supported together with a proof or an observer.
     at_most : float, optional
         Upper bound on all values of ``tree_score``, 0 by default. The tighter it is, the fewer
-        trees are looked at.
+        trees are enumerated.
     tree_limit : int, optional
-        Maximum number of trees that ``tree_score`` looks at; by default, as many as k_best may be.
+        Maximum number of trees to enumerate for ``tree_score``; by default the maximum of k_best.
 
     Returns
     -------
@@ -97,21 +97,21 @@ def solve(  # noqa: PLR0913 – public keywords
         content of the problem, not on the order of its arrays (:mod:`bbparse.core.order` has the
         rule). ``status`` is one of
 
-        * optimal: every tree is proved, so that the upper bounds are the scores;
+        * optimal: every tree is proved, so upper bounds equal scores;
         * infeasible: there is no tree;
         * gap, time_limit, node_limit, work_limit, tree_limit: the limit that ended the search
           before all trees were proved; the trees are the best ones found, with valid bounds.
-          ``gap`` is also the end where the scores of these trees are too small, beside others
-          that some tree could have, for float64 to tell which is the best.
+          ``gap`` is also the status if the scores of these trees are too small, compared with
+          other scores in the problem, for float64 to tell which tree is the best.
 
     Raises
     ------
     ProblemError
-        If an argument is impossible, if the method does not support it, or if the backbone does not
-        cover the problem's parts; if ``tree_score`` fails or returns something other than a number
-        of at most ``at_most``.
+        If an argument is invalid or not supported by the method, if the backbone does not cover the
+        problem's parts, or if ``tree_score`` fails or does not return a number of at most
+        ``at_most``.
     BBParseError
-        If a method needs highspy and it is not installed.
+        If the method needs highspy and it is not installed.
     """
     options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
     check_request(problem, method, options)
@@ -147,8 +147,7 @@ def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any
     problems : iterable of Problem
         The problems to solve.
     threads : int
-        Number of threads. The trees, scores and bounds do not depend on it, unless a time limit
-        stops a search.
+        Number of threads. Results do not depend on it, unless a time limit stops a search.
     options
         Options of :func:`solve`, for each problem.
 

@@ -1,7 +1,7 @@
-"""A parsed text: a `Document` of `ParsedSentence` with its `Tree` objects.
+"""Parsed text: a `Document` of `ParsedSentence` objects, each with its `Tree` objects.
 
-They print themselves as a drawing in a terminal, as SVG in a notebook, as CoNLL-U, or as plain
-dictionaries for other programs.
+They are shown as text in a terminal and as SVG in a notebook, and convert to CoNLL-U and to plain
+dictionaries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bbparse.treebank.sentence import ScoredTree, miscs, offsets
 
 
 class Word(NamedTuple):
-    """A word and its place in a tree. ``_`` stands in the columns that are unknown."""
+    """A word and its place in a tree. Unknown columns are ``_``."""
 
     id: int  #: Its number, from 1.
     form: str
@@ -171,7 +171,7 @@ class ParsedSentence(Sequence[Word]):
 
     @property
     def text(self) -> str:
-        """The sentence as its file has it, otherwise its words with spaces between them."""
+        """The text of the sentence in its file, or else its words with spaces between them."""
         return self.sentence.written
 
     def __len__(self) -> int:

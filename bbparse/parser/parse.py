@@ -23,27 +23,28 @@ AnyTreeFamily = TreeFamily | type[TreeFamily] | str
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """Per-sentence parsing options: one record from every interface to the search.
+    """Per-sentence parsing options, the same in Python, the command line and the service.
 
     Parameters
     ----------
     k_best : int
         Number of trees; all trees if fewer exist.
     prune : int, optional
-        Most candidate heads of a word, instead of the model's number; 0: all arcs.
+        Maximum number of candidate heads per word, instead of the model's; 0: all arcs.
     time_limit, node_limit : optional
-        Seconds, or nodes, for the search. Without both the limit is the work of about a second, the
-        same work on every machine; ``time_limit=inf`` removes the limit.
+        Limits of the search in seconds and in nodes. Without them, the limit is about a second's
+        work, the same work on every machine; ``time_limit=inf`` removes it.
     valid : str or Rules, optional
-        Validity rules of the trees: a file, a plug-in, "ud" or "none". UD's rules are the default
-        if the model's labels are relations of UD; files and plug-ins add to them.
+        Validity rules of the trees: "ud", "none", a file or a plug-in, which add to UD's rules. The
+        default is "ud" if the model's labels are relations of UD.
     confidence : bool
-        Add the probability that each arc and each tree is right; needs a calibrated model.
+        Compute the probability that each arc and each tree is right; needs a calibrated model.
     keep_heads : bool
-        Find the best trees around the heads and labels that a sentence has, one at a time.
+        Keep the heads and labels that a sentence has, and find the best trees around them;
+        sentences are parsed one by one.
     spans : str, optional
-        ``KEY`` or ``KEY:WEIGHT``: words between brackets in this MISC item form one subtree, firmly
-        or softly (`bbparse.parser.spans`).
+        ``KEY`` or ``KEY:WEIGHT``: words between brackets in this MISC item form one subtree, as a
+        hard or a soft constraint (`bbparse.parser.spans`).
 
     Raises
     ------

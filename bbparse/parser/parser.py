@@ -33,7 +33,7 @@ from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 class Parser:
     """A trained parser, with the parts of its model as attributes.
 
-    Parsing changes nothing in it, so threads may share it.
+    Parsing does not change it, so threads may share it.
     """
 
     def __init__(self, model: Model) -> None:
@@ -54,9 +54,9 @@ class Parser:
     ) -> Parser:
         """Train a parser by `models.learning.train.train`; calibrate it if `dev` has sentences.
 
-        `embeddings` returns pretrained embeddings for the networks, given `sentences` and `dev`: a
-        partial `bbparse.embeddings.read_vectors` or `fit_encoder`. Other options are those of
-        `train`.
+        `embeddings` is called with `sentences` and `dev` and returns pretrained embeddings for the
+        networks: a partial `bbparse.embeddings.read_vectors` or `fit_encoder`. Other options are
+        those of `train`.
         """
         from bbparse.models.learning.train import train  # parsing does without these imports
 
@@ -86,12 +86,12 @@ class Parser:
         return self.model.needed_tokenizer()
 
     def with_projective(self, projective: bool) -> Self:
-        """Return the same parser for (non-)projective trees; see `Model.with_projective`."""
+        """Return this parser for projective or crossing trees; see `Model.with_projective`."""
         model = self.model.with_projective(projective)
         return self if model is self.model else type(self)(model)
 
     def with_members(self, members: int) -> Self:
-        """Return a faster parser with fewer of its networks; see `Model.with_members`."""
+        """Return a faster parser that uses fewer networks; see `Model.with_members`."""
         model = self.model.with_members(members)
         return self if model is self.model else type(self)(model)
 
@@ -120,9 +120,9 @@ class Parser:
     def solve(self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any) -> Solution:
         """Solve a sentence's problem and return the solution with its statistics.
 
-        If the candidate arcs contain fewer than ``k_best`` trees, pruning is loosened: first the
-        margin is dropped, then the limit on heads. So fewer trees come back only if no more exist.
-        The parameters are those of `parse`.
+        If the candidate arcs contain fewer than ``k_best`` trees, pruning is relaxed: first the
+        margin is dropped, then the limit on heads. So fewer trees are returned only if no more
+        exist. Parameters are those of `parse`.
         """
         steps = self.steps(options, valid="none", **changes)
         return steps.begun().solve(sentence, partial(steps.score, sentence)).solution
@@ -135,7 +135,7 @@ class Parser:
         Parameters
         ----------
         sentence : Sentence
-            Its heads and labels are ignored, unless ``keep_heads`` is asked for.
+            Its heads and labels are ignored unless ``keep_heads`` is True.
         options : ParseOptions
         changes
             Options by name, and `tree_score`, `until` and `threads` of `parse_all`.
@@ -143,7 +143,7 @@ class Parser:
         return next(self.parse_all([sentence], options, **changes)).trees
 
     def labels(self, sentence: Sentence, heads: Ints) -> list[str]:
-        """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
+        """Return the labels of a tree, int32[n + 1] heads; empty if the model has no labels."""
         if self.labeller is None:
             return []
         n, tree = sentence.n_words, np.array([0, *heads[1:]], np.int32)
@@ -164,12 +164,12 @@ class Parser:
             Read only a little ahead.
         options : ParseOptions
         threads : int
-            Number of batches that are parsed at the same time. Python code, a fifth of the work,
-            runs in one thread at a time; ``bbparse parse`` uses processes instead.
+            Number of threads that parse batches. Python code, a fifth of the work, runs in one
+            thread at a time; ``bbparse parse`` uses processes instead.
         tree_score : TreeFamily, its class or its name, optional
-            A score of whole trees beside those of the model (`bbparse.factors.TreeFamily`).
+            A score of whole trees, added to the model's (`bbparse.factors.TreeFamily`).
         until : Deadline, optional
-            For all sentences together.
+            Deadline for all sentences together.
         more
             Options by name.
         """
@@ -192,27 +192,27 @@ class Parser:
         self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *,
         restrict: Restriction | None = None, reasons: bool = True, **more: Any,
     ) -> Iterator[Parse]:
-        """Parse sentences one at a time around the heads and labels that each of them has.
+        """Parse sentences one by one, keeping the heads and labels that they have.
 
-        Words whose head is -1 get one. Validity rules that the given arcs break, or that no tree
-        around them satisfies, are reported with the tree.
+        Words with head -1 get a head. Validity rules that the given arcs break, or that no tree
+        with them satisfies, are reported with the tree.
 
         Parameters
         ----------
         sentences : iterable of Sentence
         options : ParseOptions
         restrict : callable, optional
-            Called with the problem of each sentence, returns a restricted problem: it may forbid
-            arcs or add factors, and raises `ProblemError` if it cannot.
+            Called with the problem of each sentence; returns a restricted problem, in which it may
+            forbid arcs or add factors. It raises `ProblemError` if that is impossible.
         reasons : bool
-            Name the contradicting heads in an error.
+            Name the contradictory heads in an error.
         more
             As in `parse_all`.
 
         Raises
         ------
         TreebankError
-            If no tree has all these heads; names those that contradict each other.
+            If no tree has all these heads; the message names those that contradict each other.
         """
         steps = self.steps(options, **more)
         return (steps.begun().parse_around(one, restrict, reasons) for one in sentences)

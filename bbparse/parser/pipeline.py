@@ -1,4 +1,4 @@
-"""`load` and `Pipeline`: a model as one object that is called with text or sentences."""
+"""`load` and `Pipeline`: a model as one callable that takes text or sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bbparse.text.segmentation import Split, sentences_of_text
 from bbparse.treebank import Sentence
 
 Token: TypeAlias = "str | Sequence[str]"
-"""A word: its form, or (form, UPOS, XPOS, lemma, FEATS) of which the last may be left out."""
+"""A word: its form, or (form, UPOS, XPOS, lemma, FEATS), where trailing items may be omitted."""
 
 _COLUMNS = ("form", "UPOS", "XPOS", "lemma", "FEATS")
 
@@ -35,15 +35,15 @@ def load(
     model : path or name
         A file, or the name of a model that comes with the package.
     factors : iterable of families, optional
-        Factor families that the model was trained with and that are not installed as plug-ins:
-        classes, or ``"module:Class"``. A model file alone never has code imported.
+        Factor families of the model that no installed package provides: classes, or
+        ``"module:Class"``. A model file alone never makes Python import code.
 
     Raises
     ------
     ModelError
-        If the file is missing, truncated, or not a model of this version.
+        If the file is missing, damaged, or not a model of this version.
     FactorError
-        If a family that the model needs is neither installed nor given.
+        If a factor family of the model is neither installed nor given.
 
     Examples
     --------
@@ -80,27 +80,27 @@ class Pipeline:
         ----------
         text : str, Sentence, words, or an iterable of sentences
             Running text is segmented into sentences and words. A list of words is one sentence. A
-            word is its form, or a tuple of its form, UPOS, XPOS, lemma and FEATS, of which the last
-            may be left out; a word with blanks in it, as in some treebanks, must be a tuple.
-            Several sentences are an iterable of `Sentence` or of lists of words; for several texts
-            use `pipe`. Words without tags are tagged first if the model has a tagger.
+            word is its form, or a tuple of its form, UPOS, XPOS, lemma and FEATS, where trailing
+            items may be omitted; a word with blanks, as in some treebanks, must be a tuple. Several
+            sentences are an iterable of `Sentence` or of lists of words; for several texts, use
+            `pipe`. Words without tags are tagged first if the model has a tagger.
         options : ParseOptions
         split : {"text", "lines", "words"}
-            Segmentation of running text: "text" as the model has learned it; "lines" takes each
-            line as a sentence; "words" also takes blanks as the boundaries of words.
+            Segmentation of running text. "text": as the model has learned it; "lines": each line
+            is a sentence; "words": the same, with words separated by blanks.
         threads : int
-            Number of batches of sentences that threads of this process parse at the same time.
-            Python code runs in one thread at a time, so two threads are 1.2 to 1.5 times as fast as
-            one. For a corpus, the processes of ``bbparse parse --threads`` are faster.
+            Number of threads that parse batches of sentences. Python code runs in one thread at a
+            time, so two threads are 1.2 to 1.5 times as fast as one. For a corpus, the processes of
+            ``bbparse parse --threads`` are faster.
         changes
-            Options by name, as ``k_best=2``: the fields of `ParseOptions`.
+            Options by name, such as ``k_best=2``: the fields of `ParseOptions`.
 
         Raises
         ------
         TreebankError
-            If words are given in another form, or no tree has the heads to keep.
+            If words are given in another form, or if no tree has the heads to keep.
         ModelError
-            If raw text is given and the model has no tokenizer, or needs tags and has no tagger.
+            If text is given and the model has no tokenizer, or needs tags and has no tagger.
         """
         sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
         parsed = self.pipe(sentences, options, split=split, threads=threads, **changes)
@@ -110,10 +110,10 @@ class Pipeline:
         self, texts: Iterable[Sentence | str | Sequence[Token]], options: ParseOptions = USUAL, *,
         split: Split = "text", **more: Any,
     ) -> Iterator[Document]:
-        """Parse a stream of texts, sentences, or lists of words, a little ahead of the reader.
+        """Parse a stream of texts, sentences, or lists of words; yield a `Document` for each.
 
-        Yields a `Document` for each, which has no sentences if a text is blank. The arguments are
-        those of a call.
+        The stream is read a little ahead. The document of a blank text has no sentences. Arguments
+        are those of a call.
         """
         sizes: deque[int] = deque()  # numbers of sentences of the texts that are being parsed
         parsed: list[ParsedSentence] = []

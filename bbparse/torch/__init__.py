@@ -1,7 +1,7 @@
 """Trees as layers of PyTorch models: best trees, sums over trees, losses, and their gradients.
 
-Everything is computed by the solver and the charts of bbparse, sentence by sentence in float64 on
-the processor; `torch` only hands scores in and gradients back.
+The solver and charts of bbparse compute everything, sentence by sentence in float64 on the CPU;
+PyTorch only provides scores and receives gradients.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class _Computed(torch.autograd.Function):
-    """A value that was computed from the flat scores, with its gradient as a function."""
+    """A value computed from the flat scores, with a function that returns its gradient."""
 
     @staticmethod
     def forward(
@@ -42,9 +42,9 @@ class _Computed(torch.autograd.Function):
 
 
 class TreeMarginals(NamedTuple):
-    """Marginals of everything with a score, under a distribution over trees."""
+    """Marginals of arcs, parts and factors under a distribution over trees."""
 
-    arcs: Tensor  #: [b, n + 1, n + 1], as the scores; 0 for padding.
+    arcs: Tensor  #: [b, n + 1, n + 1], like the scores; 0 for padding.
     siblings: Tensor  #: [S]
     grandchildren: Tensor  #: [G]
     factors: Tensor  #: [F]
@@ -81,9 +81,9 @@ class TreeLayer(torch.nn.Module):
         Parameters
         ----------
         arcs : float[b, n + 1, n + 1], or b tensors [n + 1, n + 1]
-            ``arcs[i, d, h]`` scores head h of word d of sentence i, as in `bbparse.best_tree`: rows
-            are dependents, 0 is the root, -inf: no such arc. Row 0, the diagonal and padding are
-            not read. float32 or float64.
+            ``arcs[i, d, h]`` is the score of head h of word d in sentence i, as in
+            `bbparse.best_tree`: rows are dependents, 0 is the root, -inf forbids an arc. Row 0, the
+            diagonal and padding are ignored. float32 or float64.
         lengths : int[b], optional
             Number of words of each sentence, if it is padded.
         siblings : int[S, 4] and float[S], optional
@@ -91,12 +91,12 @@ class TreeLayer(torch.nn.Module):
         grandchildren : int[G, 4] and float[G], optional
             Rows (sentence, grand, head, mod) and their scores.
         factors : F pairs (sentence, [(head, mod), ...]) and float[F], optional
-            Sets of arcs that score where a tree has all of them; -inf: never all together.
+            Sets of arcs that score if a tree has all of them; -inf: never all together.
 
         Raises
         ------
         ProblemError
-            If an argument does not fit the others, or a score is NaN or inf.
+            If arguments do not fit each other, or a score is NaN or +inf.
         """
         arcs, words = padded_arcs(arcs, lengths)
         parts = [
@@ -113,9 +113,9 @@ class TreeLayer(torch.nn.Module):
 class TreeBatch:
     """All trees of each sentence of a batch; `TreeLayer` makes it.
 
-    Trees are heads int64[b, n + 1], as long as the scores: element 0 and padding are -1. Values are
-    float64[b] whatever the type of the scores. ProblemError if a sentence has no tree, or a gold
-    tree is not among those of the layer.
+    Trees are heads int64[b, n + 1], padded like the scores: element 0 and padding are -1. Values
+    are float64[b], whatever the type of the scores. Methods raise `ProblemError` if a sentence has
+    no tree, or if the layer does not allow a gold tree.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class TreeBatch:
     def k_best(self, k: int) -> tuple[Tensor, Tensor]:
         """Return the k best trees, int64[b, k, n + 1], and their scores, with gradients.
 
-        Where a sentence has fewer trees, heads are -1 and scores are -inf.
+        If a sentence has fewer trees, the remaining heads are -1 and scores are -inf.
         """
         check_options({"k_best": k}, ProblemError)
         heads = np.full((len(self._sentences), k, self._shape[1]), -1)
@@ -148,15 +148,16 @@ class TreeBatch:
     def log_partition(self) -> Tensor:
         """Return the log of the sum of exp(score) over all trees, float64[b].
 
-        Projective trees: by the chart, with siblings and grandchildren (terms below e^-25 of a sum
-        are left out). Others: by the matrix-tree theorem, arcs only. No factors.
+        For projective trees by the chart, with siblings and grandchildren (terms below e^-25 of a
+        sum are omitted); for crossing trees by the matrix-tree theorem, arcs only. Factors are not
+        supported.
         """
         return self._values(*zip(*self._each(lambda s: s.log_sum(s.scores))))
 
     def marginals(self) -> TreeMarginals:
-        """Return the probabilities of arcs and parts; the distributions of `log_partition`.
+        """Return the probabilities of arcs and parts under the distribution of `log_partition`.
 
-        Their gradient is a central difference of marginals, to some seven digits.
+        Their gradient is a central difference, accurate to about seven digits.
         """
 
         def back(s: ScoredSentence, slope: Float64s, _: Any) -> Float64s:
@@ -171,7 +172,7 @@ class TreeBatch:
         return self._marginals(found, found, back)
 
     def sparse_map(self) -> TreeMarginals:
-        """Return the SparseMAP marginals (Niculae et al. 2018): few trees, exact gradients."""
+        """Return SparseMAP marginals (Niculae et al. 2018), a mixture of few trees."""
         found = self._each(sparse_map)
         means = [distribution.marginals for distribution in found]
         return self._marginals(means, found, lambda _, slope, state: state.back(slope))
@@ -179,11 +180,11 @@ class TreeBatch:
     # ---- losses, float64[b] ----------------------------------------------------------------------
 
     def likelihood_loss(self, heads: Tensor) -> Tensor:
-        """Return the negative log-likelihood of trees; see `log_partition`."""
+        """Return the negative log-likelihood of gold trees; see `log_partition`."""
         return self._loss(heads, lambda s, _: s.log_sum(s.scores))
 
     def hinge_loss(self, heads: Tensor, cost: float = 1.0) -> Tensor:
-        """Return the structured hinge loss, with `cost` for each wrong head."""
+        """Return the structured hinge loss, with `cost` added for each wrong head."""
 
         def augmented(s: ScoredSentence, gold: Float64s) -> tuple[float, Float64s]:
             costs = cost * (1.0 - gold)
@@ -194,7 +195,7 @@ class TreeBatch:
         return self._loss(heads, augmented)
 
     def sparse_map_loss(self, heads: Tensor) -> Tensor:
-        """Return the SparseMAP loss of trees (Niculae et al. 2018); 0 where a margin is kept."""
+        """Return the SparseMAP loss (Niculae et al. 2018), which is 0 beyond a margin."""
 
         def regularised(s: ScoredSentence, gold: Float64s) -> tuple[float, Float64s]:
             mean, arcs = sparse_map(s).marginals, slice(s.n_arcs)
