@@ -1,6 +1,6 @@
 """DiaParser's scores: those of SuPar's first-order parser, with -inf for padding and loops.
 
-Tried with DiaParser 1.1.3.
+Tested with DiaParser 1.1.3.
 """
 
 from bbparse.adapters.supar import scores

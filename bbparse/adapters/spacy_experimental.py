@@ -1,6 +1,6 @@
 """spacy-experimental's scores: the words of all sentences in one array, roots on the diagonal.
 
-Tried with spacy-experimental 0.6.4.
+Tested with spacy-experimental 0.6.4.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from bbparse.runtime.errors import ProblemError
 
 
 def scores(flat: Any, lengths: Sequence[int]) -> list[SentenceScores]:
-    """Split the output of the model of ``experimental_arc_predicter`` by sentence.
+    """Convert the output of the model of ``experimental_arc_predicter``, by sentence.
 
     Parameters
     ----------
     flat : float[Σ n, max n]
-        Scores of the heads of each word in its sentence; that of the word itself is for the root.
+        Scores of the heads of each word in its sentence; the word itself stands for the root.
     lengths : sequence of int
         Number of words n of each sentence, in order.
     """

@@ -1,6 +1,6 @@
 """Stanza's scores: log-probabilities of heads and labels, for batches sorted by length.
 
-Tried with Stanza 1.14.0 and 1.15.0. `examples/stanza_trees.py` decodes a treebank with them.
+Tested with Stanza 1.14.0 and 1.15.0. `examples/stanza_trees.py` decodes a treebank with them.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from bbparse.runtime.options import check_type
 
 
 def scores(preds: Sequence[Any], sentlens: Sequence[int], vocab: Any) -> list[SentenceScores]:
-    """Split the predictions of ``GraphParser.forward`` in evaluation mode by sentence.
+    """Convert the predictions of ``GraphParser.forward`` in evaluation mode, by sentence.
 
     Parameters
     ----------
     preds : (float[b, L, L], int[b, L, L], float[b, L, L, R])
         Log-probabilities of heads, best labels (not used), log-probabilities of labels.
     sentlens : sequence of b int
-        Number of words and root of each sentence, in the order of the batch.
+        Number of words of each sentence, plus 1 for the root, in the order of the batch.
     vocab
-        ``trainer.vocab["deprel"]``; its first units are no labels.
+        ``trainer.vocab["deprel"]``; its first units are not labels.
     """
     check_type("preds", preds, (list, tuple), "a list of arrays", ProblemError)
     if len(preds) < 3:

@@ -1,6 +1,6 @@
 """SuPar's scores: arcs, labels, and siblings of second-order models.
 
-Tried with SuPar 1.1.4 and the main branch after it. `examples/supar_trees.py` decodes a treebank
+Tested with SuPar 1.1.4 and the main branch after it. `examples/supar_trees.py` decodes a treebank
 with them.
 """
 
@@ -16,7 +16,7 @@ from bbparse.runtime.errors import ProblemError
 def scores(
     s_arc: Any, s_rel: Any, mask: Any, vocab: Any, s_sib: Any = None
 ) -> list[SentenceScores]:
-    """Split the output of ``parser.model(words, feats)`` by sentence.
+    """Convert the output of ``parser.model(words, feats)``, by sentence.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def scores(
     mask : Tensor[b, L]
         True for words; False for the root and padding.
     vocab
-        ``parser.REL.vocab``, or the list of its labels. Those in <> are no labels.
+        ``parser.REL.vocab``, or the list of its labels. Entries in <> are not labels.
     s_sib : Tensor[b, L, L, L], optional
-        Of a second-order model: dependent, head, the sibling between them.
+        Scores of a second-order model: dependent, head, the sibling between them.
     """
     arcs = as_array("s_arc", s_arc, (3,), "(b, L, L): sentence, dependent, head")
     expected = f"bool {arcs.shape[:2]}, False for the root in column 0 and for padding"

@@ -23,7 +23,7 @@ _NONE = "_"
 def scores(
     dep_preds: Sequence[Any], lengths: Sequence[int], vocab: Mapping[str, int]
 ) -> list[SentenceScores]:
-    """Split ``dep_preds`` of `PosDepClassifier.predict`, whose padding is not masked, by sentence.
+    """Convert ``dep_preds`` of `PosDepClassifier.predict`, by sentence; padding is not masked.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def scores(
     lengths : sequence of b int
         Number of words of each sentence.
     vocab : mapping
-        ``classifier.vocabs["deprel"]``: number of each label. ``_``, which stands for none, counts
-        as a label only in a sentence in which some arc has it.
+        ``classifier.vocabs["deprel"]``: number of each label. ``_``, for no label, counts as a
+        label only in sentences in which an arc has it.
     """
     check_type("dep_preds", dep_preds, (list, tuple), "a list of arrays", ProblemError)
     if len(dep_preds) != 2:

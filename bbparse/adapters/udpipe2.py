@@ -16,7 +16,7 @@ from bbparse.runtime.errors import ProblemError
 
 
 def scores(heads_logs: Any, lengths: Sequence[int]) -> list[SentenceScores]:
-    """Split ``Network.heads_logs`` by sentence; labels are scored for chosen heads only.
+    """Convert ``Network.heads_logs``, by sentence; UDPipe scores labels of chosen heads only.
 
     Parameters
     ----------

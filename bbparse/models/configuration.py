@@ -95,7 +95,7 @@ class ModelConfig(Record):
 
 @dataclass(frozen=True, slots=True)
 class PrunerConfig(Record):
-    """Pruning of candidate heads; beside templates, by a first-order classifier."""
+    """Pruning of candidate heads: by the network, or with templates by a first-order classifier."""
 
     table = "pruner"
     #: Maximum number of candidate heads per word; 0: all.
@@ -119,7 +119,7 @@ class NetworkConfig(Record):
 
     table = "network"
     #: Maximum number of passes over the training data, maximum number of training words in all
-    #: passes, and peak learning rate of Adam. With 0 epochs, templates score instead of a network.
+    #: passes, and peak learning rate of Adam. With 0 epochs, templates replace the network.
     epochs: int = _whole(0, 0)
     words: int = _whole(4_200_000, 1)
     rate: float = _positive(0.003)
@@ -161,8 +161,8 @@ class FactorConfig(Record):
     )
     #: A feature is used if it fires in at least this many gold trees.
     cutoff: int = _whole(5, 1)
-    #: Learning rate of the factors' weights, as a fraction of the backbone's. Rare evidence that
-    #: overlaps with the backbone's is overfitted otherwise, and large weights make loose bounds.
+    #: Learning rate of the factors' weights, as a fraction of the backbone's. A large rate overfits
+    #: rare features that overlap with the backbone's, and large weights loosen the bounds.
     rate: float = _positive(0.2)
     #: With a network, factors are trained on sentences that it was not trained on: `folds` parts
     #: of the training data are each scored by a network that was trained on the others in
@@ -180,14 +180,14 @@ class FactorConfig(Record):
     average_from: int = _whole(1, 1)
     #: Maximum number of search nodes per training sentence.
     node_limit: int = _whole(6, 1)
-    #: Number of backbone trees to compare the gold tree with when features are selected: `cutoff`
-    #: counts trees in which a feature distinguishes the gold tree.
+    #: Number of the backbone's best trees to compare the gold tree with when features are selected:
+    #: `cutoff` counts the trees in which a feature distinguishes the gold tree.
     rivals: int = _whole(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class LearningConfig(Record):
-    """Training of weights."""
+    """Training of templates and factors; `seed` also applies to networks."""
 
     table = "learning"
     #: Step size: per feature (AdaGrad, Duchi et al. 2011), or always 1.

@@ -1,6 +1,6 @@
-"""One sentence of a treebank: its words as the parser sees them, its lines as they are in the file.
+"""`Sentence`: one sentence of a treebank, with its words for the parser and its lines in the file.
 
-Also its tokens, of one word or more, and checks on its tree.
+Also its tokens, of one or more words, and checks of its tree.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _BREAK = re.compile(r"[\t\n\r]")
 def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
     """Return the values of a column of n words, if they can be written.
 
-    `ValueError` if there are not n values, or one is no text, is blank or has a tab or a line break
-    in it.
+    `ValueError` if there are not n values, or if one is not text, is blank, or contains a tab or a
+    line break.
     """
     if len(values) != n:
         raise ValueError(f"{title}: expected {n} values, found {len(values)}")
@@ -51,20 +51,20 @@ def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
 class Sentence:
     """A sentence and the lines that it was read from.
 
-    Words are numbered 1..n; item i of each list is word i+1. The parser reads the lists. Writing
-    the file again byte for byte takes `lines`, `before` and `after`.
+    Words are numbered 1..n; item i of each list is word i + 1. The parser reads the lists; `lines`,
+    `before` and `after` serve to write the file again byte for byte.
     """
 
     #: Every line of the block in order (comments, multiword tokens, empty nodes, words), without
     #: its line feed. The carriage return of a CRLF file stays at the end of its line.
     lines: list[str]
     word_lines: list[int]  #: length n: index into `lines` of each syntactic word.
-    forms: list[str]  #: length n, like all columns; ``_`` where there is no value.
+    forms: list[str]  #: length n, like all columns; ``_`` for an empty column.
     lemmas: list[str]
     upos: list[str]
     xpos: list[str]
     feats: list[str]
-    #: length n: head of each word: 0 for the root, `NO_HEAD` (-1) where there is none.
+    #: length n: head of each word: 0 for the root, `NO_HEAD` (-1) for none.
     heads: list[int]
     deprels: list[str]  #: length n: label of the arc from the head to each word.
     source: str = ""  #: Name of the file, for messages.
@@ -86,7 +86,7 @@ class Sentence:
     def words(self) -> list[Word]:
         """Form, lemma and tags of each word: all columns except the tree.
 
-        `TreebankError` if they are not of one length, because lists were changed.
+        `TreebankError` if their lengths differ because lists were changed.
         """
         columns = (self.forms, self.lemmas, self.upos, self.xpos, self.feats)
         lengths = [len(column) for column in (*columns, self.word_lines)]
@@ -96,7 +96,7 @@ class Sentence:
 
     @property
     def name(self) -> str:
-        """Value of the comment ``sent_id``, or ``sentence #k`` where there is none."""
+        """Value of the comment ``sent_id``, or else ``sentence #k``."""
         for line in self.lines:
             if not line.startswith("#"):
                 break
@@ -120,7 +120,7 @@ class Sentence:
 
     @property
     def written(self) -> str:
-        """Text as the file gives it in ``# text``; without that, the forms with spaces between."""
+        """Text of the comment ``# text``, or else the forms with spaces between them."""
         for line in self.lines:
             if line.startswith("# text = "):
                 return line.removeprefix("# text = ").rstrip("\r")
@@ -143,7 +143,7 @@ class Sentence:
         feats: Sequence[str] | None = None, heads: Sequence[int] | None = None,
         deprels: Sequence[str] | None = None, name: str | None = None,
     ) -> Sentence:
-        """Make a sentence from its words; omitted columns become ``_``.
+        """Make a sentence from words; omitted columns become ``_``.
 
         Parameters
         ----------
@@ -157,8 +157,8 @@ class Sentence:
         Raises
         ------
         ValueError
-            If the lengths differ, a head is no whole number or out of range, there are no words, or
-            a value has a tab or a line break in it or is blank.
+            If there are no words, lengths differ, a head is not an integer in range, or a value is
+            blank or contains a tab or a line break.
         """
         n = len(forms)
         if n == 0:
@@ -198,15 +198,15 @@ class ScoredTree:
     heads: tuple[int, ...]  #: length n: head of each word, 0 for the root.
     score: float  #: φ of the tree.
     upper_bound: float  #: No tree of this rank scores more.
-    proved: bool  #: True if this tree is proved to be the one of its rank.
-    #: length n: label of the arc to each word; empty where the parser has no labels.
+    proved: bool  #: True if the tree is proved to have this rank.
+    #: length n: label of the arc to each word; empty if the parser has no labels.
     labels: tuple[str, ...] = ()
-    #: Validity rules that it breaks, in words: no tree keeps them all, or the search hit a limit.
+    #: Validity rules that it breaks, in words: no tree satisfies all, or a limit was reached.
     broken: tuple[str, ...] = ()
-    #: length n: probability of each arc, with its label, of being right; empty if not requested.
+    #: length n: probability that each arc is right, with its label; empty if not requested.
     confidences: tuple[float, ...] = ()
-    #: Probability of the whole tree; nan if not requested. It follows from the rest, and a nan does
-    #: not equal itself, so trees are compared without it.
+    #: Probability that the whole tree is right; nan if not requested. Comparisons ignore it, since
+    #: nan does not equal itself.
     confidence: float = field(default=math.nan, compare=False)
     #: length n: second-best head of each word, -1 for none; empty if not requested.
     rivals: tuple[int, ...] = ()

@@ -38,14 +38,14 @@ def verify(problem: Problem, solution: Solution) -> None:
 
     If the check passes, the trees are feasible, distinct, correctly scored and in order, and no
     other tree of the problem scores more than the last one, up to three times the rounding of
-    `tolerances`. If the proof is for more trees than there are, no other tree exists.
+    `tolerances`. If the proof is for more trees than the solution has, no other tree exists.
 
     Parameters
     ----------
     problem : Problem
         The problem.
     solution : Solution
-        The solution with its ``proof``.
+        The solution, with its ``proof``.
 
     Raises
     ------

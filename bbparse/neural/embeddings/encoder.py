@@ -41,12 +41,12 @@ States = NDArray[np.float16]
 
 
 class EncoderStates(Embeddings):
-    """Contextual embeddings of words.
+    """Contextual embeddings of words: the states of an encoder.
 
     The note has ``name``, ``revision``, ``hash`` and ``dimension`` of the encoder, which is loaded
-    on first use if it is not given. `shift`, float32[2, dimension], is the mean and the standard
-    deviation of its states; they are stored in `folder`, by encoder and sentence.
-    `EmbeddingsError` if the arguments do not agree with each other.
+    on first use if it is not given. `shift`, float32[2, dimension], has the mean and the standard
+    deviation of its states. States are stored in `folder`, by encoder and sentence.
+    `EmbeddingsError` if the arguments do not fit each other.
     """
 
     def __init__(
@@ -164,17 +164,17 @@ def fit_encoder(
     name : str
         A folder, or a name on the Hugging Face hub.
     sentences, dev : sequence of Sentence
-        Training sentences, whose states are computed at once, and further sentences.
+        Training sentences, whose states are computed now, and further sentences.
     folder : path, optional
-        Folder in which states are stored; training reads them many times.
+        Folder to store states in, since training reads them many times.
     license : str, optional
         License of the encoder, for the model card.
     layers : int, optional
-        Use only the first layers of an encoder of the BERT family; by default all. The upper layers
-        often serve other tasks: three of six layers of MiniLM are as good for trees.
+        Number of layers to use, from the first, of an encoder of the BERT family; by default all.
+        Upper layers often serve other tasks: for parsing, three of MiniLM's six are as good.
     pieces : int, optional
-        Keep only the pieces that are most frequent in the training sentences, and single
-        characters; other words are read in smaller pieces. By default all.
+        Number of pieces to keep, the most frequent ones in the training sentences, besides single
+        characters; other words are split into smaller pieces. By default all.
 
     Returns
     -------

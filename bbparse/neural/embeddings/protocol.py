@@ -32,14 +32,14 @@ MAX_DIMENSIONS = 4096
 
 
 class Embeddings(Protocol):
-    """Pretrained embeddings. They depend only on the forms of words, and threads may share them."""
+    """Pretrained embeddings, which depend only on the forms of words; threads may share them."""
 
     #: Facts for the model card that identify the source: file or encoder, hash, dimension.
     note: dict[str, Any]
 
     @property
     def width(self) -> int:
-        """Length of the vectors: a multiple of 4, which suits networks."""
+        """Length of the vectors, a multiple of 4."""
         return width_of(self.note["dimension"])
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Float32s]:

@@ -1,9 +1,8 @@
 """Word vectors from a file: the text format of word2vec, fastText's ``.vec``, or GloVe.
 
-The file is read line by line. The vectors of words in the treebank are kept, and for later text the
-first ones of the file, which are usually the most frequent. Each dimension is standardised over
-them, and each vector is quantised to 8 bits with a scale of its own, so that some 20,000 words of
-300 dimensions take 6 MB.
+The file is read line by line. The vectors of words in the treebank are kept, and the first ones of
+the file, usually those of the most frequent words. Each dimension is standardised over them, and
+each vector is quantised to 8 bits with its own scale, so 20,000 words of 300 dimensions take 6 MB.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ _NUMBER = re.compile(rb"[-+]?[.]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 class WordVectors(Embeddings):
     """Vectors of words; a word without one has the vector of its lower-cased form.
 
-    They are sorted hashes of the words, uint64[V], quantised vectors, int8[V, width], and the value
-    of one step of each, float32[V]. The note has ``name``, ``hash`` and ``dimension`` of the file.
-    `EmbeddingsError` if the arguments do not agree with each other.
+    Arguments are sorted hashes of the words, uint64[V], quantised vectors, int8[V, width], and the
+    scale of each, float32[V]. The note has ``name``, ``hash`` and ``dimension`` of the file.
+    `EmbeddingsError` if the arguments do not fit each other.
     """
 
     def __init__(
@@ -118,12 +117,12 @@ def read_vectors(
     Parameters
     ----------
     path : path
-        Lines of a word and its numbers, separated by spaces; the first line may have the number of
-        words and the number of dimensions. ``.gz`` and ``.xz`` are unpacked.
+        Each line has a word and its numbers, separated by spaces; the first line may have the
+        numbers of words and dimensions. ``.gz`` and ``.xz`` are unpacked.
     sentences, dev : sequence of Sentence
-        Sentences whose words are kept, wherever they are in the file.
+        Sentences whose words are kept, anywhere in the file.
     first : int
-        Number of words that are also kept from the beginning.
+        Number of words to keep from the beginning of the file, too.
     license : str, optional
         License of the vectors, for the model card.
 
@@ -134,9 +133,9 @@ def read_vectors(
     Raises
     ------
     TreebankError, EmbeddingsError
-        If the file cannot be read, ends early, or has a line that is not a word with as many finite
-        numbers as the others; names file and line. The numbers of words that are not kept are only
-        counted.
+        If the file cannot be read, ends early, or has a line that is not a word followed by as many
+        finite numbers as in the other lines; the message has file and line. In lines of words that
+        are not kept, numbers are only counted.
     """
     forms = {form for sentence in (*sentences, *dev) for form in sentence.forms}
     kept_words = {word.encode("utf-8", "surrogatepass") for f in forms for word in (f, f.lower())}
