@@ -149,7 +149,7 @@ class Bench:
         """All measurements."""
         result: dict[str, Any] = {"here": await self.against_here(given.repeat)}
         for count in (1, 8, 64):
-            result[f"{count} clients"] = await self.clients(count, given.requests)
+            result[f"{count} client{'s' * (count > 1)}"] = await self.clients(count, given.requests)
         result["workers killed"] = await self.clients(8, given.requests, kill=5)
         return {**result, "hostile": await self.hostile(given.hostile)}
 
