@@ -68,12 +68,12 @@ def explain_infeasible(
     Raises
     ------
     ProblemError
-        If an argument is impossible.
+        If an argument is invalid.
 
     Notes
     -----
-    The constraints are halved again and again (QuickXplain, Junker 2004), which takes about
-    2 k log(N / k) searches for k out of N constraints. The result is irreducible, but not
+    The set of constraints is halved repeatedly (QuickXplain, Junker 2004), which takes about
+    2 k log(N / k) searches for k of N constraints. The result is irreducible, but not
     necessarily of minimum size.
     """
     check_type("problem", problem, Problem, "a Problem", ProblemError)

@@ -17,9 +17,9 @@ from bbparse.treebank.encode import encode
 class ModelScores:
     """Log-probabilities of labelled arcs: of the head among all heads, and of the label.
 
-    Siblings, grandchildren and factors are left out. The labels of a model with templates depend on
-    the tree around the arc, for which the sentence's own tree is taken. Raises `ModelError` if the
-    model has no labels.
+    Siblings, grandchildren and factors are ignored. In models with templates, labels depend on the
+    tree around the arc; the sentence's own tree is used for that. Raises `ModelError` if the model
+    has no labels.
     """
 
     def __init__(self, parser: Parser) -> None:

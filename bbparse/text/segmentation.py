@@ -112,7 +112,8 @@ def sentences_of_text(
     tokenizer : Tokenizer
         Tokenizer of a model; see `Parser.needed_tokenizer`.
     split : {"text", "lines", "words"}
-        With "lines", each line is a sentence; with "words", it is also split into words at spaces.
+        "lines": each line is a sentence; "words": the same, with words separated by spaces; "text":
+        the tokenizer finds sentences and words.
     offset : int
         Position of the text in the document, in characters; added to the positions in MISC.
     first : int

@@ -106,14 +106,14 @@ class Tagger:
     ----------
     network : TagNetwork
     pairs : int32[P, 2]
-        Tags and FEATS that go together, by their numbers.
+        Pairs of tags and FEATS that occur together, as indices.
     rules : mapping of str to sequence of int
-        Rules that may make a lemma: of words with several lemmas by form, tab, tag; of new words
-        by tab, tag, tab, FEATS, or by the tag alone; of words with new tags by the empty text.
+        Possible lemma rules. Keys are form, tab, tag for words with several lemmas; tab, tag, tab,
+        FEATS or only the tag for new words; the empty string for new tags.
     lexicon : mapping of str to str
-        Lemmas of words that have but one, by form, tab, tag.
+        Lemmas of words that have only one, by form, tab, tag.
     habits : mapping of str to str
-        Capitals of common words within a sentence, by the form in lower case.
+        Capitalisation of common words within a sentence, by the form in lower case.
     notes : mapping, optional
         Notes on the training; saved with the model.
     embeddings : Embeddings, optional

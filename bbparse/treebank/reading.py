@@ -58,7 +58,7 @@ def read_conllu(
     source: Source, *, require_heads: bool = False, single_root: bool = False,
     skip_invalid: bool = False, on_skip: Callable[[TreebankError], None] | None = None,
 ) -> Iterator[Sentence]:
-    """Read sentences one after the other; the file is opened with the first.
+    """Yield the sentences of a file; it is opened when the first one is requested.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def read_conllu(
     single_root : bool, default False
         With `require_heads`: require exactly one word with head 0.
     skip_invalid : bool, default False
-        Leave out sentences with errors instead of raising.
+        Skip sentences with errors instead of raising.
     on_skip : callable, optional
-        Called with the error of each sentence left out.
+        Called with the error of each skipped sentence.
 
     Yields
     ------
@@ -83,8 +83,8 @@ def read_conllu(
     ------
     TreebankError
         If the file cannot be read or has no sentence, or for the first sentence with an error (a
-        wrong number of columns, ids out of order, a head that is no number or out of range, bytes
-        that are not UTF-8, no words, no tree where one is required). Names file and line.
+        wrong number of columns, ids out of order, a head that is not a number in range, bytes that
+        are not UTF-8, no words, no tree although required). The message has file and line.
     """
     with open_source(source) as (stream, name):
         empty = True

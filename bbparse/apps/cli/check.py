@@ -123,8 +123,9 @@ def _report(
 def rules(valid: str) -> None:
     """List validity rules, each with a sentence that breaks it.
 
-    The rules of Universal Dependencies have the names of the official validator. The format of a
-    file of rules is in docs/howto/validity.md.
+    The rules of Universal Dependencies have the names of the official validator; the last line of a
+    rule is its page on https://universaldependencies.org/. docs/howto/validity.md describes the
+    format of files of rules.
 
     \b
     Example:

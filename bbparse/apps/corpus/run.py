@@ -44,24 +44,23 @@ def parse_corpus(
 ) -> CorpusSummary:
     """Parse shards into a folder, each output atomically, and list the finished ones in a manifest.
 
-    A shard is not parsed again if its input, the model, the settings and the version of bbparse are
-    those of its output, and the output is unchanged. Outputs are the same bytes whichever workers
-    parse them.
+    A shard is skipped if its output was made from the same input, with the same model, settings and
+    version of bbparse, and has not changed since. Outputs are the same bytes whichever workers make
+    them.
 
     Parameters
     ----------
     patterns : iterable of str
-        Files, or patterns as in a shell.
+        Files, or shell patterns.
     folder : path
-        Made if it does not exist.
+        Created if it does not exist.
     spec : ParseSpec
     workers : int
         Number of processes on this machine.
     cluster : str, optional
         Address of a Ray cluster whose processors parse instead, or ``auto``.
     tell : callable
-        Called with one line for each shard that cannot be parsed, and each sentence that is left
-        out.
+        Called with one line for each shard that cannot be parsed and each sentence that is skipped.
 
     Returns
     -------
@@ -72,7 +71,7 @@ def parse_corpus(
     TreebankError
         If there are no shards.
     OutputError
-        If two shards would have one output, or another run is writing to the folder.
+        If two shards would have the same output, or another run is writing to the folder.
     BBParseError
         If the specification, the cluster or the disk fails.
     """

@@ -26,14 +26,14 @@ PATIENCE = 2.0
 
 
 class ParseSpec:
-    """A model and how to parse with it: all that outputs depend on except inputs.
+    """A model and the settings to parse with it: everything but the input that outputs depend on.
 
     Parameters
     ----------
     model : path or name
     settings : FileOptions, optional
     factors : iterable of "module:Class"
-        Families that the model was trained with and that are not installed as plug-ins.
+        Factor families of the model that no installed package provides.
 
     Raises
     ------

@@ -165,7 +165,7 @@ class Explanation:
         return {loss.mod for loss in self.losses if loss.loss < limit}
 
     def changed(self, k: int) -> list[int]:
-        """Return the words that have another head in tree k (from 0) than in the best tree."""
+        """Return the words whose head in tree k (from 0) differs from that in the best tree."""
         return changed_words(self.trees[k].heads, self.best.heads)
 
     @property
@@ -246,18 +246,18 @@ def explain(
     k_best : int
         Number of trees to show; all trees over the candidate arcs if fewer exist.
     prune : int, optional
-        Most candidate heads of a word, instead of the model's number; 0: all arcs.
+        Maximum number of candidate heads per word, instead of the model's; 0: all arcs.
     valid : str or Rules, optional
-        Validity rules, as for `ParseOptions`. The best tree is found without them; the page
-        shows which of them it breaks, and the best tree that keeps them.
+        Validity rules, as in `ParseOptions`. The best tree is found without them; the page shows
+        which of them it breaks, and the best valid tree.
     deadline : Deadline
-        For everything together. Gaps for which no time is left are shown as unknown, and the
-        features of arcs and parts are left out if the searches took all of it.
+        Deadline for the whole explanation. Gaps for which no time is left are shown as unknown, and
+        the features of arcs and parts are omitted if the searches took all the time.
     tree_score : TreeFamily, its class or its name, optional
-        A score of whole trees beside those of the model, as for `Parser.parse`.
+        A score of whole trees, added to the model's, as in `Parser.parse`.
     limits
-        `node_limit` and `time_limit` of `bbparse.solve` for each search: one for the best
-        trees, one that is traced, and one for each arc.
+        `node_limit` and `time_limit` of `bbparse.solve` for each search: one for the best trees,
+        one for the trace, and one for each arc.
 
     Raises
     ------

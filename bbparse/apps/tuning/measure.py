@@ -108,31 +108,31 @@ def measure_settings(
 ) -> list[Setting]:
     """Parse a treebank with several numbers of candidate heads, in turns.
 
-    The first pass of each setting parses sentence by sentence; it measures accuracy and the times
-    of single sentences. The passes after it measure the speed. They alternate between the settings,
-    so that a machine that is slower for a while does not favour one of them.
+    The first pass of each setting parses sentence by sentence, to measure accuracy and the times of
+    single sentences. Further passes measure speed; settings take turns, so that a temporarily slow
+    machine does not favour one of them.
 
     Parameters
     ----------
     parser : Parser
     sentences : sequence of Sentence
-        With a tree each.
+        Sentences with trees.
     prunes : sequence of int
         Maximum numbers of candidate heads of a word; 0: all.
     options : ParseOptions
-        For each sentence; `prune` does not count.
+        Options for each sentence; `prune` is ignored.
     passes : int
-        Number of passes that measure the speed; one if a pass takes longer than `LONG_PASS`
-        seconds. A first pass that takes so long measures the speed, too.
+        Number of passes that measure speed; only one if a pass takes longer than `LONG_PASS`
+        seconds. A first pass that takes so long measures speed, too.
     clock : callable
-        Returns the current seconds; `time.process_time` on a machine with other load.
+        Returns the current time in seconds; use `time.process_time` on a machine with other load.
     changes
-        Options by name, as ``time_limit=10``.
+        Options by name, such as ``time_limit=10``.
 
     Returns
     -------
     list of Setting
-        In the order of ``prunes``. A setting with which a sentence needs more memory than allowed
+        In the order of ``prunes``. If a sentence needs too much memory with a setting, the setting
         has a ``failure`` and no figures.
 
     Raises

@@ -104,15 +104,15 @@ def repair(
 ) -> Repair:
     """Find the valid tree that keeps most of the heads and labels of a sentence.
 
-    Of several, it is the one that changes the fewest words, then the one with the best scores of
-    the model or else the shortest new arcs. If no tree keeps all rules, it is one with the fewest
-    faults. If a limit ends the search before there is a valid tree, it is the best projective one,
-    or the sentence is left as it was.
+    Ties go to the tree that changes the fewest words, then to the one with the best scores of the
+    model, or without a model to the one with the shortest new arcs. If no tree satisfies all rules,
+    the result has the fewest faults. If a limit stops the search before a valid tree is found, the
+    result is the best projective tree, or the sentence stays unchanged.
 
-    The tree of the sentence may have any fault: cycles, several roots, words without head (-1).
-    Warnings of the rules are left out. ``weights`` is what a kept head of each word counts, and a
-    kept label: 0 to 10, in hundredths; 1 by default. Raises `TreebankError` if they do not fit.
-    ``wanted`` are analyses that the repaired tree must have.
+    The tree of the sentence may have any fault: cycles, several roots, words without a head (-1).
+    Rules that are only warnings are ignored. ``weights`` are the values of keeping the head, and of
+    keeping the label, of each word: 0 to 10, in hundredths; 1 by default. Raises `TreebankError` if
+    there are not n of them. ``wanted`` are analyses that the repaired tree must have.
     """
     rules = rules.binding
     spans = options.spans
