@@ -40,7 +40,7 @@ FREE, FORBIDDEN = -1, -2
 #: Kind of an item that is a word or a phrase; that of pairs is RIGHT or LEFT.
 WHOLE = 0
 # Indices into `_Builder.size`.
-_ITEMS, _EDGES = 0, 1
+_ITEMS, _STEPS = 0, 1
 
 
 class Leaves(NamedTuple):
@@ -59,6 +59,7 @@ class ChartGrammar(NamedTuple):
 
     forms: Forms
     kind: Ints  # kind of each symbol
+    n_tags: int  # symbols below are tags, others are categories
     pairs: Pairs
     possible: Flags  # bool[S, 2, X]: see `bbparse.grammar.prune.possible_rules`
     table: Table
@@ -104,31 +105,16 @@ class _Bases(NamedTuple):
     head: Ints
     extra: Float64s  # weight before the modifier: of a head child, of STOP on the right
     used: Ints  # int32[1]: number of items
-    full: Flags  # bool[1]: see `_Builder`
-
-
-class _Steps(NamedTuple):
-    """Steps of one kind over one span, before they are sorted by the items that they make."""
-
-    used: Ints  # int32[1]: number of steps
-    full: Flags  # bool[1]: see `_Builder`
-    key: Ints  # symbol of the item that a step makes
-    head: Ints
-    left: Ints
-    right: Ints
-    weight: Float64s
-    coordinate: Ints
-    slot: Ints  # int32[keys, Q]: item of a key and a head, -1 for none yet
-    place: Ints
 
 
 class _Builder(NamedTuple):
     """A chart in the making, with room for some number of items and steps."""
 
-    chart: Chart
-    size: Ints  # numbers of items and edges
+    chart: Chart  # its steps are in no order
+    made: Ints  # int32[steps]: the item that a step makes
+    size: Ints  # numbers of items and steps
     full: Flags  # bool[1]: there was not enough room, so that the chart is useless
-    steps: _Steps
+    slot: Ints  # int32[keys, Q]: item of a symbol and a head over this span, -1 for none yet
     first: Ints  # int32[cells]: the words and phrases of cell c are first[c]:last[c]
     last: Ints
     right_bases: _Bases
@@ -137,8 +123,6 @@ class _Builder(NamedTuple):
 
 
 def _builder(n: int, n_leaves: int, n_keys: int, room: int) -> _Builder:
-    full = np.zeros(1, np.bool_)
-
     def zeros(size: int = n * (n + 1) // 2) -> Ints:
         return np.zeros(size, np.int32)
 
@@ -146,20 +130,15 @@ def _builder(n: int, n_leaves: int, n_keys: int, room: int) -> _Builder:
         return np.empty(room, np.int32)
 
     def bases() -> _Bases:
-        return _Bases(
-            zeros(), zeros(), ints(), ints(), ints(), ints(), np.empty(room), zeros(1), full
-        )
+        return _Bases(zeros(), zeros(), ints(), ints(), ints(), ints(), np.empty(room), zeros(1))
 
     chart = Chart(
-        zeros(room + 1), ints(), ints(), np.empty(room), ints(), np.full(room, -1, np.int32),
+        zeros(0), ints(), ints(), np.empty(room), ints(), np.full(room, -1, np.int32),
         zeros(room), np.zeros(room, np.int8), *_no_groups(0),
     )
-    steps = _Steps(
-        zeros(1), full, ints(), ints(), ints(), ints(), np.empty(room), ints(),
-        np.full((n_keys, n_leaves), -1, np.int32), ints(),
-    )
     return _Builder(
-        chart, np.array([1, 0], np.int32), full, steps, zeros(), zeros(), bases(), bases(),
+        chart, ints(), np.array([1, 0], np.int32), np.zeros(1, np.bool_),
+        np.full((n_keys, n_leaves), -1, np.int32), zeros(), zeros(), bases(), bases(),
         np.empty(7, np.uint64),
     )
 
@@ -174,17 +153,20 @@ def build_chart(
     n_keys = max(len(grammar.pairs.score) * STATES, len(grammar.pairs.root))
     while True:
         builder = _builder(len(leaves.ptr) - 1, len(leaves.word), n_keys, room)
-        _fill(builder, leaves, grammar, retained)
+        has_tree = _fill(builder, leaves, grammar, retained)
         if not builder.full[0]:
             break
         room *= 4
-    chart, (n_items, n_edges) = builder.chart, builder.size.tolist()
-    if n_items == 1:
+    if not has_tree:
         return None
+    chart, (n_items, n_steps) = builder.chart, builder.size.tolist()
+    made = builder.made[:n_steps]
+    order = np.argsort(made, kind="stable")
+    item_ptr = np.searchsorted(made[order], np.arange(n_items + 1)).astype(np.int32)
     return Chart(
-        chart.item_ptr[: n_items + 1], chart.left[:n_edges], chart.right[:n_edges],
-        chart.weight[:n_edges], chart.coordinate[:n_edges], chart.symbol[:n_items],
-        chart.head[:n_items], chart.kind[:n_items], *_no_groups(n_items),
+        item_ptr, chart.left[order], chart.right[order], chart.weight[order],
+        chart.coordinate[order], chart.symbol[:n_items], chart.head[:n_items],
+        chart.kind[:n_items], *_no_groups(n_items),
     )
 
 
@@ -193,60 +175,39 @@ def _no_groups(n_items: int) -> tuple[NDArray[np.int64], Ints, Ints]:
 
 
 @kernel
-def _push(steps, key, head, left, right, weight, coordinate):
-    """Add a step that makes the item of a key and a head."""
-    at = steps.used[0]
-    if at == steps.key.shape[0]:
-        steps.full[0] = True
+def _push(builder, kind, symbol, head, tails, weight, coordinate):
+    """Add a step, and the item that it makes if no step over this span has made it yet."""
+    chart, slot, size = builder.chart, builder.slot, builder.size
+    n_items, step = size[_ITEMS], size[_STEPS]
+    if n_items == chart.symbol.shape[0] or step == chart.left.shape[0]:
+        builder.full[0] = True
         return
-    steps.key[at], steps.head[at] = key, head
-    steps.left[at], steps.right[at] = left, right
-    steps.weight[at], steps.coordinate[at] = weight, coordinate
-    steps.used[0] = at + 1
+    if slot[symbol, head] < 0:
+        slot[symbol, head] = n_items
+        chart.symbol[n_items], chart.head[n_items], chart.kind[n_items] = symbol, head, kind
+        size[_ITEMS] = n_items + 1
+    builder.made[step] = slot[symbol, head]
+    chart.left[step], chart.right[step] = tails
+    chart.weight[step], chart.coordinate[step] = weight, coordinate
+    size[_STEPS] = step + 1
 
 
 @kernel
-def _emit(chart, size, steps, kind):
-    """Add the items that the steps make to the chart, with their steps."""
-    n, slot, place = steps.used[0], steps.slot, steps.place
-    first, n_edges = size[_ITEMS], size[_EDGES]
-    n_items = first
-    if n_items + n >= chart.symbol.shape[0] or n_edges + n > chart.left.shape[0]:
-        steps.full[0] = True
-    if steps.full[0]:
-        return
-    for e in range(n):
-        key, head = steps.key[e], steps.head[e]
-        if slot[key, head] < 0:
-            slot[key, head] = n_items
-            chart.symbol[n_items], chart.head[n_items] = key, head
-            chart.kind[n_items] = kind
-            place[n_items - first] = 0
-            n_items += 1
-        place[slot[key, head] - first] += 1
-    for i in range(n_items - first):
-        begin = n_edges
-        n_edges += place[i]
-        place[i] = begin
-        chart.item_ptr[first + i] = begin
-    chart.item_ptr[n_items] = n_edges
-    for e in range(n):
-        item = slot[steps.key[e], steps.head[e]] - first
-        at = place[item]
-        place[item] += 1
-        chart.left[at], chart.right[at] = steps.left[e], steps.right[e]
-        chart.weight[at], chart.coordinate[at] = steps.weight[e], steps.coordinate[e]
-    for i in range(first, n_items):
-        slot[chart.symbol[i], chart.head[i]] = -1
-    size[_ITEMS], size[_EDGES], steps.used[0] = n_items, n_edges, 0
+def _close(builder, begin):
+    """End the steps that make the items from `begin` on; return the number of items."""
+    chart, end = builder.chart, builder.size[_ITEMS]
+    for i in range(begin, end):
+        builder.slot[chart.symbol[i], chart.head[i]] = -1
+    return end
 
 
 @kernel
-def _add_base(bases, item, pair, state, head, extra):
-    """Add an item to which modifiers can be added."""
+def _add_base(builder, side, item, pair, state, head, extra):
+    """Add an item to which modifiers can be added on a side."""
+    bases = builder.right_bases if side == 1 else builder.left_bases
     at = bases.used[0]
     if at == bases.item.shape[0]:
-        bases.full[0] = True
+        builder.full[0] = True
         return
     bases.item[at], bases.pair[at] = item, pair
     bases.state[at], bases.head[at] = state, head
@@ -281,10 +242,8 @@ def _modify(builder, leaves, grammar, side, base, phrase, border, coordinate):
     weight += modifier_weight(grammar.table, child, modifier, forms, builder.scratch)
     weight += leaves.join[border, grammar.joins[side, forms.plain[parent], forms.plain[label]]]
     key = pair * STATES + next_state(state, grammar.kind[label])
-    if side == 1:
-        _push(builder.steps, key, q, bases.item[base], phrase, weight, coordinate)
-    else:
-        _push(builder.steps, key, q, phrase, bases.item[base], weight, coordinate)
+    tails = (bases.item[base], phrase) if side == 1 else (phrase, bases.item[base])
+    _push(builder, RIGHT if side == 1 else LEFT, key, q, tails, weight, coordinate)
 
 
 @kernel
@@ -304,7 +263,6 @@ def _extend(builder, leaves, grammar, retained, side, i, j):
                 arc = retained.arc[head, leaves.word[builder.chart.head[phrase]]]
                 if arc != FORBIDDEN:
                     _modify(builder, leaves, grammar, side, base, phrase, k - 1, arc)
-    _emit(builder.chart, builder.size, builder.steps, RIGHT if side == 1 else LEFT)
 
 
 @kernel
@@ -320,7 +278,7 @@ def _complete(builder, leaves, grammar, retained, here, begin, end):
                 weight = _stop_weight(builder, leaves, grammar, 1, pair, state, q)
                 state = STATES - 1
             weight += _stop_weight(builder, leaves, grammar, 0, pair, state, q)
-            _push(builder.steps, parent, q, item, 0, weight, FREE)
+            _push(builder, WHOLE, parent, q, (item, 0), weight, FREE)
 
 
 @kernel
@@ -329,11 +287,10 @@ def _start_pairs(builder, leaves, grammar, retained, here, begin, end):
     chart, pairs = builder.chart, grammar.pairs
     for item in range(begin, end):
         symbol, q = chart.symbol[item], chart.head[item]
-        is_word = chart.left[chart.item_ptr[item]] == 0
         for at in range(grammar.head_ptr[symbol], grammar.head_ptr[symbol + 1]):
             pair = grammar.by_head[at]
             parent, bits = pairs.parent[pair], retained.pair[here, pair]
-            is_alone = is_word and retained.symbol[here, parent]
+            is_alone = symbol < grammar.n_tags and retained.symbol[here, parent]
             is_bare = bits & (1 << BARE) != 0
             if not is_alone and not is_bare:
                 continue
@@ -342,13 +299,13 @@ def _start_pairs(builder, leaves, grammar, retained, here, begin, end):
                 builder.scratch,
             )
             if is_bare:
-                _add_base(builder.right_bases, item, pair, 0, q, weight)
+                _add_base(builder, 1, item, pair, 0, q, weight)
             weight += _stop_weight(builder, leaves, grammar, 1, pair, 0, q)
             if is_bare and bits & (1 << AFTER):
-                _add_base(builder.left_bases, item, pair, 0, q, weight)
+                _add_base(builder, 0, item, pair, 0, q, weight)
             if is_alone:
                 weight += _stop_weight(builder, leaves, grammar, 0, pair, 0, q)
-                _push(builder.steps, parent, q, item, 0, weight, FREE)
+                _push(builder, WHOLE, parent, q, (item, 0), weight, FREE)
 
 
 @kernel
@@ -358,50 +315,49 @@ def _continue_pairs(builder, leaves, grammar, retained, here, begin, end):
     for item in range(begin, end):
         pair, state, q = chart.symbol[item] // STATES, chart.symbol[item] % STATES, chart.head[item]
         if chart.kind[item] == LEFT:
-            _add_base(builder.left_bases, item, pair, state, q, 0.0)
+            _add_base(builder, 0, item, pair, state, q, 0.0)
             continue
-        _add_base(builder.right_bases, item, pair, state, q, 0.0)
+        _add_base(builder, 1, item, pair, state, q, 0.0)
         if retained.pair[here, pair] & (1 << AFTER):
             weight = _stop_weight(builder, leaves, grammar, 1, pair, state, q)
-            _add_base(builder.left_bases, item, pair, STATES - 1, q, weight)
+            _add_base(builder, 0, item, pair, STATES - 1, q, weight)
 
 
 @kernel
 def _fill_span(builder, leaves, grammar, retained, i, j):
     """Make all items over a span from those over its parts."""
     here = cell(leaves.ptr.shape[0] - 1, i, j)
-    begin = builder.size[_ITEMS]
-    for side in (1, 0):
-        _extend(builder, leaves, grammar, retained, side, i, j)
-    pairs_end = builder.size[_ITEMS]
-    _complete(builder, leaves, grammar, retained, here, begin, pairs_end)
+    first_pair = builder.size[_ITEMS]
+    _extend(builder, leaves, grammar, retained, 1, i, j)
+    first_left = _close(builder, first_pair)
+    _extend(builder, leaves, grammar, retained, 0, i, j)
+    first_whole = _close(builder, first_left)
+    _complete(builder, leaves, grammar, retained, here, first_pair, first_whole)
     if j == i + 1:
         for q in range(leaves.ptr[i], leaves.ptr[j]):
             if retained.symbol[here, leaves.tag[q]]:
-                _push(builder.steps, leaves.tag[q], q, 0, 0, leaves.score[q], q)
-    builder.first[here] = builder.size[_ITEMS]
-    _emit(builder.chart, builder.size, builder.steps, WHOLE)
-    end = builder.size[_ITEMS]
+                _push(builder, WHOLE, leaves.tag[q], q, (0, 0), leaves.score[q], q)
+    first_alone = _close(builder, first_whole)
     right, left = builder.right_bases, builder.left_bases
     right.start[here], left.start[here] = right.used[0], left.used[0]
-    _start_pairs(builder, leaves, grammar, retained, here, builder.first[here], end)
-    _emit(builder.chart, builder.size, builder.steps, WHOLE)  # phrases over a word alone
-    _start_pairs(builder, leaves, grammar, retained, here, end, builder.size[_ITEMS])
-    builder.last[here] = builder.size[_ITEMS]
-    _continue_pairs(builder, leaves, grammar, retained, here, begin, pairs_end)
+    _start_pairs(builder, leaves, grammar, retained, here, first_whole, first_alone)
+    end = _close(builder, first_alone)  # behind phrases over a word alone
+    _start_pairs(builder, leaves, grammar, retained, here, first_alone, end)
+    builder.first[here], builder.last[here] = first_whole, end
+    _continue_pairs(builder, leaves, grammar, retained, here, first_pair, first_whole)
     right.end[here], left.end[here] = right.used[0], left.used[0]
 
 
 @kernel
 def _fill(builder, leaves, grammar, retained):
-    """Make all items of a sentence; without a tree only item 0 is left."""
+    """Make all items of a sentence; return True if it has a tree."""
     n, chart = leaves.ptr.shape[0] - 1, builder.chart
     for width in range(1, n + 1):
         for i in range(n - width + 1):
             _fill_span(builder, leaves, grammar, retained, i, i + width)
             if builder.full[0]:
-                return
-    top = cell(n, 0, n)
+                return False
+    n_items, top = builder.size[_ITEMS], cell(n, 0, n)
     root = HeadChild(2, 0, 0, 0, 0, 0)
     for item in range(builder.first[top], builder.last[top]):
         label, q = chart.symbol[item], chart.head[item]
@@ -411,7 +367,5 @@ def _fill(builder, leaves, grammar, retained):
             weight = modifier_weight(
                 grammar.table, root, modifier, grammar.forms, builder.scratch
             )
-            _push(builder.steps, 0, 0, item, 0, weight, arc)
-    if builder.steps.used[0] == 0:
-        builder.size[_ITEMS], builder.size[_EDGES] = 1, 0
-    _emit(builder.chart, builder.size, builder.steps, WHOLE)
+            _push(builder, WHOLE, 0, 0, (item, 0), weight, arc)
+    return builder.size[_ITEMS] > n_items

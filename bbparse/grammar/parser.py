@@ -109,8 +109,8 @@ class PhraseParser:
         by_head = np.argsort(pairs.head, kind="stable").astype(np.int32)
         head_ptr = np.searchsorted(pairs.head[by_head], np.arange(len(pairs.root) + 1))
         self.chart_grammar = ChartGrammar(
-            self.grammar.forms, self.grammar.kind, pairs, possible_rules(pairs),
-            self.grammar.table, tagger.joins, by_head, head_ptr.astype(np.int32),
+            grammar.forms, grammar.kind, grammar.n_tags, pairs, possible_rules(pairs),
+            grammar.table, tagger.joins, by_head, head_ptr.astype(np.int32),
         )
 
     def needed_tokenizer(self) -> Tokenizer:
