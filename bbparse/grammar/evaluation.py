@@ -72,19 +72,9 @@ def brackets(tree: PhraseTree) -> Counter[tuple[str, int, int]]:
 def compare_trees(
     pairs: Iterable[tuple[PhraseTree, PhraseTree]], names: Iterable[str] | None = None
 ) -> BracketScores:
-    """Compare gold trees with predicted ones.
+    """Compare pairs of gold trees and predicted ones; ``names`` are places of the gold trees.
 
-    Parameters
-    ----------
-    pairs : iterable of (PhraseTree, PhraseTree)
-        Gold and predicted trees.
-    names : iterable of str, optional
-        Places of the gold trees, for messages.
-
-    Raises
-    ------
-    TreebankError
-        If two trees have different words.
+    `TreebankError` if two trees have different words.
     """
     sentences = exact = words = tags = 0
     by_sentence = []

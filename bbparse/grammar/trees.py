@@ -69,6 +69,19 @@ class PhraseTree:
             return f"({self.label} {escaped(self.word)})"
         return f"({self.label} {' '.join(map(str, self.children))})"
 
+    def to_text(self) -> str:
+        """Draw the tree, a phrase or a word on each line, children indented below their phrase."""
+        lines = [self.label]
+
+        def draw(node: PhraseTree, indent: str) -> None:
+            for i, child in enumerate(node.children):
+                last = i == len(node.children) - 1
+                lines.append(f"{indent}{'└─' if last else '├─'}{child.label} {child.word}".rstrip())
+                draw(child, indent + ("  " if last else "│ "))
+
+        draw(self, "")
+        return "\n".join(lines) + "\n"
+
 
 def escaped(word: str) -> str:
     """Escape a word for a file of bracketed trees."""

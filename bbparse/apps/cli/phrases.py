@@ -11,7 +11,6 @@ import click
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option, say
 from bbparse.apps.cli.sources import read_sentences
-from bbparse.grammar.drawing import draw_phrases
 from bbparse.grammar.evaluation import compare_trees
 from bbparse.grammar.model import load_phrases, save_phrases
 from bbparse.grammar.parser import WITH, PhraseParse, PhraseParser
@@ -82,7 +81,7 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
     if format_name == "ptb":
         return "".join(f"{tree}\n" for tree in parsed.trees)
     if format_name == "tree":
-        return "".join(draw_phrases(tree) + "\n" for tree in parsed.trees)
+        return "".join(tree.to_text() + "\n" for tree in parsed.trees)
     agreement = parsed.agreement
     record = {
         "words": words,
