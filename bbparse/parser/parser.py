@@ -125,7 +125,8 @@ class Parser:
         exist. Parameters are those of `parse`.
         """
         steps = self.steps(options, valid="none", **changes)
-        return steps.begun().solve(sentence, partial(steps.score, sentence)).solution
+        _, parse, _ = steps.begun().best_trees(sentence, partial(steps.score, sentence))
+        return parse.solution
 
     def parse(
         self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any
@@ -234,8 +235,7 @@ class Parser:
             tagged = batch if self.tagger is None else list(self.tag(batch))
             for gold, scored in zip(batch, self.maker(tagged)):
                 score = partial(steps.score, scored.sentence)
-                solved = steps.solve(scored.sentence, score, scored)
-                scored, parse = steps.valid_trees(score, solved)
+                scored, parse, _ = steps.best_trees(scored.sentence, score, scored)
                 if len(parse.solution):
                     labels = parse.labels[0] if parse.labels else []
                     yield gold_evidence(self.model, scored, parse.solution.arcs[0], labels, gold)

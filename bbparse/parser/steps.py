@@ -1,9 +1,9 @@
 """Steps of the parser: score, solve, label, validate, calibrate.
 
 `Steps` holds the options of one call of the parser, resolved against its model. A batch is scored
-and solved in one call of each kernel. Then each sentence goes through the steps by itself: pruning
-is loosened until there are as many trees as requested, trees get labels, those that break validity
-rules give way to valid ones, and arcs get their probabilities.
+together. Then each sentence goes through the steps by itself: its trees are found and get labels,
+those that break validity rules give way to valid ones, all this over more arcs as long as there
+are too few trees (`Steps.best_trees`), and arcs get their probabilities.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from bbparse.parser.valid import (
     scored_around,
     valid_parse,
 )
+from bbparse.parser.validity.check import Fault, RuledSentence
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
@@ -57,14 +57,6 @@ _ALL_ARCS = 2e-6
 #: Scores a sentence over the arcs that the `prune` and `margin` of `ProblemMaker` keep.
 Score = Callable[[int | None, float | None], Scored]
 _NO_LABELS: Mapping[int, str] = {}
-
-
-class Solved(NamedTuple):
-    """The best trees of a sentence and their problem; True if no arc was pruned."""
-
-    scored: Scored
-    solution: Solution
-    complete: bool
 
 
 def _work_limit(problem: Problem, spent: float = 0.0) -> float:
@@ -129,8 +121,8 @@ class Steps:
 
     def parse(self, sentence: Sentence, scored: Scored | None = None) -> Parse:
         """Parse one sentence, which may be ``scored`` already."""
-        score = partial(self.score, sentence)
-        return self.judge(*self.valid_trees(score, self.solve(sentence, score, scored)))
+        scored, parse, _ = self.best_trees(sentence, partial(self.score, sentence), scored)
+        return self.judge(scored, parse)
 
     def parse_around(
         self, sentence: Sentence, restrict: Restriction | None = None, reasons: bool = True
@@ -144,12 +136,12 @@ class Steps:
         except TreebankError as error:
             against = self._blame(sentence, restrict, math.inf)
             raise TreebankError(f"{error}{against}") from None
-        faults = parse.faults[:1]
-        if not any(faults):
-            return parse
-        against = self._blame(sentence, restrict, sum(map(len, faults)))
-        named = [[fault._replace(name=fault.name + against) for fault in row] for row in faults]
-        return parse._replace(faults=[*named, *parse.faults[1:]])
+        if any(parse.faults[:1]):
+            first, *others = parse.faults
+            against = self._blame(sentence, restrict, len(first))
+            named = [fault._replace(name=fault.name + against) for fault in first]
+            parse = parse._replace(faults=[named, *others])
+        return parse
 
     def _blame(self, sentence: Sentence, restrict: Restriction | None, n_faults: float) -> str:
         """Name the spans without which a sentence has fewer faults."""
@@ -169,20 +161,19 @@ class Steps:
         rows = list(enumerate(zip(sentence.heads, sentence.deprels), start=1))
         fixed = {m: label for m, (head, label) in rows if head != NO_HEAD and label != "_"}
         is_free = restrict is None and all(head == NO_HEAD for head in sentence.heads)
-        if is_free and not self.has_firm_spans:
-            score: Score = partial(self.score, sentence)
-            solved = self.solve(sentence, score)
-        else:
+        score: Score = partial(self.score, sentence)
+        if not is_free or self.has_firm_spans:
             check_crossing(sentence, self.model.config.projective)
-            around = partial(scored_around, self.model.maker, sentence, restrict)
 
             def score(prune: int | None, margin: float | None) -> Scored:
-                return self.with_spans(around(prune, margin))
+                around = scored_around(self.model.maker, sentence, restrict, prune, margin)
+                return self.with_spans(around)
 
-            solved = self.solve(sentence, score, around=True, reasons=reasons)
-            if solved.solution.status == "infeasible":
-                raise no_tree(*solved, restrict is not None or self.spans is not None)
-        return self.judge(*self.valid_trees(score, solved, fixed=fixed))
+        scored, parse, complete = self.best_trees(sentence, score, fixed=fixed, reasons=reasons)
+        if parse.solution.status == "infeasible":
+            restricted = restrict is not None or self.spans is not None
+            raise no_tree(scored, parse.solution, complete, restricted)
+        return self.judge(scored, parse)
 
     # ---- score ---------------------------------------------------------------------------------
 
@@ -210,11 +201,12 @@ class Steps:
         kinds = set(maker.scorer.features.kinds)
         return maker.config.model.solver == "price-and-cut" and kinds == {"arc", "grandchild"}
 
-    def pruning(self, prune: int | None, n_words: int) -> Iterator[tuple[int | None, float | None]]:
+    def pruning(self, n_words: int) -> Iterator[tuple[int | None, float | None]]:
         """Yield `prune` and the model's `margin`, and then looser ones up to all arcs.
 
         It ends with the deadline, and before all arcs if their scores alone may take longer.
         """
+        prune = self.options.prune
         yield prune, None
         if prune == 0:
             return
@@ -273,85 +265,82 @@ class Steps:
 
         return solve_within
 
-    def solve(
+    # ---- find valid trees, label, judge --------------------------------------------------------
+
+    def best_trees(
         self, sentence: Sentence, score: Score, scored: Scored | None = None, *,
-        around: bool = False, reasons: bool = True,
-    ) -> Solved:
-        """Find the best trees, with looser pruning where there are too few.
+        fixed: Mapping[int, str] = _NO_LABELS, reasons: bool = True,
+    ) -> tuple[Scored, Parse, bool]:
+        """Find the best valid trees with labels, over more arcs as long as there are too few.
 
-        ``around`` fixed heads, pruning may leave no tree; then ``reasons`` are found over all arcs
-        only.
+        A tree that breaks rules is proved to be the best one only over all arcs. ``fixed`` are the
+        labels of words that have one. With ``reasons``, the solution says why there is no tree.
+        Also returns True if no arc was pruned.
         """
-        prune = 0 if self.takes_all_arcs else self.options.prune
-        looser = self.pruning(prune, sentence.n_words)
-        heads, margin = next(looser)
-        while True:
-            if scored is None:
-                scored = score(heads, margin)
-            explain = not around or (reasons and heads == 0)
-            solution = self.solver(scored)(scored.problem, explain=explain)
-            few = len(solution) < self.options.k_best
-            more = solution.status == "optimal" or (around and solution.status == "infeasible")
-            if not (few and more) or self.deadline.is_over():
-                return Solved(scored, solution, heads == 0)
-            wider = next(looser, None)
-            if wider is None:
-                if heads != 0 and solution.status == "optimal":
-                    solution = solution.stopped("work_limit")  # more trees may exist
-                return Solved(scored, solution, heads == 0)
-            (heads, margin), scored = wider, None
-
-    # ---- label, validate, judge ----------------------------------------------------------------
-
-    def valid_trees(
-        self, score: Score, solved: Solved, fixed: Mapping[int, str] = _NO_LABELS
-    ) -> tuple[Scored, Parse]:
-        """Return the best valid trees with labels; ``fixed`` are those of words that have one.
-
-        Where the candidate arcs have too few valid trees, the search goes on over more of them: a
-        tree that breaks rules is proved to be the best one only over all arcs.
-        """
-        scored, solution, complete = solved
+        if self.takes_all_arcs:
+            scored = score(0, None)
+            best = self.label(scored, self.solver(scored)(scored.problem), fixed)
+            if not any(self._faults(scored, best)):
+                return scored, best, True
+            scored = None  # rules need labels, which likely arcs have
+        looser = self.pruning(sentence.n_words)
+        prune, margin = next(looser)
+        if scored is None:
+            scored = score(prune, margin)
+        best = self._valid(scored, fixed, explain=reasons and prune == 0)
+        complete = prune == 0
+        for prune, margin in looser:
+            if not self._lacks_trees(best, fixed):
+                break
+            try:
+                more = score(prune, margin)
+                spent = work_of(best.solution)
+                again = self._valid(more, fixed, spent, explain=reasons and prune == 0)
+            except ProblemError:  # too many arcs or parts for memory
+                break
+            is_limited = again.solution.status not in ("optimal", "gap", "infeasible")
+            if is_limited and len(best.solution) and _n_valid(again) <= _n_valid(best):
+                break
+            scored, best, complete = more, again, prune == 0
+        solution = best.solution
         if self.families and not len(solution):
-            sentence, names = scored.sentence, ", ".join(repr(one.name) for one in self.families)
+            names = ", ".join(repr(one.name) for one in self.families)
             raise FactorError(
                 f"{sentence.source or 'input'}, {sentence.name}: the tree families {names} allow"
                 f" none of the {int(solution.stats.get('trees_scored', 0))} trees scored"
                 f" ({solution.status}): prune less, or relax them"
             )
-        parse = self.label(scored, solution, fixed)
-        if self.rules is None or self.model.labeller is None or not len(parse.solution):
-            return scored, parse
-        valid = partial(
-            valid_parse, self.model.labeller, self.rules, self.solver, k_best=self.options.k_best,
-            deadline=self.deadline, fixed=fixed,
-        )
-        if self.takes_all_arcs:
-            scored, complete = score(None, None), False  # labels of likely arcs only
-        best = valid(scored, parse)
-        if best.solution is parse.solution:
-            return solved.scored, best
-        for pruning in islice(self.pruning(self.options.prune, scored.sentence.n_words), 1, None):
-            if complete or not self._lacks_valid(best, fixed):
-                break
-            try:
-                more = score(*pruning)
-                spent = work_of(best.solution)
-                solution = self.solver(more)(more.problem, spent, explain=False)
-            except ProblemError:  # too many arcs or parts for memory
-                break
-            if not len(solution):
-                break
-            again = valid(more, self.label(more, solution, fixed))
-            if again.solution.status not in ("optimal", "gap"):
-                break
-            scored, best, complete = more, again, pruning[0] == 0
-        if not complete and self._lacks_valid(best, fixed):
-            best = best._replace(solution=best.solution.stopped("work_limit", any(best.faults)))
-        elif self.families and any(best.faults[:1]) and best.solution.proved[0]:
+        if not complete and len(solution) and self._lacks_trees(best, fixed):
+            best = best._replace(solution=solution.stopped("work_limit", any(best.faults)))
+        elif self.families and any(best.faults[:1]) and solution.proved[0]:
             # The families may give a tree with fewer faults less than these faults cost.
-            best = best._replace(solution=best.solution.stopped("gap", unproved=True))
-        return scored, best
+            best = best._replace(solution=solution.stopped("gap", unproved=True))
+        return scored, best, complete
+
+    def _valid(
+        self, scored: Scored, fixed: Mapping[int, str], spent: float = 0.0, *, explain: bool
+    ) -> Parse:
+        """Return the best valid trees with labels over the arcs of a scored sentence."""
+        solver, labeller = self.solver(scored), self.model.labeller
+        parse = self.label(scored, solver(scored.problem, spent, explain=explain), fixed)
+        if self.rules is None or labeller is None:
+            return parse
+        faults = self._faults(scored, parse)
+        parse = parse.first(len(faults))
+        if not any(faults):
+            return parse
+        return valid_parse(
+            labeller, self.rules, solver, scored, parse._replace(faults=faults),
+            k_best=self.options.k_best, deadline=self.deadline, fixed=fixed,
+        )
+
+    def _faults(self, scored: Scored, parse: Parse) -> list[list[Fault]]:
+        """Return the rules that each tree breaks, until the deadline; no lists without rules."""
+        if self.rules is None or self.model.labeller is None:
+            return []
+        ruled, projective = RuledSentence(self.rules, scored.sentence), scored.problem.projective
+        rows = zip(parse.solution.heads[:, 1:].tolist(), parse.labels)
+        return [ruled.faults(*row, projective) for row in self.deadline.through(rows)]
 
     def label(
         self, scored: Scored, solution: Solution, fixed: Mapping[int, str] = _NO_LABELS
@@ -368,15 +357,15 @@ class Steps:
             names.append(labels)
         return Parse(scored.sentence, solution.first(len(names)), names)
 
-    def _lacks_valid(self, parse: Parse, fixed: Mapping[int, str]) -> bool:
+    def _lacks_trees(self, parse: Parse, fixed: Mapping[int, str]) -> bool:
         """Return True if more arcs may have more valid trees, or one that breaks fewer rules.
 
         Faults of arcs whose heads and labels are ``fixed`` have no remedy but the exception of a
         rule.
         """
-        if self.rules is None or parse.solution.status not in ("optimal", "gap"):
-            return False
-        if not parse.faults or not parse.faults[0]:
+        if parse.solution.status not in ("optimal", "gap"):
+            return parse.solution.status == "infeasible"
+        if self.rules is None or not any(parse.faults[:1]):
             return len(parse.solution) < self.options.k_best
         entries = self.rules.entries
         return any(
@@ -394,3 +383,8 @@ class Steps:
             for arcs, labels in self.deadline.through(trees)
         ]
         return parse.first(len(sure))._replace(sure=sure)
+
+
+def _n_valid(parse: Parse) -> int:
+    """Return the number of trees that break no rule."""
+    return len(parse.solution) - sum(map(bool, parse.faults))

@@ -90,21 +90,16 @@ def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | 
 
 
 def valid_parse(
-    labeller: Labelling, rules: Rules, solver: Callable[[Scored], Callable[..., Solution]],
-    scored: Scored, parse: Parse, *, k_best: int, deadline: Deadline, fixed: Mapping[int, str],
+    labeller: Labelling, rules: Rules, solver: Callable[..., Solution], scored: Scored,
+    parse: Parse, *, k_best: int, deadline: Deadline, fixed: Mapping[int, str],
 ) -> Parse:
     """Return the k best valid trees, and the rules that they still break.
 
-    ``parse`` has the trees without rules; it is returned unchanged if they break none. ``solver``
-    is `Steps.solver`. ``fixed`` are labels by word.
+    ``parse`` has the trees without rules, and their faults. ``solver`` is that of `Steps.solver`.
+    ``fixed`` are labels by word.
     """
-    ruled = RuledSentence(rules, scored.sentence)
-    rows = list(zip(parse.solution.heads[:, 1:].tolist(), parse.labels))
-    projective = scored.problem.projective
-    faults = [ruled.faults(*row, projective) for row in deadline.through(rows)]
-    parse, rows = parse.first(len(faults)), rows[: len(faults)]
-    if not any(faults):
-        return parse
+    ruled, faults = RuledSentence(rules, scored.sentence), parse.faults
+    broken = list(zip(parse.solution.heads[:, 1:].tolist(), faults))
     names = [*labeller.labels, *sorted({*fixed.values()} - {*labeller.labels})]
 
     def scores(heads: Ints, mods: Ints) -> Float64s:
@@ -115,23 +110,23 @@ def valid_parse(
             of_arcs[mods == m] = np.where(np.array(names) == label, 0.0, -np.inf)
         return of_arcs
 
-    solve, spent = solver(scored), work_of(parse.solution)
+    spent = work_of(parse.solution)
 
     def solve_again(problem: Problem, k: int) -> Solution:
         nonlocal spent
-        solution = solve(problem, spent, explain=False, k_best=k)
+        solution = solver(problem, spent, explain=False, k_best=k)
         spent += work_of(solution)
         return solution
 
     valid = solve_valid(
         scored.problem, ruled, names, scores, solve_again, k_best=k_best, deadline=deadline,
-        broken=[(heads, broken) for (heads, _), broken in zip(rows, faults)],
+        broken=broken,
     )
     solution = valid.solution
-    if len(solution) < len(rows) and solution.status not in ("optimal", "gap"):
+    if len(solution) < len(broken) and solution.status not in ("optimal", "gap"):
         # A limit was reached before the search found as many trees.
         proved = parse.solution.proved & ~np.logical_or.accumulate([bool(own) for own in faults])
         solution = replace(parse.solution, proved=proved, status=solution.status)
-        return parse._replace(solution=solution, faults=faults)
+        return parse._replace(solution=solution)
     solution.stats["rounds"] = valid.rounds
     return Parse(scored.sentence, solution, valid.labels, valid.faults)
