@@ -43,8 +43,8 @@ def serve(
     """Run a parsing service over HTTP until SIGTERM or Ctrl-C.
 
     /process and /models answer like UDPipe's REST service. /v1/parse takes text, CoNLL-U or JSON,
-    and has all options of 'bbparse parse' and more; /openapi.json describes it. / is a page to try
-    the parser by hand.
+    with the parsing options of 'bbparse parse' and constraints; /openapi.json describes it. / is a
+    page to try the parser.
 
     \b
     Examples:
