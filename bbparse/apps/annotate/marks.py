@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from bbparse.treebank.sentence import NO_HEAD, Sentence, misc_values
-from bbparse.treebank.writing import format_sentence, with_columns, with_misc
+from bbparse.treebank.sentence import NO_HEAD, Sentence
+from bbparse.treebank.writing import format_sentence, with_columns
 
 #: Columns that can be edited.
 COLUMNS = ("lemmas", "upos", "xpos", "feats")
@@ -45,17 +45,14 @@ class Marks:
         """Return the initial marks of a sentence from a file.
 
         All its arcs are fixed if some words have no head, or with `suggest_only`. Otherwise the
-        tree is a draft, and only words with ``Fixed=Yes`` in MISC have fixed arcs.
+        tree is a draft.
         """
-        every = suggest_only or not sentence.has_heads
-        rows = zip(sentence.heads, sentence.deprels, misc_values(sentence, "Fixed"))
-        return cls(
-            {
-                m: (head, "" if label == "_" else label)
-                for m, (head, label, is_fixed) in enumerate(rows, start=1)
-                if head != NO_HEAD and (every or "Yes" in is_fixed)
-            }
-        )
+        if sentence.has_heads and not suggest_only:
+            return cls()
+        rows = enumerate(zip(sentence.heads, sentence.deprels), start=1)
+        return cls({
+            m: (head, "" if label == "_" else label) for m, (head, label) in rows if head != NO_HEAD
+        })
 
     def arcs(self, n: int) -> list[tuple[int, str]]:
         """Return the fixed head and label of each of n words; -1 and ``_`` if they are open."""
@@ -134,16 +131,10 @@ def checked_entry(title: str, value: str) -> str:
 
 
 def written(
-    base: Sentence, tagged: Sentence, marks: Marks, heads: Sequence[int], labels: Sequence[str],
-    mark_fixed: bool,
+    base: Sentence, tagged: Sentence, marks: Marks, heads: Sequence[int], labels: Sequence[str]
 ) -> str:
     """Return the text of the sentence `base` with marks, a tree, and the tags of `tagged`."""
     sentence = marks.rewritten(tagged)
-    if mark_fixed:
-        lines = sentence.lines.copy()
-        for m, i in enumerate(sentence.word_lines, start=1):
-            lines[i] = with_misc(lines[i], "Fixed", "Yes" if m in marks.fixed else "")
-        sentence = replace(sentence, lines=lines)
     if list(heads) == base.heads and list(labels) == base.deprels:
         return format_sentence(sentence)
     return format_sentence(sentence, heads, labels)

@@ -38,7 +38,6 @@ class Entry:
     base: Sentence
     base_text: str
     steps: list[Step]
-    is_done: bool  #: True if the file marks all arcs as fixed.
     text: str  #: The text to save.
     history: int | None = None  #: Number of the sentence in the journal, if it is there.
     at: int = 0
@@ -63,8 +62,7 @@ class Treebank:
     """Sentences of a CoNLL file under annotation; thread-safe.
 
     They are saved to `output` if given, otherwise to the file itself. With `suggest_only`, arcs of
-    the file are fixed, and only fixed arcs are saved. With `mark_fixed`, words with a fixed arc get
-    ``Fixed=Yes`` in MISC.
+    the file are fixed, and only fixed arcs are saved.
 
     `TreebankError` or `ModelError` if the file or its journal cannot be read, or the parser needs
     tags that are missing; `OutputError` if the file cannot be written, or another process
@@ -73,9 +71,9 @@ class Treebank:
 
     def __init__(
         self, source: Path, completer: Completer, output: Path | None = None, *,
-        suggest_only: bool = False, mark_fixed: bool = False,
+        suggest_only: bool = False,
     ) -> None:
-        self.completer, self.suggest_only, self.mark_fixed = completer, suggest_only, mark_fixed
+        self.completer, self.suggest_only = completer, suggest_only
         self.target = source if output is None else output
         self.lock = threading.RLock()
         self.changes = 0
@@ -104,9 +102,7 @@ class Treebank:
         marks = Marks.of_file(sentence, self.suggest_only)
         text = format_sentence(sentence)
         step = Step(marks, tuple(sentence.heads), tuple(sentence.deprels))
-        n_marked = len(Marks.of_file(sentence, False).fixed)
-        is_done = sentence.has_heads and n_marked == sentence.n_words
-        return Entry(sentence, text, [step], is_done, text)
+        return Entry(sentence, text, [step], text)
 
     def _restore(self, histories: Sequence[History]) -> None:
         """Restore the steps of all sentences that no other program has changed."""
@@ -151,7 +147,7 @@ class Treebank:
     def state(self, entry: Entry) -> str:
         """Return untouched, work or done."""
         if not entry.at:
-            return "done" if entry.is_done else "untouched"
+            return "untouched"
         return "done" if entry.is_fixed else "work"
 
     def _tags(self, entry: Entry) -> Sentence:
@@ -311,7 +307,7 @@ class Treebank:
         # Predicted tags are suggestions, too.
         suggests = self.suggest_only and NO_HEAD in heads
         tagged = entry.base if suggests else self._tags(entry)
-        return written(entry.base, tagged, step.marks, heads, labels, self.mark_fixed)
+        return written(entry.base, tagged, step.marks, heads, labels)
 
     # ---- saving ----
 

@@ -22,12 +22,11 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.spans
 @option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile())
 @flag("--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.")
-@flag("--mark-fixed", "Write Fixed=Yes to MISC of words whose arc is fixed.")
 @options.host
 @options.port(8081)
 def annotate(
     treebank: str, model: str, valid: str | None, spans: str | None, output: str | None,
-    host: str, port: int, **how: bool,
+    host: str, port: int, suggest_only: bool,
 ) -> None:
     """Annotate TREEBANK on a page in the browser, until Ctrl-C.
 
@@ -40,7 +39,7 @@ def annotate(
     Examples:
       bbparse annotate treebank.conllu
       bbparse annotate treebank.conllu --model hungarian.model --output done.conllu
-      bbparse annotate gold.conllu --suggest-only --mark-fixed
+      bbparse annotate gold.conllu --suggest-only
     """
     with needing_serve():
         from bbparse.apps.annotate.http import Server
@@ -60,7 +59,9 @@ def annotate(
         completer = Completer(parser, valid, spans)
         with suppress(BBParseError):  # errors are reported for sentences of the treebank
             completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile now
-        sentences = Treebank(Path(treebank), completer, Path(output) if output else None, **how)
+        sentences = Treebank(
+            Path(treebank), completer, Path(output) if output else None, suggest_only=suggest_only
+        )
         for line in sentences.messages:
             tell(line)
         url = f"{url_of(listener, host)}/{token and token + '/'}"

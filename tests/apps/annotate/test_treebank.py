@@ -206,8 +206,8 @@ def test_heads_of_a_file(opened: Opened) -> None:
     assert not view["cells"][0]["fixed"]
     assert view["tokens"] == [[3, 4, "seesit"]] and view["empty"] == [[2, "ghost"]]
     assert view["comments"] == ["# newdoc id = x", "# text = The  dog sees itself"]
-    view = sentence_view(treebank, 1)  # complete: a draft, but for what is marked
-    assert view["rtl"] and [cell["fixed"] for cell in view["cells"]] == [False, True, False]
+    view = sentence_view(treebank, 1)  # complete: a draft
+    assert view["rtl"] and not any(cell["fixed"] for cell in view["cells"])
     centres = [float(x) for x in re.findall(r'"bbp-form" x="([\d.]+)"', view["svg"])]
     assert centres == sorted(centres, reverse=True) and len(centres) == 3
     treebank = opened(suggest_only=True)
@@ -217,14 +217,14 @@ def test_heads_of_a_file(opened: Opened) -> None:
 
 
 def test_only_what_changes_is_rewritten(opened: Opened) -> None:
-    treebank = opened(mark_fixed=True)
+    treebank = opened()
     does(treebank, 0, "fix", 1, head=2, label="det")
     treebank.save()
     ours, old = opened.text.split("\n"), TEXT.split("\n")
     assert ours[:2] == old[:2] and ours[5] == old[5] and ours[8:] == old[8:]
-    assert ours[2] == "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\tX=1|Fixed=Yes"
+    assert ours[2] == "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\tX=1"
     assert ours[4] == old[4]  # entries of arcs that do not change
-    assert ours[6].endswith("\t0\troot\t0:root\tFixed=Yes")
+    assert ours[6] == old[6]
     does(treebank, 0, "undo")
     treebank.save()
     assert opened.text == TEXT
@@ -234,12 +234,12 @@ def test_only_what_changes_is_rewritten(opened: Opened) -> None:
 def test_line_breaks_are_kept(opened: Opened, ending: str) -> None:
     text = TEXT.replace("\n", ending)
     opened.path.write_bytes(text.encode())
-    treebank = opened(mark_fixed=True)
+    treebank = opened()
     does(treebank, 2, "accept")
     treebank.save()
     ours, old = opened.text.split("\n"), text.split("\n")
     assert ours[:15] == old[:15] and len(ours) == len(old)
-    assert all(line.endswith("Fixed=Yes" + ending[:-1]) for line in ours[16:-1])
+    assert all(line.endswith("\t_" + ending[:-1]) for line in ours[16:-1])
     does(treebank, 2, "undo")
     treebank.save()
     assert opened.text == text
