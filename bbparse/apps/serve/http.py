@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import math
+import os
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import closing, contextmanager
@@ -75,22 +76,16 @@ def url_of(listener: socket.socket, host: str) -> str:
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens; raises `ServiceError` if it cannot."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM
-        )[0]
-    except (OSError, UnicodeError):
-        raise ServiceError(f"{host}: address not found") from None
-    # naming the protocol makes asyncio send without delay
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(1)  # now: bind alone succeeds twice
-    except OSError as error:
-        listener.close()
-        reason = (error.strerror or str(error)).lower()
+        listener = socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as error:
+        is_unknown = isinstance(error.__context__, socket.gaierror)
+        number = 0 if is_unknown else getattr(error, "errno", None)
+        reason = os.strerror(number).lower() if number else "address not found"
         raise ServiceError(f"{host}, port {port}: {reason}") from None
+    # connections inherit this; asyncio sets it only if the socket names its protocol
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
