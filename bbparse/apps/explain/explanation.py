@@ -69,10 +69,6 @@ class ArcLoss:
         """The head of the word in the tree without the arc."""
         return self.heads[self.mod - 1] if self.heads else None
 
-    def others_changed(self, best: tuple[int, ...]) -> int:
-        """Return the number of other words whose head differs from that in the best tree."""
-        return len({*changed_words(self.heads, best)} - {self.mod})
-
 
 def arc_losses(
     problem: Problem, arcs: NDArray[np.int32], score: float, *, backbone: str | None = None,
