@@ -196,10 +196,6 @@ def test_families_that_are_not_installed_must_be_given(
         assert CliRunner().invoke(name, [*command, *own]).exit_code != 0
         done = CliRunner().invoke(name, [*command, *own, "--factors", "my_nearby:Nearby"])
         assert done.exit_code == 0 and told in done.output, done
-    other = ["in.conllu", "--model", str(model), "--factors", "my_nearby:Nearby"]
-    done = CliRunner().invoke(parse, other)
-    warning = "bbparse: the model does not use the factor family nearby: ignored\n"
-    assert done.stderr == warning, done
     with pytest.raises(ModelError, match="no tagger in it"):  # whose families nobody asks for
         load_tagger(path)
     loaded = Parser.load(path, factors=[Nearby])

@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Sequence
 
 import click
-from click.shell_completion import CompletionItem, shell_complete
 
 from bbparse import __version__
 from bbparse.runtime.errors import BBParseError, one_line
@@ -50,9 +49,6 @@ EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
-#: Variable that a shell sets to ask for completions; see docs/reference/command-line.md.
-COMPLETE = "_BBPARSE_COMPLETE"
-
 _EXIT_STATUS = (
     "Exit status: 0 success; 1 no proof (solve --proof, verify) or invalid trees (check, repair,"
     " combine); 2 error in the command line or a file; 70 internal error; 130 interrupted; 141 the"
@@ -76,14 +72,6 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"bbparse.apps.cli.{FILES.get(name, name)}")
         command: click.Command = getattr(module, name)
         return command
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        # The method of click.Group would import every command.
-        commands = [
-            CompletionItem(name, help=line) for name, line in COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
-        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -114,14 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def status(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    instruction = os.environ.get(COMPLETE)
-    if instruction:
-        return shell_complete(cli, {}, "bbparse", COMPLETE, instruction)
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     # Removed by hand: it may stand anywhere, and an error may come before click reads it.
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    debug = "--debug" in options
-    arguments = [option for option in options if option != "--debug"] + arguments[len(options) :]
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         # cli.main would turn errors into exit statuses of its own.
         with cli.make_context("bbparse", arguments) as context:

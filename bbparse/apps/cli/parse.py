@@ -60,13 +60,9 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
     options.ranged("threads"), 1, metavar="T",
 )
 @options.limits(nodes=None)
-@click.option(
-    "--color/--no-color", "colour", default=None,
-    help="Draw trees in colour. Default: if the output is a terminal and NO_COLOR is not set.",
-)
 def parse(
     model: str, sources: tuple[str, ...], output: str, projective: str | None,
-    output_dir: str | None, cluster: str | None, threads: int, colour: bool | None, **fields: Any,
+    output_dir: str | None, cluster: str | None, threads: int, **fields: Any,
 ) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
 
@@ -84,8 +80,6 @@ def parse(
     A model trained on Universal Dependencies gives trees that pass UD's validator in heads and
     relations; see 'bbparse rules'. If no tree passes, comments name the broken rules.
 
-    With --keep-heads, existing heads and relations stay, and the best tree around them is found.
-
     A model trained with --projective no predicts crossing arcs; --projective yes forbids them,
     which is faster. A model trained on projective trees cannot predict crossing arcs.
 
@@ -95,7 +89,6 @@ def parse(
       bbparse parse in.conllu --output out.conllu
       bbparse parse a.conllu b.conllu c.txt --output out.conllu
       bbparse parse in.conllu --model en.model --k-best 3
-      bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
       bbparse parse 'corpus/*.conllu.xz' --output-dir out --threads 4
     """
@@ -109,17 +102,15 @@ def parse(
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
     check_sources(sources)
-    parse_files(load_parser(model), sources or ["-"], output, settings, threads, colour)
+    parse_files(load_parser(model), sources or ["-"], output, settings, threads)
 
 
 def parse_files(
     parser: Parser, sources: Sequence[str], output: str, settings: FileOptions = USUAL_FILES,
-    threads: int = 1, colour: bool | None = None,
+    threads: int = 1,
 ) -> None:
     """Run the command after the model is loaded; see its options."""
-    if output == "-" and colour is None:
-        colour = wants_colour()
-    work = FileParser(parser, settings, bool(colour))
+    work = FileParser(parser, settings, colour=output == "-" and wants_colour())
     is_conllu = settings.format_name == "conllu"
     count, left_out, name, last = 0, 0, "", ""
     spans = None if settings.spans is None else Spans.parsed(settings.spans)

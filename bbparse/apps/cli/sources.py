@@ -7,9 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import tell
 from bbparse.apps.corpus.files import read_sections, sentences_of
-from bbparse.models.factors.registry import load_families
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.segmentation import Split, split_of_name
@@ -18,13 +16,8 @@ from bbparse.treebank import Sentence
 
 
 def load_parser(model: str) -> Parser:
-    """Load the parser, ready to run; report families of ``--factors`` that it does not use."""
-    parser = Parser.load(model, options.given_factors())
-    used = {family.name for family in parser.maker.families}
-    for family in load_families(options.given_factors()):
-        if family.name not in used:
-            tell(f"the model does not use the factor family {family.name}: ignored")
-    return parser
+    """Load the parser, with the families of ``--factors``."""
+    return Parser.load(model, options.given_factors())
 
 
 def read_sentences(

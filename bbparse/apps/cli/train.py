@@ -24,7 +24,7 @@ from bbparse.models.learning.data import Silver
 from bbparse.models.learning.train import Reading, learn_to_read
 from bbparse.models.model import NOTE
 from bbparse.models.model_file import load_tagger, save_tagger
-from bbparse.neural.embeddings import Embeddings, WordVectors, fit_encoder, read_vectors
+from bbparse.neural.embeddings import Embeddings, fit_encoder, read_vectors
 from bbparse.neural.embeddings.vectors import FIRST_WORDS
 from bbparse.parser.parser import Parser
 from bbparse.parser.silver import check_raw, check_teacher, label_text
@@ -59,10 +59,6 @@ _OPTIONS = (
         "  [default: all]", click.IntRange(1),
     ),
     option(
-        "--states", "Folder for the states of --encoder, which several runs can share. Default:"
-        " beside the model, removed after training.", FILE, metavar="FOLDER",
-    ),
-    option(
         "--vectors-license", "Licence of the vectors or the encoder, for the card.", metavar="TEXT"
     ),
 )
@@ -79,18 +75,16 @@ def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader | None]:
     """Yield the argument `embeddings` of `bbparse.models.learning.train.train`.
 
-    The options of this module are removed from ``options``. Without ``--states``, states of an
-    encoder are cached beside ``target`` until the block ends well. Raises `UsageError` if both
-    kinds of embeddings are given, or settings of a kind that is not.
+    The options of this module are removed from ``options``. States of an encoder are cached beside
+    ``target`` until the block ends well. Raises `UsageError` if both kinds of embeddings are given,
+    or settings of a kind that is not.
     """
-    names = ("vectors", "first_words", "encoder", "states", "vectors_license")
-    vectors, first, encoder, states, license = (options.pop(name) for name in names)
-    layers, pieces = options.pop("encoder_layers"), options.pop("pieces")
+    names = ("vectors", "first_words", "encoder", "encoder_layers", "pieces", "vectors_license")
+    vectors, first, encoder, layers, pieces, license = (options.pop(name) for name in names)
     if vectors is not None and encoder is not None:
         raise click.UsageError("--vectors and --encoder exclude each other")
     for name, value, needed in (
         ("--first-words is for --vectors", first, vectors),
-        ("--states is for --encoder", states, encoder),
         ("--encoder-layers is for --encoder", layers, encoder),
         ("--pieces is for --encoder", pieces, encoder),
         ("--vectors-license is for --vectors and --encoder", license, vectors or encoder),
@@ -100,33 +94,18 @@ def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader |
     cache = target.with_name(target.name + ".states")
     if encoder is not None:
         yield partial(
-            fit_encoder, encoder, folder=states or cache, license=license, layers=layers,
-            pieces=pieces,
+            fit_encoder, encoder, folder=cache, license=license, layers=layers, pieces=pieces
         )
     elif vectors is not None:
         count = FIRST_WORDS if first is None else first
-        yield partial(_read_vectors, vectors, count, license)
+        yield partial(read_vectors, vectors, first=count, license=license)
     else:
         yield None
-    if states is None:
-        shutil.rmtree(cache, ignore_errors=True)
-
-
-def _read_vectors(
-    path: str, first: int, license: str | None, sentences: Sequence[Sentence],
-    dev: Sequence[Sentence],
-) -> WordVectors:
-    """Read word vectors, and report how many words have one."""
-    vectors = read_vectors(path, sentences, dev, first=first, license=license)
-    say(
-        f"{vectors.note['words']} of {vectors.note['of']} vectors kept, which"
-        f" {100 * vectors.coverage(sentences):.1f} % of the training words have"
-    )
-    return vectors
+    shutil.rmtree(cache, ignore_errors=True)
 
 
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is not None and not ctx.resilient_parsing:
+    if value is not None:
         path = CONFIGURATIONS.path(value)
         Configuration.load(path)  # reports errors of the file
         click.echo(path.read_text(encoding="utf-8"), nl=False)

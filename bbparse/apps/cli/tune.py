@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, flag, option
+from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, option
 from bbparse.apps.cli.sources import load_parser
 from bbparse.apps.tuning import Setting, Suggestion, measure_settings, suggest
 from bbparse.apps.tuning.plots import check_plot, plot_settings
@@ -41,10 +40,8 @@ def prune_numbers(text: str) -> list[int]:
 )
 @option("--passes", "Number of speed measurements; the median is reported.", click.IntRange(1), 3)
 @options.limits(10.0)
-@flag("--json as_json", "Print one JSON object.")
 def tune(
-    dev: str, model: str, prunes: list[int], max_loss: float, plot: str | None, as_json: bool,
-    **limits: Any,
+    dev: str, model: str, prunes: list[int], max_loss: float, plot: str | None, **limits: Any
 ) -> None:
     """Choose the number of candidate heads per word on DEV, a treebank with trees.
 
@@ -67,16 +64,12 @@ def tune(
     treebank = list(read_conllu(dev, require_heads=True))
     settings = measure_settings(parser, treebank, prunes, **limits)
     suggestion = suggest(settings, max_loss / 100.0, measure)
-    if plot is not None:
-        plot_settings(settings, Path(plot), measure=measure, suggestion=suggestion)
-    if as_json:
-        click.echo(json.dumps(_as_dict(settings, suggestion, measure), indent=2))
-        return
     words = sum(sentence.n_words for sentence in treebank)
     click.echo(f"{len(treebank)} sentences, {words} words\n")
     click.echo(_table(settings))
     click.echo(f"\n{_advice(suggestion, measure, max_loss)}")
     if plot is not None:
+        plot_settings(settings, Path(plot), measure=measure, suggestion=suggestion)
         click.echo(f"wrote {plot}")
 
 
@@ -108,12 +101,3 @@ def _advice(found: Suggestion | None, measure: str, max_loss: float) -> str:
         f" {best.name}, the most accurate, for {100 * loss.difference:.2f} points of {name}"
         f" (95 % interval {100 * loss.low:+.2f} to {100 * loss.high:+.2f})"
     )
-
-
-def _as_dict(settings: list[Setting], found: Suggestion | None, measure: str) -> dict[str, object]:
-    return {
-        "settings": [setting.as_dict() for setting in settings], "measure": measure,
-        "suggested": found and found.setting.name, "best": found and found.best.name,
-        "loss": found and found.loss.difference,
-        "loss_interval": found and [found.loss.low, found.loss.high],
-    }

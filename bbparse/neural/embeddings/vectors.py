@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
@@ -72,11 +72,6 @@ class WordVectors(Embeddings):
         vectors[indices < 0] = 0.0
         ends = np.cumsum([sentence.n_words for sentence in sentences])
         return np.split(vectors, ends[:-1])
-
-    def coverage(self, sentences: Iterable[Sentence]) -> float:
-        """Return the fraction of the words of sentences that have a vector."""
-        indices = self._rows_of([form for sentence in sentences for form in sentence.forms])
-        return float((indices >= 0).mean())
 
     def _rows_of(self, forms: list[str]) -> NDArray[np.int64]:
         """Return the rows of words; -1 for words without a vector."""

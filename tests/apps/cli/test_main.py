@@ -56,32 +56,6 @@ def test_version_and_help(run: Run) -> None:
         assert f"    bbparse {name}" in examples, name
 
 
-def test_completion(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    def offered(line: str) -> list[str]:
-        """What bash offers after a line, whose last word is not finished."""
-        monkeypatch.setenv("COMP_WORDS", line)
-        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-        monkeypatch.setenv(main_module.COMPLETE, "bash_complete")
-        done = run()
-        assert (done.code, done.err) == (0, "")
-        return done.out.splitlines()
-
-    for shell in ("bash", "zsh", "fish"):
-        monkeypatch.setenv(main_module.COMPLETE, f"{shell}_source")
-        done = run()
-        assert done.code == 0 and f"{shell}_complete" in done.out
-    assert len(offered("bbparse ")) == len(main_module.COMMANDS)
-    assert "plain,--debug" in offered("bbparse --")
-    for line, only in (
-        ("ev", "plain,evaluate"), ("evaluate --aga", "plain,--against"),
-        ("evaluate a b --by dis", "plain,distance"), ("parze --m", ""),
-    ):
-        assert offered(f"bbparse {line}") == [only], line
-    for line in ("parse in", "parse --model m", "solve p", "verify p s", "train t --dev d",
-                 "tune d", "tag t", "explain e", "evaluate g p --against a"):
-        assert offered(f"bbparse {line}") == [f"file,{line.split()[-1]}"], line
-
-
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [

@@ -89,7 +89,7 @@ def in_parallel(
 
 
 @pytest.mark.parametrize(
-    "options", [["--k-best", "3"], ["--keep-heads"], ["--format", "tree", "--color"]]
+    "options", [["--k-best", "3"], ["--keep-heads"], ["--format", "tree"]]
 )
 def test_threads_change_nothing(
     run: Run, in_parallel: Run, model: Path, tmp_path: Path, options: list[str]

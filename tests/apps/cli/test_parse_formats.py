@@ -76,11 +76,14 @@ def test_drawn_trees(run: Run, model: Path) -> None:
     assert not blocks
 
 
-def test_colours(run: Run, model: Path, tmp_path: Path) -> None:
+def test_colours(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = ("parse", toy.DEV, "--model", model, "--format", "tree")
     assert "\x1b" not in run(*drawn).out, "no terminal, no colours"
-    assert "\x1b[36m" in run(*drawn, "--color").out
-    assert "\x1b" not in run(*drawn, "--no-color").out
+    with monkeypatch.context() as patch:
+        patch.setattr("bbparse.apps.cli.parse.wants_colour", lambda: True)
+        assert "\x1b[36m" in run(*drawn).out
     complaint = run(*drawn[:-1], "yaml").complaint()
     assert "'yaml' is not one of 'conllu', 'jsonl', 'tree'" in complaint
     output = tmp_path / "trees.txt"

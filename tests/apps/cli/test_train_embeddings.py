@@ -34,7 +34,7 @@ def train(run: Run, small: Path, model: Path, *more: str | Path, text: str = "--
 def test_vectors(run: Run, small: Path, tmp_path: Path) -> None:
     model = tmp_path / "a.model"
     done = train(run, small, model, "--vectors", small / "some.vec", "--vectors-license", "CC0")
-    assert done.code == 0 and "3 of 3 vectors kept, which" in done.err
+    assert done.code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["a.model"]
     card = run("model", model).out
     assert "some.vec, 3 of 3 words, 3 dimensions, CC0, hash " in card
@@ -51,7 +51,7 @@ def test_vectors_of_a_tagger(run: Run, small: Path, tmp_path: Path) -> None:
     tagger, model, both = (tmp_path / name for name in ("t.tagger", "a.model", "b.model"))
     given = [small / "train.conllu", "--dev", small / "dev.conllu", "--epochs", "1", "--vectors"]
     done = run("train-tagger", *given, some, "--model", tagger)
-    assert done.code == 0 and "3 of 3 vectors kept, which" in done.err
+    assert done.code == 0
     # of the tagger alone, and then the same of the parser, stored once
     assert train(run, small, model, text=f"--text-from {tagger}").code == 0
     assert "some.vec, 3 of 3 words" in run("model", model).out
@@ -70,7 +70,7 @@ def test_vectors_of_a_tagger(run: Run, small: Path, tmp_path: Path) -> None:
     [
         (["--vectors", "x.vec", "--encoder", "x"], "--vectors and --encoder exclude each other"),
         (["--first-words", "3"], "--first-words is for --vectors"),
-        (["--states", "x"], "--states is for --encoder"),
+        (["--pieces", "9"], "--pieces is for --encoder"),
         (["--vectors-license", "x"], "is for --vectors and --encoder"),
         (["--vectors", "none.vec"], "none.vec: cannot be read: No such file or directory"),
     ],
@@ -84,12 +84,12 @@ def test_an_encoder(run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.M
     pytest.importorskip("transformers")
     pytest.importorskip("torch")
     folder = make_encoder(tmp_path / "tiny")
-    model, states = tmp_path / "a.model", tmp_path / "states"
+    model = tmp_path / "a.model"
     assert train(run, small, model, "--encoder", folder).code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "tiny"]
     again = tmp_path / "b.model"
-    assert train(run, small, again, "--encoder", folder, "--states", states).code == 0
-    assert again.read_bytes() == model.read_bytes() and len(list(states.glob("*/*.npy"))) == 32
+    assert train(run, small, again, "--encoder", folder).code == 0
+    assert again.read_bytes() == model.read_bytes()
     card = json.loads(run("model", model, "--json").out)["embeddings"]
     assert card["kind"] == "encoder" and card["dimension"] == 18
     sections = tmp_path / "sections.conllu"  # for several processes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from bbparse.apps.tuning import measure_settings
@@ -25,18 +24,6 @@ def test_table_plot_and_advice(run: Run, model: Path, tmp_path: Path) -> None:
     assert lines[-2].startswith("suggested: --prune ")
     assert lines[-1] == f"wrote {plot}"
     assert plot.read_text(encoding="utf-8").startswith("<?xml")
-
-
-def test_json(run: Run, model: Path) -> None:
-    options = "--prune 2,3,2 --passes 1 --json --max-loss 100".split()
-    found = json.loads(run("tune", toy.DEV, "--model", model, *options).out)
-    assert [setting["prune"] for setting in found["settings"]] == ["2", "3"]
-    assert all(len(setting["seconds"]) == 1 for setting in found["settings"])
-    assert found["measure"] == "las"
-    fastest = max(found["settings"], key=lambda setting: setting["words_per_second"])
-    assert found["suggested"] == fastest["prune"]
-    low, high = found["loss_interval"]
-    assert low <= found["loss"] <= high
 
 
 def test_errors(run: Run, model: Path, tmp_path: Path) -> None:
