@@ -25,8 +25,8 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.host
 @options.port(8081)
 def annotate(
-    treebank: str, model: str, valid: str | None, spans: str | None, output: str | None,
-    host: str, port: int, suggest_only: bool,
+    treebank: str, model: str, factors: list[str], output: str | None, host: str, port: int,
+    suggest_only: bool, **constraints: str | None,
 ) -> None:
     """Annotate TREEBANK on a page in the browser, until Ctrl-C.
 
@@ -55,8 +55,8 @@ def annotate(
     with listening(host, port) as listener:
         address = listener.getsockname()[0].partition("%")[0]
         token = "" if ipaddress.ip_address(address).is_loopback else secrets.token_urlsafe(16)
-        parser = Parser.load(MODELS.path(model), options.given_factors())
-        completer = Completer(parser, valid, spans)
+        parser = Parser.load(MODELS.path(model), factors)
+        completer = Completer(parser, **constraints)
         with suppress(BBParseError):  # errors are reported for sentences of the treebank
             completer.best(Sentence.from_words(("A", "word", ".")), Marks())  # compile now
         sentences = Treebank(

@@ -81,10 +81,10 @@ def _check_consistency(source: str, model: str | None) -> None:
     """Report the places of rarer analyses; exit with status 1 if there are any."""
     scores = None
     if model is not None:
-        from bbparse.apps.cli.sources import load_parser  # needs numba
-        from bbparse.parser.arc_scores import ModelScores
+        from bbparse.parser.arc_scores import ModelScores  # needs numba
+        from bbparse.parser.parser import Parser
 
-        scores = ModelScores(load_parser(model))
+        scores = ModelScores(Parser.load(model))
     found = variations(read_conllu(source, require_heads=True))
     reports = [_report(place, v, scores) for v in found for place in v.suspects()]
     for _, place, text in sorted(reports, key=lambda report: report[0]):

@@ -10,7 +10,7 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option
-from bbparse.apps.cli.sources import load_parser, read_sentences
+from bbparse.apps.cli.sources import read_sentences
 from bbparse.apps.explain import explain as explain_sentence
 from bbparse.apps.explain import page
 from bbparse.parser.parser import Parser
@@ -37,7 +37,8 @@ from bbparse.treebank import Sentence
 @options.prune
 @options.limits()
 def explain(
-    source: str, model: str, split: Split | None, output: str, wanted: str | None, **limits: Any,
+    source: str, model: str, factors: list[str], split: Split | None, output: str,
+    wanted: str | None, **limits: Any,
 ) -> None:
     """Write an HTML page that explains why the best tree of a sentence is the best.
 
@@ -56,7 +57,7 @@ def explain(
       bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
       bbparse explain in.conllu --model en.model --valid my-rules.toml -o page.html
     """
-    loaded = load_parser(model)
+    loaded = Parser.load(model, factors)
     sentences, place = _read(source, loaded, split)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
     written = page(explain_sentence(loaded, sentence, **limits), model=os.path.basename(model))

@@ -15,7 +15,6 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, aligned, command, flag, option, say
-from bbparse.apps.cli.sources import load_parser
 from bbparse.models import DEFAULT_MODEL
 from bbparse.models.factors.registry import available
 from bbparse.models.model import Model, card
@@ -79,7 +78,7 @@ def table(found: Results) -> str:
 @click.argument("name", type=FILE, metavar="[NAME|FILE]", default=DEFAULT_MODEL)
 @options.factors
 @flag("--json as_json", "Print the whole card as one JSON object.")
-def model(name: str, as_json: bool) -> None:
+def model(name: str, factors: list[str], as_json: bool) -> None:
     """Show the card of a model: languages, treebank, licence, sizes, settings, accuracy.
 
     \b
@@ -87,7 +86,7 @@ def model(name: str, as_json: bool) -> None:
       bbparse model
       bbparse model hu.model --json
     """
-    entries = card(load_model(name, options.given_factors()))
+    entries = card(load_model(name, factors))
     if as_json:
         click.echo(json.dumps(entries, indent=2, ensure_ascii=False))
         return
@@ -134,7 +133,7 @@ def _source(note: dict[str, Any]) -> Iterator[str]:
 @click.argument("tagger", type=FILE, metavar="TAGGER")
 @options.new_model
 @options.factors
-def bundle(parser: str, tagger: str, output: str) -> None:
+def bundle(parser: str, tagger: str, output: str, factors: list[str]) -> None:
     """Package TAGGER into the model PARSER, so that it parses running text.
 
     TAGGER is a tagger or another model. Its tagger and tokenizer replace those of PARSER.
@@ -143,7 +142,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     Example:
       bbparse bundle en.model en.tagger --output en-text.model
     """
-    loaded = load_model(parser, options.given_factors())
+    loaded = load_model(parser, factors)
     loaded.tagger, tokenizer = load_tagger(tagger)
     loaded.tokenizer = tokenizer or loaded.tokenizer
     save_model(loaded, output)
@@ -158,7 +157,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     "--tags", "Parse with the tags of DEV, or with those of the model's tagger.", ["given", "own"],
     "given",
 )
-def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
+def calibrate(treebank: str, model: str, factors: list[str], output: str, tags: str) -> None:
     """Calibrate a model's confidence on DEV, gold trees that it was not trained on.
 
     'bbparse parse --confidence' needs a calibrated model; 'bbparse train --dev' calibrates it. The
@@ -168,7 +167,7 @@ def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
     Example:
       bbparse calibrate dev.conllu --model en.model --output en-sure.model
     """
-    parser = load_parser(model)
+    parser = Parser.load(model, factors)
     gold = read_conllu(treebank, require_heads=True)
     if tags == "own":
         if parser.tagger is None:

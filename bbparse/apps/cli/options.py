@@ -29,23 +29,15 @@ def prune_number(text: str) -> int:
     raise click.BadParameter(f"{text!r} is neither 'none' nor a whole number of at least 1")
 
 
-_FACTORS = "bbparse.factors"
-
-
-def _note_factors(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    context.meta[_FACTORS] = [name for name in (value or "").split(",") if name]
+def _names(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
+    return [name for name in value.split(",") if name]
 
 
 factors = option(
     "--factors", "Allow the code of these factor families to run, if the model uses families that"
-    " no installed package provides.", metavar="MODULE:CLASS,…", callback=_note_factors,
-    expose_value=False,
+    " no installed package provides.", metavar="MODULE:CLASS,…", default="", show_default=False,
+    callback=_names,
 )
-
-
-def given_factors() -> list[str]:
-    """Return the names of ``--factors``: code that the user allows to run to load a model."""
-    return list(click.get_current_context().meta.get(_FACTORS, ()))
 
 
 def model(command: Callable[..., Any]) -> Callable[..., Any]:

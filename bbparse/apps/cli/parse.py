@@ -10,7 +10,7 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, command, flag, option, tell
-from bbparse.apps.cli.sources import check_sources, load_parser, total_size
+from bbparse.apps.cli.sources import check_sources, total_size
 from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser, answers
 from bbparse.parser.parser import Parser
 from bbparse.parser.spans import Spans
@@ -61,7 +61,7 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
 )
 @options.limits(nodes=None)
 def parse(
-    model: str, sources: tuple[str, ...], output: str, projective: str | None,
+    model: str, factors: list[str], sources: tuple[str, ...], output: str, projective: str | None,
     output_dir: str | None, cluster: str | None, threads: int, **fields: Any,
 ) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
@@ -97,12 +97,12 @@ def parse(
     if output_dir is not None:
         if output != "-":
             raise click.UsageError("--output is for one file, --output-dir for many: give one")
-        _parse_shards(sources, output_dir, model, cluster, settings, threads)
+        _parse_shards(sources, output_dir, model, factors, cluster, settings, threads)
         return
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
     check_sources(sources)
-    parse_files(load_parser(model), sources or ["-"], output, settings, threads)
+    parse_files(Parser.load(model, factors), sources or ["-"], output, settings, threads)
 
 
 def parse_files(
@@ -144,13 +144,13 @@ def parse_files(
 
 
 def _parse_shards(
-    sources: Sequence[str], folder: str, model: str, cluster: str | None, settings: FileOptions,
-    workers: int,
+    sources: Sequence[str], folder: str, model: str, factors: list[str], cluster: str | None,
+    settings: FileOptions, workers: int,
 ) -> None:
     """Run the command with ``--output-dir``; report shards that cannot be parsed at the end."""
     from bbparse.apps.corpus import ParseSpec, parse_corpus  # imported when needed
 
-    spec = ParseSpec(model, settings, options.given_factors())
+    spec = ParseSpec(model, settings, factors)
     done = parse_corpus(sources, folder, spec, workers=workers, cluster=cluster, tell=tell)
     tell(
         f"{done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"

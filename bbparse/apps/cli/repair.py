@@ -11,9 +11,9 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
-from bbparse.apps.cli.sources import load_parser
 from bbparse.models import MODELS
 from bbparse.parser.arc_scores import ModelScores
+from bbparse.parser.parser import Parser
 from bbparse.parser.spans import Spans
 from bbparse.parser.validity.consistency import Consistency
 from bbparse.parser.validity.repair import Repair, RepairOptions
@@ -70,7 +70,7 @@ def repair(
     if search["consistent"] and search["only"]:
         raise click.UsageError("--consistent and --only exclude each other")
     rules = Rules.load(valid)
-    scores = ModelScores(load_parser(model)) if model is not None else None
+    scores = ModelScores(Parser.load(model)) if model is not None else None
     settings = RepairOptions(
         only_punct=search["only"] is not None, projective=search["projective"] == "yes",
         scores=scores, time_limit=search["time_limit"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +36,8 @@ from bbparse.runtime.errors import ModelError
 @option("--max-size", "Maximum size of a request.", RealRange(0, min_open=True), 4.0, metavar="MB")
 @option("--max-words", "Maximum length of a sentence.", click.IntRange(1), 1000)
 def serve(
-    models: tuple[str, ...], host: str, port: int, workers: int | None, max_size: float,
-    **limits: Any,
+    models: tuple[str, ...], factors: list[str], host: str, port: int, workers: int | None,
+    max_size: float, **limits: Any,
 ) -> None:
     """Run a parsing service over HTTP until SIGTERM or Ctrl-C.
 
@@ -64,15 +63,12 @@ def serve(
                 f"two models are named {name}, {paths[name]} and {path}: give one another name, as"
                 f" other={path}"
             )
-    factors = options.given_factors()
 
     def load() -> Mapping[str, Parser]:
         return {name: Parser.load(path, factors) for name, path in paths.items()}
 
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    settings = replace(
-        Settings(workers=workers or usable or 1, max_bytes=int(max_size * (1 << 20))), **limits
-    )
+    settings = Settings(workers or usable or 1, max_bytes=int(max_size * (1 << 20)), **limits)
     run(load, host, port, settings, tell)
 
 

@@ -1,4 +1,4 @@
-"""Input of commands: models; sentences of treebanks or running text."""
+"""Input of commands: sentences of treebanks or running text."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from bbparse.apps.cli import options
 from bbparse.apps.corpus.files import read_sections, sentences_of
-from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.segmentation import Split, split_of_name
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
-
-
-def load_parser(model: str) -> Parser:
-    """Load the parser, with the families of ``--factors``."""
-    return Parser.load(model, options.given_factors())
 
 
 def read_sentences(

@@ -9,9 +9,9 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, option
-from bbparse.apps.cli.sources import load_parser
 from bbparse.apps.tuning import Setting, Suggestion, measure_settings, suggest
 from bbparse.apps.tuning.plots import check_plot, plot_settings
+from bbparse.parser.parser import Parser
 from bbparse.treebank import read_conllu
 
 
@@ -41,7 +41,8 @@ def prune_numbers(text: str) -> list[int]:
 @option("--passes", "Number of speed measurements; the median is reported.", click.IntRange(1), 3)
 @options.limits(10.0)
 def tune(
-    dev: str, model: str, prunes: list[int], max_loss: float, plot: str | None, **limits: Any
+    dev: str, model: str, factors: list[str], prunes: list[int], max_loss: float,
+    plot: str | None, **limits: Any,
 ) -> None:
     """Choose the number of candidate heads per word on DEV, a treebank with trees.
 
@@ -59,7 +60,7 @@ def tune(
     """
     if plot is not None:
         check_plot(plot)
-    parser = load_parser(model)
+    parser = Parser.load(model, factors)
     measure = "las" if parser.labeller is not None else "uas"
     treebank = list(read_conllu(dev, require_heads=True))
     settings = measure_settings(parser, treebank, prunes, **limits)

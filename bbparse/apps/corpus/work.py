@@ -105,13 +105,16 @@ class Manifest:
             return
         except OSError as error:
             raise OutputError(f"{self.path}: cannot be read: {error.strerror}") from error
-        if _json(header).get("manifest") != FORMAT:
+        version = None
+        with suppress(ValueError, AttributeError):
+            version = json.loads(header).get("manifest")
+        if version != FORMAT:
             raise OutputError(
                 f"{self.path}: not a manifest of this version of bbparse: choose another folder"
             )
         for line in lines:
-            with suppress(TypeError):
-                entry = ManifestEntry(**_json(line))
+            with suppress(ValueError, TypeError):  # an interrupted run leaves half a line
+                entry = ManifestEntry(**json.loads(line))
                 self.entries[entry.output] = entry
 
     def add(self, entry: ManifestEntry) -> None:
@@ -126,15 +129,6 @@ class Manifest:
         with open_output(self.path) as file:
             file.write(json.dumps(header, ensure_ascii=False) + "\n")
             file.writelines(self.entries[name].line for name in sorted(self.entries))
-
-
-def _json(line: str) -> dict[str, Any]:
-    """Read an object; {} if the line is none."""
-    with suppress(ValueError):
-        value = json.loads(line)
-        if isinstance(value, dict):
-            return value
-    return {}
 
 
 @contextmanager
