@@ -37,5 +37,5 @@ def dense(x: Float32s, weights: Float32s, bias: Float32s, out: Float32s) -> None
         for p in range(n_panels):
             for row in range(0, size, ROWS):
                 at = (first + row) * inputs
-                tile(x, at, inputs, inputs, panels[p], start, sums, row, p * n_columns())
+                tile(x, at, panels[p], start, sums, row, p * n_columns())
         out[first : first + size] = sums[:size, :columns]

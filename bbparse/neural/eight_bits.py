@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.tiles import BLOCK, ROWS, columns_of_tile, tile
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.jit import kernel
 
 Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int32]
 
 #: Steps into which a 1 of the vectors in context is divided: bytes reach from -8 to 8.
 STEPS = 16
@@ -103,7 +102,7 @@ def _multiply(
                 block[r * np.uint64(inputs) + i] = x[np.uint64(first) + r, i]
         for p in range(panels.shape[0]):
             for row in range(0, size, ROWS):  # the last rows may be zeros, or of the block before
-                tile(fours, row * groups, groups, groups, panels[p], start, sums, row, p * together)
+                tile(fours, row * groups, panels[p], start, sums, row, p * together)
         for r in range(size):
             to = np.uint64(first) + r
             unit = units[has_unit * to]

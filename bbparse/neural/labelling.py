@@ -29,11 +29,9 @@ from bbparse.neural.sequence import (
     sums_of_words,
 )
 from bbparse.runtime.archive import Fields, reading_part
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Hashes, Longs
 from bbparse.runtime.errors import ModelError
-
-Ints = NDArray[np.int64]
-Values = NDArray[np.uint64]
+from bbparse.treebank.encode import PAD
 
 # In a small treebank, a pass has this many steps, but no batch has fewer elements.
 _STEPS, _SMALLEST_BATCH = 80, 32
@@ -54,7 +52,7 @@ class LabelSettings:
     attribute_dropout: float = 0.08
     #: Fraction of the elements that lose the attributes that name them, as unknown words do.
     unknown: float = 0.15
-    #: Values of attributes that occur less often have no vectors.
+    #: Hashes of attributes that occur less often have no vectors.
     cutoff: int = 5
     #: Maximum number of passes over the training data, and of elements to learn from in all.
     epochs: int = 60
@@ -94,7 +92,7 @@ class LabelNetwork(SequenceNetwork):
         return self.labels[begin : begin + self.counts[kind]]
 
     def scores(
-        self, values: Sequence[Values], vectors: Sequence[Float32s] | None = None
+        self, values: Sequence[Hashes], vectors: Sequence[Float32s] | None = None
     ) -> list[list[Float32s]]:
         """Score a batch of encoded sequences: for each a float32[n, labels] for each kind.
 
@@ -103,10 +101,9 @@ class LabelNetwork(SequenceNetwork):
         """
         if not values:
             return []
-        known = self.all_rows(values)
-        batch = Ragged.of([len(rows) for rows in known])
-        joined = None if vectors is None else batch.rows_of(vectors, 0.0)
-        rows = batch.rows_of(known, -1)
+        batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
+        joined = None if vectors is None else np.concatenate(vectors)
+        rows = self.rows(values)
         all_scores = []
         for member in self.members:
             words = sums_of_words(member.weights, rows, member.vectors, joined)
@@ -175,7 +172,7 @@ class LabelLearner:
 
     def loss(
         self, chosen: Sequence[int], vectors: Sequence[Float32s] | None = None, dropout: bool = True
-    ) -> tuple[Ints, float]:
+    ) -> tuple[Longs, float]:
         """Add the gradients of a batch; return the rows of its elements and its loss per element.
 
         ``vectors`` are the pretrained vectors of each sequence.
@@ -183,15 +180,14 @@ class LabelLearner:
         settings, learner = self.settings, self.learner
         w, noise = learner.weights, learner.noise if dropout else None
         batch = Ragged.of([len(self.rows[i]) for i in chosen])
-        rows = batch.rows_of([self.rows[i] for i in chosen], -1).astype(np.int64)
-        gold = batch.rows_of([self.gold[i] for i in chosen], -1)
-        joined = None if vectors is None else batch.rows_of(vectors, 0.0)
+        rows = np.concatenate([self.rows[i] for i in chosen]).astype(np.int64)
+        gold = np.concatenate([self.gold[i] for i in chosen])
+        joined = None if vectors is None else np.concatenate(vectors)
         if noise is not None:
             rates = settings.attribute_dropout, settings.unknown
             noise.hide(rows, joined, *rates, self.network.N_LEXICAL)
         words = sums_of_words(w, rows, learner.vectors.weights, joined)
         scores, backward = _label_scores(w, learner.kinds, batch, words, noise, settings.dropout)
-        n = int(batch.mask.sum())
         d_scores = np.zeros_like(scores)
         loss = 0.0
         for kind, (begin, end) in enumerate(self.bounds):
@@ -200,17 +196,17 @@ class LabelLearner:
                 continue
             slope = scores[labelled, begin:end]
             loss += label_loss(slope, gold[labelled, kind])
-            d_scores[labelled, begin:end] = slope / np.float32(n)
+            d_scores[labelled, begin:end] = slope / np.float32(len(rows))
         learner.add_words(rows, backward(d_scores), joined)
-        return rows, loss / n
+        return rows, loss / len(rows)
 
     def learn(
-        self, keys: Values, names: Sequence[str],
+        self, keys: Hashes, names: Sequence[str],
         vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None,
     ) -> LabelNetwork:
         """Train, and return the network with the first labels, which have these names."""
 
-        def learn_from(chosen: list[int], done: float) -> Ints:
+        def learn_from(chosen: list[int], done: float) -> Longs:
             known = None if vectors is None else vectors[1](chosen)
             return touched_rows(self.loss(chosen, known)[0])
 
@@ -232,10 +228,10 @@ class LabelLearner:
 
 
 def train_labels(  # noqa: PLR0913 – data of two kinds
-    network: type[LabelNetwork], values: Sequence[Values], labels: Sequence[Sequence[str]],
-    gold: Sequence[Ints], settings: LabelSettings, seed: int,
+    network: type[LabelNetwork], values: Sequence[Hashes], labels: Sequence[Sequence[str]],
+    gold: Sequence[Longs], settings: LabelSettings, seed: int,
     vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None = None,
-    n_kinds: int | None = None, silver: Callable[[], Iterable[tuple[Values, Ints]]] = tuple,
+    n_kinds: int | None = None, silver: Callable[[], Iterable[tuple[Hashes, Longs]]] = tuple,
 ) -> LabelNetwork:
     """Train a network on encoded sequences.
 
@@ -248,10 +244,10 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
     columns = network.COLUMNS
     keys = vocabulary(values, columns, settings.cutoff, (encoded for encoded, _ in silver()))
     keys = keys[keys != 0]  # hashes of attributes that an element does not have
-    rows = [known_rows(encoded, keys, columns).astype(np.int32) for encoded in values]
+    rows = [known_rows([encoded], keys, columns).astype(np.int32) for encoded in values]
     numbered = [numbers.astype(np.int32) for numbers in gold]
     for encoded, numbers in silver():
-        rows.append(known_rows(encoded, keys, columns).astype(np.int32))
+        rows.append(known_rows([encoded], keys, columns).astype(np.int32))
         numbered.append(numbers.astype(np.int32))
     counts = [len(names) for names in labels]
     width = 0 if vectors is None else vectors[0]

@@ -1,9 +1,9 @@
 """Layers of a network over a batch of sentences, forward and backward side by side.
 
 A layer is a function. It takes its weights (`Weights`) and a float32 matrix with a row for each
-word of a batch (`bbparse.neural.ragged`). It returns the output matrix, with zeros in the padding,
-and a backward function. That function maps the gradient of the output to the gradient of the input,
-and adds the gradients of the weights to the existing ones.
+word of a batch (`bbparse.neural.ragged`). It returns the output matrix and a backward function,
+which maps the gradient of the output to the gradient of the input, and adds the gradients of the
+weights to the existing ones.
 
 Matrix products are of bytes where there are matrices of bytes (`bbparse.neural.eight_bits`), else
 of floats. The code fixes the order of all sums of floats
@@ -23,10 +23,9 @@ from bbparse.neural.dense import dense
 from bbparse.neural.eight_bits import ZERO, ByteMatrix
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import lane_sum
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Longs
 from bbparse.runtime.jit import kernel
 
-Ints = NDArray[np.int64]
 #: Function from the gradient of a layer's output to the gradient of its input.
 Backward = Callable[[Float32s], Float32s]
 
@@ -81,31 +80,21 @@ def product(x: Float32s, weights: Float32s, bias: Float32s | None = None) -> Flo
 
 
 def linear(w: Weights, name: str, x: Float32s) -> tuple[Float32s, Backward]:
-    """Return ``x @ NAME_w + NAME_b`` and its backward function; padding does not stay zero."""
+    """Return ``x @ NAME_w + NAME_b`` and its backward function."""
     x = w.input(name, x)
     return w.product(name, x), lambda d_out: w.back(name, x, d_out)
 
 
 @kernel
 def _windows(
-    x: NDArray[Any], first: Ints, size: Ints, reach: int, zero: Any, out: NDArray[Any]
+    x: NDArray[Any], first: Longs, size: Longs, reach: int, zero: Any, out: NDArray[Any]
 ) -> None:
-    """Write the ``2 * reach + 1`` rows around each word side by side, zeros beyond its sentence.
-
-    Rows of ``out`` that belong to no word are zero.
-    """
-    width, taps = x.shape[1], 2 * reach + 1
-    end = 0
-    for s in range(first.shape[0] + 1):
-        begin = first[s] if s < first.shape[0] else out.shape[0]
-        for r in range(end, begin):
-            for j in range(np.uint64(out.shape[1])):
-                out[r, j] = zero
-        if s == first.shape[0]:
-            break
-        end = begin + size[s]
+    """Write the ``2 * reach + 1`` rows around each word side by side, 0 beyond its sentence."""
+    width = x.shape[1]
+    for s in range(first.shape[0]):
+        begin, end = first[s], first[s] + size[s]
         for r in range(begin, end):
-            for tap in range(taps):
+            for tap in range(2 * reach + 1):
                 row, at = r + tap - reach, np.uint64(tap * width)
                 there = begin <= row < end
                 source = np.uint64(row if there else r)
@@ -114,7 +103,9 @@ def _windows(
 
 
 @kernel
-def _windows_back(d_windows: Float32s, first: Ints, size: Ints, reach: int, d_x: Float32s) -> None:
+def _windows_back(
+    d_windows: Float32s, first: Longs, size: Longs, reach: int, d_x: Float32s
+) -> None:
     """Add the gradients of `_windows` to those of the rows it was given."""
     width = d_x.shape[1]
     for s in range(first.shape[0]):
@@ -137,7 +128,7 @@ def convolution(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Floa
     zero = windows.dtype.type(ZERO if windows.dtype == np.uint8 else 0)
     _windows(rows, batch.first, batch.size, taps // 2, zero, windows)
     out = w.product(name, windows)
-    rectify(out, batch.mask)
+    np.maximum(out, np.float32(0.0), out=out)
     active = out > 0.0  # the output may be overwritten
 
     def backward(d_out: Float32s) -> Float32s:
@@ -147,14 +138,6 @@ def convolution(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Floa
         return d_x
 
     return out, backward
-
-
-@kernel
-def rectify(x: Float32s, mask: Float32s) -> None:
-    """Set negative elements and padding to 0."""
-    for r in range(np.uint64(x.shape[0])):
-        for j in range(np.uint64(x.shape[1])):
-            x[r, j] = max(x[r, j], np.float32(0.0)) * mask[r]
 
 
 @kernel(inline=True)
@@ -209,7 +192,7 @@ def _gates_back(x: Float32s, gates: Float32s, d_gates: Float32s) -> None:
 
 
 @kernel
-def _recur(gates: Float32s, first: Ints, size: Ints, out: Float32s) -> None:
+def _recur(gates: Float32s, first: Longs, size: Longs, out: Float32s) -> None:
     """Compute h_t = (1 - z_t) h_{t-1} + z_t c_t along each sentence, in both directions."""
     width = np.uint64(out.shape[1] // 2)
     one = np.float32(1.0)
@@ -230,9 +213,9 @@ def _recur(gates: Float32s, first: Ints, size: Ints, out: Float32s) -> None:
 
 @kernel
 def _recur_back(
-    gates: Float32s, first: Ints, size: Ints, out: Float32s, d_out: Float32s, d_gates: Float32s
+    gates: Float32s, first: Longs, size: Longs, out: Float32s, d_out: Float32s, d_gates: Float32s
 ) -> None:
-    """Compute gradients of the gates of `_recur` from those of its output; zero in the padding."""
+    """Compute gradients of the gates of `_recur` from those of its output."""
     width = np.uint64(out.shape[1] // 2)
     one = np.float32(1.0)
     slope = np.empty(out.shape[1] // 2, np.float32)
@@ -265,11 +248,11 @@ def recurrence(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Float
     before, back_in = linear(w, f"{name}_in", x)
     gates = before.copy() if w.gradients else before  # only training needs the input of the gates
     _gates(gates)
-    joined = np.zeros((len(x), before.shape[1] // 2), np.float32)
+    joined = np.empty((len(x), before.shape[1] // 2), np.float32)
     _recur(gates, batch.first, batch.size, joined)
 
     def backward(d_joined: Float32s) -> Float32s:
-        d_gates = np.zeros_like(gates)
+        d_gates = np.empty_like(gates)
         _recur_back(gates, batch.first, batch.size, joined, d_joined, d_gates)
         _gates_back(before, gates, d_gates)
         return back_in(d_gates)
@@ -279,8 +262,7 @@ def recurrence(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Float
 
 @kernel
 def norm(
-    x: Float32s, mask: Float32s, gain: Float32s, shift: Float32s, out: Float32s, scale: Float32s,
-    small: np.float32,
+    x: Float32s, gain: Float32s, shift: Float32s, out: Float32s, scale: Float32s, small: np.float32
 ) -> None:
     """Normalise rows; ``x`` becomes the rows before gain and shift, ``scale`` their 1/sd.
 
@@ -298,22 +280,18 @@ def norm(
         scale[r] = inverse
         for j in range(width):
             x[r, j] *= inverse
-            out[r, j] = (x[r, j] * gain[j] + shift[j]) * mask[r]
+            out[r, j] = x[r, j] * gain[j] + shift[j]
 
 
 @kernel
 def _norm_back(
-    gradient: Float32s, mask: Float32s, x: Float32s, gain: Float32s, scale: Float32s,
-    out: Float32s, gain_gradient: Float32s, shift_gradient: Float32s,
+    gradient: Float32s, x: Float32s, gain: Float32s, scale: Float32s, out: Float32s,
+    gain_gradient: Float32s, shift_gradient: Float32s,
 ) -> None:
     """Compute the gradients of `norm` from the gradient of its ``out``."""
     width = np.uint64(gain.shape[0])
     products = np.empty(gain.shape[0], np.float32)
     for r in range(np.uint64(x.shape[0])):
-        if mask[r] == np.float32(0.0):
-            for j in range(width):
-                out[r, j] = np.float32(0.0)
-            continue
         for j in range(width):
             gain_gradient[j] += gradient[r, j] * x[r, j]
             shift_gradient[j] += gradient[r, j]
@@ -325,16 +303,16 @@ def _norm_back(
             out[r, j] = (out[r, j] - first - x[r, j] * second) * scale[r]
 
 
-def normalisation(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Float32s, Backward]:
+def normalisation(w: Weights, name: str, x: Float32s) -> tuple[Float32s, Backward]:
     """Apply layer normalisation (Ba, Kiros & Hinton 2016); ``x`` is overwritten."""
     gain, shift = w.values[f"{name}_gain"], w.values[f"{name}_shift"]
     out, scale = np.empty_like(x), np.empty(len(x), np.float32)
-    norm(x, batch.mask, gain, shift, out, scale, np.float32(1e-5))
+    norm(x, gain, shift, out, scale, np.float32(1e-5))
 
     def backward(d_out: Float32s) -> Float32s:
         d_x = np.empty_like(d_out)
         _norm_back(
-            np.ascontiguousarray(d_out), batch.mask, x, gain, scale, d_x,
+            np.ascontiguousarray(d_out), x, gain, scale, d_x,
             w.gradients[f"{name}_gain"], w.gradients[f"{name}_shift"],
         )
         return d_x
@@ -343,7 +321,7 @@ def normalisation(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Fl
 
 
 @kernel
-def sum_rows(rows: Ints, table: NDArray[Any], unit: np.float32, out: Float32s) -> None:
+def sum_rows(rows: Longs, table: NDArray[Any], unit: np.float32, out: Float32s) -> None:
     """Set ``out[i]`` to the sum of ``unit * table[rows[i, k]]``; negative rows are skipped."""
     width = np.uint64(table.shape[1])
     for i in range(np.uint64(rows.shape[0])):
@@ -359,7 +337,7 @@ def sum_rows(rows: Ints, table: NDArray[Any], unit: np.float32, out: Float32s) -
 
 
 @kernel
-def add_to_rows(rows: Ints, gradient: Float32s, table: Float32s) -> None:
+def add_to_rows(rows: Longs, gradient: Float32s, table: Float32s) -> None:
     """Add ``gradient[i]`` to ``table[rows[i, k]]`` for all k; negative rows are skipped."""
     width = np.uint64(table.shape[1])
     for i in range(np.uint64(rows.shape[0])):

@@ -19,11 +19,9 @@ from bbparse.neural.sequence import (
     byte_matrices,
     keep_freed_memory,
 )
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Longs
 from bbparse.runtime.jit import kernel
 from bbparse.treebank.progress import watched
-
-Ints = NDArray[np.int64]
 
 # Adam's means come from a few sentences at first, so the rate rises over these steps, or over a
 # tenth of all steps if that is less.
@@ -52,7 +50,7 @@ class Learned(NamedTuple):
 
 
 @kernel
-def adam(rows: Ints, learned: Learned, rate: float, clock: int) -> None:
+def adam(rows: Longs, learned: Learned, rate: float, clock: int) -> None:
     """Take a step of Adam (Kingma & Ba 2015) for some rows, and set their gradients to 0."""
     weights, gradient, mean, square = learned
     decay, square_decay = 0.9, 0.98
@@ -101,13 +99,13 @@ class NetworkLearner:
         self.noise = Dropout(random)
         self._clock = 0
 
-    def add_words(self, rows: Ints, d_words: Float32s, embeddings: Float32s | None) -> None:
+    def add_words(self, rows: Longs, d_words: Float32s, embeddings: Float32s | None) -> None:
         """Add the gradients of the input of `bbparse.neural.sequence.sums_of_words`."""
         if embeddings is not None:
             self.weights.gradients["embeddings_w"][...] += product(embeddings.T, d_words)
         add_to_rows(rows, d_words, self.vectors.gradient)
 
-    def _step(self, rate: float, touched: Ints) -> None:
+    def _step(self, rate: float, touched: Longs) -> None:
         """Take a step along the gradients and clear them; `touched` are rows of vectors to move."""
         gradient = self._dense.gradient[0]
         length = float(np.sqrt(np.square(gradient, dtype=np.float64).sum()))
@@ -118,8 +116,8 @@ class NetworkLearner:
         adam(touched, self.vectors, rate, self._clock)
 
     def learn(
-        self, sizes: Ints, epochs: int, batch: int, rate: float, seed: int,
-        learn_from: Callable[[list[int], float], Ints], name: str, n_gold: int | None = None,
+        self, sizes: Longs, epochs: int, batch: int, rate: float, seed: int,
+        learn_from: Callable[[list[int], float], Longs], name: str, n_gold: int | None = None,
     ) -> tuple[NDArray[np.int8], dict[str, Float32s]]:
         """Train, and return the vectors, in steps of `QUANTUM`, and the weights.
 
@@ -161,14 +159,14 @@ class NetworkLearner:
 
 
 def _epochs(
-    random: np.random.Generator, sizes: Ints, epochs: int, batch: int, name: str
+    random: np.random.Generator, sizes: Longs, epochs: int, batch: int, name: str
 ) -> Iterator[list[int]]:
     """Yield the batches of some passes over all examples, each in another order."""
     for _ in range(epochs):
         yield from watched(list(_batches(random.permutation(len(sizes)), sizes, batch)), name)
 
 
-def _batches(order: Ints, sizes: Ints, batch: int) -> Iterator[list[int]]:
+def _batches(order: Longs, sizes: Longs, batch: int) -> Iterator[list[int]]:
     """Yield batches of examples in a given order, each of at least ``batch`` words if possible."""
     chosen: list[int] = []
     words = 0
@@ -182,12 +180,12 @@ def _batches(order: Ints, sizes: Ints, batch: int) -> Iterator[list[int]]:
         yield chosen
 
 
-def touched_rows(rows: Ints) -> Ints:
+def touched_rows(rows: Longs) -> Longs:
     """Return the rows of vectors that words use, each once."""
     return np.flatnonzero(np.bincount(rows.reshape(-1) + 1)[1:])
 
 
-def label_loss(scores: Float32s, gold: Ints) -> float:
+def label_loss(scores: Float32s, gold: Longs) -> float:
     """Return the log-loss of labels; ``scores`` (rows of labels) become its gradient."""
     scores -= scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)

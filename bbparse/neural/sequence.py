@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from itertools import accumulate
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -24,12 +23,10 @@ from bbparse.neural.layers import Backward, Weights
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import LANES
 from bbparse.runtime.archive import Fields, Rule, reading_part
-from bbparse.runtime.arrays import Float32s, places_among
+from bbparse.runtime.arrays import Float32s, Hashes, Longs, places_among
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import PAD
 
-Ints = NDArray[np.int64]
-Values = NDArray[np.uint64]
 F = TypeVar("F", bound=np.floating[Any])
 
 #: Step of the vectors in a file: 8 bits reach from -4 to 4.
@@ -78,7 +75,7 @@ class Dropout:
         return (noise >= np.float32(rate)).reshape(shape)
 
     def hide(
-        self, rows: Ints, vectors: Float32s | None, attribute_rate: float, word_rate: float,
+        self, rows: Longs, vectors: Float32s | None, attribute_rate: float, word_rate: float,
         n_lexical: int,
     ) -> None:
         """Hide attributes and words in place, so that a network learns to do without them.
@@ -107,12 +104,12 @@ class SequenceNetwork:
     """
 
     NAME: ClassVar[str]  #: Prefix of the names of its arrays in a file.
-    COLUMNS: ClassVar[Ints]  #: The attributes whose vectors are summed for a word.
+    COLUMNS: ClassVar[Longs]  #: The attributes whose vectors are summed for a word.
     #: Names of its sizes; the first two are the lengths of word vectors, alone and in context.
     SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "embeddings")
 
     def __init__(
-        self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Values,
+        self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Hashes,
         vectors: NDArray[np.int8], parameters: Mapping[str, Float32s],
     ) -> None:
         keep_freed_memory()
@@ -184,19 +181,9 @@ class SequenceNetwork:
             elif not name.endswith(("_b", "_shift")):
                 p[name][:] = 0.1 * random.standard_normal(shape)
 
-    def rows(self, values: Values) -> Ints:
-        """Return the rows of the vectors of an encoded sentence's words, -1 if there is none."""
-        return self.find(values, self.COLUMNS)
-
-    def find(self, values: Values, columns: Ints) -> Ints:
-        """Return the rows of the vectors of the attributes in some columns, -1 if there is none."""
-        return known_rows(values, self.keys, columns)
-
-    def all_rows(self, values: Sequence[Values]) -> list[Ints]:
-        """Return the `rows` of each of some sentences, found in one call."""
-        found = self.rows(np.concatenate(values))
-        starts = accumulate(map(len, values), initial=0)
-        return [found[at : at + len(own) - 2 * PAD] for at, own in zip(starts, values)]
+    def rows(self, values: Sequence[Hashes]) -> Longs:
+        """Return the rows of the vectors of the words of encoded sentences; see `known_rows`."""
+        return known_rows(values, self.keys, self.COLUMNS)
 
     def taken(self, embeddings: Embeddings | None, whose: str) -> Embeddings | None:
         """Return `embeddings` if this network uses pretrained vectors, else None.
@@ -247,7 +234,7 @@ class SequenceNetwork:
 
     @classmethod
     def _members(
-        cls, card: dict[str, Any], keys: Values, vectors: NDArray[Any], weights: NDArray[Any]
+        cls, card: dict[str, Any], keys: Hashes, vectors: NDArray[Any], weights: NDArray[Any]
     ) -> list[Self]:
         """Build the members of an ensemble from the fields of a file; raises `ModelError`."""
         labels, kinds = [str(label) for label in card["labels"]], str(card["layers"])
@@ -297,7 +284,7 @@ def in_sentence(
         first_kept = noise.mask(words.shape, rate)
         words = words * first_kept
     new, back_new = layers.convolution(w, "c0", words, batch)
-    state, back_norm = layers.normalisation(w, "n0", new, batch)
+    state, back_norm = layers.normalisation(w, "n0", new)
     steps: list[tuple[Backward, Backward, Float32s | None]] = []
     for i, kind in enumerate(kinds, start=1):
         layer = layers.recurrence if kind == "r" else layers.convolution
@@ -306,7 +293,7 @@ def in_sentence(
         if noise is not None:
             kept = noise.mask(new.shape, rate)
             new = new * kept
-        state, back = layers.normalisation(w, f"n{i}", state + new, batch)
+        state, back = layers.normalisation(w, f"n{i}", state + new)
         steps.append((back, back_layer, kept))
 
     def backward(d_state: Float32s) -> Float32s:
@@ -320,7 +307,7 @@ def in_sentence(
 
 
 def sums_of_words(
-    w: Weights, rows: Ints, vectors: NDArray[Any], embeddings: Float32s | None
+    w: Weights, rows: Longs, vectors: NDArray[Any], embeddings: Float32s | None
 ) -> Float32s:
     """Sum the vectors of words, float32[R, word]; ``embeddings`` are pretrained, float32[R, d].
 
@@ -354,6 +341,10 @@ def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
     return total / total.dtype.type(len(arrays)) if others else total
 
 
-def known_rows(values: Values, keys: Values, columns: Ints) -> Ints:
-    """Return the rows of words' attributes among sorted keys, -1 for unknown values."""
-    return places_among(keys, values[PAD : len(values) - PAD, columns])
+def known_rows(values: Sequence[Hashes], keys: Hashes, columns: Longs) -> Longs:
+    """Return the rows of the attributes of words among sorted keys, -1 for unknown values.
+
+    The words are those of some encoded sentences, one after the other.
+    """
+    words = np.concatenate([sentence[PAD : len(sentence) - PAD] for sentence in values])
+    return places_among(keys, np.take(words, columns, axis=1))

@@ -102,16 +102,17 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
     """Return the function of a tile with two vectors of this width, 0: the processor's."""
 
     @intrinsic
-    def tile(  # noqa: PLR0913 – an intrinsic takes arrays and offsets apart
-        typing_context: Any, x: Any, at: Any, stride: Any, inputs: Any, panel: Any, start: Any,
-        out: Any, row: Any, column: Any,
+    def tile(
+        typing_context: Any, x: Any, at: Any, panel: Any, start: Any, out: Any, row: Any,
+        column: Any,
     ) -> Any:
         """Emit code of a tile: rows `row + r` and columns `column + c` of a matrix product.
 
-        ``out[row + r, column + c] = start[column + c] + Σ x[at + r * stride + i] * panel[i, c]``,
-        where the product of two 32-bit whole numbers is the sum of those of their four bytes.
+        ``out[row + r, column + c] = start[column + c] + Σ x[at + r * n + i] * panel[i, c]``, where
+        n is the length of the panel, and the product of two 32-bit whole numbers is the sum of
+        those of their four bytes.
         """
-        signature = types.void(x, *[types.intp] * 3, panel, start, out, *[types.intp] * 2)
+        signature = types.void(x, types.intp, panel, start, out, *[types.intp] * 2)
 
         def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             arrays = [
@@ -120,7 +121,8 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
                 if isinstance(kind, types.Array)
             ]
             x, panel, start, out = arrays
-            at, stride, inputs, row, column = (values[i] for i in (1, 2, 3, 7, 8))
+            at, row, column = (values[i] for i in (1, 5, 6))
+            inputs = builder.extract_value(panel.shape, 0)
             lanes = width or columns_of_tile() // 2
             known = processor_features() if features is None else features
             whole = signature.args[0].dtype == types.int32
@@ -142,7 +144,7 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
             for pair in sums:
                 for total, value in zip(pair, first_sums):
                     builder.store(value, total)
-            rows = [builder.add(at, builder.mul(stride, number(r))) for r in range(ROWS)]
+            rows = [builder.add(at, builder.mul(inputs, number(r))) for r in range(ROWS)]
             with cgutils.for_range(builder, inputs) as loop:
                 weights = pair_at(panel, builder.mul(loop.index, number(2 * lanes)))
                 for pair, first in zip(sums, rows):
@@ -164,12 +166,13 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
     return tile
 
 
-def _plain_tile(x, at, stride, inputs, panel, start, out, row, column):  # type: ignore[no-untyped-def]  # noqa: PLR0913 – as above
+def _plain_tile(x, at, panel, start, out, row, column):  # type: ignore[no-untyped-def]
+    inputs = panel.shape[0]
     columns = slice(column, column + panel.shape[1])
     for r in range(ROWS):
         total = start[columns]
         for i in range(inputs):
-            one = x[at + r * stride + i : at + r * stride + i + 1]
+            one = x[at + r * inputs + i : at + r * inputs + i + 1]
             if x.dtype == np.int32:
                 factors = one.view(np.uint8).astype(np.int32)
                 total = total + panel[i].view(np.int8).reshape(-1, 4).astype(np.int32) @ factors
@@ -203,12 +206,8 @@ def lane_sum(typing_context: Any, x: Any, at: Any, length: Any) -> Any:
 
 
 def _plain_sum(x: Any, at: int, length: int) -> Any:
-    lanes, total = np.zeros(LANES, np.float32), np.float32(0.0)
-    for row in x.reshape(-1)[at : at + length].reshape(-1, LANES):
-        lanes += row
-    for lane in lanes:
-        total += lane
-    return total
+    rows = x.reshape(-1)[at : at + length].reshape(-1, LANES)
+    return sum(sum(rows, np.zeros(LANES, np.float32)), np.float32(0.0))
 
 
 @intrinsic

@@ -69,7 +69,7 @@ def trained(
 
 
 def learner_of(keys: np.ndarray, count: int, embeddings: Embeddings | None = None) -> LabelLearner:
-    rows = [known_rows(some, keys, TagNetwork.COLUMNS) for some in values_of(count)]
+    rows = [known_rows([some], keys, TagNetwork.COLUMNS) for some in values_of(count)]
     counts = [len(names) for names in labels_of(count)]
     width = 0 if embeddings is None else embeddings.width
     return LabelLearner(TagNetwork, toy.NETWORK, rows, gold_of(count), counts, len(keys), 3, width)

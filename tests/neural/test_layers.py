@@ -18,15 +18,17 @@ from tests.neural import plain
 SIZES = ([1], [3, 1, 6], [2, 2, 2, 2], [0, 70, 5])
 LAYERS: dict[str, tuple[Any, Any, dict[str, tuple[int, ...]]]] = {
     "linear": (
-        lambda w, name, x, batch: layers.linear(w, name, x), plain.linear,
+        lambda w, name, x, _: layers.linear(w, name, x), plain.linear,
         {"l_w": (32, 48), "l_b": (48,)},
     ),
     "five words": (layers.convolution, plain.convolution, {"l_w": (160, 16), "l_b": (16,)}),
     "three words": (layers.convolution, plain.convolution, {"l_w": (96, 48), "l_b": (48,)}),
     "narrow": (layers.convolution, plain.convolution, {"l_w": (96, 10), "l_b": (10,)}),
     "recurrence": (layers.recurrence, plain.recurrence, {"l_in_w": (32, 64), "l_in_b": (64,)}),
-    "normalisation": (layers.normalisation, plain.normalisation, {"l_gain": (32,),
-                                                                  "l_shift": (32,)}),
+    "normalisation": (
+        lambda w, name, x, _: layers.normalisation(w, name, x), plain.normalisation,
+        {"l_gain": (32,), "l_shift": (32,)},
+    ),
 }
 
 
@@ -47,24 +49,11 @@ def random_batch(
 ) -> tuple[Ragged, np.ndarray, list[np.ndarray]]:
     batch = Ragged.of(sizes)
     parts = [(scale * rng.normal(size=(n, width))).astype(np.float32) for n in sizes]
-    return batch, batch.rows_of(parts, 0.0), [part.astype(float) for part in parts]
+    return batch, np.concatenate(parts), [part.astype(float) for part in parts]
 
 
 def words_of(batch: Ragged, x: np.ndarray) -> list[np.ndarray]:
     return [x[a : a + n] for a, n in zip(batch.first.tolist(), batch.size.tolist())]
-
-
-def test_sentences_lie_apart_and_the_rows_are_fours() -> None:
-    for sizes in SIZES:
-        batch = Ragged.of(sizes)
-        assert batch.n_rows % 4 == 0 and batch.n_rows == len(batch.mask)
-        parts = [np.full((n, 2), k + 1.0, np.float32) for k, n in enumerate(sizes)]
-        rows = batch.rows_of(parts, 0.0)
-        assert np.array_equal(rows[:, 0] > 0.0, batch.mask == 1.0)
-        assert rows[batch.mask > 0.0].tolist() == np.concatenate(parts).tolist()
-        ends = np.append(0, (batch.first + batch.size)), np.append(batch.first, batch.n_rows)
-        assert (ends[1] >= ends[0]).all()
-    assert Ragged.of([]).n_rows == 0
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -76,17 +65,15 @@ def test_layers_give_what_plain_ones_give(name: str, sizes: list[int]) -> None:
         w, p = random_weights(rng, shapes)
         batch, x, parts = random_batch(rng, sizes, 32, scale)
         out, _ = layer(w, "l", x.copy(), batch)
-        assert out.dtype == np.float32 and len(out) == batch.n_rows
+        assert out.dtype == np.float32 and len(out) == sum(sizes)
         for found, part in zip(words_of(batch, out), parts):
             if len(part):
                 expected = reference(p, "l", part)
                 assert np.allclose(found, expected, rtol=1e-4, atol=1e-4 * scale)
-        if name not in ("linear", "recurrence"):
-            assert not out[batch.mask == 0.0].any()
         # alone, each has the same numbers to the last bit
         for k, n in enumerate(sizes):
             one = Ragged.of([n])
-            alone, _ = layer(w, "l", one.rows_of([words_of(batch, x)[k]], 0.0), one)
+            alone, _ = layer(w, "l", words_of(batch, x)[k].copy(), one)
             assert np.array_equal(words_of(one, alone)[0], words_of(batch, out)[k])
 
 
@@ -99,7 +86,7 @@ def test_gradients_are_slopes(name: str, sizes: list[int]) -> None:
         w, p = random_weights(rng, shapes)
         batch, x, parts = random_batch(rng, sizes, 32, scale)
         out, backward = layer(w, "l", x.copy(), batch)
-        wanted = rng.normal(size=out.shape).astype(np.float32) * batch.mask[:, np.newaxis]
+        wanted = rng.normal(size=out.shape).astype(np.float32)
         d_x = backward(wanted)
 
         pairs = [(part, d) for part, d in zip(parts, words_of(batch, wanted)) if len(part)]
@@ -123,9 +110,8 @@ def test_layers_after_each_other(kinds: str) -> None:
     state, backward = in_sentence(w, kinds, batch, words)
     for found, part in zip(words_of(batch, state), parts):
         assert np.allclose(found, plain.in_sentence(p, kinds, part), rtol=1e-3, atol=1e-3)
-    assert not state[batch.mask == 0.0].any()
     wanted = rng.normal(size=state.shape).astype(np.float32)
-    d_words = backward(wanted * batch.mask[:, np.newaxis])
+    d_words = backward(wanted)
     goals = words_of(batch, wanted)
 
     def loss() -> float:

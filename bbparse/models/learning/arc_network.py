@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.chart_kernels import trees_loss
@@ -32,11 +31,9 @@ from bbparse.neural.mixture import passes, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import in_sentence, known_rows, sums_of_words
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Hashes, Ints, Longs
 from bbparse.treebank import is_projective
 from bbparse.treebank.encode import encode
-
-Ints = NDArray[np.int64]
 
 # Weight of the first part of the loss once the second counts, too, and the fraction of the run
 # after which it counts.
@@ -47,10 +44,10 @@ class _Example:
     """A training sentence as arrays that stay the same during the run, some 60 bytes a word."""
 
     def __init__(
-        self, values: NDArray[np.uint64], heads: NDArray[np.int32], names: Sequence[str],
-        keys: NDArray[np.uint64], labels: dict[str, int], root: int,
+        self, values: Hashes, heads: Ints, names: Sequence[str],
+        keys: Hashes, labels: dict[str, int], root: int,
     ) -> None:
-        self.rows = known_rows(values, keys, ArcNetwork.COLUMNS).astype(np.int32)
+        self.rows = known_rows([values], keys, ArcNetwork.COLUMNS).astype(np.int32)
         self.heads, self.before = heads, counts_before(values, np.array([len(heads)]))
         self.labels = np.array([-1, *(labels.get(name, -1) for name in names)], np.int16)
         if root >= 0:  # the rule decides, so there is nothing to learn
@@ -62,7 +59,7 @@ class ArcLearner:
     """Gradients of the weights of an `ArcNetwork` on training sentences."""
 
     def __init__(
-        self, config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
+        self, config: Configuration, data: TrainingData, chosen: Longs, labels: tuple[str, ...],
         root: int = -1,
     ) -> None:
         settings = config.network
@@ -118,7 +115,7 @@ class ArcLearner:
             rounded(parameters), self.root,
         )
 
-    def step(self, chosen: list[int], done: float) -> Ints:
+    def step(self, chosen: list[int], done: float) -> Longs:
         """Add the gradients of a batch and return the rows of its words' vectors.
 
         ``done`` is the fraction of the run that is over.
@@ -126,17 +123,16 @@ class ArcLearner:
         rows, _ = self.loss(chosen, trees=done >= _BEFORE_TREES)
         return touched_rows(rows)
 
-    def loss(self, chosen: Sequence[int], trees: bool, dropout: bool = True) -> tuple[Ints, float]:
+    def loss(self, chosen: Sequence[int], trees: bool, dropout: bool = True) -> tuple[Longs, float]:
         """Add the gradients of a batch; return the rows of its words and its loss per word."""
         settings, learner, w = self.settings, self.learner, self.learner.weights
         noise = learner.noise if dropout else None
         examples = [self.examples[i] for i in chosen]
         batch = Ragged.of([len(example.heads) for example in examples])
-        rows = batch.rows_of([example.rows for example in examples], -1).astype(np.int64)
-        before = batch.rows_of([example.before for example in examples], 0)
-        heads = batch.rows_of([example.heads[:, np.newaxis] for example in examples], -1)[:, 0]
-        names = batch.rows_of([example.labels[:, np.newaxis] for example in examples], -1)
-        labels = names[:, 0].astype(np.int64)
+        rows = np.concatenate([example.rows for example in examples]).astype(np.int64)
+        before = np.concatenate([example.before for example in examples])
+        heads = np.concatenate([example.heads for example in examples])
+        labels = np.concatenate([example.labels for example in examples])
         vectors = None
         if self._embeddings is not None:
             vectors = vectors_of(batch, self._embeddings(self._text(chosen)))
@@ -177,7 +173,7 @@ class ArcLearner:
         return rows, loss / n_words
 
     def _labels_loss(
-        self, batch: Ragged, ends: Float32s, heads: NDArray[np.int32], labels: Ints,
+        self, batch: Ragged, ends: Float32s, heads: Ints, labels: Longs,
         d_ends: Float32s, unit: float,
     ) -> float:
         """Return the loss of the labels of the gold arcs; add its gradients times ``unit``."""
@@ -185,8 +181,7 @@ class ArcLearner:
         mod = np.flatnonzero(labels >= 0)
         if not len(mod):
             return 0.0
-        head = np.repeat(batch.first, batch.size)[np.cumsum(batch.mask)[mod].astype(np.int64) - 1]
-        head = head + heads[mod]
+        head = np.repeat(batch.first, batch.size)[mod] + heads[mod]
         scores, back = label_scores(w, ends, head, mod, begin, size)
         loss = label_loss(scores[:, : len(self.labels)], labels[mod])
         scores[:, len(self.labels) :] = 0.0
@@ -200,7 +195,7 @@ class ArcLearner:
 
 
 def train_arcs(
-    config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...], root: int,
+    config: Configuration, data: TrainingData, chosen: Longs, labels: tuple[str, ...], root: int,
     epochs: int, name: str = "network",
 ) -> ArcNetwork:
     """Train the network of a parser on the sentences `chosen`, int64[m].

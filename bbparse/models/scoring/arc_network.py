@@ -45,14 +45,13 @@ from bbparse.neural.sequence import (
     sums_of_words,
 )
 from bbparse.runtime.archive import Fields, reading_part
-from bbparse.runtime.arrays import Float32s, Float64s, Ints, Longs
+from bbparse.runtime.arrays import Float32s, Float64s, Hashes, Ints, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 from bbparse.treebank.likely import LikelyTags, TagNames
 from bbparse.treebank.sections import SECTION_WORDS
 
-Values = NDArray[np.uint64]
 Pairs = tuple[Ints, Ints]
 """Heads and modifiers of arcs."""
 
@@ -87,7 +86,7 @@ class ArcNetwork(SequenceNetwork):
     KINDS: ClassVar[Mapping[str, Sequence[int]]] = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
 
     def __init__(
-        self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Values,
+        self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Hashes,
         vectors: NDArray[np.int8], parameters: Mapping[str, Float32s], root: int = -1,
     ) -> None:
         check_labels(labels, root)
@@ -165,7 +164,7 @@ class ArcNetwork(SequenceNetwork):
         return by_root(scores.astype(np.float64), heads, self.root)
 
     def __call__(
-        self, values: Sequence[Values], embeddings: Sequence[Float32s | None] | None = None,
+        self, values: Sequence[Hashes], embeddings: Sequence[Float32s | None] | None = None,
         likely_tags: Sequence[LikelyTags | None] = (),
     ) -> BatchScores:
         """Score all arcs of a batch of sentences.
@@ -174,15 +173,15 @@ class ArcNetwork(SequenceNetwork):
         pretrained vectors of the words of each, if the network uses any. ``likely_tags`` are those
         of each sentence, if a tagger chose its tags (`bbparse.models.scoring.soft_tags`).
         """
-        return self._score(values, self.all_rows(values), embeddings, likely_tags)
+        return self._score(values, self.rows(values), embeddings, likely_tags)
 
     def without_words(
-        self, values: Values, embeddings: Float32s | None = None,
+        self, values: Hashes, embeddings: Float32s | None = None,
         likely_tags: LikelyTags | None = None,
     ) -> Iterator[NetworkScores]:
         """Score a sentence once for each of its words, with that word unknown."""
         n = len(values) - 2 * PAD - 1
-        whole = self.rows(values)
+        whole = self.rows([values])
         together = max(1, SECTION_WORDS // n)  # many long sentences would fill the memory
         for first in range(1, n + 1, together):
             rows, vectors = [], []
@@ -192,8 +191,10 @@ class ArcNetwork(SequenceNetwork):
                 vectors.append(None if embeddings is None else embeddings.copy())
                 if vectors[-1] is not None:
                     vectors[-1][word - 1] = 0.0
-            count = len(rows)
-            scored = self._score([values] * count, rows, vectors, [likely_tags] * count)
+            n_copies = len(rows)
+            scored = self._score(
+                [values] * n_copies, np.concatenate(rows), vectors, [likely_tags] * n_copies
+            )
             yield from scored.sentences()
 
     def tag_vectors(self, names: TagNames) -> tuple[Float32s, Float32s]:
@@ -204,12 +205,11 @@ class ArcNetwork(SequenceNetwork):
         return cached[1]
 
     def _score(
-        self, values: Sequence[Values], known: Sequence[Longs],
-        embeddings: Sequence[Float32s | None] | None, likely_tags: Sequence[LikelyTags | None],
+        self, values: Sequence[Hashes], rows: Longs, embeddings: Sequence[Float32s | None] | None,
+        likely_tags: Sequence[LikelyTags | None],
     ) -> BatchScores:
         """Score all arcs of sentences, given the rows of the vectors of their words."""
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
-        rows = batch.rows_of(known, -1)
         before = counts_before(np.concatenate(values), batch.size)
         vectors = vectors_of(batch, embeddings)
         tags = SoftTags(batch, rows, _SOFT_COLUMNS, likely_tags)
@@ -236,7 +236,7 @@ def vectors_of(batch: Ragged, embeddings: Sequence[Float32s | None] | None) -> F
     known = [] if embeddings is None else [vectors for vectors in embeddings if vectors is not None]
     if not known:
         return None
-    out = np.zeros((batch.n_rows, known[0].shape[1]), np.float32)
+    out = np.zeros((batch.size.sum(), known[0].shape[1]), np.float32)
     for first, vectors in zip(batch.first.tolist(), known):
         out[first + 1 : first + 1 + len(vectors)] = vectors
     return out
@@ -401,7 +401,7 @@ class Scored:
 
     sentence: Sentence
     #: uint64[...]: the encoded sentence.
-    values: Values
+    values: Hashes
     problem: Problem
     #: The network's scores of the sentence; None with templates.
     scores: NetworkScores | None = None

@@ -29,14 +29,13 @@ from bbparse.models.scoring.arc_network import (
     NetworkScores,
     Pairs,
     Scored,
-    Values,
 )
 from bbparse.models.scoring.batch_kernels import candidate_arcs
 from bbparse.models.scoring.candidates import LONG, REACH, all_arcs
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer, Weights
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings
-from bbparse.runtime.arrays import Ints
+from bbparse.runtime.arrays import Hashes, Ints
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
@@ -59,7 +58,7 @@ class Pruner:
         """Build the pruner of a configuration from weights in quanta."""
         return cls(LinearScorer(config.pruner_templates, weights, QUANTUM))
 
-    def candidates(self, values: Values, k: int, margin: float, single_root: bool) -> Pairs:
+    def candidates(self, values: Hashes, k: int, margin: float, single_root: bool) -> Pairs:
         """Return the candidate arcs of a sentence; see `BatchScores.candidates`."""
         n = len(values) - 2 * PAD - 1
         if k == 0:
@@ -143,7 +142,7 @@ class ProblemMaker:
         return self._scored(sentences, values, arcs, scores)
 
     def over_arcs(
-        self, sentence: Sentence, values: Values, arc_head: Ints, arc_mod: Ints
+        self, sentence: Sentence, values: Hashes, arc_head: Ints, arc_mod: Ints
     ) -> Scored:
         """Make the scored problem over these candidate arcs, sorted by (head, mod)."""
         scores = self.scores([sentence], [values])
@@ -178,7 +177,7 @@ class ProblemMaker:
         """Labels that families may see on arcs, in order; empty with templates."""
         return () if self.network is None else self.network.labels
 
-    def scores(self, sentences: Sequence[Sentence], values: Sequence[Values]) -> BatchScores | None:
+    def scores(self, sentences: Sequence[Sentence], values: Sequence[Hashes]) -> BatchScores | None:
         """Score sentences with the network; None with templates."""
         if self.network is None:
             return None
@@ -186,7 +185,7 @@ class ProblemMaker:
         return self.network(values, vectors, [likely_tags_of(s) for s in sentences])
 
     def _candidates(
-        self, values: Sequence[Values], scores: BatchScores | None, k: int | None,
+        self, values: Sequence[Hashes], scores: BatchScores | None, k: int | None,
         margin: float | None,
     ) -> list[Pairs]:
         """Return the candidate arcs of each sentence."""
@@ -199,7 +198,7 @@ class ProblemMaker:
         return [self.pruner.candidates(encoded, *options) for encoded in values]
 
     def _view(
-        self, sentence: Sentence, values: Values, arcs: Pairs, scores: NetworkScores | None
+        self, sentence: Sentence, values: Hashes, arcs: Pairs, scores: NetworkScores | None
     ) -> FactorView:
         labels = None
         if scores is not None and self.label_names:
@@ -207,7 +206,7 @@ class ProblemMaker:
         return FactorView(sentence, *arcs, values, labels, self.label_names)
 
     def _scored(
-        self, sentences: Sequence[Sentence], values: Sequence[Values], arcs: Sequence[Pairs],
+        self, sentences: Sequence[Sentence], values: Sequence[Hashes], arcs: Sequence[Pairs],
         batch: BatchScores | None,
     ) -> list[Scored]:
         """Make problems over candidate arcs."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import SequenceNetwork, sums_of_words
+from bbparse.neural.sequence import SequenceNetwork, known_rows, sums_of_words
 from bbparse.runtime.arrays import Float32s, Hashes, Longs
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.jit import kernel
@@ -90,7 +90,7 @@ def vectors_of_tags(network: SequenceNetwork, names: TagNames) -> tuple[Float32s
     """Return the vectors of tags (UPOS and XPOS) and of FEATS, float32[names, d] each."""
     tables = []
     for values in _encoded(names):
-        rows = network.find(values, np.arange(values.shape[1]))
+        rows = known_rows([values], network.keys, np.arange(values.shape[1]))
         tables.append(sums_of_words(network.weights, rows, network.vectors, None))
     return tables[0], tables[1]
 

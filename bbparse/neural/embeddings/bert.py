@@ -268,10 +268,10 @@ class Bert:
         places = (np.arange(len(ids)) - np.repeat(first, size)).astype(np.int32)
         x = np.empty((len(ids), self.dimension), np.float32)
         _embed(ids, places, self._vectors, self._units, self._positions, x)
-        ones, scratch = np.ones(len(x), np.float32), np.empty(len(x), np.float32)
+        scratch = np.empty(len(x), np.float32)
 
         def normalise(x: Float32s, gain: Float32s, shift: Float32s) -> None:
-            norm(x, ones, gain, shift, x, scratch, self._small)
+            norm(x, gain, shift, x, scratch, self._small)
 
         normalise(x, *self._norm)
         total = np.zeros_like(x)
