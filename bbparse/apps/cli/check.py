@@ -14,6 +14,7 @@ from bbparse.models import MODELS
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules, example_of
 from bbparse.treebank import read_conllu
+from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.variation import Occurrence, Variation, variations
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
         broken += is_broken
     most = ", ".join(f"{name} {n:,}" for name, n in counts.most_common() if n)
     say(
-        f"{counts.total():,} faults in {broken:,} of {total:,} sentences"
-        + (f" ({most})" if most else "") + (f"; {warnings:,} warnings" if warnings else "")
+        f"{count(counts.total(), 'fault')} in {broken:,} of {count(total, 'sentence')}"
+        + (f" ({most})" if most else "")
+        + (f"; {count(warnings, 'warning')}" if warnings else "")
     )
     if broken:
         raise click.exceptions.Exit(1)

@@ -100,13 +100,16 @@ def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
         counts = entries.get(part) or {}
         return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "-"
 
-    config = entries["configuration"]
+    config, raw = entries["configuration"], entries.get("raw_text")
+    silver = []
+    if raw is not None:
+        silver = [("raw text", f"{raw['words']:,} words, parsed by {raw['teacher']}")]
     more = entries.get("embeddings")
     embeddings = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
     return [
         ("treebank", entries.get("name") or "-"), ("language", entries.get("language") or "-"),
         ("scripts", ", ".join(entries.get("scripts", ())) or "-"),
-        ("licence", entries.get("license") or "-"), ("trained on", size("train")),
+        ("licence", entries.get("license") or "-"), ("trained on", size("train")), *silver,
         ("dev", size("dev")), ("takes", ", ".join(entries["takes"])),
         ("trees", "projective" if entries["projective"] else "crossing arcs allowed"),
         ("labels", str(len(entries["labels"]))), ("tags", str(entries["tags"])), *embeddings,

@@ -17,6 +17,7 @@ from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_output
 from bbparse.treebank.drawing.formats import FORMATS
+from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.text import wants_colour
 from bbparse.treebank.progress import Bar
 
@@ -153,11 +154,11 @@ def _parse_shards(
     spec = ParseSpec(model, settings, factors)
     done = parse_corpus(sources, folder, spec, workers=workers, cluster=cluster, tell=tell)
     tell(
-        f"{done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
-        f" {done.kept} were done already"
-        + (f"; {done.left_out} sentences were skipped" if done.left_out else "")
+        f"{count(done.parsed, 'shard')} parsed ({count(done.sentences, 'sentence')},"
+        f" {count(done.words, 'word')}); done already: {done.kept}"
+        + (f"; skipped: {count(done.left_out, 'sentence')}" if done.left_out else "")
     )
     if done.failed:
         raise TreebankError(
-            f"{done.failed} shards cannot be parsed: see above, and {folder}/manifest.jsonl"
+            f"{count(done.failed, 'shard')} not parsed: see above, and {folder}/manifest.jsonl"
         )

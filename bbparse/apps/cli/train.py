@@ -208,11 +208,16 @@ def train(
         if raw:
             identity = digest_of((*sentences, *dev_sentences), config.to_table(), names, text_from)
             silver, temporary = _silver(raw, teacher, target, learn, identity, sentences)
+            words, left_out = silver.counts()
+            say(f"raw text: {words} words; skipped {left_out} in sentences of low confidence")
         parser = learn(target, silver)
+        if silver is not None:
+            by = "a model of TRAIN alone" if teacher is None else Path(teacher).stem
+            parser.notes[NOTE]["raw_text"] = {"words": words, "teacher": by}
         if dev_sentences:
             parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
-            parser.save(target)
             say(table(accuracy))
+        parser.save(target)
     for path in temporary:
         path.unlink(missing_ok=True)
     say(f"wrote {target}")
@@ -237,10 +242,7 @@ def _silver(
     check_teacher(teacher or str(path), parser, gold)
     identity = digest_of((), text, blake2b(path.read_bytes()).hexdigest())
     temporary.append(target.with_name(f"{target.name}.silver-{identity[:12]}"))
-    silver = label_text(parser, raw, temporary[-1], identity)
-    words, left_out = silver.counts()
-    say(f"raw text: {words} words; skipped {left_out} in sentences of low confidence")
-    return silver, temporary
+    return label_text(parser, raw, temporary[-1], identity), temporary
 
 
 def _configured(name: str, options: dict[str, Any]) -> Configuration:

@@ -121,15 +121,15 @@ def test_shards(run: Run, model: Path, tmp_path: Path) -> None:
     command = ["parse", f"{tmp_path}/in/*.conllu", "--model", model, "--output-dir", out]
     done = run(*command, "--threads", "2")
     assert done.code == 0 and done.out == ""
-    assert done.err.startswith("bbparse: 2 shards parsed (") and "0 were done" in done.err
+    assert done.err.startswith("bbparse: 2 shards parsed (") and "done already: 0" in done.err
     alone = run("parse", toy.DEV, "--model", model).out.encode()
     assert {path.read_bytes() for path in out.glob("*.conllu")} == {alone}
     (tmp_path / "in" / "c.conllu").write_text("1\tone\n")
     done = run(*command)
-    assert "0 shards parsed (0 sentences, 0 words), 2 were done already" in done.err
+    assert "0 shards parsed (0 sentences, 0 words); done already: 2" in done.err
     assert f"bbparse: {tmp_path}/in/c.conllu, line 1: expected 10 columns" in done.err
     said = done.complaint(alone=False)
-    assert said == f"1 shards cannot be parsed: see above, and {out}/manifest.jsonl"
+    assert said == f"1 shard not parsed: see above, and {out}/manifest.jsonl"
 
 
 def test_invalid_sentences_are_left_out(run: Run, model: Path, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_invalid_sentences_are_left_out(run: Run, model: Path, tmp_path: Path) -
     assert sum(first in line for line in done.err.splitlines()) == 1
     assert sum(cycle in line for line in done.err.splitlines()) == 1
     assert f"{tmp_path}/none.conllu: no sentence is left to parse: 2 are invalid" in done.err
-    assert "2 shards parsed (" in done.err and "; 2 sentences were skipped" in done.err
+    assert "2 shards parsed (" in done.err and "; skipped: 2 sentences" in done.err
     alone = run("parse", toy.DEV, "--model", model, "--keep-heads").out
     assert (out / "some.conllu").read_text(encoding="utf-8") == alone
     assert (out / "heads.conllu").read_text(encoding="utf-8").endswith(alone)

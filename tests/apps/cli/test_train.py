@@ -182,6 +182,7 @@ def test_raw_text_teaches(run: Run, tmp_path: Path) -> None:
     done = run(*start, "--model", tmp_path / "whole.model")
     assert done.code == 0 and "words; skipped" in done.err
     assert done.err.count("network trained") == 2  # the teacher's, and the model's own
+    assert "words, parsed by a model of TRAIN alone" in run("model", tmp_path / "whole.model").out
 
 
 def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_check(run: Run, tmp_path: Path) -> None:
     assert done.code == 1
     where, what = f"{path}:4: ", "too-many-subjects: word 1: said -nsubj-> This, word 2: said"
     assert done.out == f"{where}{what} -nsubj-> he (s1)\n"
-    assert done.err == "1 faults in 1 of 1 sentences (too-many-subjects 1)\n"
+    assert done.err == "1 fault in 1 of 1 sentence (too-many-subjects 1)\n"
     rules = tmp_path / "mine.toml"
     rules.write_text("[[rule]]\nname = 'mine'\narc = 'label=obj'\n")
     assert run("check", path, "--valid", rules).code == 0
@@ -75,7 +75,7 @@ def test_what_is_no_tree(
     path = written(tmp_path, heads, labels, upos=["X"] * 3, name="s1")
     done = run("check", path)
     assert (done.code, done.out) == (1, f"{path}:{fault} (s1)\n")
-    assert done.err.startswith("1 faults in 1 of 1 sentences")
+    assert done.err.startswith("1 fault in 1 of 1 sentence")
 
 
 def test_other_schemes(run: Run, tmp_path: Path) -> None:
