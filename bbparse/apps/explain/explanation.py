@@ -36,7 +36,6 @@ from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
-from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 from bbparse.treebank.sentence import ScoredTree
@@ -260,7 +259,6 @@ def explain(
     FactorError
         If a tree family fails, or its terms do not add up to its score.
     """
-    check_type("deadline", deadline, Deadline, "a Deadline", ProblemError)
     steps = parser.steps(k_best=k_best, valid="none", tree_score=tree_score, **limits)
     families, scored = steps.families, steps.score(sentence, prune, None)
     problem, backbone = scored.problem, parser.config.model.backbone

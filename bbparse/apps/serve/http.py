@@ -6,7 +6,7 @@ import email
 import math
 import os
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib.abc import Traversable
 from importlib.resources import files
@@ -20,6 +20,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Res
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bbparse import __version__
 from bbparse.apps.serve import inception, udpipe
@@ -35,10 +36,6 @@ from bbparse.apps.serve.schema import (
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ServiceError
 from bbparse.runtime.signals import stopped_by
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:;"
@@ -103,7 +100,11 @@ def application(pool: Pool) -> FastAPI:
     _add_parsing(app, pool)
     _add_udpipe(app, pool)
     _add_recommender(app, pool)
-    _add_service(app, pool)
+
+    @app.get("/health", tags=["service"], summary="Check the service")
+    async def health() -> Response:
+        return JSONResponse({"status": "ok", "version": __version__, **pool.facts()})
+
     add_files(app, (files("bbparse.apps.serve") / "page").iterdir())
     document = app.openapi
     app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
@@ -179,27 +180,15 @@ def _add_recommender(app: FastAPI, pool: Pool) -> None:
         return JSONResponse({"trained": False, "message": text})
 
 
-def _add_service(app: FastAPI, pool: Pool) -> None:
-    """Add the paths about the service itself."""
-
-    @app.get("/health", tags=["service"], summary="Check the service")
-    async def health() -> Response:
-        return JSONResponse({"status": "ok", "version": __version__, **pool.facts()})
-
-
 def add_files(app: FastAPI, files: Iterable[Traversable], prefix: str = "") -> None:
     """Add files as paths; ``page.html`` is the path without a name."""
-
-    def add(path: str, response: Response) -> None:
-        @app.get(path, include_in_schema=False)
-        async def send() -> Response:
-            return response
 
     for file in files:
         ending = file.name.rpartition(".")[2]
         kind = f"text/{'javascript' if ending == 'js' else ending}; charset=utf-8"
         response = Response(file.read_bytes(), media_type=kind, headers=SAFE_HEADERS)
-        add(f"{prefix}/{'' if file.name == 'page.html' else file.name}", response)
+        path = f"{prefix}/{'' if file.name == 'page.html' else file.name}"
+        app.add_route(path, lambda _, file=response: file, include_in_schema=False)
 
 
 async def _fields(request: Request, options: Options) -> dict[str, Any]:
@@ -269,10 +258,10 @@ async def refusal(request: Request, error: Exception) -> Response:
 class Limited:
     """An application with a limit on the size of bodies."""
 
-    def __init__(self, app: Any, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self.app, self.max_bytes = app, max_bytes
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         size = 0
 
