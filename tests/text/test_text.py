@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.apps.cli.sources import read_sentences
+from bbparse.apps.corpus.files import read_sentences
 from bbparse.runtime.errors import TreebankError
 from bbparse.text import read_text, sentences_of_text
 from bbparse.text.segmentation import Split

@@ -10,7 +10,7 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option
-from bbparse.apps.cli.sources import read_sentences
+from bbparse.apps.corpus.files import read_sentences
 from bbparse.apps.explain import explain as explain_sentence
 from bbparse.apps.explain import page
 from bbparse.parser.parser import Parser

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
@@ -10,12 +12,12 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, command, flag, option, tell
-from bbparse.apps.cli.sources import check_sources, total_size
 from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser, answers
 from bbparse.parser.parser import Parser
 from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_output
+from bbparse.text.segmentation import Split, split_of_name
 from bbparse.treebank.drawing.formats import FORMATS
 from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.text import wants_colour
@@ -102,7 +104,7 @@ def parse(
         return
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
-    check_sources(sources)
+    _check_sources(sources)
     parse_files(Parser.load(model, factors), sources or ["-"], output, settings, threads)
 
 
@@ -116,7 +118,7 @@ def parse_files(
     count, left_out, name, last = 0, 0, "", ""
     spans = None if settings.spans is None else Spans.parsed(settings.spans)
     has_spans = False
-    size = total_size(sources, settings.split)
+    size = _total_size(sources, settings.split)
     with (
         open_output(output) as stream, Bar.over(size) as bar,
         closing(answers(work, work.sections(sources), threads)) as results,
@@ -162,3 +164,22 @@ def _parse_shards(
         raise TreebankError(
             f"{count(done.failed, 'shard')} not parsed: see above, and {folder}/manifest.jsonl"
         )
+
+
+def _check_sources(sources: Sequence[str]) -> None:
+    """Check, before any work, that all sources exist and none is repeated."""
+    for i, source in enumerate(sources):
+        name = "standard input" if source == "-" else source
+        if source in sources[:i]:
+            raise TreebankError(f"{name}: given twice as input")
+        if source != "-" and len(sources) > 1 and not os.path.exists(source):
+            raise TreebankError(f"{name}: cannot be read: {os.strerror(errno.ENOENT)}")
+
+
+def _total_size(sources: Sequence[str], split: Split | None) -> int | None:
+    """Return the size in bytes of uncompressed treebank files, for progress; None for others."""
+    for source in sources:
+        packed = source.endswith((".gz", ".xz"))
+        if split or split_of_name(source) or packed or not os.path.isfile(source):
+            return None
+    return sum(map(os.path.getsize, sources))

@@ -10,7 +10,7 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, command, option, say
-from bbparse.apps.cli.sources import read_sentences
+from bbparse.apps.corpus.files import read_sentences
 from bbparse.grammar.evaluation import compare_trees
 from bbparse.grammar.model import load_phrases, save_phrases
 from bbparse.grammar.parser import WITH, PhraseParse, PhraseParser

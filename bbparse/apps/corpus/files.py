@@ -60,6 +60,15 @@ def sentences_of(section: Section) -> Iterator[Sentence]:
         raise
 
 
+def read_sentences(
+    source: str, tokenizer: Callable[[], Tokenizer], split: Split | None
+) -> Iterator[Sentence]:
+    """Read sentences of CoNLL-U or CoNLL-X, or of running text if `split` or the name says so."""
+    for section in read_sections([source], tokenizer, split):
+        if section is not None:
+            yield from sentences_of(section)
+
+
 @dataclass(frozen=True, slots=True)
 class FileOptions(ParseOptions):
     """Options for parsing files: those of ``bbparse parse``."""
