@@ -110,7 +110,7 @@ def _drawing(
     faulty = {m for rule in broken for m in rule.arcs}
     for arc in arcs:
         cell = cells[arc.mod - 1]
-        arc.near, arc.label = True, arc.label[:_LONGEST]
+        arc.label = arc.label[:_LONGEST]
         if arc.below:
             continue
         classes = [arc.classes, f"c{bisect(_GRADES, cell['sure'])}"]
@@ -125,7 +125,7 @@ def _drawing(
     return draw_arcs(
         [_short(form) for form in sentence.forms],
         [arc for arc in arcs if arc.head >= 0 and arc.head != arc.mod], sentence.upos,
-        title="The tree", interactive=True,
+        title="The tree",
         description="" if NO_HEAD in heads else describe_tree(sentence.forms, heads, labels),
     )
 

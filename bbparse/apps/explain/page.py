@@ -155,6 +155,5 @@ class _Arcs:
         forms, tree = self.e.sentence.forms, self.e.trees[k]
         description = describe_tree(forms, tree.heads, tree.labels)
         return Markup(draw_arcs(
-            forms, arcs, self.e.sentence.upos, title=title, description=description,
-            interactive=True,
+            forms, arcs, self.e.sentence.upos, title=title, description=description
         ))

@@ -212,7 +212,7 @@ def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, 
             label = f", {arc.label}" if arc.label else ""
             arc.tip = f"{names[arc.mod]} ← {names[arc.head]}{label}"
         entry["svg"] = draw_arcs(
-            sentence.forms, arcs, sentence.upos, interactive=True, title="The best tree",
+            sentence.forms, arcs, sentence.upos, title="The best tree",
             description=describe_tree(sentence.forms, tree.heads, tree.labels),
         )
         entry["conllu"] = as_conllu(sentence, [tree], status, Style(last=False))

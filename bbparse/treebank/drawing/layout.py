@@ -126,7 +126,6 @@ class Arc:
     classes: str = ""  #: CSS classes, beside ``bbp-arc``.
     tip: str = ""  #: Text of the tooltip.
     below: bool = False  #: True if drawn below the words.
-    near: bool = False  #: True if the label of a long arc stands near the modifier.
 
 
 @dataclass(slots=True)
@@ -145,7 +144,7 @@ class PlacedArc:
         if self.arc.head == 0:
             return self.end
         span = self.start - self.end
-        if self.arc.near and abs(span) > _LONG:
+        if abs(span) > _LONG:
             return self.end + math.copysign(_NEAR, span)
         return (self.start + self.end) / 2.0
 

@@ -119,13 +119,12 @@ def compared_arcs(arcs: Sequence[Arc], others: Sequence[Arc]) -> list[Arc]:
 
 def draw_arcs(
     forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = (), *, title: str,
-    description: str, style: str = "", interactive: bool = False,
+    description: str, style: str = "",
 ) -> str:
     """Draw words, and any arcs above and below them, as SVG.
 
-    Title and description are for screen readers. `style` is CSS to include, if the page around the
-    image does not have it. If the image is interactive, arcs with a tip can be reached by keyboard
-    and have it as ``data-tip``.
+    Title and description are for screen readers. `style` is CSS for an image outside of our pages,
+    which have it. Arcs with a tip can be reached by keyboard and have it as ``data-tip``.
     """
     tags = ["" if tag == "_" else tag for tag in tags]
     layout = _lay_out([printable(form) for form in forms], arcs, tags)
@@ -133,16 +132,14 @@ def draw_arcs(
     id_suffix = blake2b(
         f"{title}\n{description}".encode("utf-8", "replace"), digest_size=5
     ).hexdigest()
-    role = (
-        f'role="group" aria-label="{markup(title)}" aria-describedby="d{id_suffix}"'
-        if interactive
-        else f'role="img" aria-labelledby="t{id_suffix} d{id_suffix}"'
-    )
+    role = f'role="group" aria-label="{markup(title)}" aria-describedby="d{id_suffix}"'
+    if style:
+        role = f'role="img" aria-labelledby="t{id_suffix} d{id_suffix}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="bbp" {role}'
         f' width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
     ]
-    if not interactive:
+    if style:
         lines.append(f'<title id="t{id_suffix}">{markup(title)}</title>')
     lines.append(f'<desc id="d{id_suffix}">{markup(description)}</desc>')
     if style:
@@ -159,25 +156,16 @@ def draw_arcs(
             lines.append(f'<text class="bbp-tag" x="{x:.1f}" y="{y:.1f}">{markup(tags[i])}</text>')
     # Arcs in reading order, for those who step through them by keyboard.
     for placed in sorted(layout.arcs, key=lambda p: (p.arc.below, p.arc.mod)):
-        lines.extend(_arc(placed, forms, interactive))
+        lines.extend(_arc(placed))
     lines.append("</svg>")
     return "\n".join(lines)
 
 
-def _arc(placed: PlacedArc, forms: Sequence[str], interactive: bool) -> list[str]:
-    arc = placed.arc
+def _arc(placed: PlacedArc) -> list[str]:
+    arc, tip = placed.arc, markup(placed.arc.tip)
     classes = " ".join(filter(None, ("bbp-arc", "root" if not arc.head else "", arc.classes)))
-    if interactive and arc.tip:
-        tip = markup(arc.tip)
-        lines = [
-            f'<g class="{classes}" tabindex="0" role="img" aria-label="{tip}" data-tip="{tip}"'
-            f' data-mod="{arc.mod}">'
-        ]
-    else:
-        lines = [f'<g class="{classes}">']
-        if arc.tip:
-            lines.append(f"<title>{markup(arc.tip)}</title>")
-    lines.append(_path(placed, interactive and bool(arc.tip)))
+    reach = f' tabindex="0" role="img" aria-label="{tip}" data-tip="{tip}" data-mod="{arc.mod}"'
+    lines = [f'<g class="{classes}"{reach if tip else ""}>', _path(placed)]
     if arc.label:
         offset = 0.35 * LABEL_SIZE
         if not arc.head:
@@ -190,8 +178,11 @@ def _arc(placed: PlacedArc, forms: Sequence[str], interactive: bool) -> list[str
     return lines
 
 
-def _path(placed: PlacedArc, wide: bool) -> str:
-    """Return the line with a gap for the label, its arrow, and a broad invisible line as target."""
+def _path(placed: PlacedArc) -> str:
+    """Return the line with a gap for the label, and its arrow.
+
+    An arc with a tip also has a broad invisible line as a target.
+    """
     up = -1.0 if placed.top < placed.foot else 1.0
     foot, top, end = placed.foot, placed.top, placed.end
     tip = foot + up * 1.0
@@ -201,7 +192,7 @@ def _path(placed: PlacedArc, wide: bool) -> str:
     )
     if not placed.arc.head:
         line = f"M{end:.1f} {top:.1f}V{base:.1f}"
-        return f'<path d="{line}"/>{_target(line, wide)}{arrow}'
+        return f'<path d="{line}"/>{_target(placed, line)}{arrow}'
     start = placed.start
     side = 1.0 if end > start else -1.0
     radius = min(RADIUS, abs(end - start) / 2.0)
@@ -220,8 +211,8 @@ def _path(placed: PlacedArc, wide: bool) -> str:
         line = f"{first}H{middle - side * half:.1f}M{middle + side * half:.1f} {top:.1f}{last}"
     else:
         line = unbroken
-    return f'<path d="{line}"/>{_target(unbroken, wide)}{arrow}'
+    return f'<path d="{line}"/>{_target(placed, unbroken)}{arrow}'
 
 
-def _target(line: str, wide: bool) -> str:
-    return f'<path class="bbp-target" d="{line}"/>' if wide else ""
+def _target(placed: PlacedArc, line: str) -> str:
+    return f'<path class="bbp-target" d="{line}"/>' if placed.arc.tip else ""
