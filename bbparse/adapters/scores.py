@@ -90,8 +90,7 @@ class SentenceScores:
         return len(self.arcs) - 1
 
     def problem(
-        self, *, projective: bool = True, single_root: bool = True, joint: bool = True,
-        most: int | None = None,
+        self, *, projective: bool = True, single_root: bool = True, joint: bool = True
     ) -> Problem:
         """Make a problem from these scores.
 
@@ -100,32 +99,20 @@ class SentenceScores:
         projective, single_root : bool
             See `Problem`.
         joint : bool
-            Without `most`: the score of an arc includes that of its best label.
-        most : int, optional
-            Make a labelled arc for each of the `most` best labels of an arc; labels are indices
-            into ``names``. By default arcs have no labels.
+            The score of an arc includes that of its best label.
 
         Returns
         -------
         Problem
-            Its arcs are ordered by head, then by modifier.
+            Its arcs have no labels, and are ordered by head, then by modifier.
         """
         heads, mods = np.nonzero(self.arcs.T > -np.inf)
-        scores, numbers = self.arcs[mods, heads], None
-        if most is not None:
-            if self.labels is None:
-                raise ProblemError(f"most is {most}, but there are no label scores")
-            check_options({"k_best": most}, ProblemError)
-            rows = self.labels[mods, heads]
-            order = np.argsort(-rows, axis=-1, kind="stable")[:, :most]
-            arc, place = np.nonzero(np.take_along_axis(rows, order, -1) > -np.inf)
-            numbers = order[arc, place].astype(np.int32)
-            heads, mods, scores = heads[arc], mods[arc], scores[arc] + rows[arc, numbers]
-        elif joint and self.labels is not None:
+        scores = self.arcs[mods, heads]
+        if joint and self.labels is not None:
             scores = scores + self.labels[mods, heads].max(axis=-1)
         return Problem(
-            self.n_words, heads, mods, scores, numbers, projective=projective,
-            single_root=single_root, **self._parts(),
+            self.n_words, heads, mods, scores, projective=projective, single_root=single_root,
+            **self._parts(),
         )
 
     def _parts(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse import Sentence, solve
+from bbparse import Sentence
 from bbparse.adapters import SentenceScores, decode, from_batch
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, ProblemError
@@ -129,16 +129,6 @@ def test_without_labels_arcs_and_siblings_choose() -> None:
     assert tree.heads == ranked(scores, True, joint=False)[0][1]
 
 
-def test_a_labelled_problem_has_the_best_labels_of_arcs() -> None:
-    scores = random_scores(2)
-    problem = scores.problem(most=3)
-    assert problem.arc_label is not None and problem.arc_label.max() < 3   # none without a name
-    best = solve(problem)
-    assert best.scores[0] == pytest.approx(ranked(scores, True)[0][0])
-    few = scores.problem(most=1)
-    assert len(few.arc_head) == int(np.isfinite(scores.arcs).sum())
-
-
 def test_a_batch_is_cut_into_sentences() -> None:
     rng = np.random.default_rng(0)
     arcs, labels = rng.normal(size=(2, 6, 6)), rng.normal(size=(2, 6, 6, 4))
@@ -194,7 +184,6 @@ def test_bad_requests_get_a_line(rules: Rules) -> None:
         (lambda: decode(scores, joint=2), "joint is 2, expected True or False"),
         (lambda: decode(scores.arcs), "scores is of type ndarray, expected SentenceScores"),
         (lambda: decode(SentenceScores(scores.arcs), SENTENCE, valid=rules), "valid needs label"),
-        (lambda: SentenceScores(scores.arcs).problem(most=2), "there are no label scores"),
         (lambda: decode(SentenceScores(scores.arcs, siblings=nan)), r"is nan, expected a finite"),
         (lambda: SentenceScores(scores.arcs, siblings=nan[:3]), r"shape \(3, 5, 5\), expected"),
     ):
