@@ -109,16 +109,14 @@ def compare_trees(
     return BracketScores(sentences, exact, n_gold, n_predicted, right, words, tags, by_sentence)
 
 
-def paired_p(
-    first: BracketScores, second: BracketScores, draws: int = 10_000, seed: int = 1
-) -> float:
+def paired_p(first: BracketScores, second: BracketScores, draws: int = 10_000) -> float:
     """Return the p-value of a difference in F1: the paired bootstrap over sentences.
 
     This is the probability that equally good parsers would differ as much by chance.
     """
     counts = np.array([first.by_sentence, second.by_sentence], np.float64)  # [2, N, 3]
     difference = first.f1 - second.f1
-    right, gold, predicted = np.moveaxis(resampled(counts, draws, seed), -1, 0)
+    right, gold, predicted = np.moveaxis(resampled(counts, draws), -1, 0)
     f1 = 2 * right / np.maximum(gold + predicted, 1)
     n_beyond = (np.abs(f1[0] - f1[1] - difference) >= abs(difference)).sum()
     return float((n_beyond + 1) / (draws + 1))

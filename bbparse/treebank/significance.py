@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bbparse.runtime.errors import ConfigError, TreebankError
+from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.options import check_options
 from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, shares, tallied
 from bbparse.treebank.sentence import Sentence
@@ -22,8 +22,7 @@ if TYPE_CHECKING:  # numpy is imported when sentences are drawn: reading files d
     from numpy.typing import NDArray
 
 RESAMPLES = 10_000
-SEED = 1
-CONFIDENCE = 0.95
+_SEED = 1  # the same trees give the same figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Difference:
     first: float  #: Score of the first parser, from 0 to 1.
     second: float  #: Score of the second parser.
     difference: float  #: first - second.
-    #: Bounds of the confidence interval: percentiles of the resampled differences.
+    #: Bounds of the 95 % confidence interval: percentiles of the resampled differences.
     low: float
     high: float
     #: Probability of a difference at least as large, of either sign, between two equally good
@@ -43,21 +42,19 @@ class Difference:
 
 
 def compare(
-    gold: Iterable[Sentence], first: Iterable[Sentence], second: Iterable[Sentence],
-    **settings: Any,
+    gold: Iterable[Sentence], first: Iterable[Sentence], second: Iterable[Sentence]
 ) -> dict[str, Difference]:
     """Compare the trees of two parsers for the same sentences, with a head for every word.
 
-    Settings, result and errors are those of :func:`compare_tallies`; also `TreebankError` if the
+    Result and errors are those of :func:`compare_tallies`; also `TreebankError` if the
     sentences or their words differ.
     """
     sentences = list(gold)
-    return compare_tallies(tallied(sentences, first), tallied(sentences, second), **settings)
+    return compare_tallies(tallied(sentences, first), tallied(sentences, second))
 
 
 def compare_tallies(
-    first: Tally, second: Tally, *, resamples: int = RESAMPLES, seed: int = SEED,
-    confidence: float = CONFIDENCE,
+    first: Tally, second: Tally, *, resamples: int = RESAMPLES
 ) -> dict[str, Difference]:
     """Compare two tallies of the same gold sentences, added in the same order.
 
@@ -66,10 +63,6 @@ def compare_tallies(
     first, second : Tally
     resamples : int
         Number of times that the sentences are drawn.
-    seed : int
-        Seed of the draws; the same seed gives the same figures.
-    confidence : float
-        Fraction of the resamples inside the interval, between 0 and 1.
 
     Returns
     -------
@@ -81,7 +74,7 @@ def compare_tallies(
     TreebankError
         If the tallies are not of the same sentences, or empty.
     ConfigError
-        If an option is out of range.
+        If `resamples` is out of range.
 
     Example
     -------
@@ -97,20 +90,17 @@ def compare_tallies(
     """
     import numpy as np
 
-    check_options({"resamples": resamples, "seed": seed})
-    if not 0.0 < confidence < 1.0:
-        raise ConfigError(f"confidence is {confidence!r}, expected more than 0 and less than 1")
+    check_options({"resamples": resamples})
     lengths, others = (tally.counts[:, COUNTS.index("words")] for tally in (first, second))
     if not len(lengths) or lengths.tolist() != others.tolist():
         raise TreebankError("the tallies are empty, or not of the same sentences")
     names = [name for name in first.measures if name in second.measures]
     counts = np.stack([first.counts, second.counts]).astype(np.float64)
     observed = _shares(counts.sum(axis=1), names)
-    drawn = _shares(resampled(counts, resamples, seed), names)
+    drawn = _shares(resampled(counts, resamples), names)
     difference = observed[0] - observed[1]
     differences = drawn[0] - drawn[1]
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(differences, [tail, 1.0 - tail], axis=0)
+    low, high = np.quantile(differences, [0.025, 0.975], axis=0)
     # slack, so that rounding does not exclude draws that are exactly as far as the sample
     far = (np.abs(differences - difference) >= np.abs(difference) - 1e-12).sum(axis=0)
     p_values = (1.0 + far) / (1.0 + resamples)
@@ -118,14 +108,14 @@ def compare_tallies(
     return {name: Difference(*row) for name, row in zip(names, columns.tolist())}
 
 
-def resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+def resampled(counts: NDArray[np.float64], resamples: int) -> NDArray[np.float64]:
     """Sum the counts over each draw of sentences, the same draws for both parsers.
 
     ``counts`` are float64[2, sentences, counts]. Returns float64[2, resamples, counts].
     """
     import numpy as np
 
-    n, rng = counts.shape[1], np.random.default_rng(seed)
+    n, rng = counts.shape[1], np.random.default_rng(_SEED)
     draws = (np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(resamples))
     return np.stack([draw.astype(np.float64) @ counts for draw in draws], axis=1)
 

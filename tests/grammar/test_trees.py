@@ -150,10 +150,10 @@ def test_chance_of_a_difference_is_that_of_draws_of_sentences() -> None:
         rows = list(zip(np.minimum(right, predicted).tolist(), gold.tolist(), predicted.tolist()))
         n_right, n_gold, n_predicted = map(sum, zip(*rows))
         scores.append(BracketScores(12, 0, n_gold, n_predicted, n_right, 0, 0, rows))
-    difference, rng, far = scores[0].f1 - scores[1].f1, np.random.default_rng(3), 0
+    difference, rng, far = scores[0].f1 - scores[1].f1, np.random.default_rng(1), 0
     for _ in range(50):
         drawn = rng.integers(0, 12, 12)
         sums = [np.array(x.by_sentence)[drawn].sum(0) for x in scores]
         ours, theirs = (2 * x[0] / (x[1] + x[2]) for x in sums)
         far += abs(ours - theirs - difference) >= difference
-    assert 0.0 < difference and paired_p(*scores, draws=50, seed=3) == (far + 1) / 51
+    assert 0.0 < difference and paired_p(*scores, draws=50) == (far + 1) / 51

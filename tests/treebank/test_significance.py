@@ -34,9 +34,9 @@ def test_as_a_plain_loop(sentences: int) -> None:
     """The same draws, sentence by sentence, without rounding."""
     first, second = pair(5, 0.9, 0.8, sentences)
     names = first.measures
-    found = compare_tallies(first, second, resamples=300, seed=5)
+    found = compare_tallies(first, second, resamples=300)
     assert set(found) == set(names)
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(1)
     draws = rng.integers(0, sentences, (300, sentences))
     words, heads = 1, 3
     a, b = first.counts, second.counts
@@ -85,16 +85,10 @@ def test_certain_cases() -> None:
     assert there.low == pytest.approx(-back.high)
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ({"resamples": 0}, "resamples is 0, expected"), ({"resamples": 1.5}, "resamples is 1.5"),
-        ({"seed": -1}, "seed is -1"), ({"confidence": 1.0}, "confidence is 1.0"),
-    ],
-)
-def test_impossible_options(option: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        compare_tallies(*pair(1, 0.9, 0.9), **option)
+@pytest.mark.parametrize("resamples", [0, 1.5])
+def test_impossible_options(resamples: Any) -> None:
+    with pytest.raises(ConfigError, match=f"resamples is {resamples}, expected"):
+        compare_tallies(*pair(1, 0.9, 0.9), resamples=resamples)
 
 
 def test_what_cannot_be_compared() -> None:
