@@ -43,8 +43,7 @@ class Word(NamedTuple):
 class Tree(ScoredTree):
     """One tree of a sentence: a `ScoredTree` with its sentence and methods that draw it.
 
-    ``len(tree)`` is the number of words. Iteration yields each word as a `Word`, and ``tree[i]``
-    returns one, counted from 0 as in any sequence (a slice returns a list).
+    ``len(tree)`` is the number of words. Iteration yields each word as a `Word`.
     """
 
     sentence: Sentence = field(kw_only=True)
@@ -68,13 +67,6 @@ class Tree(ScoredTree):
                 chance, misc, *place, tuple(children[i + 1]), rival, either,
             )
 
-    @overload
-    def __getitem__(self, index: int) -> Word: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Word]: ...
-    def __getitem__(self, index: int | slice) -> Word | list[Word]:
-        return self.words[index]
-
     @property
     def words(self) -> list[Word]:
         """The words, each with its head and label in this tree."""
@@ -84,10 +76,6 @@ class Tree(ScoredTree):
     def root(self) -> Word:
         """The first word whose head is the root."""
         return next(word for word in self if word.head == 0)
-
-    def arcs(self) -> list[tuple[int, int, str]]:
-        """(head, modifier, label) of each word, in their order."""
-        return [(word.head, word.id, word.label) for word in self]
 
     def to_svg(self, title: str = "", *, against: Tree | None = None) -> str:
         """Draw the tree as an SVG image; see `bbparse.treebank.drawing.draw_svg`.
@@ -213,35 +201,13 @@ class ParsedSentence(Sequence[Word]):
         return "".join(_figure(tree, len(self.trees)) for tree in self.trees) or markup(repr(self))
 
 
-class Document(Sequence[ParsedSentence]):
-    """Parsed sentences in order.
+class Document(tuple[ParsedSentence, ...]):
+    """Parsed sentences in order."""
 
-    Attributes
-    ----------
-    sentences : tuple of ParsedSentence
-    """
-
-    __slots__ = ("sentences",)
+    __slots__ = ()
 
     #: Number of sentences of a long document that a notebook shows.
     SHOWN = 20
-
-    def __init__(self, sentences: Sequence[ParsedSentence]) -> None:
-        self.sentences = tuple(sentences)
-
-    def __len__(self) -> int:
-        return len(self.sentences)
-
-    @overload
-    def __getitem__(self, index: int) -> ParsedSentence: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Document: ...
-
-    def __getitem__(self, index: int | slice) -> ParsedSentence | Document:
-        if isinstance(index, slice):
-            return Document(self.sentences[index])
-        return self.sentences[index]
 
     @property
     def n_words(self) -> int:

@@ -71,11 +71,9 @@ def test_words_and_trees(nlp: Pipeline) -> None:
     assert sentence[1].head == 0 and sentence[1].label == "root"
     assert sentence[:1] == [sentence[0]]
     assert sentence.best.root == sentence[1]
-    assert sentence.best[1] == sentence[1] and sentence.best[-1] == sentence[-1]
-    assert sentence.best[1:] == list(sentence.best)[1:]
+    assert sentence.best.words == list(sentence.best) == list(sentence)
     assert sentence.heads == sentence.best.heads == tuple(word.head for word in sentence)
     assert sentence.labels == tuple(word.label for word in sentence.best)
-    assert sentence.best.arcs()[0] == (2, 1, sentence.labels[0])
     assert sentence.proved and sentence.status == "optimal"
     scores = [tree.score for tree in sentence.trees]
     assert scores == sorted(scores, reverse=True) and scores[0] == sentence.score
@@ -100,7 +98,7 @@ def test_conllu_and_records(nlp: Pipeline) -> None:
 def test_texts(nlp: Pipeline) -> None:
     doc = nlp(toy.dev_sentences()[:3])
     assert repr(doc) == "<Document: 3 sentences, 14 words>"
-    assert repr(doc[:1]) == "<Document: 1 sentence, 1 word>"
+    assert repr(Document(doc[:1])) == "<Document: 1 sentence, 1 word>"
     assert repr(doc[2]).startswith(
         "<ParsedSentence 'The small cat slept behind the stove.': 1 tree, best score "
     )
