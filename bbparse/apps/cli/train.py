@@ -46,9 +46,9 @@ _OPTIONS = (
         f"  [default: {FIRST_WORDS}]", click.IntRange(0),
     ),
     option(
-        "--encoder", "Contextual encoder. One of the BERT family (BERT, MiniLM, e5) from a FOLDER"
-        " with its model.safetensors becomes part of the model; with others, training and parsing"
-        " need PyTorch and transformers.", metavar="NAME|FOLDER",
+        "--encoder", "Contextual encoder. One like BERT (MiniLM, e5, XLM-R) from a FOLDER with its"
+        " model.safetensors becomes part of the model; with others, training and parsing need"
+        " PyTorch and transformers.", metavar="NAME|FOLDER",
     ),
     option(
         "--encoder-layers", "Use the first N layers of --encoder.  [default: all]",

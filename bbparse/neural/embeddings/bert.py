@@ -1,4 +1,4 @@
-"""`Bert`: encoders of the BERT family, computed by our own kernels in 8-bit products.
+"""`Bert`: encoders like BERT and XLM-R, computed by our own kernels in 8-bit products.
 
 The forward pass is that of Devlin et al. (2019): x = LN(E[piece] + P[position] + T[0]); in each
 layer x = LN(x + W_o · concat_h softmax(q_h k_hᵀ / √d) v_h) and x = LN(x + W₂ · gelu(W₁ x)). The
@@ -13,21 +13,21 @@ on every machine, in every batch, in training and in parsing.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.eight_bits import Panels, rows_to_bytes
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces
 from bbparse.neural.embeddings.protocol import EMBEDDINGS_FIELDS, checked
-from bbparse.neural.embeddings.windows import Window, merged, pooled, windows_of
+from bbparse.neural.embeddings.unigram import UnigramPieces
+from bbparse.neural.embeddings.windows import LAYERS, word_states
 from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.neural.layers import norm
 from bbparse.neural.tiles import LANES
@@ -39,14 +39,11 @@ Bytes = NDArray[np.int8]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-#: Number of layers, from the top, that are averaged.
-LAYERS = 4
 #: Names of the fields of an encoder in a model file.
 BERT_FIELDS = tuple(name for name in EMBEDDINGS_FIELDS if name.startswith("encoder_"))
 #: Rows that go through all layers together: their numbers stay in the cache.
 _ROWS = 256
 _MOST = {"layers": 48, "width": 4096, "inner": 16384, "heads": 64, "positions": 4096}
-_ONE = np.ones(1, np.float32)
 _LOG2_E = np.float32(math.log2(math.e))
 _ROUNDING = np.float32(1.5 * 2.0**23)  # adding it leaves no digits after the point
 # 2^f for f from -1/2 to 1/2 by its Taylor series, and erf by Abramowitz & Stegun (1964), 7.1.26
@@ -195,17 +192,24 @@ class Bert:
             if type(size) is not int or not 1 <= size <= _MOST[name]:
                 raise EmbeddingsError(f"{name} is {size!r:.20}, expected 1 to {_MOST[name]}")
         width, heads = note["width"], note["heads"]
-        if width % LANES or note["inner"] % 4 or width % (4 * heads):
-            raise EmbeddingsError(f"sizes {sizes} have no kernels")
-        self.note, self.fields = dict(note), {name: fields[name] for name in BERT_FIELDS}
+        if width % LANES or note["inner"] % 4 or width % (4 * heads) or note["positions"] < 6:
+            raise ForeignEncoder(f"sizes {sizes} have no kernels")
+        self.note = dict(note)
+        self.fields = {name: fields[name] for name in BERT_FIELDS if name in fields}
         self.dimension: int = width
         pieces = [str(piece) for piece in fields["encoder_pieces"]]
-        self.pieces = WordPieces(pieces, note["lower"], note["strip"])
+        self.pieces: Pieces
+        if "encoder_scores" in fields:
+            self.pieces = UnigramPieces(
+                pieces, fields["encoder_scores"], fields["encoder_charsmap"]
+            )
+        else:
+            self.pieces = WordPieces(pieces, note["lower"], note["strip"])
         count = len(self.pieces.pieces)
         self._vectors = checked(fields, "encoder_vectors", np.int8, (count, width))
         self._units = checked(fields, "encoder_units", np.float32, (count,))
         self._heads, self._small = heads, np.float32(note["small"])
-        matrices, numbers = _shapes(note)
+        matrices, numbers = shapes_of(note)
         total = [sum(map(math.prod, shapes.values())) for shapes in (matrices, numbers)]
         whole = _split(checked(fields, "encoder_matrices", np.int8, (total[0],)), matrices)
         floats = checked(fields, "encoder_numbers", np.float16, (total[1],)).astype(np.float32)
@@ -242,22 +246,18 @@ class Bert:
         A word without pieces has zeros.
         """
         pieces = [[self.pieces.of_word(word) for word in words] for words in sentences]
-        ids = [[i for word in words for i in word] for words in pieces]
-        windows = windows_of(ids, len(self._positions) - 2)
-        read: list[Float32s] = []
-        batch: list[Window] = []
-        for window in [*windows, None]:
-            full = sum(len(w.ids) + 2 for w in batch) >= _ROWS
-            if batch and (window is None or full):
-                read += self._read([w.ids for w in batch])
+        return word_states(pieces, len(self._positions) - 2, self.dimension, self._read_all)
+
+    def _read_all(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:
+        """Return the states of the pieces of windows, float32[pieces, dimension] each."""
+        states: list[Float32s] = []
+        batch: list[Sequence[int]] = []
+        for window in windows:
+            batch.append(window)
+            if sum(len(ids) + 2 for ids in batch) >= _ROWS:
+                states += self._read(batch)
                 batch = []
-            if window is not None:
-                batch.append(window)
-        states = merged(windows, read, [len(row) for row in ids], self.dimension)
-        return [
-            pooled(rows, [m for m, word in enumerate(words) for _ in word], len(words))
-            for rows, words in zip(states, pieces)
-        ]
+        return states + self._read(batch) if batch else states
 
     def _read(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:
         """Return the states of the pieces of windows, float32[pieces, dimension] each."""
@@ -292,20 +292,26 @@ class Bert:
     def with_frequent(self, words: Iterable[str], count: int) -> Bert:
         """Return the encoder with its `count` most frequent pieces in some words.
 
-        Pieces without which words would lose characters stay in any case.
+        Pieces without which words would lose characters stay in any case. Of pieces that the words
+        do not have, the first ones count as more frequent, as they are in SentencePiece's order.
         """
-        seen = Counter(i for word in words for i in self.pieces.of_word(word))
-        necessary = self.pieces.necessary()
-        frequent = sorted(seen, key=lambda i: (-seen[i], i))
+        counts = Counter(words)
+        seen: Counter[int] = Counter()
+        for word, times in counts.items():
+            for i in self.pieces.of_word(word):
+                seen[i] += times
+        necessary = self.pieces.necessary(counts)
+        frequent = sorted(range(len(self.pieces.pieces)), key=lambda i: (-seen[i], i))
         kept = sorted(dict.fromkeys([*necessary, *frequent][: max(count, len(necessary))]))
         fields = dict(self.fields)
-        fields["encoder_pieces"] = self.pieces.only(kept).pieces
-        fields["encoder_vectors"] = self._vectors[kept]
-        fields["encoder_units"] = self._units[kept]
+        for name in ("encoder_scores", "encoder_vectors", "encoder_units"):
+            if name in fields:
+                fields[name] = fields[name][kept]
+        fields["encoder_pieces"] = [self.pieces.pieces[i] for i in kept]
         return Bert(self.note, fields)
 
 
-def _shapes(
+def shapes_of(
     note: Mapping[str, Any],
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
     """Return the shapes of the matrices, and of all other numbers, in the order of files."""
@@ -331,134 +337,3 @@ def _split(flat: NDArray[Any], shapes: Mapping[str, tuple[int, ...]]) -> dict[st
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
     parts = np.split(flat, ends[:-1])
     return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts)}
-
-
-# ---- reading an encoder of Hugging Face ---------------------------------------------------------
-
-
-def read_bert(folder: Path, layers: int | None = None) -> Bert | None:
-    """Read an encoder from its files, or only its first layers; None if it is not like BERT.
-
-    The folder has ``config.json``, ``tokenizer.json`` and ``model.safetensors``. `EmbeddingsError`
-    if there are fewer layers, or weights are missing or do not have the configured shapes.
-    """
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-        pieces = WordPieces.read(folder)
-        known = (
-            config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
-            and config.get("position_embedding_type", "absolute") == "absolute"
-        )
-        if not known or pieces is None or not (folder / "model.safetensors").is_file():
-            return None
-        weights = read_safetensors(folder / "model.safetensors")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EmbeddingsError(f"encoder {folder}: cannot be read: {error}") from None
-    depth = config["num_hidden_layers"]
-    if layers is not None and not 1 <= layers <= depth:
-        raise EmbeddingsError(f"encoder {folder}: has {depth} layers, expected {layers} or more")
-    note = {
-        "layers": layers or depth, "width": config["hidden_size"],
-        "inner": config["intermediate_size"], "heads": config["num_attention_heads"],
-        "positions": config["max_position_embeddings"], "lower": pieces.lower,
-        "strip": pieces.strip, "small": config["layer_norm_eps"],
-    }
-    prefix = "bert." if "bert.embeddings.LayerNorm.weight" in weights else ""
-
-    def get(name: str) -> Float32s:
-        array = weights.get(prefix + name)
-        if array is None:
-            raise EmbeddingsError(f"encoder {folder}: weights {name} are missing")
-        return array.astype(np.float32)
-
-    try:
-        return _rounded(note, pieces, get)
-    except (ValueError, EmbeddingsError) as error:
-        text = str(error).removeprefix(f"encoder {folder}: ")
-        raise EmbeddingsError(f"encoder {folder}: {text}") from None
-
-
-def _rounded(note: dict[str, Any], pieces: WordPieces, get: Any) -> Bert:
-    """Round the weights of an encoder."""
-    vectors = get("embeddings.word_embeddings.weight")[: len(pieces.pieces)]
-    units = np.abs(vectors).max(axis=1) / np.float32(127.0)
-    units = np.maximum(units, np.float32(2.0**-100))
-    numbers: dict[str, Float32s] = {
-        "positions": get("embeddings.position_embeddings.weight")
-        + get("embeddings.token_type_embeddings.weight")[0],
-        "gain": get("embeddings.LayerNorm.weight"), "shift": get("embeddings.LayerNorm.bias"),
-    }
-    matrices: dict[str, Bytes] = {}
-    root = np.float32(math.sqrt(note["width"] // note["heads"]))
-
-    def add(name: str, parts: Sequence[str]) -> None:
-        matrix = np.concatenate([get(f"{part}.weight").T for part in parts], axis=1)
-        bias = np.concatenate([get(f"{part}.bias") for part in parts])
-        if len(parts) == 3:  # queries
-            matrix[:, : note["width"]] /= root
-            bias[: note["width"]] /= root
-        unit = np.abs(matrix).max(axis=0) / np.float32(64.0)
-        unit = np.maximum(unit, np.float32(2.0**-14)).astype(np.float16).astype(np.float32)
-        matrices[name] = np.clip(np.rint(matrix / unit), -64, 64).astype(np.int8)
-        numbers[f"{name}_units"], numbers[f"{name}_bias"] = unit, bias
-
-    for i in range(note["layers"]):
-        layer = f"encoder.layer.{i}"
-        attention = f"{layer}.attention"
-        add(f"{i}_qkv", [f"{attention}.self.{name}" for name in ("query", "key", "value")])
-        add(f"{i}_out", [f"{attention}.output.dense"])
-        add(f"{i}_up", [f"{layer}.intermediate.dense"])
-        add(f"{i}_down", [f"{layer}.output.dense"])
-        for name, where in (("", f"{attention}.output"), ("last_", f"{layer}.output")):
-            numbers[f"{i}_{name}gain"] = get(f"{where}.LayerNorm.weight")
-            numbers[f"{i}_{name}shift"] = get(f"{where}.LayerNorm.bias")
-    shapes = _shapes(note)
-    found: dict[str, NDArray[Any]] = {**matrices, **numbers}
-    for name, shape in {**shapes[0], **shapes[1]}.items():
-        if found[name].shape != shape:
-            raise EmbeddingsError(
-                f"weights {name} have shape {found[name].shape}, expected {shape} as the"
-                " configuration says"
-            )
-    fields: dict[str, Any] = {
-        "encoder_pieces": pieces.pieces,
-        "encoder_vectors": np.rint(vectors / units[:, np.newaxis]).astype(np.int8),
-        "encoder_units": units.astype(np.float32),
-        "encoder_matrices": np.concatenate([matrices[name].reshape(-1) for name in shapes[0]]),
-        "encoder_numbers": np.concatenate([numbers[name].reshape(-1) for name in shapes[1]]),
-    }
-    fields["encoder_numbers"] = fields["encoder_numbers"].astype(np.float16)
-    return Bert(note, fields)
-
-
-_DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64}
-_MAX_HEADER = 1 << 26
-
-
-def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a safetensors file; those of bfloat16 as float32, others are left out.
-
-    `ValueError` if the file is damaged.
-    """
-    data = np.memmap(path, np.uint8, "r")
-    length = int(data[:8].view("<u8")[0]) if len(data) > 8 else -1
-    if not 0 < length <= min(_MAX_HEADER, len(data) - 8):
-        raise ValueError(f"{path.name} is not a safetensors file")
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, entry in json.loads(data[8 : 8 + length].tobytes()).items():
-        dtype = entry.get("dtype")
-        if dtype not in _DTYPES and dtype != "BF16":
-            continue
-        low, high = entry["data_offsets"]
-        size = 2 if dtype == "BF16" else np.dtype(_DTYPES[dtype]).itemsize
-        if not 0 <= low <= high <= len(data) - 8 - length or (
-            high - low != size * math.prod(entry["shape"])
-        ):
-            raise ValueError(f"{path.name}: {name} lies outside of the file")
-        raw = data[8 + length + low : 8 + length + high].tobytes()
-        if dtype == "BF16":
-            array = (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32)
-        else:
-            array = np.frombuffer(raw, np.dtype(_DTYPES[dtype]).newbyteorder("<"))
-        arrays[name] = array.reshape(entry["shape"])
-    return arrays

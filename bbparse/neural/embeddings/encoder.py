@@ -1,6 +1,6 @@
 """`EncoderStates`: embeddings of words in their sentence by a contextual encoder.
 
-Encoders of the BERT family are computed by our own kernels (`neural.embeddings.bert`), and models
+Encoders like BERT and XLM-R are computed by our own kernels (`neural.embeddings.bert`), and models
 hold them; others by the library transformers (`neural.embeddings.transformer`), and models name
 them. States are computed on first use, cached in memory for a while, and stored on disk if there is
 a folder for them, in 16 bits; each dimension is standardised by its mean and variance over the
@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.embeddings.bert import BERT_FIELDS, Bert, read_bert
+from bbparse.neural.embeddings.bert import BERT_FIELDS, Bert
+from bbparse.neural.embeddings.hugging_face import read_bert
+from bbparse.neural.embeddings.pieces import ForeignEncoder
 from bbparse.neural.embeddings.protocol import Embeddings, checked, checked_note
 from bbparse.neural.embeddings.transformer import Transformer
 from bbparse.runtime.archive import Fields
@@ -170,11 +172,12 @@ def fit_encoder(
     license : str, optional
         License of the encoder, for the model card.
     layers : int, optional
-        Number of layers to use, from the first, of an encoder of the BERT family; by default all.
-        Upper layers often serve other tasks: for parsing, three of MiniLM's six are as good.
+        Number of layers to use, from the first, of an encoder that the model will hold; by default
+        all. Upper layers often serve other tasks: for parsing, three of MiniLM's six are as good.
     pieces : int, optional
-        Number of pieces to keep, the most frequent ones in the training sentences, besides single
-        characters; other words are split into smaller pieces. By default all.
+        Number of pieces to keep of such an encoder, the most frequent ones in the training
+        sentences, including all single characters (of Unigram: those in the sentences); other words
+        are split into smaller pieces. By default all.
 
     Returns
     -------
@@ -185,25 +188,24 @@ def fit_encoder(
     EmbeddingsError
         If the encoder cannot be loaded or used; see `neural.embeddings.transformer.Transformer`.
     """
-    bert = read_bert(Path(name), layers) if Path(name).is_dir() else None
-    facts: dict[str, Any] = {}
     encoder: Transformer | Bert
-    if bert is None:
-        if layers is not None or pieces is not None:
-            raise EmbeddingsError(
-                f"encoder {name}: layers and pieces can be chosen only of a folder with an encoder"
-                " of the BERT family with WordPiece, such as MiniLM, and its model.safetensors"
-            )
-        encoder = Transformer(os.fspath(name))
-    else:
+    facts: dict[str, Any]
+    try:
+        if not Path(name).is_dir():
+            raise ForeignEncoder(f"encoder {name}: is no folder")
+        encoder = read_bert(Path(name), layers)
         if pieces is not None:
             words = (form for sentence in sentences for form in sentence.forms)
-            bert = bert.with_frequent(words, pieces)
-        encoder, facts = bert, bert.note
+            encoder = encoder.with_frequent(words, pieces)
+        facts = {**encoder.note, "name": Path(name).name, "revision": None}
+    except ForeignEncoder as error:
+        if layers is not None or pieces is not None:
+            raise EmbeddingsError(f"{error}, so layers and pieces cannot be chosen") from None
+        encoder = Transformer(os.fspath(name))
+        facts = {"name": os.fspath(name), "revision": encoder.revision}
     note = {
-        **facts, "kind": "encoder", "name": os.fspath(name) if bert is None else Path(name).name,
-        "revision": getattr(encoder, "revision", None), "hash": encoder.hash,
-        "dimension": encoder.dimension, "license": license,
+        **facts, "kind": "encoder", "hash": encoder.hash, "dimension": encoder.dimension,
+        "license": license,
     }
     identity = np.repeat(np.array([[0.0], [1.0]], np.float32), encoder.dimension, axis=1)
     source = EncoderStates(note, identity, folder, encoder)

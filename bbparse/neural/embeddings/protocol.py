@@ -22,6 +22,8 @@ EMBEDDINGS_FIELDS: dict[str, Rule] = {
     "embeddings_shift": ("f", 2, None),
     # an encoder that the model holds
     "encoder_pieces": list,
+    "encoder_scores": ("f", 1, "encoder_pieces"),  # of Unigram pieces
+    "encoder_charsmap": ("u", 1, None),
     "encoder_vectors": ("i", 2, "encoder_pieces"),
     "encoder_units": ("f", 1, "encoder_pieces"),
     "encoder_matrices": ("i", 1, None),

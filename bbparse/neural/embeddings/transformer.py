@@ -16,11 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.embeddings.windows import merged, pooled, windows_of
+from bbparse.neural.embeddings.windows import LAYERS, word_states
+from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError, one_line
-
-#: Number of layers, from the top, that are averaged; if there are fewer, all but the lowest.
-LAYERS = 4
 
 # Files of an encoder: at least one of each row, and optional ones; their hash is the version.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
@@ -112,36 +110,39 @@ class Transformer:
         """
         torch = self._torch
         pieces = [self._pieces_of(words) for words in sentences]
-        windows = windows_of([ids for ids, _ in pieces], self._room)
-        read: list[NDArray[np.float32]] = []
-        batch = 1 if self.device == "cpu" else _BATCH
         threads = torch.get_num_threads()
         try:
             if self.device == "cpu":
                 torch.set_num_threads(1)
-            for first in range(0, len(windows), batch):
-                read += self._read([window.ids for window in windows[first : first + batch]])
-        except Exception as error:  # such as pieces without a vector
-            raise EmbeddingsError(f"encoder {self.name}: cannot be used: {_shown(error)}") from None
+            return word_states(pieces, self._room, self.dimension, self._read_all)
         finally:
             torch.set_num_threads(threads)
-        if not all(np.isfinite(states).all() for states in read):
-            raise EmbeddingsError(f"encoder {self.name}: its states are not finite")
-        states = merged(windows, read, [len(ids) for ids, _ in pieces], self.dimension)
-        return [
-            pooled(rows, word_of, len(words))
-            for rows, (_, word_of), words in zip(states, pieces, sentences)
-        ]
 
-    def _pieces_of(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Return the subword pieces of words, and the index of the word of each."""
+    def _pieces_of(self, words: Sequence[str]) -> list[list[int]]:
+        """Return the ids of the subword pieces of each word."""
         # tokenizers refuse lone surrogates, which Python allows
         text = [self._blank + word.encode("utf-8", "replace").decode() for word in words]
         encoded = self._pieces(text, is_split_into_words=True, add_special_tokens=False)
-        return list(encoded.input_ids), [int(word) for word in encoded.word_ids(0)]
+        pieces: list[list[int]] = [[] for _ in words]
+        for i, word in zip(encoded.input_ids, encoded.word_ids(0)):
+            pieces[word].append(i)
+        return pieces
 
-    def _read(self, windows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """Return the states of the pieces of windows."""
+    def _read_all(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:
+        """Return the states of the pieces of windows; `EmbeddingsError` if there are none."""
+        batch = 1 if self.device == "cpu" else _BATCH
+        states: list[Float32s] = []
+        try:
+            for first in range(0, len(windows), batch):
+                states += self._read(windows[first : first + batch])
+        except Exception as error:  # such as pieces without a vector
+            raise EmbeddingsError(f"encoder {self.name}: cannot be used: {_shown(error)}") from None
+        if not all(np.isfinite(window_states).all() for window_states in states):
+            raise EmbeddingsError(f"encoder {self.name}: its states are not finite")
+        return states
+
+    def _read(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:
+        """Return the states of the pieces of windows that are read together."""
         torch = self._torch
         rows = [[*self._before, *ids, *self._after] for ids in windows]
         longest = max(map(len, rows))

@@ -6,55 +6,49 @@ the previous one. A piece has the state from the window in which it is nearer to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.runtime.arrays import Float32s
 
+#: Number of layers, from the top, that are averaged; if there are fewer, all but the lowest.
+LAYERS = 4
+
 _MAX_STATE = float(np.finfo(np.float16).max)
 
 
-class Window(NamedTuple):
-    """Some pieces of a sentence."""
+def word_states(
+    pieces: Sequence[Sequence[Sequence[int]]], room: int, dimension: int,
+    read: Callable[[Sequence[Sequence[int]]], Sequence[Float32s]],
+) -> list[NDArray[np.float16]]:
+    """Return the states of the words of sentences, float16[n_words, dimension] each.
 
-    sentence: int
-    start: int
-    ids: Sequence[int]
-    room: int  #: Most pieces of a window.
-
-
-def windows_of(pieces: Sequence[Sequence[int]], room: int) -> list[Window]:
-    """Return the windows of sentences, the short ones first."""
+    `pieces` are the ids of the pieces of each word, and `read` returns the states of the pieces of
+    windows, the short ones first, with at most `room` pieces. A word without pieces has zeros.
+    """
+    ids = [[i for word in words for i in word] for words in pieces]
     windows = [
-        Window(i, start, ids[start : start + room], room)
-        for i, ids in enumerate(pieces)
-        for start in (range(0, max(1, len(ids) - room + room // 2), room // 2) if len(ids) else ())
+        (sentence, start, row[start : start + room])
+        for sentence, row in enumerate(ids) if row
+        for start in range(0, max(1, len(row) - room + room // 2), room // 2)
     ]
-    return sorted(windows, key=lambda window: len(window.ids))
-
-
-def merged(
-    windows: Sequence[Window], states: Sequence[Float32s], sizes: Sequence[int], dimension: int
-) -> list[Float32s]:
-    """Return the states of the pieces of sentences, which have `sizes` pieces."""
-    rows = [np.zeros((size, dimension), np.float32) for size in sizes]
-    for (i, start, ids, room), window_states in zip(windows, states):
+    windows.sort(key=lambda window: len(window[2]))
+    states = [np.zeros((len(row), dimension), np.float32) for row in ids]
+    for (sentence, start, window), rows in zip(windows, read([window for *_, window in windows])):
         # up to the middle of the overlap with the windows around it
         low = room // 4 if start else 0
-        high = len(ids)
-        if start + high < sizes[i]:
-            high = room // 2 + room // 4
-        rows[i][start + low : start + high] = window_states[low:high]
-    return rows
+        is_last = start + len(window) == len(ids[sentence])
+        high = len(window) if is_last else room // 2 + room // 4
+        states[sentence][start + low : start + high] = rows[low:high]
+    return [_pooled(rows, [len(word) for word in words]) for rows, words in zip(states, pieces)]
 
 
-def pooled(states: Float32s, word_of: Sequence[int], n: int) -> NDArray[np.float16]:
-    """Average the states over the pieces of each of n words."""
-    means = np.zeros((n, states.shape[1]), np.float32)
-    np.add.at(means, np.asarray(word_of, np.int64), states)
-    counts = np.bincount(word_of, minlength=n) if len(word_of) else np.zeros(n)
+def _pooled(states: Float32s, sizes: Sequence[int]) -> NDArray[np.float16]:
+    """Average the states over the pieces of each word, of which there are `sizes`."""
+    counts = np.array(sizes, np.int64)
+    means = np.zeros((len(counts), states.shape[1]), np.float32)
+    np.add.at(means, np.repeat(np.arange(len(counts)), counts), states)
     means /= np.maximum(counts, 1).astype(np.float32)[:, np.newaxis]
     return np.clip(means, -_MAX_STATE, _MAX_STATE).astype(np.float16)

@@ -7,14 +7,11 @@ after the first with ``##`` in front. A part that has no pieces is the unknown p
 
 from __future__ import annotations
 
-import json
 import unicodedata
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bbparse.runtime.errors import EmbeddingsError
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces
 
 #: Categories of characters that are removed; unassigned ones are kept.
 _CONTROL = frozenset(["Cc", "Cf", "Co", "Cs"])
@@ -27,65 +24,39 @@ _CHINESE = (
 )
 
 
-class WordPieces:
-    """A vocabulary of pieces, and how words are prepared for it.
+class WordPieces(Pieces):
+    """Pieces of words that are lower-cased if ``lower``, and lose their accents if ``strip``."""
 
-    The id of a piece is its index. Words are lower-cased if ``lower``, and lose their accents if
-    ``strip``. The special pieces stand for what has no pieces, and before and after a sentence;
-    `EmbeddingsError` if one is missing.
-    """
+    specials = ("[UNK]", "[CLS]", "[SEP]")
 
-    def __init__(
-        self, pieces: Sequence[str], lower: bool, strip: bool, unknown: str = "[UNK]",
-        start: str = "[CLS]", end: str = "[SEP]",
-    ) -> None:
-        self.pieces = list(pieces)
+    def __init__(self, pieces: Sequence[str], lower: bool, strip: bool) -> None:
+        super().__init__(pieces, lower=lower, strip=strip)
         self.lower, self.strip = lower, strip
-        self.specials = (unknown, start, end)
-        self._ids = {piece: i for i, piece in enumerate(self.pieces)}
-        for special in self.specials:
-            if special not in self._ids:
-                raise EmbeddingsError(f"its pieces have no {special}")
-        self.unknown, self.start, self.end = (self._ids[special] for special in self.specials)
-        self.of_word = lru_cache(1 << 16)(self._of_word)
 
     @classmethod
-    def read(cls, folder: Path) -> WordPieces | None:
-        """Read ``tokenizer.json``; None if its pieces are of another kind."""
-        data: dict[str, Any] = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    def read(cls, data: Mapping[str, Any]) -> WordPieces:
+        """Make pieces from ``tokenizer.json``; `ForeignEncoder` if it does more than is known."""
         model, normalizer = data["model"], data.get("normalizer") or {}
         known = (
-            model.get("type", "WordPiece") == "WordPiece"
-            and model.get("continuing_subword_prefix", "##") == "##"
+            model.get("continuing_subword_prefix", "##") == "##"
             and normalizer.get("type") == "BertNormalizer"
             and normalizer.get("clean_text") and normalizer.get("handle_chinese_chars")
             and (data.get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
+            and model["unk_token"] == "[UNK]"
         )
         if not known:
-            return None
+            raise ForeignEncoder("its tokenizer does not prepare words as that of BERT")
         pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
         lower, strip = bool(normalizer["lowercase"]), normalizer.get("strip_accents")
-        return cls(pieces, lower, lower if strip is None else strip, model["unk_token"])
+        return cls(pieces, lower, lower if strip is None else strip)
 
-    def only(self, kept: Sequence[int]) -> WordPieces:
-        """Return the vocabulary of some of the pieces, by ids in ascending order."""
-        unknown, start, end = self.specials
-        pieces = [self.pieces[i] for i in kept]
-        return WordPieces(pieces, self.lower, self.strip, unknown, start, end)
-
-    def necessary(self) -> list[int]:
-        """Return the ids without which words could lose characters: specials, single characters."""
+    def necessary(self, words: Iterable[str]) -> list[int]:
         return [
             i for i, piece in enumerate(self.pieces)
             if len(piece.removeprefix("##")) == 1 or piece in self.specials
         ]
 
-    def _of_word(self, word: str) -> tuple[int, ...]:
-        """Return the ids of the pieces of a word; empty if nothing is left of it."""
-        return tuple(i for part in self._parts(word) for i in self._of_part(part))
-
     def _parts(self, word: str) -> Iterator[str]:
-        """Clean a word and split it."""
         part = ""
         for character in self._cleaned(word):
             alone = _is_punctuation(character) or _is_chinese(character)

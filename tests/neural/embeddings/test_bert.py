@@ -15,10 +15,14 @@ import pytest
 
 from bbparse.embeddings import fit_encoder
 from bbparse.neural.embeddings import embeddings_from
-from bbparse.neural.embeddings.bert import Bert, read_bert, read_safetensors
+from bbparse.neural.embeddings.bert import Bert
+from bbparse.neural.embeddings.hugging_face import read_bert, read_safetensors
+from bbparse.neural.embeddings.pieces import ForeignEncoder
 from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
+from tests.neural.embeddings.test_unigram import PIECES as UNIGRAM
+from tests.neural.embeddings.test_unigram import tokenizer
 
 WIDTH, INNER, HEADS, LAYERS, POSITIONS = 32, 48, 2, 3, 24
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -68,19 +72,24 @@ def weights() -> dict[str, np.ndarray]:
     return found
 
 
-def write_encoder(folder: Path, weights: dict[str, np.ndarray], **settings: Any) -> Path:
+WORDPIECE = {
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+              "vocab": {piece: i for i, piece in enumerate(PIECES)}},
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                   "strip_accents": None, "lowercase": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+}
+
+
+def write_encoder(
+    folder: Path, weights: dict[str, np.ndarray], tokenizer: dict[str, Any] = WORDPIECE,
+    **settings: Any,
+) -> Path:
     folder.mkdir(exist_ok=True)
     config = {
         "model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": LAYERS,
         "hidden_size": WIDTH, "intermediate_size": INNER, "num_attention_heads": HEADS,
         "max_position_embeddings": POSITIONS, "layer_norm_eps": 1e-12, **settings,
-    }
-    tokenizer = {
-        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-                  "vocab": {piece: i for i, piece in enumerate(PIECES)}},
-        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
-                       "strip_accents": None, "lowercase": True},
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
     }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
@@ -95,9 +104,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, weights: dict[str, np.ndarr
 
 @pytest.fixture(scope="module")
 def bert(folder: Path) -> Bert:
-    encoder = read_bert(folder)
-    assert encoder is not None
-    return encoder
+    return read_bert(folder)
 
 
 def plain_states(w: dict[str, np.ndarray], ids: list[int], n_layers: int = LAYERS) -> np.ndarray:
@@ -144,7 +151,6 @@ def test_states_are_those_of_the_formula(
     folder: Path, weights: dict[str, np.ndarray], n_layers: int
 ) -> None:
     bert = read_bert(folder, n_layers)
-    assert bert is not None
     for words, got in zip(WORDS[:2], bert.states(WORDS[:2])):
         pieces = [list(bert.pieces.of_word(word)) for word in words]
         ids = [2, *(i for word in pieces for i in word), 3]
@@ -170,6 +176,39 @@ def test_long_sentences_are_read_in_windows(bert: Bert) -> None:
     assert np.array_equal(got[:16], first[:16]) and got.any(axis=1).all()
 
 
+@pytest.mark.parametrize("prefix", ["roberta.", ""])
+def test_xlm_roberta_counts_positions_after_that_of_padding(
+    tmp_path: Path, weights: dict[str, np.ndarray], prefix: str
+) -> None:
+    name = "embeddings.position_embeddings.weight"
+    moved = {**weights, name: np.concatenate([np.full((2, WIDTH), 9.0, np.float32), weights[name]])}
+    bert = read_bert(write_encoder(
+        tmp_path, {prefix + key: array for key, array in moved.items()}, tokenizer(),
+        model_type="xlm-roberta", max_position_embeddings=POSITIONS + 2, pad_token_id=1,
+    ))  # fmt: skip
+    (got,) = bert.states([["the", "seen", "中"]])
+    ids = [UNIGRAM.index(piece) for piece in ("<s>", "▁the", "▁se", "en", "▁", "<unk>", "</s>")]
+    rows = plain_states(weights, ids)[1:-1]
+    expected = np.array([rows[0], rows[1:3].mean(axis=0), rows[3:].mean(axis=0)])
+    assert cosines(got.astype(np.float64), expected).min() > 0.995
+
+
+def test_cut_unigram_pieces_give_the_same_states(
+    tmp_path: Path, weights: dict[str, np.ndarray]
+) -> None:
+    folder = write_encoder(tmp_path, weights, tokenizer(), model_type="roberta")
+    sentences = [Sentence.from_words(["the", "seen"]), Sentence.from_words(["sees", "中"])]
+    whole, fewer = (fit_encoder(folder, sentences, pieces=n) for n in (None, 16))
+    pieces = fewer.to_fields()["encoder_pieces"]
+    assert pieces == ["<s>", "</s>", "<unk>", "▁", "e", "h", "n", "s", "t", "▁the", "▁se", "en"]
+    for one, other in zip(whole.states(sentences), fewer.states(sentences)):
+        assert np.array_equal(one, other)
+    loaded = embeddings_from(fewer.to_fields())
+    assert loaded is not None and loaded.note == fewer.note
+    for one, other in zip(fewer(sentences), loaded(sentences)):
+        assert np.array_equal(one, other)
+
+
 def test_pieces() -> None:
     pieces = WordPieces(PIECES, lower=True, strip=True)
 
@@ -179,7 +218,8 @@ def test_pieces() -> None:
     assert of("Seeing") == ["see", "##ing"] and of("thé.") == ["the", "."]
     assert of("a\u00adb c") == ["a", "##b", "c"] and of("a中") == ["a", "[UNK]"]
     assert of("\u0000") == [] and of("a" * 101) == ["[UNK]"]
-    fewer = pieces.only(sorted({*pieces.necessary(), PIECES.index("see")}))
+    kept = [PIECES[i] for i in sorted({*pieces.necessary([]), PIECES.index("see")})]
+    fewer = WordPieces(kept, lower=True, strip=True)
     assert [fewer.pieces[i] for i in fewer.of_word("seeing")] == ["see", "##i", "##n", "##g"]
     with pytest.raises(EmbeddingsError, match=r"have no \[UNK\]"):
         WordPieces(["a"], lower=True, strip=True)
@@ -225,7 +265,6 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
         read_bert(write_encoder(tmp_path / "all", weights), 4)
     with pytest.raises(EmbeddingsError, match="0_up have shape"):
         read_bert(write_encoder(tmp_path / "other", weights, intermediate_size=INNER + 4))
-    assert read_bert(write_encoder(tmp_path / "roberta", weights, model_type="roberta")) is None
     path = tmp_path / "all" / "model.safetensors"
     whole = path.read_bytes()
     for damaged in (b"", whole[:100], whole[:-8], b"\xff" * 50):
@@ -234,5 +273,45 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
             read_safetensors(path)
         with pytest.raises(EmbeddingsError, match="cannot be read"):
             read_bert(tmp_path / "all")
-    with pytest.raises(EmbeddingsError, match="only of a folder with an encoder of the BERT"):
-        fit_encoder(tmp_path / "roberta", [], layers=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "message"),
+    [
+        ({"model_type": "mpnet"}, "WordPiece", "its model_type is 'mpnet', expected bert, roberta"),
+        ({"hidden_act": "relu"}, "WordPiece", "its hidden_act is 'relu', expected gelu"),
+        ({"position_embedding_type": "relative_key"}, "WordPiece", "is 'relative_key', expected"),
+        ({"num_attention_heads": 3}, "WordPiece", "have no kernels"),
+        ({}, "BPE", "its pieces are of the kind BPE, expected WordPiece or Unigram"),
+    ],
+)
+def test_other_encoders_need_transformers(
+    tmp_path: Path, weights: dict[str, np.ndarray], settings: dict[str, Any], kind: str,
+    message: str,
+) -> None:
+    other = {**WORDPIECE, "model": {**WORDPIECE["model"], "type": kind}}
+    folder = write_encoder(tmp_path / "other", weights, other, **settings)
+    with pytest.raises(ForeignEncoder, match=f"other: .*{message}"):
+        read_bert(folder)
+    with pytest.raises(EmbeddingsError, match=f"{message}.*, so layers and pieces cannot"):
+        fit_encoder(folder, [], layers=1)
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ForeignEncoder, match=r"other: has no tokenizer\.json"):
+        read_bert(folder)
+    with pytest.raises(EmbeddingsError, match="nowhere: is no folder, so layers and pieces"):
+        fit_encoder("nowhere", [], pieces=1)
+
+
+def test_weights_of_16_bits(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    numbers = np.array([1.5, -2.0, 0.0], np.float32)
+    half, brain = numbers.astype(np.float16), (numbers.view(np.uint32) >> 16).astype(np.uint16)
+    header = json.dumps({
+        "half": {"dtype": "F16", "shape": [3], "data_offsets": [0, 6]},
+        "brain": {"dtype": "BF16", "shape": [3, 1], "data_offsets": [6, 12]},
+        "flags": {"dtype": "BOOL", "shape": [0], "data_offsets": [12, 12]},
+    }).encode()  # fmt: skip
+    path.write_bytes(struct.pack("<Q", len(header)) + header + half.tobytes() + brain.tobytes())
+    arrays = read_safetensors(path)
+    assert arrays.keys() == {"half", "brain"} and np.array_equal(arrays["half"], numbers)
+    assert np.array_equal(arrays["brain"], numbers[:, np.newaxis])

@@ -1,0 +1,50 @@
+"""`Pieces`: a vocabulary of pieces of words, whatever the method that cuts words into them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from bbparse.runtime.errors import EmbeddingsError
+
+
+class ForeignEncoder(EmbeddingsError):
+    """An encoder that we do not compute ourselves; the library transformers may."""
+
+
+class Pieces(ABC):
+    """A vocabulary of pieces; the id of a piece is its index.
+
+    Special pieces stand for what has no pieces, and before and after a sentence; `EmbeddingsError`
+    if one is missing. A model file has `fields`, and `settings` in the note of the encoder.
+    """
+
+    specials: ClassVar[tuple[str, str, str]]
+
+    def __init__(self, pieces: Sequence[str], **settings: bool) -> None:
+        self.pieces, self.settings = list(pieces), settings
+        self.fields: dict[str, Any] = {"encoder_pieces": self.pieces}
+        self._ids = {piece: i for i, piece in enumerate(self.pieces)}
+        for special in self.specials:
+            if special not in self._ids:
+                raise EmbeddingsError(f"its pieces have no {special}")
+        self.unknown, self.start, self.end = (self._ids[special] for special in self.specials)
+        self.of_word = lru_cache(1 << 16)(self._of_word)
+
+    def _of_word(self, word: str) -> tuple[int, ...]:
+        """Return the ids of the pieces of a word; empty if nothing is left of it."""
+        return tuple(i for part in self._parts(word) for i in self._of_part(part))
+
+    @abstractmethod
+    def _parts(self, word: str) -> Iterable[str]:
+        """Clean a word and split it."""
+
+    @abstractmethod
+    def _of_part(self, part: str) -> list[int]:
+        """Return the ids of the pieces of a part."""
+
+    @abstractmethod
+    def necessary(self, words: Iterable[str]) -> list[int]:
+        """Return the ids without which words could lose characters: specials, single characters."""

@@ -1,0 +1,138 @@
+"""Unigram: the pieces of words that XLM-R and its relatives read (Kudo 2018).
+
+A word is normalised by a table of SentencePiece, split at blanks, and begins with ``▁``. Its pieces
+are those with the largest sum of log probabilities; what has no pieces is one unknown piece.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces
+from bbparse.runtime.arrays import Float64s
+from bbparse.runtime.errors import EmbeddingsError
+
+_BLANK = "▁"
+#: An unknown character costs as much more than the rarest piece.
+_UNKNOWN_COST = 10.0
+
+
+class UnigramPieces(Pieces):
+    """Pieces and their scores, log probabilities; pieces with the score 0 are not found in words.
+
+    `charsmap` is SentencePiece's table for normalisation, as bytes; empty if there is none.
+    """
+
+    specials = ("<unk>", "<s>", "</s>")
+
+    def __init__(
+        self, pieces: Sequence[str], scores: Float64s, charsmap: NDArray[np.uint8]
+    ) -> None:
+        super().__init__(pieces)
+        if not np.isfinite(scores).all():
+            raise EmbeddingsError("the pieces have scores that are not finite")
+        self.fields |= {"encoder_scores": scores, "encoder_charsmap": charsmap}
+        self._of_text = {
+            piece: (i, score)
+            for i, (piece, score) in enumerate(zip(self.pieces, scores.tolist())) if score < 0.0
+        }
+        self._longest = max(map(len, self._of_text), default=1)
+        self._unknown_piece = (self.unknown, float(scores.min()) - _UNKNOWN_COST)
+        # the table is the size of a trie, the trie, and texts that end with a zero
+        size = 4 + int(charsmap[:4].view("<u4")[0]) if len(charsmap) else 0
+        self._trie: list[int] = charsmap[4:size].view("<u4").tolist()
+        self._texts = charsmap[size:].tobytes()
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> UnigramPieces:
+        """Make pieces from ``tokenizer.json``; `ForeignEncoder` if it does more than is known."""
+        model = data["model"]
+        pieces, scores = zip(*model["vocab"])
+        normalizers = _steps(data.get("normalizer"), "normalizers")
+        splits = _steps(data.get("pre_tokenizer"), "pretokenizers")
+        for step in (*normalizers, *splits):
+            if not _is_known(step):
+                raise ForeignEncoder(f"its tokenizer has an unknown step: {step!s:.60}")
+        if not splits or splits[-1]["type"] != "Metaspace":
+            raise ForeignEncoder("its tokenizer does not mark the beginning of words")
+        if model.get("byte_fallback") or pieces[model["unk_id"]] != "<unk>":
+            raise ForeignEncoder("its unknown piece is not <unk>")
+        tables = (s["precompiled_charsmap"] for s in normalizers if s["type"] == "Precompiled")
+        return cls(pieces, np.array(scores), np.frombuffer(b64decode(next(tables, "")), np.uint8))
+
+    def necessary(self, words: Iterable[str]) -> list[int]:
+        seen = {c for word in words for part in self._parts(word) for c in part}
+        return sorted(self._ids[piece] for piece in seen.union(self.specials) & self._ids.keys())
+
+    def _parts(self, word: str) -> list[str]:
+        return [_BLANK + part for part in self._normalised(word).replace(_BLANK, " ").split()]
+
+    def _normalised(self, word: str) -> str:
+        """Replace the longest key of the table at each place, from the left.
+
+        The table is a double-array trie (Aoe 1989) over bytes, as the library Darts-clone has it.
+        """
+        text, trie = word.encode("utf-8", "replace"), self._trie
+        out, at = bytearray(), 0
+        while at < len(text):
+            end, new = at + 1, text[at : at + 1]
+            node = _child(trie[0]) if trie else 0
+            for place in range(at, len(text)):
+                node ^= text[place]
+                if node >= len(trie) or trie[node] & 0x800000FF != text[place]:
+                    break
+                unit = trie[node]
+                node ^= _child(unit)
+                if unit >> 8 & 1 and node < len(trie):  # a key ends here
+                    end, first = place + 1, trie[node] & 0x7FFFFFFF
+                    new = self._texts[first : self._texts.find(b"\0", first)]
+            out += new
+            at = end
+        return out.decode("utf-8", "replace")
+
+    def _of_part(self, part: str) -> list[int]:
+        """Return the ids of the pieces with the largest sum of scores (Viterbi 1967)."""
+        best = [0.0] + [-np.inf] * len(part)
+        last = [(0, 0)] * len(best)  # start and id of the last piece up to here
+        for start in range(len(part)):
+            for end in range(start + 1, min(start + self._longest, len(part)) + 1):
+                piece = self._of_text.get(part[start:end])
+                if piece is None and end == start + 1:
+                    piece = self._unknown_piece
+                if piece is not None and best[start] + piece[1] > best[end]:
+                    best[end], last[end] = best[start] + piece[1], (start, piece[0])
+        ids: list[int] = []
+        end = len(part)
+        while end:
+            end, piece_id = last[end]
+            if not (piece_id == self.unknown and ids[-1:] == [piece_id]):
+                ids.append(piece_id)
+        return ids[::-1]
+
+
+def _child(unit: int) -> int:
+    """Return what leads from the place of a unit of the trie to its children, by exclusive or."""
+    return unit >> 10 << ((unit & 0x200) >> 6)
+
+
+def _steps(step: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
+    """Return the steps of a sequence, whose field they are, or a single step."""
+    if step is None:
+        return []
+    return step[name] if step["type"] == "Sequence" else [step]
+
+
+def _is_known(step: Mapping[str, Any]) -> bool:
+    """Return whether a step does what `UnigramPieces` does to a word."""
+    kind = step["type"]
+    if kind == "Replace":
+        return step["pattern"] == {"Regex": " {2,}"}
+    if kind == "Metaspace":
+        marks = step.get("prepend_scheme", step.get("add_prefix_space", True))
+        return step["replacement"] == _BLANK and marks not in ("never", False)
+    return kind in ("Precompiled", "Strip", "WhitespaceSplit")
