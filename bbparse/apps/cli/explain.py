@@ -44,11 +44,11 @@ def explain(
 
     The input is CoNLL-U, CoNLL-X or running text, as for 'bbparse parse', or the sentence itself.
     The page works offline. It shows the k best trees and their differences; how much score the best
-    tree would lose without each of its arcs; and the arcs, parts and factors that make up its
-    score, with the words that the network relied on. If the best tree breaks validity rules, the
-    page also shows the best tree that satisfies them all.
+    tree would lose without each of its arcs; the arcs, parts and factors that make up its score,
+    with the words that the network relied on; and the bounds of the search. If the best tree breaks
+    validity rules, the page also shows the best tree that satisfies them all.
 
-    The limits apply to each search: one for the trees, and one for each arc.
+    The limits apply to each search: one for the trees, one for their trace, and one for each arc.
 
     \b
     Examples:

@@ -23,6 +23,7 @@ from bbparse.apps.explain.terms import (
     terms_of,
     with_features,
 )
+from bbparse.apps.explain.trace import Trace, trace_search
 from bbparse.core import Problem, Solution
 from bbparse.inference.solve import solve
 from bbparse.models.factors.tree_family import TreeFamily
@@ -138,6 +139,7 @@ class Explanation:
     trees: list[ScoredTree]  #: The k best trees, with labels.
     terms: list[list[Term]]  #: The summands of the score of each tree.
     losses: list[ArcLoss]  #: One for each arc of the best tree.
+    trace: Trace  #: The search for the best tree; without nodes if whole trees have scores.
     backbone: str  #: The dynamic program.
     families: list[str]  #: Names of the factor families.
     faults: list[str] = field(default_factory=list)  #: Validity rules the best tree breaks.
@@ -250,7 +252,7 @@ def explain(
         A score of whole trees, added to the model's, as in `Parser.parse`.
     limits
         `node_limit` and `time_limit` of `bbparse.solve` for each search: one for the best trees,
-        and one for each arc.
+        one for the trace, and one for each arc.
 
     Raises
     ------
@@ -274,6 +276,13 @@ def explain(
     terms = [
         _tree_terms(parser, scored, families, *tree) for tree in zip(solution.arcs, solution.heads)
     ]
+    if families:
+        trace = Trace(
+            status=solution.status, upper=solution.upper_bound, lower=float(solution.scores[0]),
+            dp_calls=int(solution.stats["dp_calls"]),
+        )
+    else:
+        trace = trace_search(problem, **method)
     broken = broken_rules(
         parser, sentence, trees[0], valid, prune=prune, tree_score=tree_score, **limits
     )
@@ -281,5 +290,5 @@ def explain(
         terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
     names = dict.fromkeys(family.name for family in (*parser.maker.families, *families))
     return Explanation(
-        sentence, problem, solution, trees, terms, losses, backbone, [*names], *broken
+        sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], *broken
     )

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from bbparse import __version__
+from bbparse.apps.explain.charts import FILTERS, bound_curve, number, ordinal
 from bbparse.apps.explain.explanation import ArcLoss, Explanation
 from bbparse.apps.explain.terms import PARTS, Term
 from bbparse.treebank.drawing.layout import count, in_english, printable, runs_to_the_left
@@ -27,7 +28,7 @@ def _templates() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
-    environment.filters.update(count=count, number=number, signed=signed)
+    environment.filters.update(FILTERS)
     environment.tests["favours"] = lambda entry, sign: sign * entry[1] > 0
     return environment
 
@@ -56,28 +57,8 @@ def page(explanation: Explanation, *, model: str = "") -> str:
         longest=max(finite, default=0.0) or 1.0,
         groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
         largest=max(largest, default=0.0) or 1.0,
+        curve=bound_curve(e.trace.curve),
     )
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Format a number with a real minus sign, and with more digits if it would look like 0."""
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    text = f"{value:,.{digits}f}"
-    if value and not text.strip("-0.,"):
-        text = f"{value:.1g}" if abs(value) >= 1e-4 else f"{value:.1e}"
-    return text.replace("-", "−")
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """Format a number with its sign."""
-    return ("+" if value >= 0 else "") + number(value, digits)
-
-
-def ordinal(n: int) -> str:
-    """Format as 1st, 2nd, 3rd, …"""
-    ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"
 
 
 class _Arcs:

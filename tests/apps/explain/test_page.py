@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from bbparse.apps.explain import Explanation, explain, page
+from bbparse.apps.explain.charts import number, ordinal, signed
 from bbparse.apps.explain.explanation import arc_losses
-from bbparse.apps.explain.page import number, ordinal, signed
 from bbparse.apps.explain.terms import terms_of
+from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
 from bbparse.parser.parse import trees_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.layout import count
 from tests import toy
-from tests.apps.explain.test_losses import hard_problem
+from tests.apps.explain.test_trace import hard_problem
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 
@@ -75,8 +76,8 @@ def test_what_the_page_says(explanation: Explanation) -> None:
     words = read(text).words
     solution = solve(explanation.problem, k_best=3, backbone="grandsib")
     assert f"No tree scores more than {number(float(solution.scores[0]), 4)}." in words
-    calls = count(int(solution.stats["dp_calls"]), "dynamic-program call")
-    assert f"Proved after {calls} in" in words
+    calls = solve(explanation.problem, backbone="grandsib").stats["dp_calls"]
+    assert f"Proved after {count(int(calls), 'dynamic-program call')} in" in words
     for k in (1, 2):
         less = float(solution.scores[0] - solution.scores[k])
         assert f"{ordinal(k + 1)} best, {number(less, 4)} less" in words
@@ -154,12 +155,11 @@ def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> Non
 def test_a_search_of_several_nodes_and_one_cut_short() -> None:
     problem = hard_problem()
     whole = _explanation_of(problem)
-    nodes = int(whole.solution.stats["nodes"])
-    assert nodes > 1 and f" in {nodes} search nodes." in read(page(whole)).words
+    assert f"{whole.trace.nodes} search nodes in all" in read(page(whole)).words
     cut = _explanation_of(problem, node_limit=2)
     words = read(page(cut)).words
     assert "The search stopped at its node limit." in words
-    assert f"no tree scores more than {number(cut.solution.upper_bounds[0], 4)}" in words
+    assert f"no tree scores more than {number(cut.trace.upper, 4)}" in words
     assert "No tree scores more than" not in words
 
 
@@ -171,5 +171,5 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
         Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)]), problem, solution,
         trees_of(solution), [terms_of(problem, arcs) for arcs in solution.arcs],
         arc_losses(problem, solution.arcs[0], score, node_limit=node_limit),
-        backbone="first", families=[],
+        trace_search(problem, node_limit=node_limit), backbone="first", families=[],
     )

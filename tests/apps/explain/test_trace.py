@@ -1,4 +1,4 @@
-"""What the best tree loses without each of its arcs."""
+"""What a search tells of itself, and what arcs lose."""
 
 from __future__ import annotations
 
@@ -10,12 +10,43 @@ import pytest
 from bbparse.apps.explain import explain, page
 from bbparse.apps.explain.explanation import arc_losses, broken_rules
 from bbparse.apps.explain.terms import PARTS
+from bbparse.apps.explain.trace import trace_search
 from bbparse.core import Problem
 from bbparse.inference.solve import solve
 from bbparse.runtime.deadline import Deadline
 from tests import strategies, toy
+from tests.inference.search.helpers import SETTINGS
 from tests.oracles.enumerate import enumerate_trees
 from tests.solutions import spread
+
+
+def random_problem(rng: np.random.Generator) -> Problem:
+    return strategies.random_problem(rng, projective=True, labelled=False, max_counts=2)
+
+
+@pytest.mark.parametrize("name", ["elimination always", "branching only", "few subgradients"])
+def test_every_bound_of_the_trace_holds(name: str) -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(60):
+        p = random_problem(rng)
+        trace, trees = trace_search(p, settings=SETTINGS[name]), enumerate_trees(p)
+        found = solve(p, settings=SETTINGS[name], explain=False)
+        assert trace.status == found.status
+        if found.stats.get("edges"):  # not solved over a matrix, without a search
+            work = trace.dp_calls, trace.nodes
+            assert work == (found.stats["dp_calls"], found.stats["nodes"])
+        if not trees:
+            assert trace.status == "infeasible" and trace.lower == -math.inf
+            continue
+        best = trees[0][0]
+        rounding = 1e-11 * (1.0 + spread(p))
+        for before, point in zip([None, *trace.curve], trace.curve):
+            assert point.lower <= best + rounding and point.upper >= best - rounding
+            if before is not None:
+                assert point.calls > before.calls
+                assert point.upper <= before.upper and point.lower >= before.lower
+        assert trace.lower == pytest.approx(best, abs=rounding)
+        assert trace.upper == pytest.approx(best, abs=rounding)
 
 
 def hard_problem(n: int = 12) -> Problem:
@@ -30,6 +61,25 @@ def hard_problem(n: int = 12) -> Problem:
         if first[1] != second[1]:
             factors.append(([first, second], float(rng.normal(scale=3.0))))
     return problem.with_factors(factors)
+
+
+def test_a_search_of_several_nodes() -> None:
+    problem = hard_problem()
+    trace, expected = trace_search(problem), solve(problem)
+    assert trace.nodes == expected.stats["nodes"] > 3
+    assert trace.upper == trace.lower == pytest.approx(expected.scores[0])
+    assert trace.curve[-1].calls == trace.dp_calls and len(trace.curve) > trace.nodes
+
+
+def test_a_search_that_was_cut_short() -> None:
+    problem = hard_problem()
+    expected = solve(problem, node_limit=2)
+    trace = trace_search(problem, node_limit=2)
+    assert expected.status == trace.status == "node_limit"
+    assert trace.lower == pytest.approx(expected.scores[0])
+    assert trace.upper == pytest.approx(expected.upper_bounds[0])
+    assert trace.upper > trace.lower
+    assert trace.curve[-1].upper == trace.upper and trace.curve[-1].lower == trace.lower
 
 
 def check_against_all_trees(p: Problem) -> set[bool]:
