@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,14 +37,6 @@ TOLERANCE = 1e-10
 _ROUNDING = 1e-14
 
 
-class Moment(NamedTuple):
-    """Progress of a search at one moment."""
-
-    calls: int  # number of calls of every oracle so far
-    bound: float  # upper bound on the score of every joint structure
-    value: float  # score of the best joint structure so far; -inf: none
-
-
 @dataclass(frozen=True, eq=False)
 class Agreement:
     """The best joint structure found, with its bound."""
@@ -61,7 +52,6 @@ class Agreement:
     root_calls: int  #: Number of these calls before the first branching.
     #: Number of nodes; 1 if the oracles agreed, or the bound met the value, at the root.
     nodes: int
-    history: tuple[Moment, ...]  #: Progress after every call at the root, then after every node.
 
     @property
     def proved(self) -> bool:
@@ -152,7 +142,6 @@ class _Agreeing(Bounder[_Node]):
         self.value, self.on = NEG, tuple[Flags, ...]()
         self.tolerance = 0.0
         self.calls = self.root_calls = 0
-        self.history: list[Moment] = []
         self.seen: set[tuple[int, bytes]] = set()
 
     def run(self) -> Agreement:
@@ -168,14 +157,13 @@ class _Agreeing(Bounder[_Node]):
             bound, status = search.run(root)
         if not self.on and status == "optimal":
             status = "infeasible"
-        self._note(bound)
         names = self.shared.read(0, self.on[0]) if self.on else np.zeros(n_shared, np.bool_)
         for k, on in enumerate(self.on):
             names |= self.shared.read(k, on)
         return Agreement(
-            status, self.value, self.history[-1].bound, self.on,
+            status, self.value, max(bound, self.value), self.on,
             tuple(self.shared.names[s] for s in np.flatnonzero(names)),
-            self.calls, self.root_calls, search.n_nodes, tuple(self.history),
+            self.calls, self.root_calls, search.n_nodes,
         )  # fmt: skip
 
     @property
@@ -184,21 +172,6 @@ class _Agreeing(Bounder[_Node]):
 
     def matters(self, node: _Node) -> bool:
         return node.bound + self._doubt(node) > self.value + self.tolerance
-
-    def bounded(self, node: _Node, inherited: float, stays: bool) -> None:
-        """Record the number of calls at the root."""
-        if node.depth == 0:
-            self.root_calls = self.calls
-
-    def branched(self, node: _Node, children: list[_Node]) -> None:
-        """Record the progress of the search: no open node has a higher bound than this one."""
-        self._note(node.bound)
-
-    def _note(self, bound: float) -> None:
-        """Record the progress; a bound holds from then on."""
-        if self.history:
-            bound = min(bound, self.history[-1].bound)
-        self.history.append(Moment(self.calls, max(bound, self.value), self.value))
 
     def _doubt(self, node: _Node) -> float:
         """Return the rounding error to add to a node's bound; 0 if it is negligible."""
@@ -225,6 +198,8 @@ class _Agreeing(Bounder[_Node]):
         """Lower a node's bound, repeatedly as long as disputed coordinates are eliminated."""
         while True:
             best = self._descend(node, self.most_calls[node.depth > 0])
+            if node.depth == 0:
+                self.root_calls = self.calls
             if not self.matters(node) or self.limits.deadline.is_over():
                 return
             node.multipliers = best
@@ -256,8 +231,6 @@ class _Agreeing(Bounder[_Node]):
             elif call & (call - 1) == 0:
                 self._complete(node, found)
             node.bound = min(node.bound, lowest)
-            if node.depth == 0:
-                self._note(node.bound + self._doubt(node))
             if agreed and (node.noise <= self.tolerance or node.fixed.all()):
                 # no joint structure of the node is better
                 node.bound, node.noise = min(node.bound, self.value), 0.0

@@ -9,7 +9,6 @@ from typing import Any
 from bbparse.core import Problem, Solution
 from bbparse.inference.conflict import explain_infeasible
 from bbparse.inference.proof.certify import with_proof
-from bbparse.inference.search.observer import Observer
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.inference.trees import Options, check_request, find_trees
 from bbparse.inference.whole_trees import Function, TreeScore, find_whole_trees
@@ -29,7 +28,6 @@ def solve(  # noqa: PLR0913 – public keywords
     method: str = "auto",
     backbone: str | None = None,
     settings: SearchSettings = DEFAULT,
-    observer: Observer | None = None,
     explain: bool = True,
     proof: bool = False,
     tree_score: Function | None = None,
@@ -54,7 +52,7 @@ def solve(  # noqa: PLR0913 – public keywords
     work_limit : float, optional
         Maximum number of visited hyperedges of charts, or positions of automata, about 30 million
         of which are visited in a second. The search ends at the same point on every machine. This
-        option, ``backbone``, ``settings`` and ``observer`` are for branch and bound only.
+        option, ``backbone`` and ``settings`` are for branch and bound only.
     gap : float
         Relative gap: stop as soon as
         bound - score <= gap · max(\\|score\\|, \\|bound\\|) for the k-th score.
@@ -69,8 +67,6 @@ def solve(  # noqa: PLR0913 – public keywords
         covers.
     settings : SearchSettings
         Settings of the branch and bound.
-    observer : Observer, optional
-        Receives the events of the branch and bound (:mod:`bbparse.inference.search.observer`).
     explain : bool
         If there is no tree, find conflicting constraints within the remaining time and return them
         as ``conflict`` (`bbparse.explain_infeasible`).
@@ -83,7 +79,7 @@ def solve(  # noqa: PLR0913 – public keywords
         heads int32[n + 1] (a row of ``Solution.heads``) and of its labels int32[n] (None if the
         problem has none). -inf forbids the tree. Trees are enumerated by their score in the problem
         until no later one can be among the k best; ``stats["trees_scored"]`` is their number. Not
-        supported together with a proof or an observer.
+        supported together with a proof.
     at_most : float, optional
         Upper bound on all values of ``tree_score``, 0 by default. The tighter it is, the fewer
         trees are enumerated.
@@ -113,15 +109,15 @@ def solve(  # noqa: PLR0913 – public keywords
     BBParseError
         If the method needs highspy and it is not installed.
     """
-    options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
+    options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings)
     check_request(problem, method, options)
     if tree_score is None:
         if at_most is not None or tree_limit is not None:
             raise ProblemError("at_most and tree_limit are only valid with a tree_score")
         found = find_trees(problem, method, options)
     else:
-        if proof or observer is not None:
-            raise ProblemError("a proof or an observer is not supported with a tree_score")
+        if proof:
+            raise ProblemError("a proof is not supported with a tree_score")
         score = TreeScore(tree_score, 0.0 if at_most is None else at_most, tree_limit)
         found = find_whole_trees(problem, method, options, score)
     if proof:

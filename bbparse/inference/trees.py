@@ -24,12 +24,11 @@ from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.search.lagrangian import Lagrangian, Outcome, make_root
 from bbparse.inference.search.linear import LISTED, is_linear, linear_trees
-from bbparse.inference.search.observer import Observer
 from bbparse.inference.search.proportion import Answer, in_doubt, settled
 from bbparse.inference.search.rescore import scored_trees
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
-from bbparse.runtime.arrays import Ints, Longs
+from bbparse.runtime.arrays import Longs
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline, TimeOver, clock
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
@@ -46,7 +45,6 @@ class Options:
     gap: float = 0.0
     backbone: str | None = None
     settings: SearchSettings = DEFAULT
-    observer: Observer | None = None
     started: float = field(default_factory=clock)
 
     @property
@@ -63,7 +61,7 @@ class Options:
 
 _USUAL = Options(started=0.0)
 
-_SOME = ("node_limit", "work_limit", "backbone", "settings", "observer")
+_SOME = ("node_limit", "work_limit", "backbone", "settings")
 #: The options that each method supports besides ``k_best``, ``time_limit`` and ``gap``, which all
 #: support. auto is branch and bound, which can solve every problem.
 METHODS: dict[str, tuple[str, ...]] = {
@@ -79,9 +77,7 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
     if not isinstance(method, str) or method not in METHODS:
         raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
     check_type("settings", options.settings, SearchSettings, "SearchSettings", ProblemError)
-    for name, kind in (("backbone", str), ("observer", Observer)):
-        expected = f"{kind.__name__} or None"
-        check_type(name, getattr(options, name), (kind, NoneType), expected, ProblemError)
+    check_type("backbone", options.backbone, (str, NoneType), "str or None", ProblemError)
     for name in _SOME:
         value = getattr(options, name)
         if name not in METHODS[method] and value != getattr(_USUAL, name):
@@ -106,9 +102,7 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     if method in _PROGRAMS:
         run, (ordered, order) = partial(_by_programs, method), in_order(problem)
     else:
-        ordered, order = _sorted(problem)
-        given = None if order is None else order.astype(np.int32)
-        run = partial(_branch_and_bound, given=given)
+        run, (ordered, order) = _branch_and_bound, _sorted(problem)
     answer = run(ordered, options)
     found = answer.solution
     if _in_doubt(ordered, answer, options.k_best):
@@ -168,23 +162,17 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
     return Answer(found, float(found.stats["tolerance"]), sizes)
 
 
-def _branch_and_bound(problem: Problem, options: Options, given: Ints | None = None) -> Answer:
-    """Solve a linear problem without a search, any other by branch and bound.
-
-    ``given[a]`` is the number of arc a in the user's problem; None: the numbers are the same.
-    """
+def _branch_and_bound(problem: Problem, options: Options) -> Answer:
+    """Solve a linear problem without a search, any other by branch and bound."""
     mode = recurrence_for(problem, options.backbone).mode
-    if options.observer is None and is_linear(problem, options.k_best):
+    if is_linear(problem, options.k_best):
         return _linear(problem, mode, options)
     try:
         root = make_root(problem, mode, options.deadline.at)
     except TimeOver:
         trees = np.empty((0, problem.n_words), np.int32)
         return _answer(problem, options, Outcome(trees, np.inf, "time_limit", {}), 0.0)
-    arcs = root.order if given is None else given[root.order]
-    bounder = Lagrangian(
-        root, options.k_best, options.settings, problem.quantum, options.observer, arcs
-    )
+    bounder = Lagrangian(root, options.k_best, options.settings, problem.quantum)
     return _answer(problem, options, bounder.run(options.limits), root.slack)
 
 
@@ -209,7 +197,7 @@ def _answer(problem: Problem, options: Options, outcome: Outcome, slack: float) 
     """Return the solution of a search, its trees ranked by their exact scores."""
     trees, bound, status, stats = outcome
     scores = scored_trees(problem, trees)[1]
-    stats.setdefault("upper_bound", max(bound, float(scores[0].max(initial=-np.inf))))
+    stats["upper_bound"] = max(bound, float(scores[0].max(initial=-np.inf)))
     stats["seconds"] = clock() - options.started
     found = ranked(problem, trees, scores[0], bound, status, stats)
     return Answer(found, slack, scores[1:])

@@ -13,7 +13,6 @@ from bbparse.core import Problem, Solution
 from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.inference.oracles.projective.recurrences import RECURRENCES
 from bbparse.inference.programs.price_and_cut import price_and_cut
-from bbparse.inference.search.observer import Observer
 from bbparse.inference.solve import solve, solve_batch
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case
@@ -40,7 +39,6 @@ SOLVERS: dict[str, tuple[Solver, dict[str, Any]]] = {
     **{f"{name}, arcs and parts only":
        (by(backbone=name), {"projective": True, "parts": sorted(some.holds), "max_factors": 0})
        for name, some in RECURRENCES.items()},
-    "observed": (by(observer=Observer()), {"max_factors": 25, "max_counts": 2}),
     "branching": (by(settings=WEAK), {"max_factors": 40, "max_counts": 2}),
     "crossing": (by(), {"projective": False, "max_factors": 60, "max_counts": 2, "min_words": 4}),
     "batch": (in_batch, {"max_factors": 25, "max_counts": 2}),

@@ -77,10 +77,9 @@ def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
         return call
 
     def choose(first: Any, *rest: Any) -> Any:
-        class_: type = getattr(first, "instance_class", type(None))
-        if class_ not in kernels:
+        if first.instance_class not in kernels:
             return None
-        implementation = kernels[class_]
+        implementation = kernels[first.instance_class]
         return (
             implementation.py_func
             if callable(implementation)

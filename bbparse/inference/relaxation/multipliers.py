@@ -140,64 +140,6 @@ def step_subgradient(factors, chosen, alpha, scratch):
 
 
 @kernel
-def arc_leads(n_words, arc_mod, each, lead):
-    """Fill in ``lead[a]``: the max-marginal of arc a minus that of the best tree without it.
-
-    ``each[a]`` is the bound of all trees with arc a. As each word has one head, the best tree
-    without an arc has another arc into the same word. The lead is 0 for dead arcs, and for the only
-    arc into a word.
-    """
-    best = np.full(n_words + 1, NEG)
-    second = np.full(n_words + 1, NEG)
-    for a in range(arc_mod.shape[0]):
-        m = arc_mod[a]
-        if each[a] > best[m]:
-            second[m] = best[m]
-            best[m] = each[a]
-        elif each[a] > second[m]:
-            second[m] = each[a]
-    for a in range(arc_mod.shape[0]):
-        m = arc_mod[a]
-        rival = second[m] if each[a] == best[m] else best[m]
-        lead[a] = each[a] - rival if each[a] > NEG and rival > NEG else 0.0
-
-
-@kernel
-def step_leads(factors, lead, times, scratch):
-    """Take one block coordinate step on the multipliers of all factors at once.
-
-    If the arcs of the backbone are taken as independent, each with its lead, the best multipliers
-    of one factor alone have a closed form, as in MPLP (Globerson & Jaakkola 2007). For φ ≥ 0 they
-    are the projection of ``lam - lead`` onto the simplex; for φ < 0 the multiplier rises by the
-    smallest lead. All factors move together, so an arc gives each of its n factors 1/n of its lead.
-    ``times`` (float64[A]) and ``scratch`` are overwritten.
-    """
-    ptr, arcs, weight, lam, size = factors
-    times[:] = 0.0
-    for i in range(ptr[size[0]]):
-        times[arcs[i]] += 1.0
-    for c in range(size[0]):
-        lo, hi = ptr[c], ptr[c + 1]
-        least = np.inf
-        for i in range(lo, hi):
-            x = lead[arcs[i]] / times[arcs[i]]
-            least = min(least, x)
-            if weight[c] >= 0.0:
-                lam[i] -= x
-        if weight[c] < 0.0:
-            lam[lo] = min(max(lam[lo] + least, 0.0), -weight[c])
-            continue
-        project_simplex(lam, lo, hi, weight[c], scratch)
-        missing = weight[c]  # rounding loses some if leads are much larger than the weight
-        largest = lo
-        for i in range(lo, hi):
-            missing -= lam[i]
-            if lam[i] > lam[largest]:
-                largest = i
-        lam[largest] += missing
-
-
-@kernel
 def factor_gaps(factors, chosen, arc_gap):
     """Sum factor gaps G_c onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3).
 

@@ -100,15 +100,6 @@ class Limits(NamedTuple):
     full_size: float  # of the oracle at the root, to count work in full-size calls
 
 
-class Record(NamedTuple):
-    """The calls in one node, recorded for an observer."""
-
-    rows: Float64s  # [calls, 4]: calls of the whole search, bound, best known score, oracle's size
-    factors: Longs  # [calls], number of alive factors and count factors
-    died: Longs  # [A], first row at which the arc is dead; the number of rows if it is alive
-    used: Longs  # [1], number of rows
-
-
 # Bounds are sums of at most a few thousand doubles. This fraction of the largest possible sum is
 # far above their rounding error and far below any difference that matters.
 RELATIVE_SLACK = 1e-12

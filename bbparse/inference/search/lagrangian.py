@@ -21,7 +21,7 @@ from bbparse.inference.oracles.calls import oracle_over
 from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation import state as kernels
 from bbparse.inference.relaxation.incumbents import margin
-from bbparse.inference.relaxation.node import CLOSED, SOLVED, bound_node
+from bbparse.inference.relaxation.node import CLOSED, SOLVED, bound_node, branching_arc
 from bbparse.inference.relaxation.state import (
     Limits,
     hard_weight,
@@ -35,7 +35,6 @@ from bbparse.inference.search.factors import (
     possible_factors,
     take_parts,
 )
-from bbparse.inference.search.observer import Finished, Observer, Watch
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.inference.search.settings import SearchSettings
 from bbparse.runtime.arrays import Ints
@@ -90,8 +89,8 @@ class Subspace(Node):
     branched: tuple[int, bool] = (-1, False)  # branching arc, True if required; -1: no single arc
     # the parent's arcs that it forbids, besides the one that it branches on
     dead: Ints = field(default_factory=lambda: NO_ARCS)
-    arc: int = -1  # to branch on
-    tree: Ints | None = None  # its best tree, if known
+    trees: Ints = field(default_factory=lambda: NO_ARCS)  # [T, n], found when it was bounded
+    solved: bool = False  # True if the first of them is its best tree
 
 
 class Outcome(NamedTuple):
@@ -104,16 +103,11 @@ class Outcome(NamedTuple):
 
 
 class Lagrangian(Bounder[Subspace]):
-    """Lagrangian bounds of subspaces, and the k best trees so far.
-
-    ``given`` int32[A] is for the observer: it maps the arcs of the oracle to those of the user's
-    problem.
-    """
+    """Lagrangian bounds of subspaces, and the k best trees so far."""
 
     def __init__(
-        self, root: Root, k_best: int, settings: SearchSettings, quantum: float = 0.0,
-        observer: Observer | None = None, given: Ints | None = None,
-    ) -> None:  # fmt: skip
+        self, root: Root, k_best: int, settings: SearchSettings, quantum: float
+    ) -> None:
         self.settings = settings
         self.quantum = quantum
         self.order = root.order
@@ -124,11 +118,6 @@ class Lagrangian(Bounder[Subspace]):
         self.full_size = root.node.oracle.positions()
         self._calls = CALLS[isinstance(root.node.oracle, Chart)]
         self.root = Subspace(state=root.node)
-        self._watch = None
-        if observer is not None:
-            arcs = root.order if given is None else given
-            self._watch = Watch(observer, arcs, self.counters, self.best)
-            self._watch.started(root.node, self.full_size)
 
     def run(self, limits: SearchLimits) -> Outcome:
         """Search until the end or a limit; the work limit counts positions of the oracle."""
@@ -141,15 +130,11 @@ class Lagrangian(Bounder[Subspace]):
         found = int(self.best.found[0])
         if found == 0 and status == "optimal":
             status = "infeasible"
-        top = float(self.best.scores[0]) if found else -np.inf
-        calls = int(self.counters[0])
         stats: dict[str, float | int] = {
-            "nodes": search.n_nodes, "dp_calls": calls, "dp_work": float(self.counters[1]),
-            "trees_tried": int(self.counters[2]), "closed_at_root": int(not stays),
-            "edges": self.full_size, "upper_bound": max(bound, top),
+            "nodes": search.n_nodes, "dp_calls": int(self.counters[0]),
+            "dp_work": float(self.counters[1]), "trees_tried": int(self.counters[2]),
+            "closed_at_root": int(not stays), "edges": self.full_size,
         }  # fmt: skip
-        if self._watch is not None:
-            self._watch.finished(Finished(status, max(bound, top), top, calls, search.n_nodes))
         trees = self.order[self.best.trees[:found]]
         return Outcome(trees, bound, status, stats)
 
@@ -173,58 +158,46 @@ class Lagrangian(Bounder[Subspace]):
             calls = self.settings.root_calls * at_root
         else:
             calls = self.settings.node_calls * at_others
-        record = None if self._watch is None else self._watch.record(calls)
         state = node.state.trimmed()
         state.base[node.dead] = -np.inf
         arc, present = node.branched
         if arc >= 0 and not present:
             state.base[arc] = -np.inf
-        limits = self._limits(calls)
-        verdict = bound_node(state, self.best, limits, self.counters, record)
+        verdict = bound_node(state, self.best, self._limits(calls), self.counters)
         if verdict.status == CLOSED or verdict.bound < self.worst + self.margin:
             node.bound = -np.inf
-            if self._watch is None:
-                return
-        node.arc, node.state, node.dead = verdict.arc, state, NO_ARCS
-        node.tree = verdict.tree if verdict.status == SOLVED else None
-        if node.bound > -np.inf:
-            node.state = state.trimmed()  # less memory while the node waits
-            node.bound = min(node.bound, verdict.bound)
+            return
+        node.state, node.dead = state.trimmed(), NO_ARCS  # less memory while the node waits
+        node.trees, node.solved = verdict.trees, verdict.status == SOLVED
+        node.bound = min(node.bound, verdict.bound)
 
     def divide(self, node: Subspace) -> list[Subspace]:
-        """Partition a node around its best tree if that is known, else branch on its arc.
+        """Partition a node around its best tree if that is known, else branch on an arc.
 
-        If the arc was not found in time, return the node itself.
+        If no arc is found in time, return the node itself; if none is free, nothing.
         """
         arc_mod, alive = node.state.arc_mod, node.state.base > -np.inf
 
         def part(dead: Ints, arc: int, present: bool) -> Subspace:
             return Subspace(state=node.state, dead=dead, branched=(arc, present))
 
-        if node.tree is None:
-            arc = node.arc
+        if not node.solved:
+            limits = self._limits(0)
+            arc = branching_arc(node.state, limits, node.trees, len(self.best.scores))
             if arc < 0:
-                return [node]
+                return [node] if self.limits.deadline.is_over() else []
             choices = np.flatnonzero((arc_mod == arc_mod[arc]) & alive).astype(np.int32)
             return [part(choices[choices != arc], arc, True), part(NO_ARCS, arc, False)]
-        others = alive.copy()
-        others[node.tree] = False
+        others, tree = alive.copy(), node.trees[0]
+        others[tree] = False
         # by word: each child forbids those of the words before
         rivals: Ints = np.flatnonzero(others).astype(np.int32)
         rivals = rivals[np.argsort(arc_mod[rivals], kind="stable")]
-        ends = np.searchsorted(arc_mod[rivals], np.arange(1, len(node.tree) + 2))
+        ends = np.searchsorted(arc_mod[rivals], np.arange(1, len(tree) + 2))
         return [
             part(rivals[:before], own, False)
-            for own, before, after in zip(node.tree.tolist(), ends, ends[1:]) if after > before
+            for own, before, after in zip(tree.tolist(), ends, ends[1:]) if after > before
         ]
-
-    def bounded(self, node: Subspace, inherited: float, stays: bool) -> None:
-        if self._watch is not None:
-            self._watch.bounded(node, inherited, stays)
-
-    def branched(self, node: Subspace, children: list[Subspace]) -> None:
-        if self._watch is not None:
-            self._watch.branched(node, children)
 
     def _limits(self, calls: int) -> Limits:
         s = self.settings

@@ -25,7 +25,6 @@ class Node:
     """A set of structures, bounded or still to be bounded."""
 
     number: int = 1  # in the order in which nodes are created; 1: the root
-    parent: int = 0  # number of the parent; 0: none
     depth: int = 0
     bound: float = math.inf  # upper bound; the parent's until the node is bounded
 
@@ -84,16 +83,6 @@ class Bounder(ABC, Generic[N]):
         """Return True if a structure of a node could change the k best."""
         return node.bound > self.worst
 
-    def reached(self) -> str:
-        """Return the name of a limit of the bounder's own that is reached, or an empty string."""
-        return ""
-
-    def bounded(self, node: N, inherited: float, stays: bool) -> None:
-        """Record a bounded node, given its parent's bound and whether it stays open."""
-
-    def branched(self, node: N, children: list[N]) -> None:
-        """Record the children of a node, numbered but not yet bounded."""
-
 
 class Search(Generic[N]):
     """One search: it counts the nodes that it bounds and numbers those that it creates."""
@@ -127,12 +116,9 @@ class Search(Generic[N]):
 
     def bound(self, node: N) -> bool:
         """Bound a node; return True if it stays open."""
-        inherited = node.bound
         self.n_nodes += 1
         self.bounder.bound(node)
-        stays = node.bound > -math.inf and self.bounder.matters(node)
-        self.bounder.bounded(node, inherited, stays)
-        return stays
+        return node.bound > -math.inf and self.bounder.matters(node)
 
     def divide(self, node: N) -> list[N]:
         """Return the numbered children of a node; or the node itself, to bound it again."""
@@ -141,9 +127,7 @@ class Search(Generic[N]):
             return children
         for child in children:
             self._made += 1
-            child.number, child.parent = self._made, node.number
-            child.depth, child.bound = node.depth + 1, node.bound
-        self.bounder.branched(node, children)
+            child.number, child.depth, child.bound = self._made, node.depth + 1, node.bound
         return children
 
     def _reached(self) -> str:
@@ -152,6 +136,4 @@ class Search(Generic[N]):
             return "node_limit"
         if self.limits.deadline.is_over():
             return "time_limit"
-        if self.bounder.work >= self.limits.work:
-            return "work_limit"
-        return self.bounder.reached()
+        return "work_limit" if self.bounder.work >= self.limits.work else ""

@@ -18,8 +18,7 @@ class SearchSettings:
         Maximum number of DP calls at the root and at every other node.
     eliminate_every : int
         Eliminate arcs after the first DP call and then after every ``eliminate_every`` calls; 0:
-        never. Multipliers move by block coordinate descent on max-marginal differences in these
-        calls, and by Polyak steps in the others.
+        never.
     close_k : int
         Maximum number of trees to enumerate to close a node before branching, if the oracle can
         enumerate its k best trees.

@@ -1,4 +1,4 @@
-"""Roots: with and without an observer, limits below them, and problems that need no search."""
+"""Roots: work, and problems that need no search."""
 
 from __future__ import annotations
 
