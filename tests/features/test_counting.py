@@ -9,9 +9,8 @@ import pytest
 
 from bbparse.factors import FactorView, check_family, feature_key
 from bbparse.models.factors.family import describe
-from bbparse.models.hashing import mix
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import attribute_hash, attribute_values
+from bbparse.treebank.encode import attribute_values
 from bbparse_families.handcrafted import RatherThan
 from bbparse_families.valency import CLASSES, MOST, ModifiersOfKind, Valency
 from tests.models.factors.helpers import (
@@ -64,24 +63,23 @@ HEAD = ("upos", "xpos", "lexpos", "lemma", "verbform")
 
 
 def fired(family: Valency | ModifiersOfKind, view: FactorView, heads: list[int]) -> Counter[int]:
-    numbers: Counter[tuple[int, int, int]] = Counter()
+    numbers: Counter[tuple[int, str, str]] = Counter()
     for m in range(1, view.n_words + 1):
-        kinds = [i for i, tags in enumerate(CLASSES, 1) if view.upos[m] in tags]
+        kinds = ["/".join(tags) for tags in CLASSES if view.upos[m] in tags]
         if isinstance(family, Valency):
-            kinds = [0]
+            kinds = ["modifiers"]
         for kind in kinds:
             if heads[m]:
-                numbers[heads[m], int(m > heads[m]), kind] += 1
+                numbers[heads[m], "right" if m > heads[m] else "left", kind] += 1
     keys: Counter[int] = Counter()
     s = view.sentence
     for (h, side, kind), k in numbers.items():
         of = attribute_values(
             s.forms[h - 1], s.lemmas[h - 1], s.upos[h - 1], s.xpos[h - 1], s.feats[h - 1]
         )
+        number = str(k) if k < MOST else f"{MOST} or more"
         for name in HEAD:
-            own = np.uint64(feature_key(family.name, (name, side, kind, min(k, MOST))))
-            value = np.uint64(attribute_hash(name, of[name]))
-            keys[int(mix(value ^ own))] += 1
+            keys[feature_key(family.name, (number, kind, side, f"head.{name}", of[name]))] += 1
     return keys
 
 

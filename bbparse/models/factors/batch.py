@@ -79,16 +79,10 @@ class FactorBatch:
         )
 
     @classmethod
-    def from_keys(
-        cls, ptr: Longs, arcs: Ints, keys: Hashes, cell_ptr: Longs | None = None
-    ) -> FactorBatch:
-        """Make a batch from arrays, with keys uint64[cells, templates].
-
-        Without `cell_ptr`, all sets are factors.
-        """
-        cell_ptr = np.arange(len(ptr)) if cell_ptr is None else cell_ptr
+    def from_keys(cls, ptr: Longs, arcs: Ints, keys: Hashes) -> FactorBatch:
+        """Make a batch of factors from arrays, with keys uint64[factors, templates]."""
         feat_ptr = np.arange(len(keys) + 1) * keys.shape[1]
-        return cls(ptr, arcs, cell_ptr, feat_ptr, keys.ravel())
+        return cls(ptr, arcs, np.arange(len(ptr)), feat_ptr, keys.ravel())
 
     @classmethod
     def joined(cls, parts: Sequence[FactorBatch]) -> FactorBatch:
