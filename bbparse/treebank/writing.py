@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import IO, Any
 
@@ -113,21 +113,21 @@ def with_columns(
     Multiword tokens, empty nodes and comments are kept; `likely_tags` go with the tags.
     `ValueError` as in `checked_column`.
     """
-    new = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
-    columns = {
+    given = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
+    columns: dict[str, Any] = {
         title: checked_column(title, column, sentence.n_words)
-        for title, column in new.items()
+        for title, column in given.items()
         if column is not None
     }
-    lines = with_fields(sentence, {_COLUMNS[title]: column for title, column in columns.items()})
-    copies: dict[str, Any] = {
-        field.name: list(getattr(sentence, field.name))
-        for field in fields(sentence)
-        if isinstance(getattr(sentence, field.name), list)
-    }
+    lines = sentence.lines.copy()
+    for i, line in enumerate(sentence.word_lines):
+        cells = lines[line].split("\t")
+        for title, column in columns.items():
+            cells[_COLUMNS[title]] = column[i]
+        lines[line] = "\t".join(cells)
     if columns.keys() & {"upos", "xpos", "feats"}:
-        copies["likely_tags"] = None
-    return replace(sentence, **{**copies, **columns, "lines": lines})
+        columns["likely_tags"] = None
+    return replace(sentence, lines=lines, **columns)
 
 
 def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) -> Sentence:
@@ -198,16 +198,3 @@ def _sorted(edges: Iterable[tuple[str, str, str]]) -> str:
 
 def _by_head(edge: tuple[str, str, str]) -> tuple[list[int], str]:
     return [int(part) if part.isdecimal() else 0 for part in edge[0].split(".")], edge[2]
-
-
-def with_fields(sentence: Sentence, columns: Mapping[int, Sequence[str]]) -> list[str]:
-    """Return the lines of a sentence with other values in columns, by index of the column."""
-    lines = sentence.lines.copy()
-    items = list(columns.items())
-    last = max(columns, default=-1) + 1
-    for i, line in enumerate(sentence.word_lines):
-        cells = lines[line].split("\t", last)
-        for column, values in items:
-            cells[column] = values[i]
-        lines[line] = "\t".join(cells)
-    return lines
