@@ -252,7 +252,7 @@ class Steps:
         def solve_within(problem: Problem, spent: float = 0.0, **changes: Any) -> Solution:
             limits: dict[str, Any] = {
                 "k_best": options.k_best, "node_limit": options.node_limit,
-                "time_limit": deadline.limit() if options.time_limit is None else deadline.left(),
+                "time_limit": deadline.limit(),
             }
             # Branch and bound solves problems with labels, which validity rules add.
             is_configured = "method" not in config.method or problem.arc_label is None

@@ -65,8 +65,8 @@ def test_scores_are_the_models_own_less_what_labels_lose() -> None:
 
 
 def test_conflicts_are_told() -> None:
-    nothing = Rules([Rule("no-arcs-to-the-left", (lambda s, h, m, label: m < h,))])
-    all_of = Rules([Rule("nothing", (lambda s, h, m, label: True,)), *nothing.rules])
+    nothing = Rules([Rule("no-arcs-to-the-left", (ArcCondition.parse("side=left"),))])
+    all_of = Rules([Rule("nothing", (ArcCondition(()),)), *nothing.rules])
     parser = toy.parser()
     for sentence in toy.dev_sentences()[:5]:
         (tree,) = parser.parse(sentence, valid=all_of, k_best=2)

@@ -76,11 +76,7 @@ class RuledSentence:
     def bits(self, arc: Arc, labels: Sequence[str]) -> list[int]:
         """Return the conditions that an arc fulfils with each of some labels."""
         of_words = self.between(*arc)
-        bits = [of_words & of_label for of_label in self.rules.of_labels(labels)]
-        for bit, holds in self.rules.functions.items():
-            for i, label in enumerate(labels):
-                bits[i] &= -1 if holds(self.sentence, *arc, label) else ~bit
-        return bits
+        return [of_words & of_label for of_label in self.rules.of_labels(labels)]
 
     def faults(
         self, heads: Sequence[int], labels: Sequence[str], projective: bool = False
@@ -94,11 +90,6 @@ class RuledSentence:
         for m, (head, bits) in enumerate(zip(heads, table.of_labels(labels)), start=1):
             side = table.left if m < head else table.right
             arcs.append(bits & words[head].head & words[m].mod & side if head >= 0 else 0)
-        if table.functions:
-            arcs[1:] = [
-                self.bits((head, m), [label])[0] if head >= 0 else 0
-                for m, (head, label) in enumerate(zip(heads, labels), start=1)
-            ]
         faults: list[Fault] = []
         of_kind = table.of_kind
         across = of_kind["inside"], 0 if projective else of_kind["crossing"]

@@ -7,11 +7,9 @@ all of which have to hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
-
-from bbparse.treebank import Sentence
 
 #: Columns of a word that conditions may name.
 COLUMNS = ("upos", "pos", "xpos", "form", "lemma", "feats", "misc")
@@ -91,10 +89,6 @@ class ArcCondition:
         )
 
 
-#: A condition, also in Python: a function of a sentence, a head (0: the root), a modifier and a
-#: label.
-Condition = ArcCondition | Callable[[Sentence, int, int, str], bool]
-
 #: Position of the second arc of a rule relative to the first; "" for rules about one arc.
 KINDS = ("", "below", "beside", "inside", "crossing")
 
@@ -104,14 +98,14 @@ class Rule:
     """A validity rule: what a tree must not have."""
 
     name: str  #: Several rules may share a name.
-    arc: tuple[Condition, ...]  #: Alternative conditions on the arc.
+    arc: tuple[ArcCondition, ...]  #: Alternative conditions on the arc.
     #: One of `KINDS`: the position of a second arc, which must not occur with the first. below:
     #: from its modifier; beside: from its head to another word; inside: to a word between its head
     #: and its modifier; crossing: crossing it.
     kind: str = ""
-    other: tuple[Condition, ...] = ()  #: Alternative conditions on the second arc.
+    other: tuple[ArcCondition, ...] = ()  #: Alternative conditions on the second arc.
     #: The rule does not apply if the arc's modifier has a modifier by such an arc.
-    unless: Condition | None = None
+    unless: ArcCondition | None = None
     #: Word at which a fault is reported, head or mod; "": the head for beside and inside, the
     #: second arc's modifier for below, and the arc's modifier for others.
     at: str = ""

@@ -61,7 +61,7 @@ class Candidates:
         self.problem = problem
         self.names = names
         self.ruled = ruled
-        self._with_any = ~sum(ruled.rules.functions)  # conditions that any label fulfils
+        self._with_any = -1  # conditions that any label fulfils
         for bits in ruled.rules.of_labels(names):
             self._with_any &= bits
 

@@ -27,7 +27,6 @@ from bbparse.parser.validity.conditions import (
     RELATIONS,
     UPOS,
     ArcCondition,
-    Condition,
     ConditionError,
     Rule,
 )
@@ -58,9 +57,9 @@ class RuleCase(NamedTuple):
     """One combination of a rule's alternatives, with single conditions."""
 
     rule: Rule
-    arc: Condition
-    other: Condition | None
-    unless: Condition | None
+    arc: ArcCondition
+    other: ArcCondition | None
+    unless: ArcCondition | None
 
 
 class Rules:
@@ -69,7 +68,7 @@ class Rules:
     They are read from a file (`load`) or made in Python. The conditions that an arc fulfils are the
     bits of an integer. With size entries, bits e, size + e and 2 size + e are the first arc, the
     second arc and the exception of entry e. What a label, a head, a modifier and a side allow is
-    cached. A condition in Python may hold for any.
+    cached.
     """
 
     def __init__(self, rules: Iterable[Rule], relations: Collection[str] = ()) -> None:
@@ -95,10 +94,7 @@ class Rules:
             1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
         )
         parts = zip(*(entry[1:] for entry in self.entries))
-        bits = [(1 << i, c) for i, c in enumerate(chain(*parts)) if c is not None]
-        self._conditions = [(bit, c) for bit, c in bits if isinstance(c, ArcCondition)]
-        #: Conditions in Python, by bit.
-        self.functions = {bit: c for bit, c in bits if not isinstance(c, ArcCondition)}
+        self._conditions = [(1 << i, c) for i, c in enumerate(chain(*parts)) if c is not None]
         tests = [test for _, c in self._conditions for test in c.tests]
         columns = {test.attribute.partition(".")[2] for test in tests}
         with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
@@ -194,8 +190,7 @@ class Rules:
         return 1 << part * self.size + entry
 
     def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
-        fulfilled = [bit for bit, condition in self._conditions if condition.allows(known)]
-        return sum(fulfilled, start=sum(self.functions))
+        return sum(bit for bit, condition in self._conditions if condition.allows(known))
 
     def of_labels(self, labels: Sequence[str]) -> list[int]:
         """Return the conditions that arcs with each label may fulfil."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.conditions import ArcCondition
 from bbparse.parser.validity.rules import Rule, Rules, example_of
 from bbparse.runtime.errors import ConfigError
 from bbparse.treebank import Sentence, read_conllu
@@ -110,10 +111,7 @@ def test_misc_and_features() -> None:
 
 
 def test_rules_in_python() -> None:
-    def shouted(sentence: Sentence, head: int, mod: int, label: str) -> bool:
-        return label == "discourse" and sentence.forms[mod - 1].isupper()
-
-    rules = UD + Rules([Rule("no-shouting", (shouted,))])
+    rules = UD + Rules([Rule("no-shouting", (ArcCondition.parse("label=discourse mod.form=OH"),))])
     s = Sentence.from_words(["OH", "no"], heads=[2, 0], deprels=["discourse", "root"])
     (fault,) = rules.faults(s)
     assert fault[:3] == ("no-shouting", 1, (1,))
