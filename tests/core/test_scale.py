@@ -45,15 +45,3 @@ def test_scores_of_all_trees() -> None:
                 assert not scale.poor[arcs].any()
             cut += score < there - rounding
     assert cut > 50
-
-
-def test_penalties_and_rewards_become_constants() -> None:
-    p = Problem(
-        2, [0, 0, 1, 2], [1, 2, 2, 1], [3.0, -1e38, 1.0, 2.0], factor_ptr=[0, 2],
-        factor_arcs=[0, 2], factor_score=[1e12],
-    )  # fmt: skip
-    scale = scaled(p, tree_terms(p, np.array([3, 1], np.int32)))
-    assert scale.loss > 1e37  # the only known tree pays the penalty
-    scale = scaled(p, tree_terms(p, np.array([0, 2], np.int32)))
-    assert scale.loss == 0.0 and sum(scale.constants) == 1e12 + 4.0
-    assert scale.poor.tolist() == [False, True, False, True]

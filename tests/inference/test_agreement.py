@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,56 +13,6 @@ from bbparse.runtime.errors import BBParseError
 from tests.inference import listed
 
 NEG = -np.inf
-
-
-def _random(seed: int) -> tuple[list[Any], list[list[str | None]]]:
-    rng = np.random.default_rng(seed)
-    oracles, shared = [], []
-    for _ in range(int(rng.integers(2, 4))):
-        n = int(rng.integers(1, 7))
-        names = [str(s) if rng.random() < 0.8 else None for s in rng.permutation(7)[:n]]
-        oracles.append(listed.random_oracle(rng, n, seed % 2 == 0))
-        shared.append(names)
-    return oracles, shared
-
-
-def _joint(oracles: list[Any], shared: list[list[str | None]]) -> tuple[float, float]:
-    """Score of the best joint structure, and the magnitudes that it adds up; -inf: there is none.
-    """
-    found = [(NEG, 0.0)]
-    for chosen in product(*(range(len(oracle.scores)) for oracle in oracles)):
-        value: dict[str, bool] = {}
-        if all(
-            value.setdefault(name, bool(on)) == on
-            for oracle, names, i in zip(oracles, shared, chosen)
-            for name, on in zip(names, oracle.structures[i])
-            if name is not None
-        ):
-            terms = [float(oracle.scores[i]) for oracle, i in zip(oracles, chosen)]
-            found.append((math.fsum(terms), math.fsum(map(abs, terms))))
-    return max(found)
-
-
-@pytest.mark.parametrize("kind", ["tiny", "large", "masks", "rewards"])
-def test_scores_of_every_size(kind: str) -> None:
-    """A billionth of the oracles' own scores is all that an answer may be wrong by."""
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        oracles, shared = _random(seed)
-        for oracle in oracles:
-            some = rng.random(len(oracle.scores)) < 0.3
-            sizes = 10.0 ** rng.integers(6, 39, len(some))
-            oracle.scores = {
-                "tiny": 1e-9 * oracle.scores, "large": 1e60 * oracle.scores,
-                "masks": np.where(some, -sizes, oracle.scores),
-                "rewards": np.where(some, sizes, oracle.scores),
-            }[kind]  # fmt: skip
-        best, size = _joint(oracles, shared)
-        found = agree(oracles, shared, root_calls=8, node_calls=4)
-        assert found.status == ("optimal" if best > NEG else "infeasible")
-        assert found.value == best if best == NEG else abs(found.value - best) <= 1e-9 * size
-        own = [o.scores[(o.structures == on).all(1)].max() for o, on in zip(oracles, found.on)]
-        assert found.value == (math.fsum(own) if found.on else NEG)
 
 
 def test_branching_closes_what_agreement_cannot() -> None:

@@ -9,27 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bbparse
 from bbparse.core import Problem
 from bbparse.inference.solve import solve, solve_batch
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
-from bbparse.runtime.errors import BBParseError, ProblemError
-from tests.solutions import all_but_time
-from tests.strategies import random_problem
-
-
-def some_problems(count: int, **options: Any) -> list[Problem]:
-    rng = np.random.default_rng(71)
-    return [random_problem(rng, max_words=6, max_counts=2, **options) for _ in range(count)]
-
-
-def test_batches_do_not_depend_on_threads() -> None:
-    problems = some_problems(60)
-    alone = [all_but_time(solve(p, k_best=3)) for p in problems]
-    for threads in (1, 2, 7):
-        assert [all_but_time(s) for s in solve_batch(problems, threads=threads, k_best=3)] == alone
-    assert [all_but_time(s) for s in bbparse.solve_batch(iter(problems), k_best=3)] == alone
-    assert solve_batch([], threads=2) == []
+from bbparse.runtime.errors import ProblemError
 
 
 def test_an_infeasible_problem_has_labels_too() -> None:
@@ -40,7 +23,8 @@ def test_an_infeasible_problem_has_labels_too() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_bad_problem_in_a_batch_is_named(threads: int) -> None:
-    problems: list[Any] = [*some_problems(3), "text", *some_problems(3), None]
+    good = Problem(1, [0], [1], [0.5])
+    problems: list[Any] = [good, good, good, "text", good, None]
     with pytest.raises(ProblemError, match=r"problems\[3\]: problem is of type str, expected a"):
         solve_batch(problems, threads=threads)
 
@@ -62,13 +46,6 @@ def test_impossible_arguments(options: dict[str, Any], message: str) -> None:
     p = Problem(1, [0], [1], [0.5])
     with pytest.raises(ProblemError, match=message):
         solve_batch([p], **options)
-
-
-def test_arguments_that_are_numbers_of_numpy() -> None:
-    p = Problem(1, [0], [1], [0.5])
-    s = solve(p, k_best=np.int64(2), time_limit=np.float32(5), gap=np.float64(0))
-    assert (s.status, len(s)) == ("optimal", 1)
-    assert issubclass(ProblemError, BBParseError)
 
 
 def test_deadlines() -> None:

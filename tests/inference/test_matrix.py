@@ -158,15 +158,6 @@ def test_masked_arcs_do_not_exist(dtype: type) -> None:
         Problem(1, [0], [1], np.ma.masked_all(1))
 
 
-@pytest.mark.parametrize("name", ["projective", "single_root"])
-def test_flags_are_true_or_false(name: str) -> None:
-    flags: Any = {name: 1}
-    with pytest.raises(ProblemError, match=f"{name} is 1, expected True or False"):
-        best_tree(np.zeros((3, 3)), **flags)
-    with pytest.raises(ProblemError, match=f"{name} is 1, expected True or False"):
-        best_trees(np.zeros((3, 3)), 2, **flags)
-
-
 def test_tensors_are_taken() -> None:
     torch = pytest.importorskip("torch")
     scores = torch.randn(2, 5, 5, requires_grad=True)

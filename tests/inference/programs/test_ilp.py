@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -45,20 +44,6 @@ def test_at_a_time_limit() -> None:
         assert not s.proved.all() or not len(s)
         if len(s):
             assert s.scores[0] <= best + 1e-9 <= s.upper_bounds[0] + 2e-9
-
-
-def test_nothing_to_choose_from() -> None:
-    for p in (
-        Problem(2, [], [], []),
-        Problem(2, [0], [1], [1.0]),
-        Problem.from_arc_scores(np.zeros((3, 3))).with_heads({1: 2, 2: 1}),
-        Problem.from_arc_scores(np.zeros((3, 3))).with_at_least([(1, 2), (2, 1)], 2),
-        Problem.from_arc_scores(np.zeros((3, 3))).with_factors(
-            [([(0, 1), (1, 2)], -math.inf), ([(0, 2), (2, 1)], -math.inf)]
-        ),
-    ):
-        s = solve_ilp(p, 2)
-        assert (s.status, s.heads.shape, s.arcs.shape) == ("infeasible", (0, 3), (0, 2))
 
 
 def test_a_gap_that_leaves_columns_which_no_tree_pays_for() -> None:

@@ -25,8 +25,6 @@ from tests.inference.proof.helpers import (
     solution_of,
     with_element,
 )
-from tests.oracles.enumerate import enumerate_trees
-from tests.strategies import random_problem
 
 
 def case(seed: int = 111, least_trees: int = 8, **options: Any) -> tuple[Problem, Solution, Proof]:
@@ -120,15 +118,6 @@ def test_infeasible_solutions_are_proved() -> None:
     s = solve(p, k_best=2, proof=True)
     assert s.status == "infeasible"
     verify(p, s)
-
-
-def test_proofs_under_many_hard_factors() -> None:
-    rng = np.random.default_rng(82)
-    for _ in range(60):
-        p = random_problem(
-            rng, max_words=5, min_words=4, projective=True, max_factors=60, max_counts=8
-        )
-        verify(p, proved(p, enumerate_trees(p), int(rng.choice([1, 3, 400]))))
 
 
 def test_infeasible_by_multipliers() -> None:

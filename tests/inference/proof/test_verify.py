@@ -128,27 +128,6 @@ def test_trees_that_are_none() -> None:
     assert faults == {"forbidden", "required", "cycle", "root words", "crossing"}
 
 
-def test_swapped_tree() -> None:
-    swaps = 0
-    for p, trees, solution, proof in cases(96, 30, least_trees=7):
-        k = len(solution)
-        for place in range(k):
-            for other in trees[k:]:
-                if other[0] < solution.scores[-1] - 1e-3:
-                    rest = [t for i, t in enumerate(trees[:k]) if i != place]
-                    # with its own score, and with that of the tree it replaces
-                    refused(p, solution_of(p, [*rest, other], proof=proof))
-                    arcs = np.array(solution.arcs)
-                    arcs[place] = other[1]
-                    heads = np.array(solution.heads)
-                    heads[place, 1:] = p.arc_head[arcs[place]]
-                    swapped = dataclasses.replace(solution, arcs=arcs, heads=heads)
-                    refused(p, swapped, "its score is ")
-                    swaps += 1
-                    break
-    assert swaps > 25
-
-
 def test_trees_twice_out_of_order_or_not_matching() -> None:
     for p, trees, solution, proof in cases(97, 20, least_trees=7):
         first = trees[0]
@@ -169,15 +148,6 @@ def test_trees_twice_out_of_order_or_not_matching() -> None:
         )  # fmt: skip
         if rising.scores[0] < rising.scores[-1]:
             refused(p, rising, "scores more than the one before it")
-
-
-def test_fewer_trees_than_there_are() -> None:
-    for p, trees, solution, proof in cases(98, 30, least_trees=7):
-        refused(p, changed(solution, k_best=len(solution) + 1))
-        empty = solution_of(p, [], proof=proof)
-        refused(p, empty)
-        if trees[0][0] > trees[1][0] + 1e-3 and len(solution) > 1:
-            refused(p, solution_of(p, trees[1 : len(solution)], proof=proof))
 
 
 def test_illegal_multipliers() -> None:

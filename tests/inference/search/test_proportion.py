@@ -42,31 +42,6 @@ def masked(mask: float, single_root: bool = True) -> Problem:
     return Problem.from_arc_scores(scores.T, single_root=single_root)
 
 
-MASKS = (-1e9, -1e11, -1e12, float(np.finfo(np.float32).min), -1e100)
-
-
-def constrained(p: Problem) -> list[Problem]:
-    factor = [([(0, 3), (3, 5)], -2.0), ([(2, 4), (4, 3)], 3.0)]
-    return [
-        p.with_valency(range(1, 13), high=2), p.with_subtree([2, 3, 4]), p.with_factors(factor),
-        dataclasses.replace(p, projective=False).with_valency([1, 2, 3], high=1),
-        p.with_valency([4], high=1).with_factors(factor),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("k", [1, 5])
-def test_masks_of_every_size_forbid(k: int) -> None:
-    plain = masked(-np.inf)
-    for i, expected in enumerate(constrained(plain)):
-        best = solve(expected, k_best=k)
-        assert best.status == "optimal"
-        for mask in MASKS:
-            p = constrained(masked(mask))[i]
-            s = solve(p, k_best=k)
-            assert (s.status, s.heads.tolist()) == ("optimal", best.heads.tolist())
-            assert s.scores.tolist() == best.scores.tolist()
-
-
 def test_penalties_in_a_count_factor() -> None:
     p = Problem(
         3, [2, 3, 0, 1, 3, 0, 1], [1, 1, 2, 2, 2, 3, 3], [0.0] * 7, single_root=False,

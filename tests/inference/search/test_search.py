@@ -14,7 +14,6 @@ from bbparse.core import Problem
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.inference.solve import solve
-from bbparse.models.configuration import Configuration
 from bbparse.runtime.errors import ConfigError, ProblemError
 from tests import strategies
 from tests.inference.search.helpers import SETTINGS, WEAK
@@ -59,22 +58,6 @@ def test_more_nodes_never_loosen_the_bound_or_lose_the_best_tree(projective: boo
     assert shrunk > 2
 
 
-@both
-@pytest.mark.parametrize("gap", [1e-3, 0.1, 0.5, 2.0])
-def test_a_gap_ends_the_search_early(gap: float, projective: bool) -> None:
-    rng = np.random.default_rng(56)
-    early = 0
-    for _ in range(100):
-        p = drawn_problem(
-            rng, projective=projective, scale="normal", min_words=4, max_factors=30
-        )
-        s = solve(p, gap=gap, k_best=2, settings=WEAK)
-        if s.status == "gap":
-            early += 1
-            assert s.stats["nodes"] <= solve(p, k_best=2, settings=WEAK).stats["nodes"]
-    assert early or gap < 0.01
-
-
 def test_a_gap_is_relative_to_the_larger_of_bound_and_score() -> None:
     limits = SearchLimits(gap=0.5)
     for bound, score, is_tight in (
@@ -93,23 +76,6 @@ def test_trees_that_all_score_zero_are_not_searched_one_by_one(
     p = Problem.from_arc_scores(scores, projective=projective).with_factors(factor)
     s = solve(p, k_best=3, node_limit=1000)
     assert (s.status, s.scores.tolist()) == ("optimal", [0.0, 0.0, 0.0])
-
-
-@both
-def test_constraints_that_leave_no_tree(projective: bool) -> None:
-    p = Problem.from_arc_scores(np.zeros((4, 4)), projective=projective)
-    pairs = [((0, m), (m, x)) for m in (1, 2, 3) for x in (1, 2, 3) if m != x]
-    for q in (
-        p.with_heads({1: 2, 2: 1}),
-        p.with_heads({1: 0, 2: 0}),
-        p.without_arcs([(0, 1), (0, 2), (0, 3)]),
-        p.with_heads({1: 0, 2: 1}).with_factors([([(0, 1), (1, 2)], -math.inf)]),
-        p.with_factors([(arcs, -math.inf) for arcs in pairs]),
-        p.with_at_least([(1, 3), (2, 3)], 2),  # two heads of one word
-    ):
-        s = solve(q, k_best=3)
-        assert (s.status, len(s), s.heads.shape) == ("infeasible", 0, (0, 4))
-        assert s.upper_bound == -math.inf
 
 
 def test_the_smallest_and_the_largest_requests() -> None:
@@ -148,13 +114,6 @@ def test_impossible_values_are_named(change: dict[str, Any], message: str) -> No
         SearchSettings(**change)
     with pytest.raises(ConfigError, match=message):
         DEFAULT.with_(**change)
-
-
-def test_the_papers_configuration() -> None:
-    config = Configuration.load("paper")
-    assert config.model.backbone == "carreras"
-    assert config.pruner.k == 10
-    assert config.learning.method == "perceptron"
 
 
 @pytest.mark.parametrize(("name", "projective", "most"), [
