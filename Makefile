@@ -19,7 +19,7 @@ parse: $(VENV)/installed
 	@printf '%s\n' "$$TEXT" | $(BIN)/bbparse parse --text --format tree
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal $(PYTEST_OPTIONS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -19,21 +19,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 import pytest
 
 from bbparse.apps.cli.main import COMMANDS, cli
 from bbparse.models.configuration import Configuration
-from tests.forked import FULL_SIZE
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
-#: Pages that print scores of models they train; others train small networks (`tests.forked`).
+#: Pages that print scores of models they train; others train small networks (`tests/small`).
 TRAINED = ("tutorial.md", "evaluate.md")
 
 # In front of the first line of a page, so that its lines keep their numbers.
@@ -129,35 +126,19 @@ def check_printed(expected: list[str], printed: list[str]) -> None:
     assert skipping or not waiting, f"printed, and not on the page: {waiting[0]!r}"
 
 
-@pytest.fixture(scope="module")
-def programs() -> Iterator[Path]:
-    """A folder with ``python`` and ``bbparse``: see `tests.forked`, where processes can fork."""
-    if not hasattr(os, "fork"):
-        yield Path(sys.executable).parent
-        return
-    # not pytest's own, whose path may be too long for the name of a socket
-    with TemporaryDirectory(prefix="bbparse-") as folder:
-        command = [sys.executable, "-X", "utf8", str(ROOT / "tests" / "forked.py"), folder]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
-        ) as server:  # the end of this block ends its standard input, and the server
-            assert server.stdout is not None and server.stdout.readline() == "ready\n"
-            yield Path(folder)
-            assert server.stdin is not None
-            server.stdin.close()
-
-
-def environment(*folders: Path) -> dict[str, str]:
-    """That of this process, with folders of programs, and this checkout to import."""
-    path = [*map(str, folders), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-    python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+def environment(page: Path) -> dict[str, str]:
+    """That of this process, with this checkout to import, and small networks to train."""
+    path = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    small = [] if page.name in TRAINED else [str(ROOT / "tests" / "small")]
+    python_path = [*small, str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {
-        **os.environ, "PATH": os.pathsep.join(path), "PYTHONPATH": python_path, "PYTHONUTF8": "1"
+        **os.environ, "PATH": os.pathsep.join(path), "PYTHONUTF8": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_a_page(page: Path, programs: Path, tmp_path: Path) -> None:
+def test_a_page(page: Path, tmp_path: Path) -> None:
     if not any(language in ("python", "sh") for _, language, _ in blocks_of(page)):
         return
     if "bbparse.torch" in page.read_text(encoding="utf-8"):
@@ -167,9 +148,8 @@ def test_a_page(page: Path, programs: Path, tmp_path: Path) -> None:
     script = tmp_path / f"{page.stem}.py"
     script.write_text(PRELUDE + python_of(page), encoding="utf-8")
     done = subprocess.run(
-        [str(programs / "python"), script.name], cwd=tmp_path, capture_output=True, text=True,
-        encoding="utf-8", timeout=900,
-        env=environment(programs) | ({FULL_SIZE: "1"} if page.name in TRAINED else {}),
+        [sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True,
+        encoding="utf-8", timeout=900, env=environment(page),
     )  # fmt: skip
     assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
     if expected := promised(page):

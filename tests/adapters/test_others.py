@@ -1,30 +1,15 @@
-"""Scores of other parsers: recorded arrays of the right shapes, and the parsers where they are.
-
-They want other versions of each other's packages, so each has an environment of its own.
-"""
+"""Scores of other parsers: recorded arrays of the right shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bbparse import Sentence, best_tree
-from bbparse.adapters import (
-    SentenceScores,
-    decode,
-    diaparser,
-    hanlp,
-    spacy_experimental,
-    trankit,
-    udpipe2,
-)
+from bbparse.adapters import decode, spacy_experimental, trankit, udpipe2
 from bbparse.runtime.errors import ProblemError
-
-TREEBANK = str(Path(__file__).parents[1] / "data" / "small-dev.conllu")
 
 
 def random(*shape: int) -> Any:
@@ -108,102 +93,3 @@ def test_spacy_has_roots_on_the_diagonal() -> None:
     ):
         with pytest.raises(ProblemError, match=message):
             spacy_experimental.scores(scores, numbers)
-
-
-def check_real(found: Iterable[SentenceScores], theirs: Iterable[Sequence[int]], kind: str) -> int:
-    """Compare with the trees, heads of words 1 to n, that an exact first-order decoder finds."""
-    count = 0
-    for one, heads in zip(found, theirs, strict=True):
-        scores = [one.arcs[m, head] for m, head in enumerate(heads, start=1)]
-        (tree,) = decode(
-            one, projective=kind == "projective", joint=False, single_root=heads.count(0) == 1
-        )
-        assert tree.proved and tree.score == pytest.approx(sum(scores), abs=1e-4)
-        count += 1
-    return count
-
-
-def test_real_diaparser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch")
-    module = pytest.importorskip("diaparser.parsers.biaffine_dependency")
-    from diaparser.modules import CharLSTM
-
-    embed = CharLSTM.forward  # its model expects two values, as of BERT
-    monkeypatch.setattr(CharLSTM, "forward", lambda self, chars: (embed(self, chars), None))
-    torch.manual_seed(0)
-    parser = module.BiaffineDependencyParser.build(
-        str(tmp_path / "model"), train=TREEBANK, feat="char", embed=None, unk="unk", min_freq=1,
-        build=True, n_word_embed=8, n_feat_embed=8, n_char_embed=8, n_lstm_hidden=8,
-        n_lstm_layers=1, n_mlp_arc=8, n_mlp_rel=8,
-    )  # fmt: skip
-    batches: list[Any] = []
-    parser.model.register_forward_hook(lambda *step: batches.append(step[1:]))
-    parser.predict(TREEBANK, text=None, tree=True, proj=True, batch_size=300)
-    count = 0
-    for (words, _), (s_arc, s_rel) in batches:
-        mask = words.ne(parser.WORD.pad_index)
-        mask[:, 0] = False
-        heads, _ = parser.model.decode(s_arc, s_rel, mask.clone(), True, True)
-        theirs = [row[own].tolist() for row, own in zip(heads, mask)]
-        found = diaparser.scores(s_arc, s_rel, mask, parser.REL.vocab)
-        count += check_real(found, theirs, "projective")
-    assert count == 30
-
-
-def test_real_hanlp(tmp_path: Path) -> None:
-    module = pytest.importorskip("hanlp.components.parsers.biaffine.biaffine_dep")
-    from hanlp.components.parsers.alg import decode_dep
-
-    batches: list[Any] = []
-
-    class Parser(module.BiaffineDependencyParser):  # type: ignore[name-defined, misc]
-        def feed_batch(self, batch: Any) -> Any:
-            found = super().feed_batch(batch)
-            if not self.model.training:
-                batches.append([value.detach().clone() for value in found[:3]])
-            return found
-
-    parser = Parser()
-    parser.fit(
-        TREEBANK, TREEBANK, str(tmp_path), n_embed=8, n_lstm_hidden=8, n_lstm_layers=1,
-        n_mlp_arc=8, n_mlp_rel=8, epochs=1, min_freq=1, batch_size=8, separate_optimizer=True,
-        devices=-1,
-    )  # fmt: skip
-    count = 0
-    for arcs, labels, mask in batches:
-        heads = decode_dep(arcs, mask, True, True)
-        theirs = [row[own].tolist() for row, own in zip(heads, mask)]
-        found = hanlp.scores(arcs, labels, mask, parser.vocabs["rel"])
-        count += check_real(found, theirs, "projective")
-    assert count == 30
-
-
-def test_real_spacy_experimental() -> None:
-    pytest.importorskip("spacy_experimental")
-    spacy = pytest.importorskip("spacy")
-    from spacy.tokens import Doc
-    from spacy.training import Example
-    from thinc.api import fix_random_seed
-
-    fix_random_seed(0)
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("experimental_arc_predicter")
-    examples = []
-    for words, heads in (
-        ("She sold the old house .", [1, 1, 4, 4, 1, 1]), ("They saw boats", [1, 1, 1]),
-        ("A dog sleeps", [1, 2, 2]),
-    ):  # fmt: skip
-        forms = words.split()
-        starts = [i == 0 for i in range(len(forms))]
-        labels = ["ROOT" if i == head else "dep" for i, head in enumerate(heads)]
-        gold = Doc(nlp.vocab, words=forms, heads=heads, deps=labels)
-        examples.append(Example(Doc(nlp.vocab, words=forms, sent_starts=starts), gold))
-    nlp.initialize(lambda: examples)
-    docs = [example.predicted for example in examples]
-    lengths = [len(doc) for doc in docs]
-    flat = pipe.model.predict((docs, pipe.model.ops.asarray1i(lengths)))
-    theirs = [
-        [0 if head == i else head + 1 for i, head in enumerate(heads)]
-        for (heads,) in pipe.predict(docs)
-    ]
-    assert check_real(spacy_experimental.scores(flat, lengths), theirs, "crossing") == 3

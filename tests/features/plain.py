@@ -60,20 +60,3 @@ def combs(arcs: list[Arc], n_words: int, shortest: int, longest: int) -> list[tu
         for length in range(shortest, longest + 1)
         if all((h, m) in present for m in range(first, first + length))
     ]
-
-
-def bucket(distance: int, *starts: int) -> int:
-    """Number of the class of a distance, given where each class after the first starts."""
-    return sum(distance >= start for start in starts)
-
-
-def seven(distance: int) -> int:
-    return bucket(distance, 2, 3, 4, 5, 8, 13)
-
-
-def four(distance: int) -> int:
-    return bucket(distance, 2, 3, 7)
-
-
-def three(distance: int) -> int:
-    return bucket(distance, 2, 5)

@@ -26,11 +26,7 @@ from bbparse_families.english.punctuation import (
 from bbparse_families.parallel import ParallelLabels
 from tests import toy
 from tests.features import plain
-from tests.models.factors.helpers import (
-    random_arcs,
-    random_sentence,
-    random_tree,
-)
+from tests.models.factors.helpers import random_arcs, random_sentence, random_tree
 
 FAMILIES: tuple[type[FactorFamily], ...] = (
     Conjuncts, ParallelConjuncts, Series, Correlatives, PrepositionalPhrases, SamePreposition,

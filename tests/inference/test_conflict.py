@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem, Solution
-from bbparse.inference.conflict import (
-    constraints_of,
-    explain_infeasible,
-    find_conflict,
-    relaxed,
-)
+from bbparse.inference.conflict import constraints_of, explain_infeasible, find_conflict, relaxed
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import ProblemError
 from tests.oracles.enumerate import enumerate_trees

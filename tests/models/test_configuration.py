@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from bbparse.models.configuration import Configuration
-from bbparse.models.templates import (
-    DEFAULT_BITS,
-    KINDS,
-    TemplateSet,
-    expand,
-)
+from bbparse.models.templates import DEFAULT_BITS, KINDS, TemplateSet, expand
 from bbparse.runtime.errors import ConfigError
 from tests import toy
 

@@ -6,12 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.neural.packing import (
-    packed,
-    packed_size,
-    rounded,
-    unpacked,
-)
+from bbparse.neural.packing import packed, packed_size, rounded, unpacked
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 5), st.integers(1, 4))

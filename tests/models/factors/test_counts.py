@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.factors import (
-    FactorFamily,
-    FactorView,
-    check_family,
-    feature_key,
-)
+from bbparse.factors import FactorFamily, FactorView, check_family, feature_key
 from bbparse.runtime.errors import FactorError
 from tests.models.factors.helpers import (
     random_arcs,

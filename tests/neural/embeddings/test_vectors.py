@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.neural.embeddings import (
-    EMBEDDINGS_FIELDS,
-    WordVectors,
-    embeddings_from,
-    read_vectors,
-)
+from bbparse.neural.embeddings import EMBEDDINGS_FIELDS, WordVectors, embeddings_from, read_vectors
 from bbparse.runtime.archive import read_archive, write_archive
 from bbparse.runtime.errors import BBParseError, EmbeddingsError, ModelError
 from bbparse.treebank import Sentence
