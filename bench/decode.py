@@ -7,7 +7,7 @@ Each solver finds the best trees of the same random dev sentences, in a process 
 thread. Packages: highspy, pytoulbar2, ad3; those that are not installed are left out and named.
 bench/rivals encodes the problems for each. Times are the solvers' own; encoding (in Python) is
 measured separately. AD3 solves a relaxation: "proved" then means an integral relaxation. Writes
-bench/results/decode.json, .md and .svg.
+bench/results/decode.json and .md.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, arguments, markdown, prune_of, read_sample, write_result
+from measure import arguments, markdown, prune_of, read_sample, write_result
 
-from bbparse.apps.tuning import plots
 from bbparse.core import Problem
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import WorkerError
@@ -113,22 +112,6 @@ COLUMNS = """
     | same score, % {same_score:.0p} | better than bbparse {better_than_ours}"""
 
 
-def draw(found: dict[str, dict[str, Any]], lengths: list[int]) -> None:
-    """Plot the time of each sentence by its length."""
-    figure, (ax,) = plots.new_figure(1, width=6.6, height=4.6)
-    for i, (name, result) in enumerate(found.items()):
-        ax.plot(
-            lengths, [1000 * row["seconds"] for row in result["rows"]], linestyle="none",
-            marker=plots.MARKERS[i], markersize=3.5, color=plots.PALETTE[i], label=SOLVERS[name][0],
-        )
-    ax.set_yscale("log")
-    ax.set_xlim(left=0.0)
-    plots.plain_numbers(ax.yaxis)
-    plots.label(ax, "Time for the best tree", "words in the sentence", "milliseconds")
-    plots.legend_below(figure, ax)
-    plots.save_figure(figure, RESULTS / "decode.svg")
-
-
 def main() -> None:
     """Export, run all solvers, compare."""
     given = arguments(
@@ -169,7 +152,6 @@ def main() -> None:
         "factors": [len(p.factor_score) for p in problems], "solvers": found,
     }
     write_result("decode", result, table, ["highspy", "pytoulbar2", "ad3"])
-    draw(found, lengths)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ For each model with its own pruning, and for the first model with several number
 heads: the rate of ``bbparse parse --threads`` from file to file, the time of reading, scoring,
 solving, labelling and writing, and the accuracy with the tags of DEV. The file is DEV, repeated.
 Medians, in turns, without loading and compiling but with starting the processes. Writes
-bench/results/throughput.json, .md and .svg.
+bench/results/throughput.json and .md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from measure import RESULTS, arguments, markdown, prune_of, race, read_sample, write_result
+from measure import arguments, markdown, prune_of, race, read_sample, write_result
 
 from bbparse.apps.cli.parse import parse_files
 from bbparse.apps.corpus.files import FileOptions
-from bbparse.apps.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 from bbparse.core import Solution
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored
@@ -107,22 +106,6 @@ def text_of(sentences: list[Sentence]) -> str:
     return "".join(format_sentence(sentence) for sentence in sentences)
 
 
-def draw(rows: dict[str, dict[str, Any]]) -> None:
-    """One bar for each row: microseconds a word, by phase."""
-    figure, (ax,) = new_figure(1, width=8.0, height=0.9 + 0.36 * len(rows))
-    names = [*rows][::-1]
-    start = [0.0] * len(rows)
-    for phase, colour in zip(PHASES, PALETTE):
-        widths = [row["microseconds_a_word"][phase] for row in rows.values()][::-1]
-        ax.barh(names, widths, left=start, color=colour, label=phase, height=0.7)
-        start = [a + b for a, b in zip(start, widths)]
-    ax.grid(axis="y", visible=False)
-    ax.grid(axis="x", color="#DDDDDD", linewidth=0.8)
-    label(ax, "Where the time goes, in one process", "microseconds a word", "")
-    legend_below(figure, ax)
-    save_figure(figure, RESULTS / "throughput.svg")
-
-
 def main() -> None:
     """Time every model and every pruning."""
     given = arguments(
@@ -168,7 +151,6 @@ def main() -> None:
     table = markdown("model", rows.items(), columns)
     facts = {"dev": Path(given.dev).name, "sentences": len(sentences), "words": words}
     write_result("throughput", {**facts, "rows": rows}, table)
-    draw(rows)
 
 
 if __name__ == "__main__":
