@@ -21,12 +21,6 @@ def test_public_names_exist() -> None:
         bbparse.nothing  # noqa: B018
 
 
-def test_import_is_light() -> None:
-    code = "import sys, bbparse; print(sorted({'numba', 'numpy', 'click'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 def test_configurations_by_name_and_by_path(tmp_path: Path) -> None:
     assert "english" in CONFIGURATIONS.names()
     assert CONFIGURATIONS.path("english") == CONFIGURATIONS.path("configs/english.toml").resolve()

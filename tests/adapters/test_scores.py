@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,13 +139,6 @@ def test_a_batch_is_cut_into_sentences() -> None:
     assert len(decode(second, k_best=2)) == 2
 
 
-def test_tensors_are_taken() -> None:
-    torch = pytest.importorskip("torch")
-    arcs = torch.randn(1, 4, 4, requires_grad=True)
-    (scores,) = from_batch(arcs, labels=torch.randn(1, 4, 4, 2), names=("a", "b"))
-    assert np.allclose(scores.arcs[1:, 0], arcs[0, 1:, 0].detach().numpy())
-
-
 ARCS, LABELS = np.zeros((2, 5, 5)), np.zeros((2, 5, 5, 4))
 
 
@@ -192,13 +184,3 @@ def test_bad_requests_get_a_line(rules: Rules) -> None:
         assert "\n" not in str(error.value)
     with pytest.raises(TypeError, match="got an unexpected keyword argument 'k'"):
         decode(scores, k=2)
-
-
-def test_importing_adapters_imports_no_parser() -> None:
-    for path in (Path(__file__).parents[2] / "bbparse" / "adapters").glob("*.py"):
-        for line in path.read_text("utf-8").splitlines():
-            if line.startswith(("import ", "from ")):
-                assert line.split()[1].partition(".")[0] in {
-                    "__future__", "bbparse", "collections", "contextlib", "dataclasses",
-                    "importlib", "io", "itertools", "numpy", "types", "typing", "warnings",
-                }  # fmt: skip

@@ -61,11 +61,6 @@ def test_repr() -> None:
         "Problem(n_words=3, arcs=9 (1 required, 2 forbidden), factors=1 (1 hard), projective,"
         " single-root)"
     )
-    p = three_words().with_count_scores([(1, 2), (1, 3)], [0.0, 1.0, 1.0])
-    p = p.with_at_most([(2, 1), (3, 1)])
-    assert repr(p) == (
-        "Problem(n_words=3, arcs=9, counts=2 (1 hard), projective, single-root)"
-    )
     solution = Solution([[-1, 0, 1, 1]], [[0, 3, 7]], [1.5], [2], [False], "time_limit")
     assert repr(solution) == "Solution(1 trees, 0 proved, best 1.5 <= 2, time_limit)"
     none = Solution(np.zeros((0, 4), int), np.zeros((0, 3), int), [], [], [], "infeasible")

@@ -128,25 +128,3 @@ def test_two_words_that_are_joined_and_a_modifier_of_each(share: float) -> None:
         assert len(found) == len(set(found)) and set(found) == set(expected)
         some += len(found)
     assert some > 3
-
-
-def test_he_came_and_he_saw() -> None:
-    """The features by name; one word on both sides is told from two."""
-    names = ("conj", "nsubj", "cc", "root")
-    heads = np.array([-1, 2, 0, 5, 5, 2])
-    labels = np.array([2, 4, 3, 2, 1], np.int32)  # of words 1..5
-    views = [
-        FactorView.of_tree(
-            Sentence.from_words(["he", "came", "and", second, "saw"], upos=tags),
-            heads, None, labels, names,
-        )
-        for second in ("he", "she")
-        for tags in (["PRON", "VERB", "CCONJ", "PRON", "VERB"],)
-    ]
-    keys = []
-    for view in views:
-        assert factors_of(view) == [((2, 5), (2, 1), (5, 4))]
-        keys.append(ParallelLabels().propose(view).feat_keys)
-        texts = set(ParallelLabels().name_features(view).values())
-        assert {"@m=conj", "@m=conj @s=nsubj"} <= texts
-    assert not np.isin(*keys).any()  # the order class is in all of them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -157,13 +157,6 @@ def _brackets(grammar: Any, chart: Any, words: list[str]) -> dict[str, float]:
     return {f"(ROOT {parts[0]})": value for parts, value in every(goal).items()}
 
 
-def _n_derivations(chart: Any) -> int:
-    count = [1]
-    for begin, end in pairwise(chart.item_ptr[1:].tolist()):
-        count.append(sum(count[chart.left[e]] * count[chart.right[e]] for e in range(begin, end)))
-    return count[-1]
-
-
 #: Trees of which a grammar learns to see one tree in several ways: with one head or another, and
 #: with a noun phrase that has words only as one with a phrase in it, too.
 AMBIGUOUS = """
@@ -183,15 +176,14 @@ def _ambiguous() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "n_trees", "n_derivations"),
+    ("text", "n_trees"),
     [
-        ("the dog saw the fly .", 1, 2),
-        ("the dog walk in the park saw the fly and dog .", 8, 18),
-        ("dog and fly park saw the dog and walk in park .", 24, 54),
+        ("the dog saw the fly .", 1), ("the dog walk in the park saw the fly and dog .", 8),
+        ("dog and fly park saw the dog and walk in park .", 24),
     ],
 )
 def test_the_best_trees_are_different_and_all_that_are_better(
-    text: str, n_trees: int, n_derivations: int
+    text: str, n_trees: int
 ) -> None:
     words, p = text.split(), _ambiguous()
     tag = {"the": "DT", "saw": "VBZ", "in": "IN", "and": "CC", ".": "."}
@@ -208,7 +200,7 @@ def test_the_best_trees_are_different_and_all_that_are_better(
         values = [value for value, _ in found.values()]
         assert [expected[str(tree)] for tree in found] == pytest.approx(values)
         assert values == pytest.approx(sorted(expected.values(), reverse=True)[:k])
-    assert (len(expected), _n_derivations(made)) == (n_trees, n_derivations)
+    assert len(expected) == n_trees
 
 
 @pytest.mark.parametrize("text", SENTENCES[:2])
@@ -220,26 +212,3 @@ def test_a_parse_has_the_best_tags_and_tree_together(text: str) -> None:
     found = p.parse(words, use="tags")
     assert found.agreement is None and found.scores[0] == pytest.approx(best, abs=1e-4)
     assert found.trees[0].tags == [p.grammar.symbols[leaves.tag[q]] for q in on]
-
-
-def test_arcs_that_are_forbidden_are_in_no_tree() -> None:
-    words = "Ada saw the fly .".split()
-    n = len(words)
-    arcs = np.arange((n + 1) * n, dtype=np.int32).reshape(n + 1, n)
-    chart, _, _ = _chart(words, arcs)
-    mods = np.tile(np.arange(n), n + 1)
-    # tags have coordinates here that are numbered as arcs are: let them have none
-    chart = chart._replace(coordinate=np.where(chart.left == 0, FREE, chart.coordinate))
-    oracle = ChartOracle(chart, mods.astype(np.int32))
-    best = oracle.best(np.zeros(len(mods)))
-    assert best.on.sum() == n
-    arc = int(np.flatnonzero(best.on)[0])
-    barred = arcs.copy()
-    barred.ravel()[arc] = -2
-    fewer, _, _ = _chart(words, barred)
-    fewer = fewer._replace(coordinate=np.where(fewer.left == 0, FREE, fewer.coordinate))
-    scores = np.zeros(len(mods))
-    scores[arc] = -np.inf
-    value = ChartOracle(fewer, mods.astype(np.int32)).best(np.zeros(len(mods))).value
-    assert value == pytest.approx(oracle.best(scores).value)
-    assert SPLIT not in str(words)

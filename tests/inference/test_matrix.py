@@ -85,16 +85,10 @@ class Tensor:
         return self.values
 
 
-def transposed() -> Any:
-    """Scores with rows for heads."""
+def scores_with(where: Any, value: float) -> Any:
+    """Scores of three words that are 0 but at one place."""
     arcs = np.zeros((4, 4))
-    arcs[:, 0] = -np.inf
-    return arcs
-
-
-def with_nan() -> Any:
-    arcs = np.zeros((4, 4))
-    arcs[2, 1] = np.nan
+    arcs[where] = value
     return arcs
 
 
@@ -105,26 +99,18 @@ class Remote:
         raise TypeError("Implicit conversion\nis not allowed")
 
 
-def without_heads() -> Any:
-    arcs = np.zeros((4, 4))
-    arcs[3] = -np.inf
-    return arcs
-
-
-SHAPES = "rows are dependents, columns are heads, 0 is the root"
-
-
 @pytest.mark.parametrize(
     ("scores", "lengths", "message"),
     [
         (np.zeros(4), None, r"shape \(4,\) and dtype float64, expected .*\(n \+ 1, n \+ 1\)"),
         (np.zeros((4, 4, 2)), None, r"scores\[0\] has shape \(4, 2\), expected \(n \+ 1, n \+ 1\)"),
         (np.zeros((1, 1)), None, r"shape \(1, 1\), expected .* for n >= 1 words"),
-        (transposed(), None, r"shape \(4, 4\) and column 0 is -inf.* transpose the matrix"),
+        (scores_with(np.s_[:, 0], -np.inf), None,
+         r"shape \(4, 4\) and column 0 is -inf.* transpose the matrix"),
         ([[[0, 0], [0, 0]], [[0]]], None, r"numpy cannot read .* expected one array on the"),
         (np.zeros((1, 4, 4)), [10**5], r"lengths\[0\] is 100000, expected 1..32000"),
         (np.zeros((1, 4, 4)), [3.0], r"lengths\[0\] is 3.0, expected an integer"),
-        (with_nan(), None,
+        (scores_with((2, 1), np.nan), None,
          r"scores\[2, 1\] is nan, expected a number of magnitude <= 1e\+100 or -inf in shape"),
         (np.full((3, 3), np.inf), None, r"scores\[1, 0\] is inf"),
         (np.full((3, 3), 1e200), None, r"scores\[1, 0\] is 1e\+200, expected .* <= 1e\+100"),
@@ -134,7 +120,8 @@ SHAPES = "rows are dependents, columns are heads, 0 is the root"
         (np.zeros((2, 4, 4)), [3], r"1 lengths, expected 2"),
         (np.zeros((2, 4, 4)), [3, 4], r"lengths\[1\] is 4, expected 1..3"),
         (np.zeros((2, 5, 4)), [4, 4], r"sentence 0 has shape \(5, 4\), expected \(5, 5\) or more"),
-        (without_heads(), None, r"sentence 0 allow no tree: no candidate arcs .* to word 3"),
+        (scores_with(3, -np.inf), None,
+         r"sentence 0 allow no tree: no candidate arcs .* to word 3"),
     ],
 )
 def test_bad_scores_get_a_line(scores: Any, lengths: Any, message: str) -> None:

@@ -69,17 +69,6 @@ def test_mistakes_in_files(tmp_path: Path, old: str, new: str, message: str) -> 
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
-def test_templates_or_a_network_score() -> None:
-    assert Configuration.from_table(PLAIN).network.epochs == 0
-    assert not Configuration.from_table({"network": {"epochs": 3}}).templates.lines
-    for missing in ("templates", "pruner"):
-        some = {name: table for name, table in PLAIN.items() if name != missing}
-        with pytest.raises(ConfigError, match=rf"table \[{missing}"):
-            Configuration.from_table(some)
-    with pytest.raises(ConfigError, match="unknown key 'epoks'"):  # not that templates lack
-        Configuration.from_table({"network": {"epoks": 3}})
-
-
 def texts(kind: str, *lines: str) -> list[str]:
     return [str(template) for template in TemplateSet.from_table({kind: lines}).templates[kind]]
 

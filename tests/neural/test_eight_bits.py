@@ -10,11 +10,7 @@ from numba import config, njit
 
 from bbparse.neural import tiles
 from bbparse.neural.eight_bits import STEPS, ByteMatrix
-from bbparse.neural.layers import Weights
 from bbparse.neural.packing import rounded
-from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import SequenceNetwork, in_sentence
-from tests.neural import plain
 
 
 def matrix_of(rng: np.random.Generator, inputs: int, columns: int) -> np.ndarray:
@@ -124,29 +120,3 @@ def test_all_instructions_have_the_same_sums(name: str) -> None:
         out = np.zeros((4, 2 * width), np.int32)
         multiply(x.reshape(-1).view(np.int32), panel.view(np.int32)[..., 0], start, out)
         assert np.array_equal(out, start + x.astype(int) @ weights.astype(int))
-
-
-@pytest.mark.parametrize("kinds", ["", "rc", "crr"])
-def test_layers_after_each_other(kinds: str) -> None:
-    rng = np.random.default_rng(3)
-    shapes = SequenceNetwork.shapes(kinds, {"word": 16, "width": 32, "embeddings": 0}, 0)
-    random = {
-        name: rng.normal(0.0, shape[0] ** -0.5, shape).astype(np.float32)
-        for name, shape in shapes.items()
-    }
-    values = rounded(random)
-    matrices = {name: ByteMatrix.of(values[name]) for name in values if name.endswith("_w")}
-    assert None not in matrices.values()
-    batch = Ragged.of([4, 1, 7])
-    parts = [rng.normal(size=(n, 16)).astype(np.float32) for n in (4, 1, 7)]
-    words = np.concatenate(parts)
-    state, _ = in_sentence(Weights(values, {}, matrices), kinds, batch, words)  # type: ignore[arg-type]
-    exact = {name: array.astype(float) for name, array in values.items()}
-    for first, part in zip(batch.first, parts):
-        found = state[first : first + len(part)]
-        assert np.allclose(found, plain.in_sentence(exact, kinds, part), atol=0.2)
-        rough = plain.in_sentence(exact, kinds, part, in_steps)  # a step may be another one
-        assert np.abs(found - rough).mean() < 0.005
-        one = Ragged.of([len(part)])
-        alone, _ = in_sentence(Weights(values, {}, matrices), kinds, one, part)  # type: ignore[arg-type]
-        assert np.array_equal(alone[: len(part)], found)

@@ -111,25 +111,6 @@ def test_gradients_are_those_of_the_loss() -> None:
     assert_gradients(learner.learner, loss, 2e-3, rel=0.03, abs=2e-3)
 
 
-def test_it_learns_its_training_sentences() -> None:
-    network = trained(20, replace(toy.NETWORK, epochs=60))
-    assert network.labels_of(2) == ("a", "b", "c")
-    upos = network.labels_of(0)
-    right = total = 0
-    for sentence, scores in zip(toy.sentences(), network.scores(values_of(20))):
-        best = scores[0].argmax(axis=1)
-        right += sum(upos[i] == tag for i, tag in zip(best, sentence.upos))
-        total += sentence.n_words
-    assert right > 0.9 * total
-
-
-def test_scores_do_not_depend_on_the_batch() -> None:
-    network = trained(20)
-    for values, scores in zip(values_of(20), network.scores(values_of(20))):
-        (alone,) = network.scores([values])
-        assert all(np.array_equal(a, b) for a, b in zip(alone, scores))
-
-
 def test_the_same_seed_learns_the_same() -> None:
     one, two, other = trained(12).to_fields(), trained(12).to_fields(), trained(12, seed=2)
     assert all(np.array_equal(one[name], two[name]) for name in one)

@@ -12,7 +12,6 @@ from bbparse.neural import layers
 from bbparse.neural.layers import Weights
 from bbparse.neural.learner import Learned, adam
 from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import SequenceNetwork, in_sentence
 from tests.neural import plain
 
 SIZES = ([1], [3, 1, 6], [2, 2, 2, 2], [0, 70, 5])
@@ -99,28 +98,6 @@ def test_gradients_are_slopes(name: str, sizes: list[int]) -> None:
         some = [(part, d) for part, d in zip(parts, words_of(batch, d_x)) if len(part)]
         for part, d_part in some:
             plain.assert_slopes(loss, {"x": part}, {"x": d_part}, rng, 15)
-
-
-@pytest.mark.parametrize("kinds", ["", "r", "c", "rc", "crr"])
-def test_layers_after_each_other(kinds: str) -> None:
-    rng = np.random.default_rng(3)
-    sizes = {"word": 16, "width": 32, "embeddings": 0}
-    w, p = random_weights(rng, SequenceNetwork.shapes(kinds, sizes, 0))
-    batch, words, parts = random_batch(rng, [4, 1, 7], 16)
-    state, backward = in_sentence(w, kinds, batch, words)
-    for found, part in zip(words_of(batch, state), parts):
-        assert np.allclose(found, plain.in_sentence(p, kinds, part), rtol=1e-3, atol=1e-3)
-    wanted = rng.normal(size=state.shape).astype(np.float32)
-    d_words = backward(wanted)
-    goals = words_of(batch, wanted)
-
-    def loss() -> float:
-        return sum(float((plain.in_sentence(p, kinds, x) * g).sum()) for x, g in zip(parts, goals))
-
-    own = {name: gradient - 1.0 for name, gradient in w.gradients.items()}
-    plain.assert_slopes(loss, p, own, rng, 5)
-    for part, d_part in zip(parts, words_of(batch, d_words)):
-        plain.assert_slopes(loss, {"words": part}, {"words": d_part}, rng, 10)
 
 
 def test_rows_of_vectors_are_summed_and_get_their_gradients() -> None:

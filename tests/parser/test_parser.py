@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
@@ -162,25 +161,6 @@ def test_threads_change_nothing() -> None:
                 assert one.stats[key] == other.stats[key]
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_what_comes_before_an_error_in_a_stream_comes_out(threads: int) -> None:
-    good = list(toy.dev_sentences()[:5])
-
-    def broken() -> Iterator[Sentence]:
-        yield from good
-        raise TreebankError("line 9: no")
-
-    for stream, error, message in (
-        ([*good, long_sentence(500), *good], ProblemError, "prune more"),
-        (broken(), TreebankError, "line 9"),
-    ):
-        found = []
-        with pytest.raises(error, match=message):
-            for sentence, *_ in toy.parser().parse_all(stream, threads=threads, prune=0):
-                found.append(sentence)
-        assert found == good or (threads > 1 and error is TreebankError)
-
-
 @pytest.mark.parametrize("column", ["upos", "lemmas", "forms"])
 def test_sentences_whose_lists_do_not_fit_are_refused(column: str) -> None:
     sentence = long_sentence(3)
@@ -191,24 +171,6 @@ def test_sentences_whose_lists_do_not_fit_are_refused(column: str) -> None:
         getattr(sentence, name).clear()
     with pytest.raises(TreebankError, match="line 1, sentence #1: there are no words"):
         toy.parser().parse(sentence)
-
-
-def test_a_stream_is_read_a_little_ahead_only() -> None:
-    read = 0
-
-    def endless() -> object:
-        nonlocal read
-        while True:
-            read += 1
-            yield toy.dev_sentences()[3]
-
-    for threads in (1, 2):
-        read = 0
-        results = toy.parser().parse_all(endless(), threads=threads)  # type: ignore[arg-type]
-        for _ in range(10):
-            next(results)
-        results.close()  # type: ignore[attr-defined]
-        assert 10 <= read <= 1500
 
 
 def test_fewer_networks_of_a_model() -> None:

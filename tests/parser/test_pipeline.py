@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import pickle
-import weakref
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -175,17 +173,3 @@ def test_strange_texts_lose_nothing(reader: Pipeline, text: str) -> None:
     found = reader(text)
     assert "".join(word.form for one in found for word in one) == "".join(text.split())
     assert all(0 <= word.head <= len(one) for one in found for word in one)
-
-
-def test_a_model_that_is_no_longer_used_is_freed_at_once() -> None:
-    nlp = bbparse.load()
-    nlp("It works.")
-    assert nlp.parser.tagger is not None and nlp.parser.maker.network is not None
-    parts = nlp.parser, nlp.parser.maker.network, nlp.parser.tagger
-    left = [weakref.ref(part) for part in parts]
-    gc.disable()  # arrays of megabytes must not wait for the collector, which counts objects
-    try:
-        del nlp, parts
-        assert [part() for part in left] == [None] * 3
-    finally:
-        gc.enable()

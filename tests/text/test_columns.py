@@ -9,22 +9,12 @@ from hypothesis import strategies as st
 
 from bbparse.text.columns import COLUMNS, FormEncoder, style
 from bbparse.text.lemmas import apply_rule, rule_of
-from bbparse.treebank.encode import PAD, attribute_hash, shape
+from bbparse.treebank.encode import PAD, attribute_hash
 
 
 def column(values: np.ndarray, name: str) -> np.ndarray:
     """A column without the padding."""
     return values[PAD : len(values) - PAD, COLUMNS.index(name)]
-
-
-@pytest.mark.parametrize(
-    ("form", "short", "long"),
-    [("Obama", "Xx", "Xxxxx"), ("U.S.", "X.X.", "X.X."), ("1999", "d", "dddd"), ("e-mail", "x-x",
-      "x-xxxx"), ("été", "x", "xxx")],
-)
-def test_shape(form: str, short: str, long: str) -> None:
-    assert shape(form, 1) == short
-    assert shape(form, 4) == long
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from bbparse.runtime.archive import archive_bytes
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.text import Tokenizer, train_tokenizer
 from bbparse.text.raw import is_spaced
-from bbparse.text.tokenizer_training import texts_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import pieces
 from tests import toy
@@ -61,14 +60,6 @@ def test_words_tokens_and_sentences_are_learned() -> None:
     assert archive_bytes("again", again.to_fields()) == archive_bytes("again", fields)
     loaded = Tokenizer.from_fields(fields, "here")
     assert tokenized(loaded, "Voici la fin du tigre! Le tigre.") == found[:2]
-
-
-def test_what_text_says() -> None:
-    (text, *_) = texts_of(french())
-    assert text.text.startswith("Le chat. Voici la fin du chat! Le chien.")
-    assert [text.text[a:b] for a, b in text.spans][:4] == ["Le", "chat", ".", "Voici"]
-    assert text.words[6] == ("de", "le")
-    assert [i for i, end in enumerate(text.ends) if end][:2] == [2, 8]
 
 
 def test_a_treebank_without_its_text() -> None:

@@ -22,13 +22,6 @@ def test_which_sentence(run: Run, model: Path, tmp_path: Path) -> None:
         assert target.read_text(encoding="utf-8") == expected
 
 
-def test_to_the_standard_output_and_other_settings(run: Run, model: Path) -> None:
-    options = ("--sentence", "3", "--prune", "none")
-    done = run("explain", toy.DEV, "--model", model, "-o", "-", *options)
-    assert done.code == 0 and done.out.startswith("<!doctype html>")
-    assert "All arcs were candidates" in done.out
-
-
 def test_running_text(run: Run, model: Path, tmp_path: Path) -> None:
     parser = toy.reader()
     tagging = tmp_path / "tagging.model"

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import bbparse
-from bbparse.models import DEFAULT_MODEL, MODELS
-from bbparse.runtime.errors import ModelError
+from bbparse.models import MODELS
 from tests.apps.cli.conftest import Run
 
 FOLDER = Path(bbparse.__file__).parent / "models" / "shipped"
-
-
-def test_names_and_paths(tmp_path: Path) -> None:
-    assert DEFAULT_MODEL in MODELS.names()
-    assert MODELS.path(DEFAULT_MODEL) == FOLDER / "english.model"
-    own = tmp_path / "own.model"
-    own.write_bytes(b"")
-    assert MODELS.path(own) == own
-    with pytest.raises(ModelError, match=r"none\.model: no such file, nor the name .*english"):
-        MODELS.path(tmp_path / "none.model")
 
 
 def test_each_model_is_small_and_has_a_card() -> None:
@@ -46,10 +33,3 @@ def test_text_is_parsed_and_tagged_where_no_model_is_named(run: Run, tmp_path: P
     bare.write_text(f"1\tShe{rest}\n2\tslept{rest}\n\n", encoding="utf-8")
     words = [line.split("\t")[1:4] for line in run("tag", bare).out.splitlines() if line]
     assert words == [["She", "she", "PRON"], ["slept", "sleep", "VERB"]]
-
-
-def test_it_can_be_called_from_python() -> None:
-    doc = bbparse.load()("She sleeps. They don't.", k_best=2)
-    assert [len(sentence) for sentence in doc] == [3, 4]
-    assert doc[0].heads == (2, 0, 2)
-    assert all(tree.proved for sentence in doc for tree in sentence.trees)

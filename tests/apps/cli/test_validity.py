@@ -10,7 +10,7 @@ import pytest
 
 from bbparse.parser.arc_scores import ModelScores
 from bbparse.parser.parser import Parser
-from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.treebank import Sentence, read_conllu
 from tests import toy
 from tests.apps.cli.conftest import Run
 
@@ -76,17 +76,6 @@ def test_what_is_no_tree(
     done = run("check", path)
     assert (done.code, done.out) == (1, f"{path}:{fault} (s1)\n")
     assert done.err.startswith("1 fault in 1 of 1 sentence")
-
-
-def test_other_schemes(run: Run, tmp_path: Path) -> None:
-    """Relations are those that their rules name, and a tree may have several roots."""
-    rules = tmp_path / "nothing.toml"
-    rules.write_text("relations = ['a', 'b']\n[[rule]]\nname = 'x'\narc = 'label=b mod.form=z'\n")
-    for heads, labels, code in (
-        ([0, 0, 2], ["a", "b", "b:c"], 0), ([0, 0, 2], ["a", "b", "c"], 1),
-        ([0, 3, 2], ["a", "b", "b"], 1),
-    ):
-        assert run("check", written(tmp_path, heads, labels), "--valid", rules).code == code
 
 
 def test_rules(run: Run) -> None:
@@ -170,18 +159,6 @@ def test_only_punctuation(run: Run, tmp_path: Path) -> None:
     assert first.startswith(f"{path}:7: word 3: Time -punct-> , becomes flies -punct-> ,; ")
     assert left and all(": left: " in line and line.endswith(" (s2)") for line in left)
     assert second.endswith("not repaired: no tree has all the heads that must stay (s2)")
-
-
-CROSSING = ["dep", "dep", "root", "dep"]
-
-
-def test_crossing_arcs(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "in.conllu"
-    words = Sentence.from_words(["w"] * 4, upos=["X"] * 4, heads=[3, 4, 0, 3], deprels=CROSSING)
-    path.write_text(format_sentence(words))
-    assert run("repair", path).out == path.read_text()
-    nested = run("repair", path, "--projective", "yes")
-    assert nested.out != path.read_text() and "the old arc breaks crossing-arcs: " in nested.err
 
 
 def test_mistakes(run: Run, tmp_path: Path) -> None:

@@ -128,14 +128,6 @@ def test_arcs_can_be_reached_by_keyboard_and_say_what_they_are(explanation: Expl
     assert boxes and all(box["tabindex"] == "0" and box["aria-label"] for box in boxes)
 
 
-def test_arcs_that_differ_are_marked(explanation: Explanation) -> None:
-    tags = read(page(explanation)).tags
-    classes = [a.get("class") or "" for _, a in tags]
-    differ = sum(len(explanation.changed(k)) for k in (1, 2))
-    assert sum("bbp-arc" in c and " other" in c for c in classes) == differ
-    assert sum("bbp-arc" in c and " gone" in c for c in classes) == differ
-
-
 def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> None:
     assert by_network.by_network
     arc = next(t for t in by_network.terms[0] if t.words == (3, 1))

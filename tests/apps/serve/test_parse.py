@@ -195,16 +195,9 @@ def test_what_the_service_says_of_itself(service: Running) -> None:
     assert health.status == 200 and health.json["status"] == "ok"
     assert health.json["models"] == {"toy-small-1": abilities, "odd": abilities}
     assert health.json["workers"] == 2
-    service.text("It slept.")
     api = service.ask("/openapi.json").json
     content = api["paths"]["/v1/parse"]["post"]["requestBody"]["content"]
     assert set(content) == {"application/json", "text/plain", "text/x-conllu"}
-    answers = api["paths"]["/v1/parse"]["post"]["responses"]["200"]["content"]
-    assert set(answers) == {"application/x-ndjson", "text/plain", "text/x-conllu"}
-    page = api["paths"]["/v1/explain"]["get"]["responses"]["200"]["content"]
-    assert set(page) == {"text/html"}
-    names = set(json.dumps(api).split('"#/components/schemas/')[1:])
-    assert {name.partition('"')[0] for name in names} <= set(api["components"]["schemas"])
     assert service.ask("/nothing").status == 404
     assert service.ask("/v1/parse").status == 405
 

@@ -11,7 +11,6 @@ from bbparse.core import Problem
 from bbparse.inference.oracles.projective.calls import chart_k_best
 from bbparse.inference.oracles.projective.recurrences import RECURRENCES
 from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
-from bbparse.runtime.errors import ProblemError
 from tests.oracles.forest import forest
 from tests.strategies import SCALES, random_problem
 
@@ -54,12 +53,6 @@ def test_best_trees_and_best_trees_with_each_arc(name: str) -> None:
             )
             assert found == pytest.approx(sorted(totals, reverse=True)[:7], rel=0, abs=near)
     assert none >= 3
-
-
-def test_what_a_chart_cannot_be_built_for() -> None:
-    crossing = Problem(2, [0, 1], [1, 2], [0, 0], projective=False)
-    with pytest.raises(ProblemError, match="this problem allows crossing arcs"):
-        ProjectiveTrees(crossing)
 
 
 def test_parts_over_words_that_no_arc_joins_do_nothing() -> None:

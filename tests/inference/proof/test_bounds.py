@@ -11,7 +11,6 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.inference.proof.certify import certify
-from bbparse.inference.proof.crossing import Crossing, pairs_of
 from bbparse.inference.proof.exact import exists, rounded
 from bbparse.inference.proof.spans import Spans
 from bbparse.inference.proof.verify import verify
@@ -20,35 +19,6 @@ from tests.inference.proof.helpers import proved, refused, solution_of, units
 from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees
 from tests.oracles.forest import forest
 from tests.strategies import random_problem
-
-
-def test_best_trees_with_an_arc() -> None:
-    rng = np.random.default_rng(121)
-    for _ in range(300):
-        p = random_problem(
-            rng, max_words=5, projective=False, parts=(), max_factors=0, states=False
-        )
-        trees = [set(arcs) for _, arcs in enumerate_trees(p)]
-        score = rng.integers(-3, 4, len(p.arc_head)).astype(float).tolist()
-        alive = (rng.random(len(score)) < 0.8).tolist()
-        for needed in (-1, *np.flatnonzero(alive)[:3].tolist()):
-            scores = [
-                sum(score[a] for a in arcs)
-                for arcs in trees
-                if all(alive[a] for a in arcs) and (needed < 0 or needed in arcs)
-            ]
-            best = Crossing(p).tree(alive, units(score), needed)
-            assert rounded(best) == max(scores, default=-math.inf)
-
-
-def test_the_root_has_one_modifier_even_at_a_price() -> None:
-    scores = np.full((4, 4), -1e6)
-    scores[:, 0] = 1e9
-    many = Problem.from_arc_scores(scores, projective=False, single_root=False)
-    one = Problem.from_arc_scores(scores, projective=False)
-    for p, best in ((many, 3e9), (one, 1e9 - 2e6)):
-        a = len(p.arc_head)
-        assert rounded(Crossing(p).tree([True] * a, units(p.arc_score))) == best
 
 
 def check_best(rng: np.random.Generator, p: Problem, max_marked: int = 4) -> None:
@@ -85,23 +55,6 @@ def test_best_tree_is_that_of_enumeration() -> None:
         check_best(rng, linear(rng, 5))
     for _ in range(10):
         check_best(rng, linear(rng, 7))
-
-
-def test_bounds_are_above_all_trees() -> None:
-    """Also of trees with one of some arcs, for any multipliers."""
-    rng = np.random.default_rng(125)
-    for _ in range(150):
-        p = random_problem(
-            rng, max_words=5, projective=False, max_factors=0, states=False, scale="normal"
-        )
-        trees = enumerate_trees(p)
-        paid = units(rng.normal(size=2 * len(pairs_of(p))))
-        alive = [True] * len(p.arc_head)
-        chosen = np.flatnonzero(rng.random(len(alive)) < 0.3).tolist()
-        for some in (frozenset[int](), frozenset(chosen)):
-            bound = rounded(Crossing(p).best(alive, units(p.arc_score), some, paid))
-            scores = [s for s, arcs in trees if not some or some & set(arcs)]
-            assert bound >= max(scores, default=-math.inf) - 1e-9
 
 
 #: Made small by `bench/exactness.py`, from problems whose proofs were refused.

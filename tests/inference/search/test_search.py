@@ -131,3 +131,9 @@ def test_searches_stay_short(name: str, projective: bool, most: int) -> None:
         s = solve(p, k_best=2, settings=SETTINGS[name], explain=False)
         calls += s.stats.get("dp_calls", 0) + s.stats.get("nodes", 0)
     assert calls <= 1.1 * most
+
+
+def test_listing_counts_as_work() -> None:
+    p = Problem.from_arc_scores(np.random.default_rng(8).normal(size=(13, 13)))
+    s = solve(p, k_best=5000)
+    assert s.status == "optimal" and s.stats["dp_work"] * s.stats["edges"] > 5000 * p.n_words

@@ -185,24 +185,6 @@ def test_gradients_are_those_of_what_dropout_leaves() -> None:
     assert_gradients(learner.learner, loss, 5e-4, 1e-3, 2e-3, rel=0.02)
 
 
-def test_words_of_an_unknown_head_teach_no_arc() -> None:
-    sentences = treebank([3, 4])
-    learner = learner_of(sentences, (), -1, None)
-    _, whole = learner.loss([0, 1], False, dropout=False)
-    learner.examples[0].heads[2] = -1
-    _, part = learner.loss([0, 1], False, dropout=False)
-    network = ArcNetwork(
-        (), "rc", learner.learner.sizes, learner.keys,
-        learner.learner.vectors.weights.astype(np.int8), learner.learner.weights.values,
-    )
-    p = {k: array.astype(float) for k, array in network.weights.values.items()}
-    p |= {"end_w": p["end_w"] * learner.share, "end_b": p["end_b"] * learner.share}
-    p["vectors"] = learner.learner.vectors.weights.astype(float)
-    square = Plain(network, sentences[0], given=p).arcs()
-    left_out = np.logaddexp.reduce(square[:, 2]) - square[sentences[0].heads[1], 2]
-    assert 7.0 * (whole - part) == pytest.approx(left_out, rel=1e-3)
-
-
 @pytest.mark.parametrize("outside", [None, RandomEmbeddings()])
 def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | None) -> None:
     config = toy.network_configuration()

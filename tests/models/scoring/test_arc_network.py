@@ -22,7 +22,7 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests import toy
 from tests.models.scoring.networks import LABELS, Plain, random_network, random_sentence
-from tests.models.scoring.reference import candidate_parts, tree_parts
+from tests.models.scoring.reference import candidate_parts
 from tests.strategies import random_tree
 
 Arrays = dict[str, np.ndarray]
@@ -211,31 +211,6 @@ def test_long_sentences_have_fewer_candidates_and_a_tree(n: int) -> None:
         (place,) = np.flatnonzero((p.arc_head == h) & (p.arc_mod == m))
         assert scored.scores is not None
         assert close(p.arc_score[place] + scored.scores.totals[m], plain.arc(h, m))
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10**6), st.integers(1, 9), st.booleans())
-def test_the_score_of_a_tree_is_the_sum_of_its_parts(seed: int, n: int, projective: bool) -> None:
-    rng = np.random.default_rng(seed)
-    sentence = random_sentence(rng, n)
-    network = random_network(rng, [sentence])
-    config = toy.network_configuration().with_("model", projective=projective)
-    (scored,) = ProblemMaker(config, network)([sentence], prune=0)
-    p, plain = scored.problem, Plain(network, sentence)
-    assert p.quantum == QUANTUM and p.projective is projective
-    assert len(p.arc_head) == n * n and not len(p.gsib_score) and not len(p.factor_score)
-    for _ in range(3):
-        heads = random_tree(rng, n, projective=projective)
-        if heads.count(0) - (heads[0] == 0) != 1:
-            continue
-        parts = tree_parts(heads)
-        expected = sum(plain.arc(x["h"], x["m"]) for x in parts["arc"])
-        expected -= np.logaddexp.reduce(plain.arcs()[:, 1:], axis=0).sum()
-        # under the root there is one word: its sibling is none
-        expected += sum(plain.part("sib", x["h"], x["s"], x["m"]) for x in parts["sibling"])
-        expected += sum(plain.part("gc", x["h"], x["g"], x["m"]) for x in parts["grandchild"])
-        score = p.score([-1, *heads[1:]])
-        assert close(score, expected) and (score / QUANTUM).is_integer()
 
 
 @pytest.mark.parametrize("root", [-1, 0, 3])

@@ -123,20 +123,6 @@ def test_features_of_trees(seed: int, n: int, projective: bool) -> None:
     assert sorted(found.tolist()) == tree_indices(TEMPLATES, values, heads)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.booleans())
-def test_the_score_of_a_tree_is_the_sum_of_its_features(
-    seed: int, n: int, projective: bool
-) -> None:
-    rng = np.random.default_rng(seed)
-    values = encode(random_sentence(rng, n))
-    heads = np.array(random_tree(rng, n, projective), np.int32)
-    arcs = random_arcs(rng, n) | {(int(heads[m]), m) for m in range(1, n + 1)}
-    arc_head, arc_mod = as_arrays(arcs)
-    scores = SCORER.score(values, arc_head, arc_mod, projective)
-    problem = Problem(n, arc_head, arc_mod, projective=projective, **scores)
-    assert problem.score(heads) == SCORER.weights[tree_features(SCORER, values, heads)].sum()
-
-
 def test_all_arcs() -> None:
     rng = np.random.default_rng(5)
     values = encode(random_sentence(rng, 6))
@@ -146,16 +132,6 @@ def test_all_arcs() -> None:
     expected = np.full((7, 7), -np.inf)
     expected[arc_head, arc_mod] = SCORER.score(values, arc_head, arc_mod)["arc_score"]
     assert np.array_equal(square, expected)
-
-
-def test_weights_are_used_in_place() -> None:
-    weights = np.zeros(1 << TEMPLATES.bits, np.int32)
-    scorer = LinearScorer(TEMPLATES, weights, quantum=0.25)
-    weights[:] = 4
-    values = encode(Sentence.from_words(["a"]))
-    found = scorer.score_all_arcs(values)[0, 1]
-    alone = LinearScorer(TemplateSet.from_table({"bits": 12, "arc": TABLE["arc"]}))
-    assert found == len(tree_features(alone, values, np.array([-1, 0])))
 
 
 @pytest.mark.parametrize(("n", "single_root"), [(LONG, False), (LONG + 1, True)])

@@ -20,12 +20,9 @@ from bbparse.treebank.drawing.layout import (
     Arc,
     PlacedArc,
     check_tree_columns,
-    columns,
     label_width,
     lay_out,
-    levels,
     printable,
-    text_width,
 )
 from bbparse.treebank.drawing.svg import draw_svg
 from bbparse.treebank.drawing.text import draw_text, wants_colour
@@ -47,37 +44,6 @@ def any_heads(draw: st.DrawFn, most: int = 9) -> list[int]:
     for i, word in enumerate(order):
         heads[word - 1] = draw(st.sampled_from([0, *order[:i]])) if i else 0
     return heads
-
-
-def spans_of(heads: list[int]) -> list[tuple[int, int]]:
-    return [(min(m, h), max(m, h)) for m, h in enumerate(heads, start=1) if h]
-
-
-@given(any_heads())
-def test_arcs_over_one_place_have_different_heights(heads: list[int]) -> None:
-    spans = spans_of(heads)
-    for apart in (False, True):
-        height = levels(spans, apart=apart)
-        for i, (a, b) in enumerate(spans):
-            assert height[i] >= 1
-            for j, (c, d) in enumerate(spans[:i]):
-                if (a <= d and c <= b) if apart else (a < d and c < b):
-                    assert height[i] != height[j]
-
-
-@given(projective_heads())
-def test_arcs_of_a_projective_tree_nest(heads: list[int]) -> None:
-    spans = spans_of(heads)
-    height = levels(spans)
-    for (a, b), upper in zip(spans, height):
-        inside = [h for (c, d), h in zip(spans, height) if a <= c and d <= b and (c, d) != (a, b)]
-        assert upper == 1 + max(inside, default=0)  # no higher than needed
-
-
-def test_widths() -> None:
-    assert [columns(text) for text in ("word", "語", "e\u0301", "")] == [4, 2, 1, 0]
-    assert text_width("WW", 10) > text_width("nn", 10) > 0
-    assert text_width("語", 10) == 10.0
 
 
 def test_words_stand_as_their_script_runs() -> None:
@@ -250,14 +216,6 @@ def test_text_is_escaped_and_readable_without_the_image() -> None:
     assert (title.text or "").startswith("Dependency tree of: <script>")
     assert "depends on a\"b'& as <b>" in (description.text or "")
     assert draw_svg(forms, [2, 0, 2]) == draw_svg(forms, [2, 0, 2])
-
-
-def test_every_arc_and_label_is_drawn() -> None:
-    image = ElementTree.fromstring(draw_svg(list("abc"), [2, 0, 2], ["x", "root", "_"]))
-    groups = [g for g in image.iter(f"{SVG}g")]
-    assert sorted(g.get("class") or "" for g in groups) == ["bbp-arc", "bbp-arc", "bbp-arc root"]
-    labels = [t.text for g in groups for t in g.iter(f"{SVG}text")]
-    assert labels == ["x", "root"]
 
 
 def test_another_tree_is_drawn_where_it_differs() -> None:
