@@ -46,7 +46,7 @@ def options(call: Callable[..., Any], names: str) -> list[Callable[[Any], Any]]:
         options(lambda **o: Pipeline(toy.parser())([["a", "b"]], **o),
                 "k_best prune threads confidence keep_heads"),
         options(lambda **o: solve(PROBLEM, **o),
-                "k_best time_limit node_limit work_limit gap method backbone settings"),
+                "k_best time_limit node_limit work_limit gap method backbone settings observer"),
         options(lambda **o: solve_batch([PROBLEM], **o), "k_best time_limit threads method"),
         options(lambda **o: explain_infeasible(PROBLEM.with_heads({1: 2}), **o),
                 "time_limit node_limit"),

@@ -9,6 +9,7 @@ from typing import Any
 from bbparse.core import Problem, Solution
 from bbparse.inference.conflict import explain_infeasible
 from bbparse.inference.proof.certify import with_proof
+from bbparse.inference.search.lagrangian import Observer
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.inference.trees import Options, check_request, find_trees
 from bbparse.inference.whole_trees import Function, TreeScore, find_whole_trees
@@ -28,6 +29,7 @@ def solve(  # noqa: PLR0913 – public keywords
     method: str = "auto",
     backbone: str | None = None,
     settings: SearchSettings = DEFAULT,
+    observer: Observer | None = None,
     explain: bool = True,
     proof: bool = False,
     tree_score: Function | None = None,
@@ -52,7 +54,7 @@ def solve(  # noqa: PLR0913 – public keywords
     work_limit : float, optional
         Maximum number of visited hyperedges of charts, or positions of automata, about 30 million
         of which are visited in a second. The search ends at the same point on every machine. This
-        option, ``backbone`` and ``settings`` are for branch and bound only.
+        option, ``backbone``, ``settings`` and ``observer`` are for branch and bound only.
     gap : float
         Relative gap: stop as soon as
         bound - score <= gap · max(\\|score\\|, \\|bound\\|) for the k-th score.
@@ -67,6 +69,10 @@ def solve(  # noqa: PLR0913 – public keywords
         covers.
     settings : SearchSettings
         Settings of the branch and bound.
+    observer : callable, optional
+        Function of the progress of branch and bound: it is called with the number of oracle calls
+        so far, an upper bound on all trees, and the score of the best known tree (-inf: none),
+        after each call at the root, and then before each branching.
     explain : bool
         If there is no tree, find conflicting constraints within the remaining time and return them
         as ``conflict`` (`bbparse.explain_infeasible`).
@@ -79,7 +85,7 @@ def solve(  # noqa: PLR0913 – public keywords
         heads int32[n + 1] (a row of ``Solution.heads``) and of its labels int32[n] (None if the
         problem has none). -inf forbids the tree. Trees are enumerated by their score in the problem
         until no later one can be among the k best; ``stats["trees_scored"]`` is their number. Not
-        supported together with a proof.
+        supported together with a proof or an observer.
     at_most : float, optional
         Upper bound on all values of ``tree_score``, 0 by default. The tighter it is, the fewer
         trees are enumerated.
@@ -109,15 +115,15 @@ def solve(  # noqa: PLR0913 – public keywords
     BBParseError
         If the method needs highspy and it is not installed.
     """
-    options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings)
+    options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
     check_request(problem, method, options)
     if tree_score is None:
         if at_most is not None or tree_limit is not None:
             raise ProblemError("at_most and tree_limit are only valid with a tree_score")
         found = find_trees(problem, method, options)
     else:
-        if proof:
-            raise ProblemError("a proof is not supported with a tree_score")
+        if proof or observer is not None:
+            raise ProblemError("a proof or an observer is not supported with a tree_score")
         score = TreeScore(tree_score, 0.0 if at_most is None else at_most, tree_limit)
         found = find_whole_trees(problem, method, options, score)
     if proof:

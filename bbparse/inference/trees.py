@@ -22,7 +22,7 @@ from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import price_and_cut
-from bbparse.inference.search.lagrangian import Lagrangian, Outcome, make_root
+from bbparse.inference.search.lagrangian import Lagrangian, Observer, Outcome, make_root
 from bbparse.inference.search.linear import LISTED, is_linear, linear_trees
 from bbparse.inference.search.proportion import Answer, in_doubt, settled
 from bbparse.inference.search.rescore import scored_trees
@@ -45,6 +45,7 @@ class Options:
     gap: float = 0.0
     backbone: str | None = None
     settings: SearchSettings = DEFAULT
+    observer: Observer | None = None
     started: float = field(default_factory=clock)
 
     @property
@@ -61,7 +62,7 @@ class Options:
 
 _USUAL = Options(started=0.0)
 
-_SOME = ("node_limit", "work_limit", "backbone", "settings")
+_SOME = ("node_limit", "work_limit", "backbone", "settings", "observer")
 #: The options that each method supports besides ``k_best``, ``time_limit`` and ``gap``, which all
 #: support. auto is branch and bound, which can solve every problem.
 METHODS: dict[str, tuple[str, ...]] = {
@@ -77,6 +78,8 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
     if not isinstance(method, str) or method not in METHODS:
         raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
     check_type("settings", options.settings, SearchSettings, "SearchSettings", ProblemError)
+    if not (options.observer is None or callable(options.observer)):
+        raise ProblemError(f"observer is {options.observer!r:.60}, expected a function")
     check_type("backbone", options.backbone, (str, NoneType), "str or None", ProblemError)
     for name in _SOME:
         value = getattr(options, name)
@@ -165,14 +168,16 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
 def _branch_and_bound(problem: Problem, options: Options) -> Answer:
     """Solve a linear problem without a search, any other by branch and bound."""
     mode = recurrence_for(problem, options.backbone).mode
-    if is_linear(problem, options.k_best):
+    if options.observer is None and is_linear(problem, options.k_best):
         return _linear(problem, mode, options)
     try:
         root = make_root(problem, mode, options.deadline.at)
     except TimeOver:
         trees = np.empty((0, problem.n_words), np.int32)
         return _answer(problem, options, Outcome(trees, np.inf, "time_limit", {}), 0.0)
-    bounder = Lagrangian(root, options.k_best, options.settings, problem.quantum)
+    bounder = Lagrangian(
+        root, options.k_best, options.settings, problem.quantum, options.observer
+    )
     return _answer(problem, options, bounder.run(options.limits), root.slack)
 
 

@@ -39,6 +39,7 @@ SOLVERS: dict[str, tuple[Solver, dict[str, Any]]] = {
     **{f"{name}, arcs and parts only":
        (by(backbone=name), {"projective": True, "parts": sorted(some.holds), "max_factors": 0})
        for name, some in RECURRENCES.items()},
+    "observed": (by(observer=lambda *_: None), {"max_factors": 25, "max_counts": 2}),
     "branching": (by(settings=WEAK), {"max_factors": 40, "max_counts": 2}),
     "crossing": (by(), {"projective": False, "max_factors": 60, "max_counts": 2, "min_words": 4}),
     "batch": (in_batch, {"max_factors": 25, "max_counts": 2}),

@@ -154,7 +154,7 @@ def _raises(heads: Ints, labels: Ints | None) -> float:
         ({"tree_score": 3}, "tree_score is 3, expected a function"),
         ({"tree_score": _raises, "at_most": math.inf}, "at_most is inf, expected"),
         ({"tree_score": _raises, "tree_limit": 0}, "tree_limit is 0, expected at least 1"),
-        ({"tree_score": _raises, "proof": True}, "a proof is not supported"),
+        ({"tree_score": _raises, "proof": True}, "a proof or an observer is not supported"),
         ({"at_most": 1.0}, "at_most and tree_limit are only valid with"),
     ],
 )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.inference.search.observer import BranchEvent, Finished, NodeEvent, Observer
 from bbparse.inference.solve import solve
 
 
@@ -34,48 +33,21 @@ class Trace:
     nodes: int = 0  #: Number of search nodes; 0 if whole trees were scored instead.
 
 
-class Recorder(Observer):
-    """Observer that records the bounds of a search."""
-
-    wants_calls = True
-
-    def __init__(self) -> None:
-        self.trace = Trace()
-        self._open: dict[int, float] = {}  # bounds of open nodes by number
-
-    def bounded(self, event: NodeEvent) -> None:
-        self._open.pop(event.node, None)
-        others = max(self._open.values(), default=-np.inf)
-        for state in (*event.calls, event.state):
-            bound = min(state.bound, event.inherited)
-            self._add(Point(state.calls, max(bound, others, state.lower), state.lower))
-        if not event.closed:
-            self._open[event.node] = bound
-
-    def branched(self, event: BranchEvent) -> None:
-        bound = self._open.pop(event.node)
-        self._open.update(dict.fromkeys(event.children, bound))
-
-    def finished(self, event: Finished) -> None:
-        trace = self.trace
-        trace.status, trace.dp_calls, trace.nodes = event.status, event.calls, event.nodes
-        trace.lower, trace.upper = event.lower, event.upper
-        if trace.curve:
-            self._add(Point(event.calls, event.upper, event.lower))
-
-    def _add(self, point: Point) -> None:
-        """Add a point to the curve; it replaces one after as many calls."""
-        curve = self.trace.curve
-        if curve:
-            upper, lower = min(point.upper, curve[-1].upper), max(point.lower, curve[-1].lower)
-            point = Point(point.calls, upper, lower)
-            if curve[-1].calls == point.calls:
-                curve.pop()
-        curve.append(point)
-
-
 def trace_search(problem: Problem, **options: Any) -> Trace:
     """Solve a problem with these options of `bbparse.solve`, and return the record."""
-    recorder = Recorder()
-    solve(problem, observer=recorder, explain=False, **options)
-    return recorder.trace
+    curve: list[Point] = []
+
+    def add(calls: int, upper: float, lower: float) -> None:
+        """Add a point to the curve; it replaces one after as many calls."""
+        if curve:
+            upper, lower = min(upper, curve[-1].upper), max(lower, curve[-1].lower)
+            if curve[-1].calls == calls:
+                curve.pop()
+        curve.append(Point(calls, upper, lower))
+
+    solution = solve(problem, observer=add, explain=False, **options)
+    stats, best = solution.stats, float(solution.scores.max(initial=-np.inf))
+    calls, upper = int(stats.get("dp_calls", 0)), float(stats["upper_bound"])
+    if curve or len(solution):
+        add(calls, upper, best)
+    return Trace(curve, solution.status, upper, best, calls, int(stats.get("nodes", 0)))

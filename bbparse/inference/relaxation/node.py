@@ -218,7 +218,7 @@ def _start(node, n_words):
 
 
 @kernel
-def _bound_by_calls(node, room, progress, incumbents, limits, counters):
+def _bound_by_calls(node, room, progress, incumbents, limits, counters, record):
     """Call the oracle again and again, and change the multipliers; return the node's status.
 
     The status is WAITS if trees that may be better are left, and SOLVED if the last tree is the
@@ -239,6 +239,9 @@ def _bound_by_calls(node, room, progress, incumbents, limits, counters):
         if limits.eliminate_every > 0 and floor > NEG and call % limits.eliminate_every == 0:
             if _eliminate(node, scratch, room, progress, incumbents, limits, counters):
                 return CLOSED
+        if call < record.shape[0]:
+            record[call, 0], record[call, 1] = counters[0], progress[0].bound
+            record[call, 2] = incumbents.scores[0] if incumbents.found[0] > 0 else NEG
         if _is_linear(node):
             if k > 1:
                 break
@@ -248,12 +251,12 @@ def _bound_by_calls(node, room, progress, incumbents, limits, counters):
 
 
 @kernel(stage="branch and bound")
-def call_oracle(node, incumbents, limits, counters):
+def call_oracle(node, incumbents, limits, counters, record):
     """Bound a node in place by calls of its oracle; return status, bound and last tree."""
     room, progress = _start(node, incumbents.trees.shape[1])
     if size_of(node.oracle) == 0 or not _simplify(room.tree.shape[0], node, limits.hard):
         return CLOSED, NEG, room.tree
-    status = _bound_by_calls(node, room, progress, incumbents, limits, counters)
+    status = _bound_by_calls(node, room, progress, incumbents, limits, counters, record)
     return status, progress[0].bound, room.tree
 
 
@@ -322,13 +325,15 @@ def branching_arc(node, limits, trees, k):
 
 
 def bound_node(
-    node: Node, incumbents: Incumbents, limits: Limits, counters: Float64s
+    node: Node, incumbents: Incumbents, limits: Limits, counters: Float64s, record: Float64s
 ) -> Verdict:
     """Bound a node in place.
 
     ``counters`` float64[3] counts oracle calls, full-size calls and trees tried; it is updated.
+    ``record`` float64[calls, 3] receives the number of calls, the bound and the best known score
+    after each call, as far as it has rows.
     """
-    status, bound, tree = call_oracle(node, incumbents, limits, counters)
+    status, bound, tree = call_oracle(node, incumbents, limits, counters, record)
     if status != WAITS:
         return Verdict(status, bound, tree[np.newaxis])
     # the multipliers do not change any more

@@ -10,6 +10,7 @@ that word. The children are therefore disjoint, and none of them contains the tr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -40,6 +41,9 @@ from bbparse.inference.search.settings import SearchSettings
 from bbparse.runtime.arrays import Ints
 
 NO_ARCS = np.empty(0, np.int32)
+
+#: Receives the number of oracle calls, an upper bound on all trees, and the best known score.
+Observer = Callable[[int, float, float], None]
 
 #: Oracle calls for each call in the settings, at the root and at other nodes, by whether trees are
 #: projective. A call of the automata is cheaper than a call of the chart, and more are needed.
@@ -106,14 +110,16 @@ class Lagrangian(Bounder[Subspace]):
     """Lagrangian bounds of subspaces, and the k best trees so far."""
 
     def __init__(
-        self, root: Root, k_best: int, settings: SearchSettings, quantum: float
-    ) -> None:
+        self, root: Root, k_best: int, settings: SearchSettings, quantum: float,
+        observer: Observer | None = None,
+    ) -> None:  # fmt: skip
         self.settings = settings
         self.quantum = quantum
         self.order = root.order
         self.slack, self.hard = root.slack, root.hard
         self.margin = margin(quantum, root.slack)  # by which a better tree exceeds the k-th score
         self.best = no_trees(k_best, int(root.node.arc_mod.max(initial=0)))
+        self.observer = observer
         self.counters = np.zeros(3)
         self.full_size = root.node.oracle.positions()
         self._calls = CALLS[isinstance(root.node.oracle, Chart)]
@@ -158,12 +164,16 @@ class Lagrangian(Bounder[Subspace]):
             calls = self.settings.root_calls * at_root
         else:
             calls = self.settings.node_calls * at_others
+        record = np.zeros((calls if self.observer and node.depth == 0 else 0, 3))
         state = node.state.trimmed()
         state.base[node.dead] = -np.inf
         arc, present = node.branched
         if arc >= 0 and not present:
             state.base[arc] = -np.inf
-        verdict = bound_node(state, self.best, self._limits(calls), self.counters)
+        verdict = bound_node(state, self.best, self._limits(calls), self.counters, record)
+        if self.observer:
+            for number, bound, known in record[record[:, 0] > 0].tolist():
+                self.observer(int(number), max(bound, known), known)
         if verdict.status == CLOSED or verdict.bound < self.worst + self.margin:
             node.bound = -np.inf
             return
@@ -198,6 +208,11 @@ class Lagrangian(Bounder[Subspace]):
             part(rivals[:before], own, False)
             for own, before, after in zip(tree.tolist(), ends, ends[1:]) if after > before
         ]
+
+    def lowered(self, bound: float) -> None:
+        if self.observer:
+            known = float(self.best.scores[0])
+            self.observer(int(self.counters[0]), max(bound, known), known)
 
     def _limits(self, calls: int) -> Limits:
         s = self.settings

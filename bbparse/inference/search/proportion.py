@@ -5,7 +5,7 @@ of the best trees are far smaller than that sum, as with masks of -1e12, this to
 differences between them. Such a problem is solved again at the scale of the worst tree found
 (:mod:`bbparse.core.scale`), as long as that gets smaller. Some more trees are listed, and all are
 compared exactly. What remains is the difference of bound and score, and the status says ``gap``.
-``stats`` report the first search.
+``stats`` and observers report the first search.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def settled(
             count = k + _MORE
         loss, excess = min(loss, scale.loss), 0.0
         if scale.loss:
-            search = replace(options, k_best=count, gap=0.0)
+            search = replace(options, k_best=count, gap=0.0, observer=None)
             solution, slack, _ = run(scale.problem, search)
             searches += 1
             if solution.status not in ("optimal", "infeasible"):

@@ -83,6 +83,9 @@ class Bounder(ABC, Generic[N]):
         """Return True if a structure of a node could change the k best."""
         return node.bound > self.worst
 
+    def lowered(self, bound: float) -> None:
+        """Note that no structure of an open node scores more than a bound."""
+
 
 class Search(Generic[N]):
     """One search: it counts the nodes that it bounds and numbers those that it creates."""
@@ -105,6 +108,7 @@ class Search(Generic[N]):
                 queue.pop()  # free the memory of nodes that better structures have ruled out
             if not self.bounder.matters(node):
                 continue
+            self.bounder.lowered(node.bound)
             if self.limits.is_tight(node.bound, self.bounder.worst):
                 return node.bound, "gap"
             for child in self.divide(node):
