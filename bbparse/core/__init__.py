@@ -10,6 +10,6 @@ and `check` validates input.
 from bbparse.core.parts import FIELDS
 from bbparse.core.problem import Problem
 from bbparse.core.proof import Proof
-from bbparse.core.solution import STATUSES, Solution
+from bbparse.core.solution import Solution
 
-__all__ = ["FIELDS", "STATUSES", "Problem", "Proof", "Solution"]
+__all__ = ["FIELDS", "Problem", "Proof", "Solution"]

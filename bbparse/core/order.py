@@ -91,7 +91,7 @@ def in_rank(solution: Solution, problem: ProblemArrays, order: Longs | None) -> 
         rank = np.lexsort((*columns[::-1], -scores))
         arcs, heads = arcs[rank], heads[rank]
     # bounds and flags belong to the scores, whose order has not changed
-    return type(s).trusted(
+    return Solution(
         heads, arcs, scores, s.upper_bounds, s.proved, s.status, s.stats, conflict=s.conflict
     )
 
@@ -115,4 +115,4 @@ def ranked(
     if status in ("optimal", "gap"):
         status = "gap" if not proved.all() else "optimal" if len(arcs) else "infeasible"
     heads = heads_of(problem, arcs)
-    return Solution.trusted(heads, arcs, values, np.maximum(values, bound), proved, status, stats)
+    return Solution(heads, arcs, values, np.maximum(values, bound), proved, status, stats)

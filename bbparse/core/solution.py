@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from bbparse.core import check
+from bbparse.core.check import as_floats, as_ints, naming
 from bbparse.core.files import read_solution, write_solution
 from bbparse.core.proof import Proof
 from bbparse.runtime.arrays import Flags, Float64s, Ints
-from bbparse.runtime.errors import ProblemError
-
-#: Reasons for the end of a search.
-STATUSES = ("optimal", "gap", "time_limit", "node_limit", "work_limit", "infeasible", "tree_limit")
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """The best trees of a problem, best first, with bounds and statistics.
 
@@ -37,7 +30,8 @@ class Solution:
     proved : bool[K]
         True if the k-th tree is proved to be the k-th best.
     status : str
-        One of `STATUSES`.
+        Reason for the end of the search: "optimal", "infeasible", "gap", "time_limit",
+        "node_limit", "work_limit" or "tree_limit".
     stats : dict
         Counts and times of the search, by name.
     proof : Proof, optional
@@ -48,11 +42,6 @@ class Solution:
     labels : int32[K, n], optional
         Labels of the arcs, if the problem has labels. They are not saved, since they equal
         ``problem.arc_label[solution.arcs]``.
-
-    Raises
-    ------
-    ProblemError
-        If shapes or dtypes are wrong, scores increase, or the status is unknown.
     """
 
     heads: Ints
@@ -61,97 +50,15 @@ class Solution:
     upper_bounds: Float64s
     proved: Flags
     status: str
-    stats: dict[str, float | int]
-    proof: Proof | None
-    conflict: tuple[str, ...]
-    labels: Ints | None
+    stats: dict[str, float | int] = field(default_factory=dict)
+    proof: Proof | None = None
+    conflict: tuple[str, ...] = ()
+    labels: Ints | None = None
 
-    def __init__(  # noqa: PLR0913 – public keywords
-        self,
-        heads: ArrayLike,
-        arcs: ArrayLike,
-        scores: ArrayLike,
-        upper_bounds: ArrayLike,
-        proved: ArrayLike,
-        status: str,
-        stats: Mapping[str, float | int] | None = None,
-        proof: Proof | None = None,
-        conflict: Iterable[str] = (),
-        labels: ArrayLike | None = None,
-    ) -> None:
-        flags = np.array(proved)
-        if (flags.size and flags.dtype != np.bool_) or flags.ndim != 1:
-            raise ProblemError(
-                f"proved has dtype {flags.dtype} and shape {flags.shape},"
-                " expected bool and one dimension"
-            )
-        self._fill(
-            heads=check.as_ints("heads", heads, np.int32, ndim=2),
-            arcs=check.as_ints("arcs", arcs, np.int32, ndim=2),
-            scores=check.as_floats("scores", scores),
-            upper_bounds=check.as_floats("upper_bounds", upper_bounds),
-            proved=flags.astype(np.bool_), status=status, stats=dict(stats or {}), proof=proof,
-            conflict=tuple(conflict),
-            labels=None if labels is None else check.as_ints("labels", labels, np.int32, ndim=2),
-        )
-        self._check()
-
-    def _fill(self, **values: Any) -> None:
-        for value in values.values():
+    def __post_init__(self) -> None:
+        for value in self.__dict__.values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-        self.__dict__.update(values)
-
-    @classmethod
-    def trusted(cls, *values: Any, **others: Any) -> Solution:
-        """Make a solution from valid arrays: nothing is checked or copied.
-
-        Arguments are those of the class, ``stats`` among them.
-        """
-        solution = object.__new__(cls)
-        fields = {**dict(zip(cls.__dataclass_fields__, values)), **others}
-        solution._fill(**{"proof": None, "conflict": (), "labels": None, **fields})
-        return solution
-
-    def _check(self) -> None:
-        count = len(self.scores)
-        others = {"heads": self.heads, "arcs": self.arcs}
-        check.check_lengths(
-            {**others, "upper_bounds": self.upper_bounds, "proved": self.proved}, count, "scores"
-        )
-        n = self.heads.shape[1] - 1
-        if self.arcs.shape[1] != n:
-            raise ProblemError(
-                f"arcs has shape {self.arcs.shape}, expected {(count, n)} as heads has"
-                f" {self.heads.shape}"
-            )
-        for k in range(count):
-            if self.heads[k, 0] != -1:
-                raise ProblemError(f"heads[{k}, 0] is {self.heads[k, 0]}, expected -1")
-            check.check_range(f"heads[{k}, 1:]", self.heads[k, 1:], 0, n)
-            check.check_range(f"arcs[{k}]", self.arcs[k], 0, np.iinfo(np.int32).max)
-        check.refuse(
-            ~np.isfinite(self.scores),
-            lambda i: f"scores[{i}] is {self.scores[i]}, expected a finite number",
-        )
-        check.refuse(
-            np.isnan(self.upper_bounds), lambda i: f"upper_bounds[{i}] is nan, expected a number"
-        )
-        check.refuse(
-            np.diff(self.scores) > 0,
-            lambda i: f"scores[{i + 1}] is {self.scores[i + 1]}, expected at most scores[{i}] ="
-            f" {self.scores[i]}",
-        )
-        if self.status not in STATUSES:
-            raise ProblemError(f"status is {self.status!r}, expected one of {', '.join(STATUSES)}")
-        if self.conflict and self.status != "infeasible":
-            raise ProblemError(f"conflict is given, but status is {self.status!r}")
-        for i, line in enumerate(self.conflict):
-            if not isinstance(line, str):
-                raise ProblemError(f"conflict[{i}] is {line!r}, expected a text")
-        for name, value in self.stats.items():
-            if not isinstance(name, str) or not isinstance(value, int | float | np.number):
-                raise ProblemError(f"stats[{name!r}] is {value!r}, expected a number by name")
 
     @property
     def upper_bound(self) -> float:
@@ -173,25 +80,22 @@ class Solution:
             f"Solution({len(self)} trees, {int(self.proved.sum())} proved, {best}, {self.status})"
         )
 
-    def with_labels(self, labels: Ints) -> Solution:
-        """Return this solution with the labels int32[K, n] of its arcs, which are not checked."""
-        return Solution.trusted(**{**self.__dict__, "labels": labels})
-
     def first(self, count: int) -> Solution:
-        """Return only the first trees, if the time limit left no time for the others."""
+        """Return the first trees, when the time was too short for the others."""
         if count >= len(self):
             return self
-        names = ("heads", "arcs", "scores", "upper_bounds", "proved", "labels")
-        arrays = {name: getattr(self, name) for name in names}
-        cut = {name: None if array is None else array[:count] for name, array in arrays.items()}
-        return Solution.trusted(**{**self.__dict__, **cut, "status": "time_limit", "proof": None})
+        labels = None if self.labels is None else self.labels[:count]
+        return replace(
+            self, heads=self.heads[:count], arcs=self.arcs[:count], scores=self.scores[:count],
+            upper_bounds=self.upper_bounds[:count], proved=self.proved[:count], labels=labels,
+            status="time_limit", proof=None,
+        )  # fmt: skip
 
     def stopped(self, status: str, unproved: bool = False) -> Solution:
         """Return this solution with the status of a limit, and without its proof if `unproved`."""
         proved, bounds = self.proved & (not unproved), self.upper_bounds
         bounds = np.where(proved, bounds, np.inf) if unproved else bounds
-        changed = {"status": status, "proved": proved, "upper_bounds": bounds, "proof": None}
-        return Solution.trusted(**{**self.__dict__, **changed})
+        return replace(self, status=status, proved=proved, upper_bounds=bounds, proof=None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz file; see `Problem.save`."""
@@ -202,5 +106,9 @@ class Solution:
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read a file written by `save`; see `Problem.load`."""
         values = read_solution(path)
-        with check.naming(os.fspath(path)):
-            return cls(**values)
+        with naming(os.fspath(path)):
+            for name in ("heads", "arcs"):
+                values[name] = as_ints(name, values[name], np.int32, ndim=2)
+            for name in ("scores", "upper_bounds"):
+                values[name] = as_floats(name, values[name])
+        return cls(**{**values, "conflict": tuple(values["conflict"])})

@@ -134,7 +134,7 @@ def solve(  # noqa: PLR0913 – public keywords
 def _complete(problem: Problem, found: Solution, options: Options, explain: bool) -> Solution:
     """Add the labels of trees to a solution, or the reasons why there is none."""
     if problem.arc_label is not None:
-        found = found.with_labels(problem.arc_label[found.arcs])
+        found = replace(found, labels=problem.arc_label[found.arcs])
     if found.status != "infeasible" or found.conflict or not explain:
         return found
     conflict = explain_infeasible(problem, time_limit=options.deadline.limit())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.core import Problem
+from bbparse.core import Problem, Solution
 
 
 def two_words(**fields: Any) -> Problem:
@@ -23,8 +23,15 @@ def three_words(**fields: Any) -> Problem:
     return dataclasses.replace(Problem.from_arc_scores(np.zeros((4, 4))), **fields)
 
 
-SOLUTION: dict[str, Any] = {
-    "heads": [[-1, 0, 1], [-1, 2, 0]], "arcs": [[0, 2], [3, 1]], "scores": [4.0, 3.0],
-    "upper_bounds": [4.0, math.inf], "proved": [True, False], "status": "node_limit",
-    "stats": {"nodes": 3},
-}  # fmt: skip
+SOLUTION = Solution(
+    np.array([[-1, 0, 1], [-1, 2, 0]], np.int32), np.array([[0, 2], [3, 1]], np.int32),
+    np.array([4.0, 3.0]), np.array([4.0, math.inf]), np.array([True, False]), "node_limit",
+    {"nodes": 3, "seconds": 0.5},
+)  # fmt: skip
+
+
+def no_trees(status: str) -> Solution:
+    """A solution of three words without trees."""
+    none = np.zeros((2, 0))
+    empty = np.zeros((0, 4), np.int32), np.zeros((0, 3), np.int32)
+    return Solution(*empty, *none, np.zeros(0, np.bool_), status)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.core import FIELDS, Problem, Solution
+from bbparse.core import FIELDS, Problem
 from bbparse.core.tree import arcs_of, broken_constraint
 from bbparse.runtime.errors import ProblemError
-from tests.core.helpers import three_words, two_words
+from tests.core.helpers import SOLUTION, no_trees, three_words, two_words
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 
@@ -61,19 +61,16 @@ def test_repr() -> None:
         "Problem(n_words=3, arcs=9 (1 required, 2 forbidden), factors=1 (1 hard), projective,"
         " single-root)"
     )
-    solution = Solution([[-1, 0, 1, 1]], [[0, 3, 7]], [1.5], [2], [False], "time_limit")
-    assert repr(solution) == "Solution(1 trees, 0 proved, best 1.5 <= 2, time_limit)"
-    none = Solution(np.zeros((0, 4), int), np.zeros((0, 3), int), [], [], [], "infeasible")
+    assert repr(SOLUTION) == "Solution(2 trees, 1 proved, best 4 <= 4, node_limit)"
+    none = no_trees("infeasible")
     assert repr(none) == "Solution(no tree, infeasible)"
     assert len(none) == 0
 
 
 def test_the_bound_on_all_trees() -> None:
-    some = Solution([[-1, 0, 1, 1]], [[0, 3, 7]], [1.5], [2], [False], "time_limit")
-    assert some.upper_bound == 2.0
+    assert SOLUTION.upper_bound == 4.0
     for status, bound in (("infeasible", -math.inf), ("time_limit", math.inf)):
-        none = Solution(np.zeros((0, 4), int), np.zeros((0, 3), int), [], [], [], status)
-        assert none.upper_bound == bound
+        assert no_trees(status).upper_bound == bound
 
 
 def test_scores_and_constraints_agree_with_enumeration() -> None:

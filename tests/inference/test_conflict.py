@@ -11,7 +11,6 @@ import pytest
 from bbparse.core import Problem, Solution
 from bbparse.inference.conflict import constraints_of, explain_infeasible, find_conflict, relaxed
 from bbparse.inference.solve import solve
-from bbparse.runtime.errors import ProblemError
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 
@@ -162,8 +161,3 @@ def test_conflicts_are_saved_with_a_solution(tmp_path: Any) -> None:
     s = solve(blank().with_heads({1: 2, 2: 1}))
     s.save(tmp_path / "s.npz")
     assert Solution.load(tmp_path / "s.npz").conflict == s.conflict
-    with pytest.raises(ProblemError, match="conflict is given, but status is 'optimal'"):
-        Solution([[-1, 0]], [[0]], [0.0], [0.0], [True], "optimal", conflict=["why"])
-    empty = np.zeros((0, 2), int), np.zeros((0, 1), int), [], [], []
-    with pytest.raises(ProblemError, match=r"conflict\[0\] is 3, expected a text"):
-        Solution(*empty, "infeasible", conflict=[3])  # type: ignore[list-item]

@@ -96,7 +96,7 @@ def settled(
     if status in ("optimal", "gap"):
         status = "optimal" if proved.all() else "gap"
     stats = {**found.stats, "upper_bound": float(bounds[0]), "searches": searches}
-    return Solution.trusted(heads_of(problem, arcs), arcs, scores, bounds, proved, status, stats)
+    return Solution(heads_of(problem, arcs), arcs, scores, bounds, proved, status, stats)
 
 
 def _is_settled(terms: list[float], error: float) -> bool:

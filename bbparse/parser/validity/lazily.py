@@ -192,4 +192,4 @@ def _distinct(problem: Problem, split: SplitArcs, k_best: int, solve: Solve) -> 
         problem = with_sets(problem, "count", forbidden)
     heads, arcs, scores, bounds, proved = (np.concatenate(column) for column in zip(*parts))
     status = "optimal" if result.status == "infeasible" else result.status  # no more trees exist
-    return Solution.trusted(heads, arcs, scores, bounds, proved, status, result.stats)
+    return Solution(heads, arcs, scores, bounds, proved, status, result.stats)

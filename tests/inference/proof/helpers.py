@@ -26,7 +26,7 @@ def solution_of(problem: Problem, trees: list[Scored], **changes: Any) -> Soluti
     arcs = np.array([t for _, t in trees], np.int32).reshape(len(trees), problem.n_words)
     heads = np.full((len(trees), problem.n_words + 1), -1, np.int32)
     heads[:, 1:] = problem.arc_head[arcs] if len(trees) else 0
-    scores = [score for score, _ in trees]
+    scores = np.array([score for score, _ in trees], np.float64)
     values: dict[str, Any] = {
         "heads": heads, "arcs": arcs, "scores": scores, "upper_bounds": scores,
         "proved": np.ones(len(trees), bool), "status": "optimal" if trees else "infeasible",

@@ -142,7 +142,7 @@ def test_trees_twice_out_of_order_or_not_matching() -> None:
         refused(p, changed(solution, k_best=len(solution) - 1), "but the proof is for")
         refused(p, dataclasses.replace(solution, status="infeasible"), "status")
         refused(p, dataclasses.replace(solution, proof=None), "has no proof")
-        rising = Solution.trusted(
+        rising = Solution(
             solution.heads[::-1], solution.arcs[::-1], solution.scores[::-1],
             solution.upper_bounds[::-1], solution.proved, "optimal", {}, proof,
         )  # fmt: skip
