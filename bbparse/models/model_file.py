@@ -1,8 +1,6 @@
 """Model files: arrays, and a card in JSON; never pickle.
 
-A model holds its whole configuration, so it parses the same wherever it is loaded. The weights of
-templates are stored without zeros: the distance of each from the one before, and its value in units
-of the greatest common divisor of all, both in the narrowest type.
+A model holds its whole configuration, so it parses the same wherever it is loaded.
 """
 
 from __future__ import annotations
@@ -13,10 +11,8 @@ from collections.abc import Iterable
 from types import NoneType
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from bbparse import __version__
 from bbparse.models import MODELS
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
@@ -26,7 +22,7 @@ from bbparse.models.model import Model
 from bbparse.models.scoring.arc_network import ARC_FIELDS, ArcNetwork
 from bbparse.models.scoring.labeller import Labeller, Labelling
 from bbparse.models.scoring.linear import LinearScorer
-from bbparse.models.scoring.problem_maker import ProblemMaker, Pruner
+from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.embeddings import EMBEDDINGS_FIELDS, Embeddings, embeddings_from
 from bbparse.runtime.archive import (
     REALS,
@@ -50,16 +46,10 @@ KIND = "bbparse.Model"
 TAGGER_KIND = "bbparse.Tagger"
 
 
-def packed_rules(name: str) -> dict[str, Rule]:
-    """Return the fields of the archive that hold a packed table."""
-    gap = f"{name}_gap"
-    return {gap: ("u", 1, gap), f"{name}_value": ("i", 1, gap), f"{name}_step": int}
-
-
 _READING_FIELDS: dict[str, Rule] = {**EMBEDDINGS_FIELDS, **TAGGER_FIELDS, **TOKENIZER_FIELDS}
 _RULES: dict[str, Rule] = {
-    "model": dict, **packed_rules("backbone"), **packed_rules("pruner"),
-    "labels": dict, **packed_rules("label"),
+    "model": dict, "backbone": ("i", 1, None), "pruner": ("i", 1, None),
+    "labels": dict, "label": ("i", 1, None),
     "factor_keys": ("u", 1, "factor_keys"), "factor_weights": (REALS, 1, "factor_keys"),
     **ARC_FIELDS, **_READING_FIELDS,
 }  # fmt: skip
@@ -86,19 +76,15 @@ copyreg.pickle(
 def _fields_of(model: Model) -> Fields:
     maker, labeller, table = model.maker, model.labeller, model.maker.table.pruned()
     fields: Fields = {
-        "model": {
-            "bbparse": __version__, "quantum": maker.quantum,
-            "configuration": model.config.to_table(), "notes": model.notes,
-        },
+        "model": {"configuration": model.config.to_table(), "notes": model.notes},
         **(maker.network.to_fields() if maker.network is not None else {}),
         "factor_keys": table.keys, "factor_weights": table.weights,
     }  # fmt: skip
     if maker.scorer is not None and maker.pruner is not None:
-        fields |= pack("backbone", maker.scorer.weights)
-        fields |= pack("pruner", maker.pruner.scorer.weights)
+        fields |= {"backbone": maker.scorer.weights, "pruner": maker.pruner.weights}
     if isinstance(labeller, Labeller):
         fields["labels"] = {"names": labeller.labels, "root": labeller.root}
-        fields |= pack("label", labeller.weights.reshape(-1))
+        fields["label"] = labeller.weights.reshape(-1)
     return fields | _reading_fields(model.tagger, model.tokenizer, model.embeddings)
 
 
@@ -137,9 +123,7 @@ def _read(source: str | os.PathLike[str] | bytes) -> Fields:
 def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
     with reading_part("model", fields, where) as card:
         config = Configuration.from_table(card["configuration"])
-        quantum, notes = float(card["quantum"]), dict(card["notes"])
-        if not 0.0 < quantum < float("inf"):
-            raise ModelError(f"quantum is {quantum}, expected a number above 0")
+        notes = dict(card["notes"])
         table = FactorTable(fields["factor_keys"], fields["factor_weights"])
     families = load_families(config.factors.families, given=load_families(factors), paths=False)
     network = pruner = scorer = None
@@ -149,9 +133,10 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
         labeller = network if network.labels else None
     else:
         with reading_part("model", fields, where):
-            weights = unpack("backbone", fields, 1 << config.templates.bits)
-            scorer = LinearScorer(config.templates, weights, quantum)
-            pruner = Pruner.of(config, unpack("pruner", fields, 1 << config.pruner_templates.bits))
+            scorer = LinearScorer(config.templates)
+            pruner = LinearScorer(config.pruner_templates)
+            _fill(scorer.weights, "backbone", fields)
+            _fill(pruner.weights, "pruner", fields)
         if "labels" in fields:
             labeller = _labeller(config, fields, where)
     embeddings = embeddings_from(fields, where)
@@ -159,7 +144,7 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
     if not fields.keys().isdisjoint(TAGGER_FIELDS):
         tagger = tagger_from(fields, where, embeddings)
     taken = None if network is None else network.taken(embeddings, f"{where}: its network")
-    maker = ProblemMaker(config, network, pruner, scorer, families, table, taken, quantum)
+    maker = ProblemMaker(config, network, pruner, scorer, families, table, taken)
     return Model(maker, labeller, tagger, notes, _tokenizer(fields, where))
 
 
@@ -168,8 +153,7 @@ def _labeller(config: Configuration, fields: Fields, where: str) -> Labeller:
     with reading_part("labels", fields, where) as card:
         names = tuple(str(name) for name in card["names"])
         labeller = Labeller(config.label_templates, names, int(card["root"]))
-        weights = unpack("label", fields, labeller.weights.size, np.int16)
-        labeller.weights[:] = weights.reshape(labeller.weights.shape)
+        _fill(labeller.weights.reshape(-1), "label", fields)
     return labeller
 
 
@@ -204,50 +188,12 @@ def _tokenizer(fields: Fields, where: str) -> Tokenizer | None:
     return Tokenizer.from_fields(fields, where)
 
 
-def pack(name: str, weights: NDArray[np.integer[Any]]) -> Fields:
-    """Return the fields of a table of weights, with names that begin with `name`."""
-    index = np.flatnonzero(weights)
-    values = weights[index].astype(np.int64)
-    step = max(1, int(np.gcd.reduce(values))) if len(values) else 1
-    return {
-        f"{name}_gap": _narrowest(np.diff(index, prepend=0).astype(np.uint64)),
-        f"{name}_value": _narrowest(values // step),
-        f"{name}_step": step,
-    }
-
-
-def unpack(
-    name: str, fields: Fields, size: int, dtype: type[np.integer[Any]] = np.int32
-) -> NDArray[np.int32]:
-    """Return the table of `size` weights that `pack` packed.
-
-    Raises `ModelError` if an index lies outside the table or occurs twice, or a weight does not fit
-    the type.
-    """
-    gaps, values = fields[f"{name}_gap"], fields[f"{name}_value"].astype(np.int64)
-    step, most = fields[f"{name}_step"], int(np.iinfo(dtype).max)
-    if not 1 <= step <= most:
-        raise ModelError(f"{name}_step is {step}, expected 1..{most}")
-    weights = np.zeros(size, np.int32)
-    if not len(gaps):
-        return weights
-    # Each gap is within the table, so that their sum cannot overflow 64 bits.
-    if int(gaps.max()) >= size or (len(gaps) > 1 and int(gaps[1:].min()) < 1):
-        raise ModelError(f"{name}_gap is damaged: expected ascending indices")
-    index = np.cumsum(gaps.astype(np.int64))
-    if int(index[-1]) >= size:
+def _fill(weights: NDArray[Any], name: str, fields: Fields) -> None:
+    """Copy the field of a file into a table of weights, of the same type and length."""
+    array = fields[name]
+    if array.dtype != weights.dtype or len(array) != len(weights):
         raise ModelError(
-            f"{name}_gap goes up to weight {int(index[-1])}, expected less than {size}"
+            f"{name} has {len(array)} elements of dtype {array.dtype}, expected {len(weights)} of"
+            f" {weights.dtype}"
         )
-    largest = max(int(values.max()), -int(values.min())) * step
-    if largest > most:
-        raise ModelError(f"{name}_value is {largest}, expected at most {most}")
-    weights[index] = values * step
-    return weights
-
-
-def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the same numbers in the narrowest type of their kind."""
-    low, high = int(values.min(initial=0)), int(values.max(initial=0))
-    limits = [np.iinfo(f"{values.dtype.kind}{size}") for size in (1, 2, 4, 8)]
-    return values.astype(next(x.dtype for x in limits if x.min <= low and high <= x.max))
+    weights[:] = array

@@ -42,7 +42,7 @@ class ModelScores:
             labels[mod, head] = scores.label_scores(head, mod)
         else:
             assert maker.pruner is not None  # templates come with a pruner
-            arcs = maker.pruner.scorer.score_all_arcs(values)
+            arcs = maker.pruner.score_all_arcs(values)
             scored = Scored(sentence, values, Problem.from_arc_scores(np.zeros((n + 1, n + 1))))
             tree = np.maximum([0, *sentence.heads], 0).astype(np.int32)
             labels[mod, head] = self.labeller.scores_around(scored, tree, head, mod)

@@ -17,7 +17,7 @@ from bbparse.core.tree import count_terms, fired_factors, fired_parts, heads_of
 from bbparse.models.factors.family import tree_batches
 from bbparse.models.factors.view import FactorView
 from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
-from bbparse.models.scoring.linear import LinearScorer
+from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.models.templates import KINDS, Template, TemplateSet
 from bbparse.parser.parser import Parser
@@ -202,8 +202,8 @@ def _without_words(
     """Set `Term.without` of the terms of trees, unless the deadline passes first."""
     embeddings = parser.maker.embeddings
     vectors = None if embeddings is None else embeddings([sentence])[0]
-    values, best, quantum = encode(sentence), trees[0][0], parser.maker.quantum
-    kind = parser.config.projective, parser.config.model.single_root, quantum
+    values, best = encode(sentence), trees[0][0]
+    kind = parser.config.projective, parser.config.model.single_root
     tree_arcs, lost = [], []
     for heads, terms in trees:
         mods = np.arange(1, len(heads), dtype=np.int32)
@@ -212,11 +212,11 @@ def _without_words(
         lost.append({(t.kind, t.words): (t.value, list[Feature]()) for t in terms})
     tags = likely_tags_of(sentence)
     others = network.without_words(values, vectors, tags)
-    rivals = _rivals(network([values], [vectors], [tags]).sentences()[0], best, quantum)
+    rivals = _rivals(network([values], [vectors], [tags]).sentences()[0], best)
     for name, scores in zip(names_of(sentence), others):
         if deadline.is_over():
             return [terms for _, terms in trees]
-        less = rivals - _rivals(scores, best, quantum)
+        less = rivals - _rivals(scores, best)
         for (head, mod), lost_terms in zip(tree_arcs, lost):
             fields = {**scores.fields(head, mod, *kind), "arc_head": head, "arc_mod": mod}
             for part in ("arc", *network.KINDS):
@@ -233,12 +233,12 @@ def _without_words(
     ]
 
 
-def _rivals(scores: NetworkScores, best: NDArray[np.int32], quantum: float) -> NDArray[np.float64]:
+def _rivals(scores: NetworkScores, best: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the log-sum of scores of heads other than the best tree's, float64[n + 1]."""
     others = scores.scores - scores.totals
     others[best[1:], np.arange(1, len(best))] = -np.inf
     sums = np.logaddexp.reduce(others, axis=0)
-    return np.where(np.isfinite(sums), np.rint(sums / quantum) * quantum, 0.0)
+    return np.where(np.isfinite(sums), np.rint(sums / QUANTUM) * QUANTUM, 0.0)
 
 
 def names_of(sentence: Sentence) -> list[str]:
@@ -255,7 +255,7 @@ def _alone(scorer: LinearScorer, kind: str, template: Template) -> LinearScorer:
     """Return the scorer with one template only."""
     table = {"bits": scorer.templates.bits, kind: [str(template)]}
     templates = TemplateSet.from_table(table)
-    return LinearScorer(templates, scorer.weights, scorer.quantum)
+    return LinearScorer(templates, scorer.weights)
 
 
 def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorView) -> str:

@@ -16,8 +16,8 @@ from bbparse.models.learning.data import TrainingData, folds_of, labels_of, root
 from bbparse.models.scoring.candidates import all_arcs
 from bbparse.models.scoring.features import Features, as_parts
 from bbparse.models.scoring.labeller import LABEL_QUANTUM, Labeller, add_rows
-from bbparse.models.scoring.linear import QUANTUM
-from bbparse.models.scoring.problem_maker import Pruner, with_arcs_of
+from bbparse.models.scoring.linear import QUANTUM, LinearScorer
+from bbparse.models.scoring.problem_maker import with_arcs_of
 from bbparse.runtime.archive import INTS, Rule
 from bbparse.runtime.arrays import Flags, Float64s, Longs
 from bbparse.treebank.progress import watched
@@ -126,7 +126,7 @@ def train_pruner(config: Configuration, data: TrainingData, chosen: Longs) -> ND
 
 def prune_all(
     data: TrainingData, config: Configuration, checkpoint: Checkpoint = _NOTHING
-) -> Pruner:
+) -> LinearScorer:
     """Train the pruner; find the candidates of each sentence by one that was not trained on it.
 
     A pruner would leave its own training sentences far fewer rivals than it leaves new ones.
@@ -134,12 +134,12 @@ def prune_all(
     everything = np.arange(len(data.sentences))
     options = config.pruner.k, config.pruner.margin, config.model.single_root
 
-    def train(chosen: NDArray[np.int64], part: str) -> Pruner:
+    def train(chosen: NDArray[np.int64], part: str) -> LinearScorer:
         arrays = checkpoint.once(
             part, key_of(config), _WEIGHTS,
             lambda: {"weights": train_pruner(config, data, chosen)},
         )
-        return Pruner.of(config, arrays["weights"].astype(np.int32))
+        return LinearScorer(config.pruner_templates, arrays["weights"].astype(np.int32))
 
     pruner = train(everything, "pruner")
     data.arcs = [(np.empty(0, np.int32), np.empty(0, np.int32))] * len(everything)

@@ -27,7 +27,7 @@ from bbparse.models.learning.linear import prune_all, train_labeller
 from bbparse.models.learning.trainer import Trainer
 from bbparse.models.model import Model
 from bbparse.models.scoring.arc_network import ARC_FIELDS, ArcNetwork
-from bbparse.models.scoring.linear import QUANTUM, LinearScorer
+from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker, with_arcs_of
 from bbparse.neural.ragged import batches
 from bbparse.runtime.archive import REALS, Rule
@@ -111,7 +111,7 @@ def learn_with_templates(run: Run, families: Sequence[FactorFamily]) -> Model:
     config, data = run.config, run.data
     pruner = prune_all(data, config, run.checkpoint)
     run.say(f"pruner trained: {data.summary}")
-    scorer = LinearScorer(config.templates, quantum=QUANTUM)
+    scorer = LinearScorer(config.templates)
     trainer = Trainer(config, data, ProblemMaker(config, None, pruner, scorer, families))
     if families:
         run.say(f"{len(trainer.table)} factor features")

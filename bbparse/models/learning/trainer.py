@@ -167,7 +167,7 @@ class Trainer:
         else:
             problem = self.maker.over_arcs(data.sentences[i], data.values[i], *data.arcs[i]).problem
             proposals = self._propose(i)
-        problem = with_proposals(problem, proposals, self.factors.weights[:, 0], QUANTUM)
+        problem = with_proposals(problem, proposals, self.factors.weights[:, 0])
         problem = with_cost(problem, right, self.settings.cost)
         solution = self._solve(problem)
         report.words += problem.n_words
@@ -205,7 +205,7 @@ class Trainer:
         maker = replace(self.maker, table=table)
         if "templates" in weights:
             own = weights["templates"][:, 0].copy()
-            maker = replace(maker, scorer=LinearScorer(self.config.templates, own, QUANTUM))
+            maker = replace(maker, scorer=LinearScorer(self.config.templates, own))
         return Model(maker, notes=dict(notes or {}))
 
 
@@ -225,11 +225,9 @@ def proposals_of(
     return FactorBatch.joined(batches).known(table)
 
 
-def with_proposals(
-    problem: Problem, proposals: FactorBatch, weights: Ints, quantum: float
-) -> Problem:
+def with_proposals(problem: Problem, proposals: FactorBatch, weights: Ints) -> Problem:
     """Return a problem of candidate arcs with these factors added; weights are in quanta."""
-    factors, counts = proposals.scored(weights, quantum)
+    factors, counts = proposals.scored(weights, QUANTUM)
     return problem.changed(**dict(zip(SET_NAMES, (*factors, *counts))))
 
 

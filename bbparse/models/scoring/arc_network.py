@@ -24,7 +24,12 @@ from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.parts import ANY, PART_NAMES
-from bbparse.models.scoring.batch_kernels import candidate_arcs, part_words
+from bbparse.models.scoring.batch_kernels import (
+    QUANTUM,
+    Pairs,
+    candidate_arcs,
+    part_words,
+)
 from bbparse.models.scoring.labels import by_root, check_labels
 from bbparse.models.scoring.pair_kernels import (
     ARC_VALUES,
@@ -51,9 +56,6 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 from bbparse.treebank.likely import LikelyTags, TagNames
 from bbparse.treebank.sections import SECTION_WORDS
-
-Pairs = tuple[Ints, Ints]
-"""Heads and modifiers of arcs."""
 
 #: Attributes whose vectors are summed for a word. The first ones describe the word rather than its
 #: tags; training drops them together, so that it meets unknown words.
@@ -294,19 +296,19 @@ class BatchScores:
         return [(head[a:b], mod[a:b]) for a, b in pairwise(ptr.tolist())]
 
     def fields(
-        self, arcs: Sequence[Pairs], projective: bool, single_root: bool, quantum: float
+        self, arcs: Sequence[Pairs], projective: bool, single_root: bool
     ) -> list[dict[str, NDArray[Any]]]:
         """Return the fields of a problem for each sentence, over its candidate arcs.
 
         Scores of arcs, which are sorted by (head, mod), are the log-probabilities among all arcs of
         their modifiers. Siblings and grandchildren are those that the arcs can form. All scores are
-        multiples of ``quantum``.
+        multiples of `QUANTUM`.
         """
         network = self.network
         ptr, head, mod = joined(arcs)
 
         def rounded(scores: Float64s) -> Float64s:
-            out = np.rint(scores / quantum) * quantum
+            out = np.rint(scores / QUANTUM) * QUANTUM
             if not np.abs(out).sum() < _LARGEST:
                 raise ModelError("the network's scores overflow: retrain the model")
             return out
@@ -378,10 +380,10 @@ class NetworkScores:
         self.arc_labels: tuple[Ints, Float32s] | None = None
 
     def fields(
-        self, head: Ints, mod: Ints, projective: bool, single_root: bool, quantum: float
+        self, head: Ints, mod: Ints, projective: bool, single_root: bool
     ) -> dict[str, NDArray[Any]]:
         """Return the fields of a problem over candidate arcs; see `BatchScores.fields`."""
-        return self._alone.fields([(head, mod)], projective, single_root, quantum)[0]
+        return self._alone.fields([(head, mod)], projective, single_root)[0]
 
     def label_scores(self, head: Ints, mod: Ints) -> Float32s:
         """Score the labels of arcs, float32[A, L]."""

@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core.parts import PART_NAMES, pair_keys
-from bbparse.models.scoring.batch_kernels import part_words
-from bbparse.models.scoring.candidates import all_arcs
+from bbparse.models.scoring.batch_kernels import (
+    QUANTUM,
+    Pairs,
+    candidate_arcs,
+    part_words,
+)
+from bbparse.models.scoring.candidates import LONG, REACH, all_arcs
 from bbparse.models.scoring.features import GRAND, HEAD, INNER, MOD, ROLES, Features, as_parts
 from bbparse.models.templates import KINDS, TemplateSet
 from bbparse.runtime.arrays import Float64s, Hashes, Ints
 from bbparse.treebank.encode import PAD
 
-Weights = NDArray[np.int32]
-
-#: Value of a stored weight of 1: a power of two, so that sums of scores are exact in doubles.
-QUANTUM = 2.0**-16
 _TOGETHER = 4096  # parts whose features are in memory at the same time
 
 
@@ -26,15 +27,12 @@ class LinearScorer:
     """The linear model over arcs, siblings, grandchildren and grand-siblings.
 
     Scoring changes nothing in the scorer, so threads may share it. Weights (int32[2**bits], zeros
-    by default) are in units of `quantum`; they may be changed in place between calls.
+    by default) are in units of `QUANTUM`; they may be changed in place between calls.
     """
 
-    def __init__(
-        self, templates: TemplateSet, weights: Weights | None = None, quantum: float = 1.0
-    ) -> None:
+    def __init__(self, templates: TemplateSet, weights: Ints | None = None) -> None:
         self.templates = templates
         self.weights = np.zeros(1 << templates.bits, np.int32) if weights is None else weights
-        self.quantum = float(quantum)
         self.features = Features(templates)
 
     def score(
@@ -79,7 +77,17 @@ class LinearScorer:
             some = slice(first, first + _TOGETHER)
             owner, indices = self.features.of_parts(values, parts[:, some], kind)
             scores[some] = np.bincount(owner, self.weights[indices], len(scores[some]))
-        return scores * self.quantum
+        return scores * QUANTUM
+
+    def candidates(self, values: Hashes, k: int, margin: float, single_root: bool) -> Pairs:
+        """Return the candidate arcs of a sentence; see `BatchScores.candidates`."""
+        n = len(values) - 2 * PAD - 1
+        if k == 0:
+            return all_arcs(n, n)
+        scores = self.score_all_arcs(values, n if n <= LONG else REACH)
+        size = np.array([n + 1])
+        _, head, mod = candidate_arcs(scores.ravel(), size, k, margin, single_root)
+        return head, mod
 
     def score_all_arcs(self, values: Hashes, reach: int | None = None) -> Float64s:
         """Score all arcs by the arc templates alone, float64[n + 1, n + 1].

@@ -30,43 +30,19 @@ from bbparse.models.scoring.arc_network import (
     Pairs,
     Scored,
 )
-from bbparse.models.scoring.batch_kernels import candidate_arcs
-from bbparse.models.scoring.candidates import LONG, REACH, all_arcs
-from bbparse.models.scoring.linear import QUANTUM, LinearScorer, Weights
+from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Hashes, Ints
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD, encode, encode_all
+from bbparse.treebank.encode import encode, encode_all
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
 MAX_PARTS = 60_000_000
 #: Maximum length of a sentence: scores of all pairs of words take time and memory.
 MAX_WORDS = 2000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pruner:
-    """Pruner of candidate arcs: a log-linear classifier of the head of each word."""
-
-    scorer: LinearScorer
-
-    @classmethod
-    def of(cls, config: Configuration, weights: Weights) -> Pruner:
-        """Build the pruner of a configuration from weights in quanta."""
-        return cls(LinearScorer(config.pruner_templates, weights, QUANTUM))
-
-    def candidates(self, values: Hashes, k: int, margin: float, single_root: bool) -> Pairs:
-        """Return the candidate arcs of a sentence; see `BatchScores.candidates`."""
-        n = len(values) - 2 * PAD - 1
-        if k == 0:
-            return all_arcs(n, n)
-        scores = self.scorer.score_all_arcs(values, n if n <= LONG else REACH)
-        size = np.array([n + 1])
-        _, head, mod = candidate_arcs(scores.ravel(), size, k, margin, single_root)
-        return head, mod
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
@@ -93,15 +69,13 @@ class ProblemMaker:
 
     config: Configuration
     network: ArcNetwork | None = None
-    pruner: Pruner | None = None
+    pruner: LinearScorer | None = None
     scorer: LinearScorer | None = None
     families: Sequence[FactorFamily] = ()
     #: Weights of the factors' features.
     table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
     #: Pretrained vectors as further input of the network.
     embeddings: Embeddings | None = None
-    #: Unit of all scores, including those of factors.
-    quantum: float = QUANTUM
     #: Most candidate parts of a sentence.
     max_parts: int = MAX_PARTS
 
@@ -222,7 +196,7 @@ class ProblemMaker:
             if self.label_names:
                 for one, pair, labels in zip(known, arcs, batch.label_scores(arcs)):
                     one.arc_labels = pair[0], labels
-            parts = batch.fields(arcs, *kind, self.quantum)
+            parts = batch.fields(arcs, *kind)
         if self.families and len(self.table):
             # Views have copies of the arcs, because the arcs of problems become read-only.
             views = [*map(self._view, sentences, values, arcs, scores)]
@@ -231,7 +205,7 @@ class ProblemMaker:
         problems = [
             Problem.trusted(
                 sentence.n_words, *pair, **fields, projective=projective, single_root=single_root,
-                quantum=self.quantum,
+                quantum=QUANTUM,
             )
             for sentence, pair, fields in zip(sentences, arcs, parts)
         ]

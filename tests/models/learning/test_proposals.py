@@ -44,7 +44,7 @@ def test_scores_and_differences_are_those_of_what_fires(seed: int) -> None:
     proposals = proposals_of(FAMILIES, view, table)
     plain = Problem(view.n_words, view.arc_head, view.arc_mod, np.zeros(view.n_arcs))
     weights = np.rint(table.weights / QUANTUM).astype(np.int32)
-    learned = with_proposals(plain, proposals, weights, QUANTUM)
+    learned = with_proposals(plain, proposals, weights)
     ((factors, counts),) = alive_factors(FAMILIES, [view], table)
     parsed = plain.changed(**dict(zip(SET_NAMES, (*factors, *counts))))
     expected: Counter[int] = Counter()

@@ -10,18 +10,17 @@ import pytest
 from bbparse.core import Problem
 from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.models.scoring.linear import LinearScorer
-from bbparse.models.scoring.problem_maker import Pruner
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from tests import toy
 from tests.oracles.enumerate import enumerate_trees
 
 
-def random_pruner(rng: np.random.Generator) -> Pruner:
+def random_pruner(rng: np.random.Generator) -> LinearScorer:
     """A pruner whose weights mean nothing, some of them equal."""
-    scorer = LinearScorer(toy.configuration().pruner_templates, quantum=2.0**-16)
+    scorer = LinearScorer(toy.configuration().pruner_templates)
     scorer.weights[:] = rng.integers(-3, 4, len(scorer.weights)) << int(rng.integers(12, 18))
-    return Pruner(scorer)
+    return scorer
 
 
 def short_sentences(count: int, longest: int) -> list[Sentence]:
@@ -40,7 +39,7 @@ def test_candidates_hold_a_tree_and_the_pruners_best_one(
         head, mod = pruner.candidates(values, k, margin, single_root)
         arcs = list(zip(head.tolist(), mod.tolist()))
         assert arcs == sorted(set(arcs))
-        matrix = pruner.scorer.score_all_arcs(values)
+        matrix = pruner.score_all_arcs(values)
         best, score = eisner(matrix, single_root)
         assert {(int(best[m]), m) for m in range(1, len(best))} <= set(arcs)
         p = Problem(

@@ -115,4 +115,4 @@ def test_scores_that_are_no_numbers_are_said() -> None:
     scores = scores_of(wild, sentences)[1]
     arcs = np.array([0, 1], np.int32), np.array([1, 2], np.int32)
     with pytest.raises(ModelError, match="the network's scores overflow: retrain"):
-        scores.fields(*arcs, True, True, 2.0**-16)
+        scores.fields(*arcs, True, True)

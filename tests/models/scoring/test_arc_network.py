@@ -51,7 +51,7 @@ def all_arcs(n: int) -> tuple[np.ndarray, np.ndarray]:
 def everything(scores: NetworkScores) -> Arrays:
     """All that the network says of a sentence."""
     arcs = all_arcs(len(scores.scores) - 1)
-    fields = scores.fields(*arcs, True, True, QUANTUM)
+    fields = scores.fields(*arcs, True, True)
     table = dict(zip(("words", "part_score", "ends"), fields.pop("part_table")))
     return {**fields, **table, "scores": scores.scores, "labels": scores.label_scores(*arcs),
             "odds": scores.log_odds(*arcs)}
@@ -103,7 +103,7 @@ def test_all_scores_are_as_defined(case: tuple[int, str], width: int) -> None:
         some = rng.random(len(arcs[0])) < (0.7 if n < 10 else 0.05)
         head, mod = arcs[0][some], arcs[1][some]
         projective = bool(rng.integers(2))
-        fields = found.fields(head, mod, projective, True, QUANTUM)
+        fields = found.fields(head, mod, projective, True)
         assert fields.keys() == {"arc_score", "part_table", *PART_NAMES["sib"], *PART_NAMES["gc"]}
         assert close(fields["arc_score"], expected[head, mod] - totals[mod - 1])
         parts = candidate_parts(n, set(zip(head.tolist(), mod.tolist())), projective, True)
@@ -171,7 +171,7 @@ def test_scores_are_means_of_those_of_all_members(count: int, n: int, width: int
     head[-1] = 1 if n > 2 else 0  # a long arc
     order = np.lexsort((mod, head))
     arcs = head[order], mod[order]
-    fields = [one.fields(*arcs, True, True, QUANTUM) for one in (together, *alone)]
+    fields = [one.fields(*arcs, True, True) for one in (together, *alone)]
     for one, own in zip((together, *alone), fields):
         own["arc_score"] = own["arc_score"] + one.totals[arcs[1]]
     for name in fields[0].keys() - {"part_table"}:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bbparse.core import Problem
 from bbparse.models.scoring.candidates import LONG, REACH, best_tree, prune_arcs
-from bbparse.models.scoring.linear import LinearScorer
+from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.templates import KINDS, TemplateSet
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import PAD, encode
@@ -107,7 +107,7 @@ def test_parts_and_scores(seed: int, n: int, projective: bool, single_root: bool
         found = getattr(scores, FIELDS[kind][0])
         assert found.dtype == np.float64
         assert found.tolist() == [
-            SCORER.weights[part_indices(TEMPLATES, kind, values, part)].sum()
+            SCORER.weights[part_indices(TEMPLATES, kind, values, part)].sum() * QUANTUM
             for part in expected[kind]
         ]
 
