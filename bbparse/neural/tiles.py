@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
@@ -166,22 +165,6 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
     return tile
 
 
-def _plain_tile(x, at, panel, start, out, row, column):  # type: ignore[no-untyped-def]
-    inputs = panel.shape[0]
-    columns = slice(column, column + panel.shape[1])
-    for r in range(ROWS):
-        total = start[columns]
-        for i in range(inputs):
-            one = x[at + r * inputs + i : at + r * inputs + i + 1]
-            if x.dtype == np.int32:
-                factors = one.view(np.uint8).astype(np.int32)
-                total = total + panel[i].view(np.int8).reshape(-1, 4).astype(np.int32) @ factors
-            else:
-                product = np.float64(one[0]) * panel[i].astype(np.float64)
-                total = (product + total).astype(np.float32)
-        out[row + r, columns] = total
-
-
 @intrinsic
 def lane_sum(typing_context: Any, x: Any, at: Any, length: Any) -> Any:
     """Emit code of the sum of ``length`` numbers of a contiguous array, from element ``at`` on."""
@@ -205,11 +188,6 @@ def lane_sum(typing_context: Any, x: Any, at: Any, length: Any) -> Any:
     return types.float32(x, types.intp, types.intp), code
 
 
-def _plain_sum(x: Any, at: int, length: int) -> Any:
-    rows = x.reshape(-1)[at : at + length].reshape(-1, LANES)
-    return sum(sum(rows, np.zeros(LANES, np.float32)), np.float32(0.0))
-
-
 @intrinsic
 def n_columns(typing_context: Any) -> Any:
     """Emit code of `columns_of_tile`."""
@@ -222,7 +200,3 @@ def n_columns(typing_context: Any) -> Any:
 
 #: Tile of `n_columns` columns.
 tile = tile_of()
-if config.DISABLE_JIT:  # tiles are equal except for the rarest of roundings
-    tile = _plain_tile
-    lane_sum = _plain_sum
-    n_columns = columns_of_tile

@@ -6,14 +6,11 @@ import os
 import time
 
 import numpy as np
-from numba import config, types
+from numba import types
 
-from bbparse.runtime.deadline import clock
 from bbparse.runtime.jit import kernel
 
-if config.DISABLE_JIT:
-    now = clock
-elif os.name == "nt":
+if os.name == "nt":
     _ticks = types.ExternalFunction("GetTickCount64", types.uint64())
 
     @kernel

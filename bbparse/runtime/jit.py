@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property, partial, update_wrapper
 from typing import Any
 
-from numba import config, njit, types
+from numba import njit, types
 
 from bbparse.runtime import linking
 from bbparse.runtime.kernel_cache import cache_of
@@ -90,4 +90,4 @@ def kernel(function: Any = None, *, stage: str = "kernels", inline: bool = False
     """
     if function is None:
         return partial(kernel, stage=stage, inline=inline)
-    return function if config.DISABLE_JIT else Kernel(function, stage, inline)
+    return Kernel(function, stage, inline)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import config, njit
+from numba import njit
 
 from bbparse.neural import tiles
 from bbparse.neural.eight_bits import STEPS, ByteMatrix
@@ -97,7 +97,6 @@ INSTRUCTIONS = {
 }
 
 
-@pytest.mark.skipif(config.DISABLE_JIT, reason="instructions are those of compiled code")
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_all_instructions_have_the_same_sums(name: str) -> None:
     width, features = INSTRUCTIONS[name]

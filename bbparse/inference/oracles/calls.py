@@ -36,7 +36,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from numba import config
 from numba.extending import overload
 
 from bbparse.core.parts import ProblemArrays
@@ -72,9 +71,6 @@ def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
     def call(first: Any, *rest: Any) -> Any:
         implementation = kernels[type(first)]
         return implementation(first, *rest) if callable(implementation) else implementation
-
-    if config.DISABLE_JIT:
-        return call
 
     def choose(first: Any, *rest: Any) -> Any:
         if first.instance_class not in kernels:
