@@ -16,7 +16,7 @@ from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import TreebankError
 from bbparse.text import Tagger
-from bbparse.treebank import Sentence, is_projective, read_conllu, write_conllu
+from bbparse.treebank import Sentence, is_projective, read_conllu
 from bbparse.treebank.encode import encode
 from bbparse.treebank.progress import watched
 from bbparse.treebank.sentence import miscs
@@ -156,21 +156,13 @@ class Silver:
 
     path: str | os.PathLike[str]
     digest: str
+    #: Tags the sentences anew. The teacher's tags are better than those that a model will see, and
+    #: it should learn to parse with its own tagger's errors.
+    tagger: Tagger | None = None
 
     def __iter__(self) -> Iterator[Sentence]:
-        if not os.path.getsize(self.path):  # none is sure, of which `with_tags_of` wrote a file
-            return iter(())
-        return (sentence for sentence in read_conllu(self.path) if _is_sure(sentence))
-
-    def with_tags_of(self, tagger: Tagger) -> Silver:
-        """Return the same trees with tags by another tagger, in a file beside this one.
-
-        The teacher's tags are better than those that a model will see, and it should learn to parse
-        with its own tagger's errors.
-        """
-        path = f"{os.fspath(self.path)}.tagged"
-        write_conllu(path, tagger.tag(self))
-        return Silver(path, self.digest)
+        sentences = (sentence for sentence in read_conllu(self.path) if _is_sure(sentence))
+        return sentences if self.tagger is None else self.tagger.tag(sentences)
 
     def counts(self) -> tuple[int, int]:
         """Return the number of words, and of those in the sentences that are left out."""

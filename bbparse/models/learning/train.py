@@ -142,17 +142,14 @@ def train(  # noqa: PLR0913 – public keywords
     read = Reading(None, None) if reading is None else reading(source, kept)
     one_source(source, None if read.tagger is None else read.tagger.embeddings)
     data = prepare(sentences, config.model)
-    tagged = None
-    if silver is not None and read.tagger is not None:
-        silver = tagged = silver.with_tags_of(read.tagger)
+    if silver is not None:
+        silver = replace(silver, tagger=read.tagger)
     data.embeddings, data.silver = source, silver or ()
     best = _learned(Run(config, data, dev, say, kept), families)
     best.tagger, best.tokenizer = read
     best.notes[NOTE] = card_note(sentences, dev, about or {})
     if model is not None:
         save_model(best, model)
-    if tagged is not None:
-        os.unlink(tagged.path)
     kept.remove()
     return best
 

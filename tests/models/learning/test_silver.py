@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -75,12 +74,12 @@ def test_the_parser_learns_from_silver_trees_with_the_tags_of_its_own_tagger(
     strange = [with_columns(s, upos=["X"] * s.n_words, xpos=["X"] * s.n_words) for s in trees]
     write_conllu(path, [sure(strange[0], 0.99), sure(strange[1], 0.1), *strange[2:]])
     tagger = train_tagger(gold, toy.TAGGER.with_epochs(2))
-    tagged = Silver(path, "digest").with_tags_of(tagger)
+    tagged = Silver(path, "digest", tagger)
     for found, tree in zip(tagged, [trees[0], *trees[2:]], strict=True):
         assert found.upos == tagger(tree).upos != strange[0].upos[: tree.n_words]
         assert (found.forms, found.heads, found.deprels) == (tree.forms, tree.heads, tree.deprels)
 
-    os.replace(tagged.path, kept := tmp_path / "kept.conllu")
+    write_conllu(kept := tmp_path / "kept.conllu", tagged)
     networks = []
     for source, own in ((path, tagger), (kept, None)):
         found = train(
