@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bbparse.runtime.arrays import HashCounter, Hashes, Longs
 from bbparse.treebank.encode import PAD
 
 #: Fraction of gold elements in a batch until a fraction of the steps is over, and from there on:
@@ -17,8 +17,6 @@ MEAN_GOLD = _UNTIL * _GOLD + (1.0 - _UNTIL) * _LAST_GOLD
 #: Silver text has many more words: attribute values that occur less often there, and are too rare
 #: among gold examples, have no vectors.
 _SILVER_CUTOFF = 20
-# Values that are counted at a time: as many again as a large vocabulary.
-_BLOCK = 1 << 21
 
 
 def passes(n_gold: int, n_silver: int, elements: int) -> int:
@@ -30,7 +28,7 @@ def passes(n_gold: int, n_silver: int, elements: int) -> int:
 
 
 def mixed_batches(
-    sizes: NDArray[np.int64], n_gold: int, batch: int, steps: int, random: np.random.Generator
+    sizes: Longs, n_gold: int, batch: int, steps: int, random: np.random.Generator
 ) -> Iterator[list[int]]:
     """Yield a batch of examples for each step, each of about ``batch`` elements.
 
@@ -60,9 +58,9 @@ def _forever(count: int, random: np.random.Generator) -> Iterator[int]:
 
 
 def vocabulary(
-    gold: Iterable[NDArray[np.uint64]], columns: NDArray[np.int64], cutoff: int,
-    silver: Iterable[NDArray[np.uint64]] = (),
-) -> NDArray[np.uint64]:
+    gold: Iterable[Hashes], columns: Longs, cutoff: int,
+    silver: Iterable[Hashes] = (),
+) -> Hashes:
     """Return the attribute values that have vectors, sorted: all that are not too rare.
 
     They occur at least ``cutoff`` times in gold examples, or still more often in silver ones.
@@ -72,23 +70,9 @@ def vocabulary(
     return np.union1d(keys[counts >= cutoff], frequent[times >= max(cutoff, _SILVER_CUTOFF)])
 
 
-def _counted(
-    values: Iterable[NDArray[np.uint64]], columns: NDArray[np.int64]
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Count the values of attributes; only distinct values are kept in memory."""
-    keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    block: list[NDArray[np.uint64]] = []
-    size = 0
-
-    def count() -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        distinct, index = np.unique(np.concatenate([keys, *block]), return_inverse=True)
-        weights = np.concatenate([counts, np.ones(size, np.int64)])
-        return distinct, np.bincount(index, weights, len(distinct)).astype(np.int64)
-
+def _counted(values: Iterable[Hashes], columns: Longs) -> tuple[Hashes, Longs]:
+    """Count the values of attributes."""
+    counter = HashCounter()
     for words in values:
-        block.append(words[PAD : len(words) - PAD, columns].reshape(-1))
-        size += len(block[-1])
-        if size >= _BLOCK:
-            keys, counts = count()
-            block, size = [], 0
-    return count()
+        counter.add(words[PAD : len(words) - PAD, columns].reshape(-1))
+    return counter.counts()

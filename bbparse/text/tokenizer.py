@@ -112,18 +112,17 @@ class Tokenizer:
 
     `allowed` has the labels that a character may have in a context (see `contexts`); the empty text
     has those of new contexts, a single space those of new contexts before spaces. `multiwords` maps
-    lower-cased multiword tokens whose words are no substrings of them to these words. `notes` are
-    JSON values about the training text. `ModelError` if the parts do not fit each other.
+    lower-cased multiword tokens whose words are no substrings of them to these words. `ModelError`
+    if the parts do not fit each other.
     """
 
     def __init__(
         self, network: CharacterNetwork, allowed: Mapping[str, Sequence[int]],
-        multiwords: Mapping[str, Sequence[str]], notes: Mapping[str, Any] | None = None,
+        multiwords: Mapping[str, Sequence[str]],
     ) -> None:
         self.network = network
         self.allowed = {context: tuple(labels) for context, labels in allowed.items()}
         self.multiwords = {form: tuple(words) for form, words in multiwords.items()}
-        self.notes = dict(notes or {})
         if network.counts != (3, 2) or network.labels != CHARACTER_LABELS + SENTENCE_LABELS:
             raise ModelError(f"labels of the tokenizer are {network.labels}")
         if not {"", " "} <= self.allowed.keys():
@@ -227,7 +226,7 @@ class Tokenizer:
 
     def to_fields(self) -> Fields:
         """Return the fields that `from_fields` reads."""
-        card = {"allowed": self.allowed, "multiwords": self.multiwords, "notes": self.notes}
+        card = {"allowed": self.allowed, "multiwords": self.multiwords}
         return {"tokenizer": card, **self.network.to_fields()}
 
     @classmethod
@@ -246,7 +245,7 @@ class Tokenizer:
                 str(form): tuple(str(word) for word in words)
                 for form, words in card["multiwords"].items()
             }
-            return cls(network, allowed, multiwords, dict(card["notes"]))
+            return cls(network, allowed, multiwords)
 
 
 def _written_as(form: str, words: Sequence[str]) -> tuple[str, ...]:

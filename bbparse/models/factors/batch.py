@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.core.parts import Counts, Factors, take_sets
 from bbparse.models.factors.table import FactorTable
-from bbparse.runtime.arrays import Flags, Hashes, Ints, Longs
+from bbparse.runtime.arrays import Flags, HashCounter, Hashes, Ints, Longs
 
 
 def pointers(sizes: ArrayLike) -> Longs:
@@ -186,31 +186,15 @@ class FactorCounter:
     Memory is bounded by the number of distinct features, not by the size of the treebank.
     """
 
-    _PENDING = 1 << 21  # occurrences kept before they are merged
-
     def __init__(self) -> None:
-        nothing = np.zeros(0, np.uint64)
-        #: Keys and a number of trees of each; the first entry has what was merged.
-        self._seen = [(nothing, np.zeros(0, np.int64))]
-        self._n_waiting = 0
+        self._counter = HashCounter()
 
     def add(self, batches: Iterable[FactorBatch]) -> None:
         """Count each feature of the factors that fire in one tree once."""
         for batch in batches:
-            keys = np.unique(batch.feat_keys)
-            self._seen.append((keys, np.ones(len(keys), np.int64)))
-            self._n_waiting += len(keys)
-        if self._n_waiting >= self._PENDING:
-            self._merge()
-
-    def _merge(self) -> None:
-        all_keys, all_counts = map(np.concatenate, zip(*self._seen))
-        keys, which = np.unique(all_keys, return_inverse=True)
-        self._seen = [(keys, np.bincount(which, all_counts, len(keys)).astype(np.int64))]
-        self._n_waiting = 0
+            self._counter.add(np.unique(batch.feat_keys))
 
     def table(self, cutoff: int) -> FactorTable:
         """Return a table of features that fired in at least `cutoff` trees, with weights of 0."""
-        self._merge()
-        ((keys, counts),) = self._seen
+        keys, counts = self._counter.counts()
         return FactorTable(keys[counts >= cutoff])

@@ -48,7 +48,7 @@ class _Example:
         keys: Hashes, labels: dict[str, int], root: int,
     ) -> None:
         self.rows = known_rows([values], keys, ArcNetwork.COLUMNS).astype(np.int32)
-        self.heads, self.before = heads, counts_before(values, np.array([len(heads)]))
+        self.heads, self.before = heads, counts_before([values])
         self.labels = np.array([-1, *(labels.get(name, -1) for name in names)], np.int16)
         if root >= 0:  # the rule decides, so there is nothing to learn
             self.labels[(heads == 0) | (self.labels == root)] = -1
@@ -56,7 +56,11 @@ class _Example:
 
 
 class ArcLearner:
-    """Gradients of the weights of an `ArcNetwork` on training sentences."""
+    """Gradients of the weights of an `ArcNetwork` on the training sentences `chosen`, int64[m].
+
+    ``labels`` are all labels, sorted. ``root`` is the index of the label that all arcs from the
+    root have and no others, or -1 if there is none.
+    """
 
     def __init__(
         self, config: Configuration, data: TrainingData, chosen: Longs, labels: tuple[str, ...],
@@ -99,7 +103,7 @@ class ArcLearner:
         for column in self._part_columns:
             self.share[column : column + settings.parts] = 1.0 / np.sqrt(settings.parts)
 
-    def learn(self, epochs: int, name: str) -> ArcNetwork:
+    def learn(self, epochs: int, name: str = "network") -> ArcNetwork:
         """Return the network after `epochs` passes, fewer if they have more words than `words`."""
         settings = self.settings
         sizes = np.array([len(example.heads) for example in self.examples], np.int64)
@@ -192,15 +196,3 @@ class ArcLearner:
         d_ends[:, begin : begin + size] += d_heads
         d_ends[mod, begin + size : begin + 2 * size] += d_hidden
         return loss
-
-
-def train_arcs(
-    config: Configuration, data: TrainingData, chosen: Longs, labels: tuple[str, ...], root: int,
-    epochs: int, name: str = "network",
-) -> ArcNetwork:
-    """Train the network of a parser on the sentences `chosen`, int64[m].
-
-    ``labels`` are all labels, sorted. ``root`` is the index of the label that all arcs from the
-    root have and no others, or -1 if there is none.
-    """
-    return ArcLearner(config, data, chosen, labels, root).learn(epochs, name)

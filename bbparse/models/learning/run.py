@@ -20,7 +20,7 @@ from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.tree_family import TreeFamily
-from bbparse.models.learning.arc_network import train_arcs
+from bbparse.models.learning.arc_network import ArcLearner
 from bbparse.models.learning.checkpoint import Checkpoint, key_of
 from bbparse.models.learning.data import TrainingData, folds_of, labels_of, root_label
 from bbparse.models.learning.linear import prune_all, train_labeller
@@ -173,7 +173,7 @@ def _network(run: Run, config: Configuration, chosen: Longs, epochs: int, part: 
     root = root_label(data.sentences, labels) if names else -1
     fields = run.checkpoint.once(
         part, key_of(config), ARC_FIELDS,
-        lambda: train_arcs(config, data, chosen, names, root, epochs, part).to_fields(),
+        lambda: ArcLearner(config, data, chosen, names, root).learn(epochs, part).to_fields(),
     )
     return ArcNetwork.from_fields(fields, part)
 

@@ -24,12 +24,8 @@ from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.parts import ANY, PART_NAMES
-from bbparse.models.scoring.batch_kernels import (
-    QUANTUM,
-    Pairs,
-    candidate_arcs,
-    part_words,
-)
+from bbparse.models.scoring.batch_kernels import QUANTUM, candidate_arcs, part_words
+from bbparse.models.scoring.candidates import Pairs
 from bbparse.models.scoring.labels import by_root, check_labels
 from bbparse.models.scoring.pair_kernels import (
     ARC_VALUES,
@@ -212,7 +208,7 @@ class ArcNetwork(SequenceNetwork):
     ) -> BatchScores:
         """Score all arcs of sentences, given the rows of the vectors of their words."""
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
-        before = counts_before(np.concatenate(values), batch.size)
+        before = counts_before(values)
         vectors = vectors_of(batch, embeddings)
         tags = SoftTags(batch, rows, _SOFT_COLUMNS, likely_tags)
         sizes = self.sizes["pairs"], self.sizes["shared"]
@@ -251,7 +247,7 @@ class BatchScores:
     ----------
     ends : list of float32[R, columns]
         Endpoint vectors of all words, by each member of the network.
-    before : int16[R, kinds]
+    before : int32[R, kinds]
         Numbers of words of some kinds before each word (`counts_before`).
     first, size : int64[S]
         Row of the root of each sentence, and its number of words, root included.
@@ -263,8 +259,8 @@ class BatchScores:
     """
 
     def __init__(
-        self, network: ArcNetwork, ends: Sequence[Float32s], before: NDArray[np.int16],
-        first: Longs, size: Longs, scores: Float32s, totals: Float64s,
+        self, network: ArcNetwork, ends: Sequence[Float32s], before: Ints, first: Longs,
+        size: Longs, scores: Float32s, totals: Float64s,
     ) -> None:
         self.network, self.ends, self.before = network, ends, before
         self.first, self.size, self.scores, self.totals = first, size, scores, totals

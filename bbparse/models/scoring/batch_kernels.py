@@ -9,11 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.models.scoring.candidates import LONG, best_tree, prune_arcs
-from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import kernel
-
-Pairs = tuple[Ints, Ints]
-"""Heads and modifiers of arcs."""
 
 #: Value of a weight of 1 of a model with templates, and unit of the scores of all models: a power
 #: of two, so that sums of scores are exact in doubles.

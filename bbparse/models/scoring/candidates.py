@@ -5,30 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.inference.oracles.projective.dense import eisner
+from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import kernel
+
+Pairs = tuple[Ints, Ints]
+"""Heads and modifiers of arcs."""
 
 #: Sentences of more than `LONG` words are pruned without arcs longer than `REACH`.
 LONG, REACH = 300, 150
 
 
-@kernel
-def all_arcs(n, reach):
-    """List every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod.
+def all_arcs(n: int, reach: int) -> Pairs:
+    """List every arc of a sentence of n words, sorted by (head, mod).
 
     Heads other than the root are at most `reach` words away.
     """
-    head = np.empty(n * min(n, 2 * reach + 1), np.int32)
-    mod = np.empty(head.shape[0], np.int32)
-    filled = 0
-    for h in range(n + 1):
-        first = 1 if h == 0 else max(1, h - reach)
-        last = n if h == 0 else min(n, h + reach)
-        for m in range(first, last + 1):
-            if m != h:
-                head[filled] = h
-                mod[filled] = m
-                filled += 1
-    return head[:filled], mod[:filled]
+    words = np.arange(n + 1)
+    away = np.abs(words[:, np.newaxis] - words)
+    away[0] = 1  # arcs from the root may have any length
+    head, mod = np.nonzero((away > 0) & (away <= reach) & (words > 0))
+    return head.astype(np.int32), mod.astype(np.int32)
 
 
 @kernel

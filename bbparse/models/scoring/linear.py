@@ -8,13 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core.parts import PART_NAMES, pair_keys
-from bbparse.models.scoring.batch_kernels import (
-    QUANTUM,
-    Pairs,
-    candidate_arcs,
-    part_words,
-)
-from bbparse.models.scoring.candidates import LONG, REACH, all_arcs
+from bbparse.models.scoring.batch_kernels import QUANTUM, candidate_arcs, part_words
+from bbparse.models.scoring.candidates import LONG, REACH, Pairs, all_arcs
 from bbparse.models.scoring.features import GRAND, HEAD, INNER, MOD, ROLES, Features, as_parts
 from bbparse.models.templates import KINDS, TemplateSet
 from bbparse.runtime.arrays import Float64s, Hashes, Ints

@@ -12,16 +12,15 @@ Goldberg (2016). The scores of a sentence of n words are a matrix [n + 1, n + 1]
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.neural.tiles import lane_sum
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Hashes, Ints
 from bbparse.runtime.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
-
-Rows = NDArray[np.int64]
 
 #: Steps of the distance, and of the number of words of a kind, between head and modifier.
 _DISTANCES = 10
@@ -40,27 +39,14 @@ ARC_VALUES = 2 * (_DISTANCES + N_KINDS * _COUNTS)
 _STEPS = np.array([np.searchsorted((2, 3, 4, 5, 6, 8, 11, 16, 31), d, "right") for d in range(32)])
 
 
-@kernel
-def counts_before(values, size):
-    """Count the words of each kind before each word of sentences, int16[Σ size, N_KINDS].
+def counts_before(values: Sequence[Hashes]) -> Ints:
+    """Count the words of each kind before each word of encoded sentences, int32[Σ size, N_KINDS].
 
-    ``values`` are encoded sentences (`treebank.encode`), one after the other; ``size`` are their
-    numbers of words, root included.
+    Sentences follow each other, their roots included. Only differences within a sentence count.
     """
-    n_kinds, n_tags = _HASHES.shape
-    out = np.zeros((size.sum(), n_kinds), np.int16)
-    at, row = PAD, 0
-    for n in size:
-        for i in range(1, n):
-            for k in range(n_kinds):
-                there = 0
-                for tag in range(n_tags):
-                    if values[at + i - 1, _UPOS] == _HASHES[k, tag]:
-                        there = 1
-                out[row + i, k] = out[row + i - 1, k] + there
-        at += n + 2 * PAD
-        row += n
-    return out
+    upos = np.concatenate([words[PAD : len(words) - PAD, _UPOS] for words in values])
+    is_kind = (upos[:, np.newaxis, np.newaxis] == _HASHES).any(axis=2)
+    return np.cumsum(is_kind, axis=0, dtype=np.int32) - is_kind
 
 
 def row_sums(table: Float32s) -> Float32s:

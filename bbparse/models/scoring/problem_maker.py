@@ -27,9 +27,9 @@ from bbparse.models.scoring.arc_network import (
     ArcNetwork,
     BatchScores,
     NetworkScores,
-    Pairs,
     Scored,
 )
+from bbparse.models.scoring.candidates import Pairs
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings

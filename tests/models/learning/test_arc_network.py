@@ -14,7 +14,7 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning.arc_network import ArcLearner, train_arcs
+from bbparse.models.learning.arc_network import ArcLearner
 from bbparse.models.learning.data import labels_of, prepare
 from bbparse.models.learning.run import unlabelled_accuracy
 from bbparse.models.scoring.arc_network import ArcNetwork
@@ -192,7 +192,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | N
     data = prepare(sentences, config.model)
     data.embeddings = outside
     labels = tuple(labels_of(sentences))
-    network = train_arcs(config, data, np.arange(12), labels, -1, 2)
+    network = ArcLearner(config, data, np.arange(12), labels).learn(2)
     # the same for all heads of a word: nothing but rounding would move it
     assert not network.weights.values["end_b"][: network.sizes["pairs"]].any()
     network.weights = network.weights._replace(matrices={})  # learning is in floats
@@ -217,9 +217,8 @@ def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | N
 def test_it_learns_its_training_sentences() -> None:
     config = toy.network_configuration(epochs=25)
     sentences = toy.sentences()[:30]
-    network = train_arcs(
-        config, prepare(sentences, config.model), np.arange(30), tuple(labels_of(sentences)), -1, 25
-    )
+    data, labels = prepare(sentences, config.model), tuple(labels_of(sentences))
+    network = ArcLearner(config, data, np.arange(30), labels).learn(25)
     maker = ProblemMaker(config, network)
     assert unlabelled_accuracy(maker, sentences) > 0.95
     right = 0
@@ -239,7 +238,7 @@ def digest(config: Configuration, seed: int = 1, epochs: int = 2) -> bytes:
     sentences = toy.sentences()[:12]
     data = prepare(sentences, config.model)
     labels = tuple(labels_of(sentences))
-    return bytes_of(train_arcs(config, data, np.arange(12), labels, -1, epochs))
+    return bytes_of(ArcLearner(config, data, np.arange(12), labels).learn(epochs))
 
 
 THREADS = """

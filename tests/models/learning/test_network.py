@@ -10,7 +10,7 @@ import pytest
 
 from bbparse.factors import load_families
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning.arc_network import train_arcs
+from bbparse.models.learning.arc_network import ArcLearner
 from bbparse.models.learning.data import folds_of, prepare
 from bbparse.models.learning.run import Run, held_out_problems, unlabelled_accuracy
 from bbparse.models.learning.trainer import Trainer
@@ -53,7 +53,7 @@ def test_training_sentences_are_scored_by_networks_that_did_not_see_them() -> No
     added = 0
     for others, own in folds_of(40, 3, config.learning.seed):
         assert not set(others) & set(own) and len(others) + len(own) == 40
-        network = train_arcs(config, data, others, labels, root, 2)
+        network = ArcLearner(config, data, others, labels, root).learn(2)
         for i in own.tolist():
             (alone,) = ProblemMaker(config, network)([SENTENCES[i]])
             gold = {(h, m) for m, h in enumerate(data.heads[i].tolist()) if m}
