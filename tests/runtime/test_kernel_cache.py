@@ -264,8 +264,3 @@ def test_kernels_are_parts_of_the_one_that_calls_them_whose_code_alone_is_kept(
         out, said = run(tmp_path)
         assert out == [*answers.split(), "Two", "ways.", "both", hits, "0"]
         assert said.count("\n") == said.count("bbparse: compiling kernels") == (hits == "0")
-
-
-def test_a_kernel_is_the_function_itself_where_numba_is_off(tmp_path: Path) -> None:
-    start(tmp_path, "from bbparse.runtime.jit import kernel\nprint(kernel(len) is len)")
-    assert run(tmp_path, NUMBA_DISABLE_JIT="1")[0] == ["True"]
