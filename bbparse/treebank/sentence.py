@@ -215,6 +215,7 @@ class ScoredTree:
 
 
 _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
+_NO_RANGE = (-1, -1)
 
 
 class Piece(NamedTuple):
@@ -227,24 +228,17 @@ class Piece(NamedTuple):
 
 def pieces(sentence: Sentence) -> list[Piece]:
     """Return the tokens of a sentence, with the spaces that its MISC column encodes."""
-    tokens: list[Piece] = []
-    n_left = 0
-    for line in sentence.lines:
-        if line.startswith("#"):
-            continue
-        fields = line.rstrip("\r").split("\t")
-        if "." in fields[0]:
-            continue
-        misc = fields[9].split("|") if len(fields) > 9 else []
-        first, dash, last = fields[0].partition("-")
-        if dash:
-            n_left = int(last) - int(first) + 1
-            tokens.append(Piece(fields[1], "SpaceAfter=No" not in misc, ()))
-        elif n_left:
-            n_left -= 1
-            tokens[-1] = tokens[-1]._replace(words=(*tokens[-1].words, fields[1]))
-        else:
-            tokens.append(Piece(fields[1], "SpaceAfter=No" not in misc, (fields[1],)))
+    several = {first: (last, cells) for first, last, cells in multiword_tokens(sentence)}
+    rows = zip(sentence.forms, miscs(sentence))
+    tokens, end = [], 0
+    for m, (form, misc) in enumerate(rows, start=1):
+        if m <= end:
+            continue  # a part of the token before
+        end = m
+        if m in several:
+            end, (_, form, *_, misc) = several[m]
+        blank = "SpaceAfter=No" not in misc.split("|")
+        tokens.append(Piece(form, blank, tuple(sentence.forms[m - 1 : end])))
     return tokens
 
 
@@ -277,23 +271,17 @@ def offsets(sentence: Sentence) -> list[tuple[int, int]]:
     A word without one has (-1, -1). Words of a multiword token that have no span of their own have
     the span of the token.
     """
-    spans: list[tuple[int, int]] = []
-    token, last = (-1, -1), 0
-    words = set(sentence.word_lines)
-    for i, line in enumerate(sentence.lines):
-        if line.startswith("#"):
-            continue
-        span = (-1, -1)
-        match = _RANGE.search(line.rpartition("\t")[2]) if "TokenRange=" in line else None
-        if match is not None:
-            span = (int(match[1]), int(match[2]))
-        if i in words:
-            spans.append(token if span[0] < 0 and len(spans) < last else span)
-        else:
-            _, dash, end = line.partition("\t")[0].partition("-")
-            if dash:
-                token, last = span, int(end)
+    spans = [*map(_range, miscs(sentence))]
+    for first, last, cells in multiword_tokens(sentence):
+        for m in range(first, last + 1):
+            if spans[m - 1] == _NO_RANGE:
+                spans[m - 1] = _range(cells[-1])
     return spans
+
+
+def _range(misc: str) -> tuple[int, int]:
+    match = _RANGE.search(misc)
+    return (int(match[1]), int(match[2])) if match is not None else _NO_RANGE
 
 
 def given_heads(sentence: Sentence) -> dict[int, int]:
