@@ -110,27 +110,21 @@ def _gutters(heads: Sequence[int]) -> list[str]:
     height = levels([(a, b) for a, b, _ in arcs], apart=True)
     deepest = max(height, default=0)
     sides = [[0] * (deepest + 1) for _ in range(n + 1)]
-    arrows = [[False] * (deepest + 1) for _ in range(n + 1)]
-    outermost = [0] * (n + 1)
+    level_into = [0] * (n + 1)  # level of the arc into each word
+    outermost = [0 if head else deepest + 1 for head in (-1, *heads)]
     for (a, b, m), level in zip(arcs, height):
         for row in range(a, b + 1):
             sides[row][level] |= (_DOWN if row < b else 0) | (_UP if row > a else 0)
         for row in (a, b):
+            sides[row][level] |= _RIGHT
             outermost[row] = max(outermost[row], level)
-        arrows[m][level] = True
+        level_into[m] = level
     texts = []
     for row in range(1, n + 1):
-        is_root = heads[row - 1] == 0
-        reach = deepest + 1 if is_root else outermost[row]
-        pieces = ["●─" if is_root else "  "]
-        attached = {level for (a, b, _), level in zip(arcs, height) if row in (a, b)}
+        pieces = ["  " if heads[row - 1] else "●─"]
         for level in range(deepest, 0, -1):
-            side = sides[row][level]
-            if level < reach:
-                side |= _LEFT | _RIGHT
-            if level in attached:
-                side |= _RIGHT
-            line = "─" if side & _RIGHT else " "
-            pieces.append(_BOXES[side] + ("►" if arrows[row][level] else line))
+            side = sides[row][level] | (_LEFT | _RIGHT if level < outermost[row] else 0)
+            end = "►" if level == level_into[row] else "─" if side & _RIGHT else " "
+            pieces.append(_BOXES[side] + end)
         texts.append("".join(pieces))
     return texts
