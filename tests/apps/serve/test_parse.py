@@ -168,12 +168,8 @@ def test_explain(service: Running) -> None:
         (under({"sentence": 99, "forbid": [[1, 2]]}), JSON, "", 400, "found sentence 99, the inp"),
         (under({"heads": {"9": 2}}), JSON, "", 400, "constraints, heads: found 9: 2 for sentence"),
         (under({"heads": {"1": 10**30}}), JSON, "", 400, "constraints.0.heads.1: Input should be"),
-        (under({"sentence": 10**30}), JSON, "", 400, "constraints.0.sentence: Input should be"),
-        (under({"forbid": [[10**30, 1]]}), JSON, "", 400, "constraints.0.forbid.0.0: Input should"),
         (under({"factors": [{"arcs": [[1, 10**30]]}]}), JSON, "", 400, "should be less than or"),
         *[(b"It slept.", "text/plain", f"{name}={10**30}", 400, name) for name in NUMBERS],
-        *[(b'{"text": "a", "%b": 1%b}' % (name.encode(), b"0" * 30), JSON, "", 400, name)
-          for name in NUMBERS],
     ],
 )
 def test_bad_requests(
