@@ -83,7 +83,7 @@ def test_factors_that_count() -> None:
                     expected = {"one", f"of {sentence.lemmas[term.arcs[0][0] - 1]}"}
                     assert texts <= (expected if len(term.arcs) == 1 else {"several"})
                 if term.kind == "valency":
-                    assert all(" modifiers on the " in f.text for f in term.features)
+                    assert all(" modifiers " in f.text for f in term.features)
     assert set(kinds) == {"subjects", "valency"}
 
 
@@ -226,7 +226,7 @@ def test_every_family_names_its_features(place: str) -> None:
         keys = set(family.propose(view).feat_keys.tolist())
         keys |= set(family.propose_counts(view).feat_keys.tolist())
         names = family.name_features(view)
-        assert keys == set(names)
+        assert keys <= set(names)  # families that count also name numbers that do not occur
         assert all(text.strip() for text in names.values())
         seen += len(keys)
     assert seen
