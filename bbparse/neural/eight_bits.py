@@ -194,8 +194,6 @@ class Panels(NamedTuple):
         the product, or one for each.
         """
         out = np.empty((len(x), len(scale)), np.float32)
-        assert x.shape[1] == 4 * self.numbers.shape[1]
-        assert len(units) in (1, len(x)) and bias.shape in (out.shape, (1, len(scale)))
         _multiply(x, *self, scale, units, bias, out)
         return out
 

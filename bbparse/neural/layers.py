@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.dense import dense
+from bbparse.neural.dense import product
 from bbparse.neural.eight_bits import ZERO, ByteMatrix
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import lane_sum
@@ -62,21 +62,6 @@ class Weights(NamedTuple):
             return self.matrices[f"{name}_w"].back(x, d_out, gradient)
         gradient += product(x.T, d_out)
         return product(d_out, self.values[f"{name}_w"].T)
-
-
-def product(x: Float32s, weights: Float32s, bias: Float32s | None = None) -> Float32s:
-    """Return ``x @ weights + bias``, identical to the last bit on every machine.
-
-    It is fastest if the number of rows of ``x`` is a multiple of four.
-    """
-    rows, inputs = x.shape
-    if rows % 4:
-        x = np.concatenate([x, np.zeros((-rows % 4, inputs), np.float32)])
-    out = np.empty((len(x), weights.shape[1]), np.float32)
-    if bias is None:
-        bias = np.zeros(weights.shape[1], np.float32)
-    dense(np.ascontiguousarray(x), np.ascontiguousarray(weights), bias, out)
-    return out[:rows]
 
 
 def linear(w: Weights, name: str, x: Float32s) -> tuple[Float32s, Backward]:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.neural.dense import product
 from bbparse.neural.eight_bits import ByteMatrix
-from bbparse.neural.layers import Weights, add_to_rows, product
+from bbparse.neural.layers import Weights, add_to_rows
 from bbparse.neural.mixture import MEAN_GOLD, mixed_batches
 from bbparse.neural.packing import split, total_size
 from bbparse.neural.sequence import (

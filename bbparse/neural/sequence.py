@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural import layers, packing
+from bbparse.neural.dense import product
 from bbparse.neural.eight_bits import STEPS, ByteMatrix
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.layers import Backward, Weights
@@ -317,7 +318,7 @@ def sums_of_words(
     unit = np.float32(QUANTUM if vectors.dtype == np.int8 else 1.0)
     layers.sum_rows(rows, vectors, unit, words)
     if embeddings is not None:
-        words += layers.product(embeddings, w.values["embeddings_w"])
+        words += product(embeddings, w.values["embeddings_w"])
     return words
 
 

@@ -188,15 +188,5 @@ def lane_sum(typing_context: Any, x: Any, at: Any, length: Any) -> Any:
     return types.float32(x, types.intp, types.intp), code
 
 
-@intrinsic
-def n_columns(typing_context: Any) -> Any:
-    """Emit code of `columns_of_tile`."""
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return context.get_constant(types.intp, columns_of_tile())
-
-    return types.intp(), code
-
-
-#: Tile of `n_columns` columns.
+#: Tile of `columns_of_tile` columns.
 tile = tile_of()
