@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +29,6 @@ ABOUT = ("name", "language", "license")
 
 # Files of Universal Dependencies have such names: en_ewt-ud-train.conllu.
 _LANGUAGE = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-")
-_LEAST = 0.01  # fraction of the letters below which a script is not listed
 
 
 @dataclass(slots=True, eq=False)
@@ -158,7 +155,6 @@ def card_note(
         "language": about.get("language") or (languages.pop() if len(languages) == 1 else None),
         "license": about.get("license"),
         "name": about.get("name") or ", ".join(files) or None,
-        "scripts": scripts(form for sentence in sentences for form in sentence.forms),
         "train": _size(sentences),
     }
 
@@ -187,17 +183,6 @@ def card(model: Model) -> dict[str, Any]:
         "seed": config.learning.seed,
         "configuration": config.to_table(),
     }
-
-
-def scripts(forms: Iterable[str]) -> list[str]:
-    """Return the scripts of the letters of words, most frequent first, by Unicode names."""
-    counts: Counter[str] = Counter()
-    for letter, count in Counter(c for form in forms for c in form if c.isalpha()).items():
-        name = unicodedata.name(letter, "").split(" ", 1)[0]
-        counts[name if name == "CJK" else name.capitalize()] += count
-    least = _LEAST * counts.total()
-    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [name for name, count in order if name and count >= least]
 
 
 def _size(sentences: Sequence[Sentence]) -> dict[str, int]:

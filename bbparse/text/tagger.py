@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse import __version__
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.labelling import LabelNetwork
 from bbparse.neural.ragged import batches
@@ -238,8 +237,8 @@ class Tagger:
 def tagger_fields(tagger: Tagger) -> Fields:
     """Return the fields that `tagger_from` reads."""
     card = {
-        "bbparse": __version__, "habits": tagger.encode.habits, "lexicon": tagger.lexicon,
-        "notes": tagger.notes, "rules": tagger.rules,
+        "habits": tagger.encode.habits, "lexicon": tagger.lexicon, "notes": tagger.notes,
+        "rules": tagger.rules,
     }
     return {"tagger": card, "tagger_pairs": tagger.pairs, **tagger.network.to_fields()}
 

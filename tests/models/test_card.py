@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from bbparse.models.model import card, card_note, scripts
+from bbparse.models.model import card, card_note
 from tests import toy
 
 
@@ -25,10 +25,3 @@ def test_models_without_a_card_say_what_can_be_seen() -> None:
     found = card(toy.parser().model)
     assert found["takes"][-1] == "words and tags" and found["projective"]
     assert found["configuration"]["learning"]["seed"] == found["seed"]
-
-
-def test_scripts_are_named_by_their_letters() -> None:
-    assert scripts(["das", "Größe", "3", "!"]) == ["Latin"]
-    assert scripts(["我们", "喜欢", "DNA", "。"]) == ["CJK", "Latin"]
-    assert scripts(["и" * 200, "a"]) == ["Cyrillic"]
-    assert scripts([]) == []

@@ -108,7 +108,6 @@ def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
     embeddings = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
     return [
         ("treebank", entries.get("name") or "-"), ("language", entries.get("language") or "-"),
-        ("scripts", ", ".join(entries.get("scripts", ())) or "-"),
         ("licence", entries.get("license") or "-"), ("trained on", size("train")), *silver,
         ("dev", size("dev")), ("takes", ", ".join(entries["takes"])),
         ("trees", "projective" if entries["projective"] else "crossing arcs allowed"),
