@@ -11,7 +11,7 @@ that word. The children are therefore disjoint, and none of them contains the tr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -38,9 +38,9 @@ from bbparse.inference.search.factors import (
 )
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.inference.search.settings import SearchSettings
-from bbparse.runtime.arrays import Ints
+from bbparse.runtime.arrays import Ints, Longs
 
-NO_ARCS = np.empty(0, np.int32)
+NO_ARCS = np.empty(0, np.int64)
 
 #: Receives the number of oracle calls, an upper bound on all trees, and the best known score.
 Observer = Callable[[int, float, float], None]
@@ -90,10 +90,8 @@ class Subspace(Node):
     """The set of trees over the arcs that are alive."""
 
     state: kernels.Node  # the node as bounded; its parent's before it is bounded
-    branched: tuple[int, bool] = (-1, False)  # branching arc, True if required; -1: no single arc
-    # the parent's arcs that it forbids, besides the one that it branches on
-    dead: Ints = field(default_factory=lambda: NO_ARCS)
-    trees: Ints = field(default_factory=lambda: NO_ARCS)  # [T, n], found when it was bounded
+    dead: Longs  # the parent's arcs that it forbids
+    trees: Ints | None = None  # [T, n], found when it was bounded
     solved: bool = False  # True if the first of them is its best tree
 
 
@@ -123,7 +121,7 @@ class Lagrangian(Bounder[Subspace]):
         self.counters = np.zeros(3)
         self.full_size = root.node.oracle.positions()
         self._calls = CALLS[isinstance(root.node.oracle, Chart)]
-        self.root = Subspace(state=root.node)
+        self.root = Subspace(state=root.node, dead=NO_ARCS)
 
     def run(self, limits: SearchLimits) -> Outcome:
         """Search until the end or a limit; the work limit counts positions of the oracle."""
@@ -159,17 +157,11 @@ class Lagrangian(Bounder[Subspace]):
         return node.bound >= self.worst + self.margin
 
     def bound(self, node: Subspace) -> None:
-        at_root, at_others = self._calls
-        if node.depth == 0:
-            calls = self.settings.root_calls * at_root
-        else:
-            calls = self.settings.node_calls * at_others
+        s, (at_root, at_others) = self.settings, self._calls
+        calls = s.root_calls * at_root if node.depth == 0 else s.node_calls * at_others
         record = np.zeros((calls if self.observer and node.depth == 0 else 0, 3))
         state = node.state.trimmed()
         state.base[node.dead] = -np.inf
-        arc, present = node.branched
-        if arc >= 0 and not present:
-            state.base[arc] = -np.inf
         verdict = bound_node(state, self.best, self._limits(calls), self.counters, record)
         if self.observer:
             for number, bound, known in record[record[:, 0] > 0].tolist():
@@ -187,27 +179,25 @@ class Lagrangian(Bounder[Subspace]):
         If no arc is found in time, return the node itself; if none is free, nothing.
         """
         arc_mod, alive = node.state.arc_mod, node.state.base > -np.inf
-
-        def part(dead: Ints, arc: int, present: bool) -> Subspace:
-            return Subspace(state=node.state, dead=dead, branched=(arc, present))
-
-        if not node.solved:
+        if not node.solved or node.trees is None:
             limits = self._limits(0)
             arc = branching_arc(node.state, limits, node.trees, len(self.best.scores))
             if arc < 0:
                 return [node] if self.limits.deadline.is_over() else []
-            choices = np.flatnonzero((arc_mod == arc_mod[arc]) & alive).astype(np.int32)
-            return [part(choices[choices != arc], arc, True), part(NO_ARCS, arc, False)]
-        others, tree = alive.copy(), node.trees[0]
-        others[tree] = False
-        # by word: each child forbids those of the words before
-        rivals: Ints = np.flatnonzero(others).astype(np.int32)
-        rivals = rivals[np.argsort(arc_mod[rivals], kind="stable")]
-        ends = np.searchsorted(arc_mod[rivals], np.arange(1, len(tree) + 2))
-        return [
-            part(rivals[:before], own, False)
-            for own, before, after in zip(tree.tolist(), ends, ends[1:]) if after > before
-        ]
+            choices = np.flatnonzero((arc_mod == arc_mod[arc]) & alive)
+            parts = [choices[choices != arc], np.array([arc])]
+        else:
+            tree = node.trees[0]
+            alive[tree] = False
+            # by word: each child forbids those of the words before
+            rivals = np.flatnonzero(alive)
+            rivals = rivals[np.argsort(arc_mod[rivals], kind="stable")]
+            ends = np.searchsorted(arc_mod[rivals], np.arange(1, len(tree) + 2))
+            parts = [
+                np.append(rivals[:before], own)
+                for own, before, after in zip(tree, ends, ends[1:]) if after > before
+            ]
+        return [Subspace(state=node.state, dead=dead) for dead in parts]
 
     def lowered(self, bound: float) -> None:
         if self.observer:

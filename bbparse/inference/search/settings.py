@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from bbparse.runtime.options import Range, check_number
 
@@ -37,9 +36,6 @@ class SearchSettings:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             check_number(f"search.{name}", value, Range(int(name != "eliminate_every")))
-
-    def with_(self, **changes: Any) -> SearchSettings:
-        return replace(self, **changes)
 
 
 DEFAULT = SearchSettings()

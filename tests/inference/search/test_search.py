@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -113,7 +114,7 @@ def test_impossible_values_are_named(change: dict[str, Any], message: str) -> No
     with pytest.raises(ConfigError, match=message):
         SearchSettings(**change)
     with pytest.raises(ConfigError, match=message):
-        DEFAULT.with_(**change)
+        replace(DEFAULT, **change)
 
 
 @pytest.mark.parametrize(("name", "projective", "most"), [
