@@ -60,23 +60,20 @@ def insert_trees(best: Incumbents, trees: Ints, values: Float64s) -> None:
     best.found[0] = len(order)
 
 
-def margin(quantum: float, slack: float) -> float:
-    """Return the minimum score difference by which a tree changes the k best."""
-    return quantum - slack if quantum > 2.0 * slack else slack
-
-
-margin_of = kernel(margin)
-
-
-@kernel
-def floor_to_beat(best, quantum, slack):
-    """Return the minimum score of a tree that changes the k best: k-th score plus a margin.
+def margin_of(quantum: float, slack: float) -> float:
+    """Return the minimum score difference by which a tree changes the k best.
 
     With a quantum q the next better score is q higher (QL13 §4.4: rounding the bound down).
     Without one, trees that are better by less than ``slack`` count as equal.
     """
+    return quantum - slack if quantum > 2.0 * slack else slack
+
+
+@kernel
+def floor_to_beat(best, margin):
+    """Return the minimum score of a tree that changes the k best: k-th score plus a margin."""
     k = best.scores.shape[0]
-    return NEG if best.found[0] < k else best.scores[k - 1] + margin_of(quantum, slack)
+    return NEG if best.found[0] < k else best.scores[k - 1] + margin
 
 
 @kernel

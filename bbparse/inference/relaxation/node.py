@@ -1,11 +1,10 @@
-"""Bounding one node of the search, over any oracle.
+"""Kernels that bound one node of the search, over any oracle.
 
 A node consists of its alive arcs (those with ``base`` above -inf), the state of its oracle, and its
-factors. `bound_node` minimizes the bound over multipliers, offers every tree that it finds to the
-incumbents, and eliminates arcs that provably are in no better tree. `branching_arc` chooses an arc.
-
-There are three kernels, each compiled when a node first needs it: `call_oracle` changes multipliers
-by Polyak steps, which closes most nodes, `list_best` enumerates trees, and `branching_arc`.
+factors. `call_oracle` minimizes the bound over multipliers by Polyak steps, offers every tree that
+it finds to the incumbents, and eliminates arcs that provably are in no better tree, which closes
+most nodes. `list_best` then enumerates trees under the bound, and `branching_arc` chooses an arc.
+Each is compiled when a node first needs it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ from bbparse.inference.relaxation.counts import (
 from bbparse.inference.relaxation.incumbents import (
     floor_to_beat,
     insert_tree,
-    insert_trees,
     tree_score,
 )
 from bbparse.inference.relaxation.multipliers import (
@@ -49,7 +47,6 @@ from bbparse.inference.relaxation.multipliers import (
     step_subgradient,
     subgradient_norm,
 )
-from bbparse.inference.relaxation.state import Incumbents, Limits, Node
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import kernel
@@ -57,18 +54,8 @@ from bbparse.runtime.jit import kernel
 #: Status of a node: no tree of it can change the k best; it needs branching; its best tree is
 #: known; it is not bounded yet.
 CLOSED, OPEN, SOLVED, WAITS = 0, 1, 2, 3
-#: Maximum number of listed trees, or one less than twice as many, that choose the branching arc.
-_SAMPLED = 16
 #: Cost of enumerating a tree for each word, in visited positions of the oracle.
 _LISTED = 3.0
-
-
-class Verdict(NamedTuple):
-    """The result of bounding a node."""
-
-    status: int  # ``CLOSED``, ``OPEN`` or ``SOLVED``
-    bound: float  # on every tree of the node that could still change the k best
-    trees: Ints  # [T, n], some that `branching_arc` reads; if the node is solved, its best tree
 
 
 @kernel
@@ -148,7 +135,7 @@ def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
     bound = goal + progress[0].shift
     progress[0].last = bound
     progress[0].bound = min(progress[0].bound, bound)
-    if bound < floor_to_beat(incumbents, limits.quantum, limits.slack):
+    if bound < floor_to_beat(incumbents, limits.margin):
         return CLOSED
     part_score = tree_of(oracle, scratch, arc_score, tree)
     value = tree_score(node, tree, part_score, limits.hard, room.chosen)
@@ -158,7 +145,7 @@ def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
     progress[0].value = value
     if incumbents.scores.shape[0] == 1 and _is_linear(node):
         return CLOSED
-    return CLOSED if bound < floor_to_beat(incumbents, limits.quantum, limits.slack) else OPEN
+    return CLOSED if bound < floor_to_beat(incumbents, limits.margin) else OPEN
 
 
 @kernel
@@ -168,7 +155,7 @@ def _eliminate(node, scratch, room, progress, incumbents, limits, counters):
     with_each(oracle, scratch, room.arc_score, each)
     counters[0] += 2.0
     counters[1] += 2.0 * size_of(oracle) / limits.full_size
-    least = floor_to_beat(incumbents, limits.quantum, limits.slack) - progress[0].shift
+    least = floor_to_beat(incumbents, limits.margin) - progress[0].shift
     before = size_of(oracle)
     if not eliminate(oracle, scratch, least):
         return True
@@ -235,7 +222,7 @@ def _bound_by_calls(node, room, progress, incumbents, limits, counters, record):
         tight = progress[0].value > NEG and progress[0].last - progress[0].value <= limits.slack
         if tight and not exact:
             return CLOSED if k == 1 else SOLVED
-        floor = floor_to_beat(incumbents, limits.quantum, limits.slack)
+        floor = floor_to_beat(incumbents, limits.margin)
         if limits.eliminate_every > 0 and floor > NEG and call % limits.eliminate_every == 0:
             if _eliminate(node, scratch, room, progress, incumbents, limits, counters):
                 return CLOSED
@@ -252,7 +239,12 @@ def _bound_by_calls(node, room, progress, incumbents, limits, counters, record):
 
 @kernel(stage="branch and bound")
 def call_oracle(node, incumbents, limits, counters, record):
-    """Bound a node in place by calls of its oracle; return status, bound and last tree."""
+    """Bound a node in place by calls of its oracle; return status, bound and last tree.
+
+    The bound is on every tree that could change the k best. ``counters`` float64[3] counts oracle
+    calls, full-size calls and trees tried; it is updated. ``record`` float64[calls, 3] receives the
+    number of calls, the bound and the best known score after each call, as far as it has rows.
+    """
     room, progress = _start(node, incumbents.trees.shape[1])
     if size_of(node.oracle) == 0 or not _simplify(room.tree.shape[0], node, limits.hard):
         return CLOSED, NEG, room.tree
@@ -269,7 +261,7 @@ def list_best(node, incumbents, limits, counters):
     """
     oracle, n_words, n_arcs = node.oracle, incumbents.trees.shape[1], node.base.shape[0]
     k = max(incumbents.scores.shape[0], limits.close_k)
-    floor = floor_to_beat(incumbents, limits.quantum, limits.slack)
+    floor = floor_to_beat(incumbents, limits.margin)
     arc_score, copy = np.empty(n_arcs), np.zeros(node.counts.arcs.shape[0], np.int8)
     shift = _bound_scores(node, copy, arc_score)
     trees, values, part_scores, rest = k_best(
@@ -322,22 +314,3 @@ def branching_arc(node, limits, trees, k):
                 most = alive[node.arc_mod[a]]
                 arc = a
     return arc
-
-
-def bound_node(
-    node: Node, incumbents: Incumbents, limits: Limits, counters: Float64s, record: Float64s
-) -> Verdict:
-    """Bound a node in place.
-
-    ``counters`` float64[3] counts oracle calls, full-size calls and trees tried; it is updated.
-    ``record`` float64[calls, 3] receives the number of calls, the bound and the best known score
-    after each call, as far as it has rows.
-    """
-    status, bound, tree = call_oracle(node, incumbents, limits, counters, record)
-    if status != WAITS:
-        return Verdict(status, bound, tree[np.newaxis])
-    # the multipliers do not change any more
-    trees, scores, rest = list_best(node, incumbents, limits, counters)
-    insert_trees(incumbents, trees, scores)
-    some = trees[:: max(1, len(trees) // _SAMPLED)].copy()
-    return Verdict(OPEN, min(bound, rest), some)

@@ -94,7 +94,7 @@ class Limits(NamedTuple):
     until: float  # time limit for the same, by `bbparse.runtime.deadline.clock`; inf: none
     eliminate_every: int  # eliminate after the first and then every so many calls; 0: never
     close_k: int  # number of trees to enumerate to close the node before branching
-    quantum: float  # scores are multiples of it; 0: none
+    margin: float  # by which the score of a tree that changes the k best exceeds the k-th score
     slack: float  # maximum rounding error of sums of scores
     hard: float  # a stand-in for an infinite weight
     full_size: float  # of the oracle at the root, to count work in full-size calls

@@ -1,7 +1,7 @@
 """Branch and bound over fixed-arc subspaces (QL13 §3.3) with a Lagrangian relaxation.
 
 A node is the set of trees over the arcs that are still alive in it. Bounding a node
-(`inference.relaxation.node.bound_node`) either closes it or names the arc with the largest factor
+(`inference.relaxation.node`) either closes it or names the arc with the largest factor
 gap. One child requires that arc, the other forbids it. If the bound is the score of the node's best
 tree and more trees are wanted, the rest of the node is partitioned around that tree (Lawler 1972):
 child i requires the tree's arcs into the words before the i-th free word, and forbids its arc into
@@ -21,8 +21,15 @@ from bbparse.inference.oracles.arcs import alive_arcs
 from bbparse.inference.oracles.calls import oracle_over
 from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation import state as kernels
-from bbparse.inference.relaxation.incumbents import margin
-from bbparse.inference.relaxation.node import CLOSED, SOLVED, bound_node, branching_arc
+from bbparse.inference.relaxation.incumbents import insert_trees, margin_of
+from bbparse.inference.relaxation.node import (
+    CLOSED,
+    SOLVED,
+    WAITS,
+    branching_arc,
+    call_oracle,
+    list_best,
+)
 from bbparse.inference.relaxation.state import (
     Limits,
     hard_weight,
@@ -41,6 +48,9 @@ from bbparse.inference.search.settings import SearchSettings
 from bbparse.runtime.arrays import Ints, Longs
 
 NO_ARCS = np.empty(0, np.int64)
+
+#: Maximum number of listed trees, or one less than twice as many, that choose the branching arc.
+_SAMPLED = 16
 
 #: Receives the number of oracle calls, an upper bound on all trees, and the best known score.
 Observer = Callable[[int, float, float], None]
@@ -112,10 +122,9 @@ class Lagrangian(Bounder[Subspace]):
         observer: Observer | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings
-        self.quantum = quantum
         self.order = root.order
         self.slack, self.hard = root.slack, root.hard
-        self.margin = margin(quantum, root.slack)  # by which a better tree exceeds the k-th score
+        self.margin = margin_of(quantum, root.slack)
         self.best = no_trees(k_best, int(root.node.arc_mod.max(initial=0)))
         self.observer = observer
         self.counters = np.zeros(3)
@@ -162,16 +171,22 @@ class Lagrangian(Bounder[Subspace]):
         record = np.zeros((calls if self.observer and node.depth == 0 else 0, 3))
         state = node.state.trimmed()
         state.base[node.dead] = -np.inf
-        verdict = bound_node(state, self.best, self._limits(calls), self.counters, record)
+        shared = self.best, self._limits(calls), self.counters
+        status, bound, tree = call_oracle(state, *shared, record)
+        trees = tree[np.newaxis]
+        if status == WAITS:
+            trees, scores, rest = list_best(state, *shared)
+            insert_trees(self.best, trees, scores)
+            bound, trees = min(bound, rest), trees[:: max(1, len(trees) // _SAMPLED)].copy()
         if self.observer:
-            for number, bound, known in record[record[:, 0] > 0].tolist():
-                self.observer(int(number), max(bound, known), known)
-        if verdict.status == CLOSED or verdict.bound < self.worst + self.margin:
+            for number, upper, known in record[record[:, 0] > 0].tolist():
+                self.observer(int(number), max(upper, known), known)
+        if status == CLOSED or bound < self.worst + self.margin:
             node.bound = -np.inf
             return
         node.state, node.dead = state.trimmed(), NO_ARCS  # less memory while the node waits
-        node.trees, node.solved = verdict.trees, verdict.status == SOLVED
-        node.bound = min(node.bound, verdict.bound)
+        node.trees, node.solved = trees, status == SOLVED
+        node.bound = min(node.bound, bound)
 
     def divide(self, node: Subspace) -> list[Subspace]:
         """Partition a node around its best tree if that is known, else branch on an arc.
@@ -208,6 +223,6 @@ class Lagrangian(Bounder[Subspace]):
         s = self.settings
         return Limits(
             calls, self.limits.work, self.limits.deadline.at, s.eliminate_every, s.close_k,
-            self.quantum, self.slack, self.hard, float(max(1, self.full_size)),
+            self.margin, self.slack, self.hard, float(max(1, self.full_size)),
         )  # fmt: skip
 
