@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.likely import LikelyTags
@@ -176,7 +176,7 @@ class Sentence:
         if len(values) != n:
             raise ValueError(f"heads: expected {n} values, found {len(values)}")
         for i, head in enumerate(values):
-            if not isinstance(head, SupportsIndex) or not NO_HEAD <= head.__index__() <= n:
+            if not hasattr(head, "__index__") or not NO_HEAD <= head.__index__() <= n:
                 raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head!r:.60}")
         numbers = [head.__index__() for head in values]
 
