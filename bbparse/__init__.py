@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bbparse.runtime import __version__
+
 if TYPE_CHECKING:
     from bbparse.core import Problem, Solution
     from bbparse.inference.agreement import Agreement, agree
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from bbparse.treebank import Sentence, read_conllu
-
-__version__ = "0.1.0"
 
 _OF_MODULE = {
     "inference.agreement": "Agreement agree",

@@ -30,12 +30,15 @@ def _counted(view: FactorView, kind: str, is_counted: Sequence[bool]) -> Counts:
     """Yield the arcs from each word to the counted words on each side of it."""
     for head in range(1, view.n_words + 1):
         mods = [mod for mod in view.modifiers_of(head) if is_counted[mod]]
-        values = [(f"head.{name}", view.attribute(head, name)) for name in _HEAD]
+        values = [f"head.{name}={view.attribute(head, name)}" for name in _HEAD]
         for side in ("left", "right"):
             arcs = [(head, mod) for mod in mods if (mod < head) == (side == "left")]
             if arcs:
                 numbers = [*map(str, range(1, MOST)), f"{MOST} or more"]
-                yield arcs, [[(n, kind, side, *value) for value in values] for n in numbers]
+                yield arcs, [
+                    [f"{kind}: {number} on the {side}, {value}" for value in values]
+                    for number in numbers
+                ]
 
 
 class Valency(FactorFamily):

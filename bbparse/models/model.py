@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bbparse import __version__
 from bbparse.models.configuration import Configuration
 from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.neural.embeddings import Embeddings, one_source
+from bbparse.runtime import __version__
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.options import OPTIONS, check_number

@@ -57,7 +57,7 @@ DIGESTS = {
     "grandchildren": (27907, "77c273253f3efb6e"),
     "great-grandchildren": (68326, "58cbc632032134b5"),
     "markers": (1123, "f151af237aeffb93"),
-    "modifiers-of-kind": (6049, "f68ff5ce6b335cab"),
+    "modifiers-of-kind": (6049, "646109b23cd17f9d"),
     "nephews": (92853, "9793b7c7377cd9cb"),
     "paired-commas": (356, "19776c03c87cbd05"),
     "parallel-conjuncts": (209, "431ab3a65101ee06"),
@@ -72,7 +72,7 @@ DIGESTS = {
     "siblings": (19673, "c608664864e7d6f4"),
     "speech": (222, "04f88039a5269e68"),
     "tri-siblings": (29536, "204faa67a5668202"),
-    "valency": (2405, "02184ea958958364"),
+    "valency": (2405, "a8e6841fc7747300"),
 }
 
 

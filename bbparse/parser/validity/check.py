@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from bbparse.parser.validity.compiled import CompiledRules
 from bbparse.treebank import Sentence
 from bbparse.treebank.trees import find_cycle
-
-if TYPE_CHECKING:
-    from bbparse.parser.validity.rules import Rules
 
 #: Word at which faults are reported, by kind of rule; for other kinds, the modifier of the arc.
 _AT = {"beside": "head", "inside": "head", "below": "other"}
@@ -30,7 +28,7 @@ class Fault(NamedTuple):
     #: Modifiers of the arcs that break it together: of the first and the second arc, and of arcs
     #: through which these two cross.
     arcs: tuple[int, ...]
-    entry: int  #: Index into `Rules.entries`, or `NO_ENTRY`.
+    entry: int  #: Index into `CompiledRules.entries`, or `NO_ENTRY`.
 
     def text(self, sentence: Sentence, heads: Sequence[int], labels: Sequence[str]) -> str:
         """Describe the fault in words; heads and labels are those of the words 1 to n."""
@@ -63,7 +61,7 @@ def tree_faults(heads: Sequence[int], *, single_root: bool) -> list[Fault]:
 class RuledSentence:
     """A sentence under validity rules; its own heads and labels are not read."""
 
-    def __init__(self, rules: Rules, sentence: Sentence) -> None:
+    def __init__(self, rules: CompiledRules, sentence: Sentence) -> None:
         self.rules = rules
         self.sentence = sentence
         self.words = rules.of_words(sentence)

@@ -70,7 +70,7 @@ class Candidates:
         return [(h, m) for h in self.problem.arc_head[self.problem.arc_mod == m].tolist()]
 
     def _group(self, entry: int, part: int, arcs: Iterable[Arc]) -> Group:
-        """Return the arcs that can be a part of an entry; parts as in `Rules.bit`."""
+        """Return the arcs that can be a part of an entry; parts as in `CompiledRules.bit`."""
         condition = self.ruled.rules.bit(entry, part)
         arcs = tuple([arc for arc in arcs if self.ruled.between(*arc) & condition])
         return Group(0 if condition & self._with_any else condition, arcs)

@@ -1,0 +1,114 @@
+"""`CompiledRules`: validity rules with their conditions on arcs as bits, all evaluated at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, islice, product, repeat
+from typing import NamedTuple
+
+from bbparse.parser.validity.conditions import KINDS, ArcCondition, Rule
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import miscs
+
+#: UPOS, XPOS, form, lemma, FEATS and MISC of the artificial root, which precedes the first word.
+_ROOT = ("ROOT",) * 6
+
+
+class WordBits(NamedTuple):
+    """Conditions that a word may fulfil, as a head and as a modifier."""
+
+    head: int
+    mod: int
+
+
+class RuleCase(NamedTuple):
+    """One combination of a rule's alternatives, with single conditions."""
+
+    rule: Rule
+    arc: ArcCondition
+    other: ArcCondition | None
+    unless: ArcCondition | None
+
+
+class CompiledRules:
+    """The entries of validity rules, and the conditions on arcs as the bits of an integer.
+
+    With size entries, bits e, size + e and 2 size + e are the first arc, the second arc and the
+    exception of entry e. What a label, a head, a modifier and a side allow is cached.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.entries = [
+            RuleCase(rule, arc, other, rule.unless)
+            for rule in rules
+            for arc, other in product(rule.arc, rule.other or (None,))
+        ]
+        self.size = len(self.entries)
+        #: Kind → its entries, as bits.
+        self.of_kind = {
+            kind: sum(1 << i for i, e in enumerate(self.entries) if e.rule.kind == kind)
+            for kind in KINDS
+        }
+        #: Entries about one arc without an exception.
+        self.alone = sum(
+            1 << i for i, e in enumerate(self.entries) if not e.rule.kind and e.unless is None
+        )
+        #: Entries with the same condition on both arcs, which may change places.
+        self.mutual = sum(
+            1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
+        )
+        parts = zip(*(entry[1:] for entry in self.entries))
+        self._conditions = [(1 << i, c) for i, c in enumerate(chain(*parts)) if c is not None]
+        tests = [test for _, c in self._conditions for test in c.tests]
+        columns = {test.attribute.partition(".")[2] for test in tests}
+        with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
+        self._reads = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
+        self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
+        cached = lru_cache(50_000)  # the number of forms and MISC is unlimited
+        self._items, self._of_word = cached(self._items_of), cached(self._bits_of_word)
+        self._of_label = cached(
+            lambda label: self._bits_of({"label": (label, label.partition(":")[0])})
+        )
+        #: Conditions that can hold for modifiers to the left and to the right.
+        self.left = self._bits_of({"side": ("left",)})
+        self.right = self._bits_of({"side": ("right",)})
+
+    def bit(self, entry: int, part: int) -> int:
+        """Return the bit of a condition: the first arc (0), the second (1) or the exception (2)."""
+        return 1 << part * self.size + entry
+
+    def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
+        return sum(bit for bit, condition in self._conditions if condition.allows(known))
+
+    def of_labels(self, labels: Sequence[str]) -> list[int]:
+        """Return the conditions that arcs with each label may fulfil."""
+        return [*map(self._of_label, labels)]
+
+    def of_words(self, sentence: Sentence) -> list[WordBits]:
+        """Return the conditions that each word may fulfil, the root first."""
+        columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
+        read = [column if is_read else repeat("") for column, is_read in zip(columns, self._reads)]
+        items: Iterable[str] = repeat("")
+        if self._misc:
+            items = map(self._items, miscs(sentence))
+        keys = chain([_ROOT], islice(zip(*read, items), sentence.n_words))
+        return [*map(self._of_word, keys)]
+
+    def _items_of(self, misc: str) -> str:
+        """Return the items of MISC that conditions name; others would make words hard to cache."""
+        return "|".join([item for item in misc.rstrip("\r").split("|") if item in self._misc])
+
+    def _bits_of_word(self, word: tuple[str, ...]) -> WordBits:
+        """Return the conditions that a word with these columns may fulfil."""
+        upos, xpos, form, lemma, feats, misc = word
+        external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
+        columns: dict[str, Sequence[str]] = {
+            "upos": [upos], "pos": [external[0].partition("=")[2] if external else upos],
+            "xpos": [xpos], "form": [form], "lemma": [lemma], "feats": feats.split("|"),
+            "misc": misc.split("|"),
+        }
+        return WordBits(*(
+            self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
+            for role in ("head", "mod")
+        ))
