@@ -32,7 +32,7 @@ from typing import Any
 from measure import RESULTS, arguments, known, markdown, prune_of, read_sample, write_result
 from one_backbone import OneBackbone
 
-from bbparse.apps.tuning import Setting, measure_settings, suggest
+from bbparse.apps.tuning.measure import Setting, measure_settings, suggest
 from bbparse.apps.tuning.plots import plot_settings
 from bbparse.factors import available
 from bbparse.models.configuration import Configuration

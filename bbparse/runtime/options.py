@@ -35,7 +35,6 @@ OPTIONS: Mapping[str, Range] = MappingProxyType({
     "members": Range(1, optional=True, most=16),
     "resamples": Range(1),
     "seed": Range(0),
-    "passes": Range(1),
 })  # fmt: skip
 
 

@@ -151,7 +151,8 @@ def _parse_shards(
     settings: FileOptions, workers: int,
 ) -> None:
     """Run the command with ``--output-dir``; report shards that cannot be parsed at the end."""
-    from bbparse.apps.corpus import ParseSpec, parse_corpus  # imported when needed
+    from bbparse.apps.corpus.run import parse_corpus  # imported when needed
+    from bbparse.apps.corpus.work import ParseSpec
 
     spec = ParseSpec(model, settings, factors)
     done = parse_corpus(sources, folder, spec, workers=workers, cluster=cluster, tell=tell)

@@ -9,7 +9,7 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, option
-from bbparse.apps.tuning import Setting, Suggestion, measure_settings, suggest
+from bbparse.apps.tuning.measure import Setting, Suggestion, measure_settings, suggest
 from bbparse.apps.tuning.plots import check_plot, plot_settings
 from bbparse.parser.parser import Parser
 from bbparse.treebank import read_conllu

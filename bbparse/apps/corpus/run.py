@@ -32,10 +32,10 @@ class CorpusSummary:
 
     parsed: int = 0  #: Shards that this run has parsed.
     kept: int = 0  #: Shards that an earlier run has parsed and that are unchanged.
-    failed: int = 0  #: Shards that could not be parsed.
+    failed: int = 0
     sentences: int = 0  #: Sentences of the shards parsed.
-    words: int = 0  #: Words of the shards parsed.
-    left_out: int = 0  #: Sentences of the shards parsed that cannot be parsed.
+    words: int = 0
+    left_out: int = 0  #: Sentences that cannot be parsed.
 
 
 def parse_corpus(
@@ -46,34 +46,8 @@ def parse_corpus(
 
     A shard is skipped if its output was made from the same input, with the same model, settings and
     version of bbparse, and has not changed since. Outputs are the same bytes whichever workers make
-    them.
-
-    Parameters
-    ----------
-    patterns : iterable of str
-        Files, or shell patterns.
-    folder : path
-        Created if it does not exist.
-    spec : ParseSpec
-    workers : int
-        Number of processes on this machine.
-    cluster : str, optional
-        Address of a Ray cluster whose processors parse instead, or ``auto``.
-    tell : callable
-        Called with one line for each shard that cannot be parsed and each sentence that is skipped.
-
-    Returns
-    -------
-    CorpusSummary
-
-    Raises
-    ------
-    TreebankError
-        If there are no shards.
-    OutputError
-        If two shards would have the same output, or another run is writing to the folder.
-    BBParseError
-        If the specification, the cluster or the disk fails.
+    them: processes of this machine, or those of a Ray `cluster`. `tell` is called with a line for
+    each shard that cannot be parsed and each sentence that is skipped.
     """
     folder = Path(folder) if cluster is None else Path(folder).resolve()
     outputs = output_names(find_shards(patterns), folder, spec.settings.format_name)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import file_digest, sha256
@@ -17,7 +16,7 @@ from bbparse import __version__
 from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.parser.parser import Parser
-from bbparse.runtime.errors import BBParseError, ConfigError, OutputError, TreebankError, one_line
+from bbparse.runtime.errors import BBParseError, OutputError, TreebankError, one_line
 from bbparse.runtime.output import lock_file, open_binary_output, open_output, writing
 
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1
@@ -26,36 +25,21 @@ PATIENCE = 2.0
 
 
 class ParseSpec:
-    """A model and the settings to parse with it: everything but the input that outputs depend on.
-
-    Parameters
-    ----------
-    model : path or name
-    settings : FileOptions, optional
-    factors : iterable of "module:Class"
-        Factor families of the model that no installed package provides.
-
-    Raises
-    ------
-    ModelError, ConfigError
-        If there is no such model, the rules cannot be read, or the model cannot meet the settings.
-    """
+    """A model and the settings to parse with it: all that outputs depend on beside the input."""
 
     def __init__(
-        self, model: str | os.PathLike[str] = DEFAULT_MODEL, settings: FileOptions = USUAL_FILES,
-        factors: Iterable[str] = (),
+        self, model: str | Path = DEFAULT_MODEL, settings: FileOptions = USUAL_FILES,
+        factors: Sequence[str] = (),
     ) -> None:
-        path, families, rules = MODELS.path(model), list(factors), settings.valid
-        self.model, self.settings = os.fspath(model), settings
-        self.parser = FileParser(Parser.load(path, families), settings)
-        if rules is not None and not isinstance(rules, str):
-            raise ConfigError("valid is a table of rules, expected its name or file")
+        path, rules = MODELS.path(model), settings.valid
+        self.model, self.settings = model, settings
+        self.parser = FileParser(Parser.load(path, factors), settings)
         #: Everything that distinguishes it, for manifests; the model and rules by their hashes.
         self.description: dict[str, Any] = {
             "bbparse": __version__, "model_sha256": digest_of(path),
-            "settings": asdict(settings), "factors": families,
+            "settings": asdict(settings), "factors": factors,
         }
-        if rules not in (None, "none", "ud") and Path(rules).is_file():
+        if isinstance(rules, str) and Path(rules).is_file():
             self.description["rules_sha256"] = digest_of(Path(rules))
         #: SHA-256 of the description, in hexadecimal.
         self.digest = sha256(json.dumps(self.description, sort_keys=True).encode()).hexdigest()
@@ -78,7 +62,7 @@ class ManifestEntry:
     output_sha256: str = ""
     sentences: int = 0
     words: int = 0
-    left_out: int = 0  #: Sentences that cannot be parsed, if they are skipped.
+    left_out: int = 0
     error: str = ""
 
     @property
@@ -166,7 +150,6 @@ class Task(NamedTuple):
     recipe: str  #: See `ManifestEntry`.
 
     def entry(self, **fields: Any) -> ManifestEntry:
-        """Return the entry of the shard."""
         return ManifestEntry(self.output.name, self.shard.name, self.recipe, **fields)
 
     def is_done(self, previous: ManifestEntry | None) -> bool:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from bbparse.apps.explain.explanation import ArcLoss, Explanation, arc_losses, explain
+from bbparse.apps.explain.explanation import explain
 from bbparse.apps.explain.page import page
-from bbparse.apps.explain.terms import Feature, Term, terms_of
-from bbparse.apps.explain.trace import Trace, trace_search
 
-__all__ = [
-    "ArcLoss", "Explanation", "Feature", "Term", "Trace", "arc_losses", "explain", "page",
-    "terms_of", "trace_search",
-]
+__all__ = ["explain", "page"]

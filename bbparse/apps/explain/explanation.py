@@ -63,11 +63,6 @@ class ArcLoss:
         """True if every tree over the candidate arcs has the arc."""
         return self.exact and not self.heads
 
-    @property
-    def instead(self) -> int | None:
-        """The head of the word in the tree without the arc."""
-        return self.heads[self.mod - 1] if self.heads else None
-
 
 def arc_losses(
     problem: Problem, arcs: NDArray[np.int32], score: float, *, backbone: str | None = None,
@@ -75,9 +70,7 @@ def arc_losses(
 ) -> list[ArcLoss]:
     """Find the max-marginal gap of each arc of a tree: int32[n], a row of `Solution.arcs`.
 
-    `backbone` is the dynamic program for projective trees, and `limits` are those of
-    `bbparse.solve` for the search without an arc. The gaps of arcs that are left after the deadline
-    are unknown.
+    Gaps for which no time is left are unknown; `limits` are options of `solve` for each search.
     """
     losses = []
     for m, arc in enumerate(watched(arcs.tolist(), "arcs", ""), start=1):
@@ -160,7 +153,7 @@ class Explanation:
         return {loss.mod for loss in self.losses if loss.loss < limit}
 
     def changed(self, k: int) -> list[int]:
-        """Return the words whose head in tree k (from 0) differs from that in the best tree."""
+        """Return the words whose head in tree k differs from that in the best tree."""
         return changed_words(self.trees[k].heads, self.best.heads)
 
     @property
@@ -202,14 +195,9 @@ class Explanation:
         )
 
     def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
-        """Compare the weight of each feature in the best tree with that in tree k (from 0).
+        """Return the difference in weight, best tree less tree k, by kind and feature.
 
-        Returns
-        -------
-        list of ((kind, feature), difference)
-            The differences that are not 0, largest magnitude first. They add up to the difference
-            of the scores. A term without features, such as a network's, counts as one feature that
-            is named by its words.
+        They add up to the difference of the scores. A network's term counts as one feature.
         """
         return self._balance(k, lambda term: [
             ((term.kind, feature.text), feature.weight)
@@ -217,11 +205,7 @@ class Explanation:
         ])
 
     def word_balance(self, k: int) -> list[Feature]:
-        """Return how much of the best tree's lead over tree k (from 0) depends on each word.
-
-        This is the part of the lead that is lost if the word is unknown to the network. Words
-        without effect are omitted; the largest magnitude comes first.
-        """
+        """Return how much of the lead over tree k is lost if the network does not know a word."""
         nets = self._balance(k, lambda term: [(word.text, word.weight) for word in term.without])
         return [Feature(*entry) for entry in nets]
 
@@ -238,28 +222,16 @@ def explain(
     parser : Parser
     sentence : Sentence
         Its heads and labels are ignored.
-    k_best : int
-        Number of trees to show; all trees over the candidate arcs if fewer exist.
-    prune : int, optional
-        Maximum number of candidate heads per word, instead of the model's; 0: all arcs.
+    k_best, prune, tree_score
+        As in `Parser.parse`.
     valid : str or Rules, optional
-        Validity rules, as in `ParseOptions`. The best tree is found without them; the page shows
-        which of them it breaks, and the best valid tree.
+        Validity rules. The best tree is found without them; the page shows which of them it breaks,
+        and the best valid tree.
     deadline : Deadline
-        Deadline for the whole explanation. Gaps for which no time is left are shown as unknown, and
-        the features of arcs and parts are omitted if the searches took all the time.
-    tree_score : TreeFamily, its class or its name, optional
-        A score of whole trees, added to the model's, as in `Parser.parse`.
+        Gaps and features for which no time is left are omitted.
     limits
-        `node_limit` and `time_limit` of `bbparse.solve` for each search: one for the best trees,
-        one for the trace, and one for each arc.
-
-    Raises
-    ------
-    ProblemError
-        If the sentence has no tree, or its problem does not fit in memory.
-    FactorError
-        If a tree family fails, or its terms do not add up to its score.
+        `node_limit` and `time_limit` of each search: one for the best trees, one for the trace, one
+        for each arc, and one for the best valid tree if rules are broken.
     """
     steps = parser.steps(k_best=k_best, valid="none", tree_score=tree_score, **limits)
     families, scored = steps.families, steps.score(sentence, prune, None)

@@ -44,7 +44,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
         # A part belongs to its last arc, that of its modifier.
         for _, mod in term.arcs if term.kind not in PARTS else term.arcs[-1:]:
             by_word[mod].append(term)
-    order = [*PARTS, *e.families, "factor", "count factor"]
+    order = [*PARTS, *e.families]
     finite = [loss.loss for loss in e.losses if loss.heads]
     largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
     return _templates().get_template("page.html").render(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.parts import ANY, PART_NAMES, rows_of
-from bbparse.core.tree import count_terms, fired_factors, fired_parts, heads_of
+from bbparse.core.tree import fired_parts, heads_of
 from bbparse.models.factors.family import tree_batches
 from bbparse.models.factors.view import FactorView
 from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
@@ -46,9 +46,7 @@ class Feature:
 class Term:
     """One summand of the score of a tree."""
 
-    #: A key of `PARTS`, the name of a factor family, or "factor" and "count factor" if no family
-    #: is known.
-    kind: str
+    kind: str  #: A key of `PARTS`, or the name of a factor family.
     #: For an arc (head, modifier); for parts the words in the order of their arrays (grandparent,
     #: head, inner sibling or -1, modifier). For factors their words, ascending.
     words: tuple[int, ...]
@@ -57,51 +55,23 @@ class Term:
     #: Features that add up to the value, largest magnitude first; empty if a network scores the
     #: term.
     features: tuple[Feature, ...] = ()
-    #: If a network scores the term: the loss of value if a word of the sentence is unknown, for
-    #: each word (by its form, with its number if several have that form), largest magnitude first.
-    #: For an arc it is the loss of its lead over the other heads of the word: what all heads lose
-    #: does not change the choice among trees. Words without effect are left out. Words interact,
-    #: so these losses do not add up to the value.
+    #: If a network scores the term: the loss of value without each word that has an effect, largest
+    #: magnitude first. For an arc it is the loss of its lead over the other heads of the word: what
+    #: all heads lose does not change the choice among trees. Words interact, so these losses do not
+    #: add up to the value.
     without: tuple[Feature, ...] = ()
 
 
 def terms_of(
-    problem: Problem, arcs: NDArray[np.int32], parser: Parser | None = None,
-    sentence: Sentence | None = None,
+    problem: Problem, arcs: NDArray[np.int32], parser: Parser, sentence: Sentence
 ) -> list[Term]:
-    """Return all terms of a tree's score; their values add up to it.
-
-    Parameters
-    ----------
-    problem : Problem
-    arcs : int32[n]
-        The tree, a row of `Solution.arcs`.
-    parser, sentence : optional
-        Source of the problem: with it, factors are listed by family, with features.
-    """
+    """Return all terms of the score of a tree, int32[n] arcs; their values add up to it."""
     terms = part_terms(problem, arcs)
-    if parser is not None and sentence is not None and parser.maker.families:
+    if parser.maker.families:
         order = np.sort(arcs)
         view = parser.maker.view(sentence, problem.arc_head[order], problem.arc_mod[order])
-        terms += family_terms(parser, view)
-    else:
-        for f in fired_factors(problem, arcs).tolist():
-            members = problem.factors.members(f)
-            terms.append(_factor(problem, "factor", members, float(problem.factor_score[f])))
-        for c, value in enumerate(count_terms(problem, arcs).tolist()):
-            if value:
-                members = problem.counts.members(c)
-                fired = members[np.isin(members, arcs)]
-                terms.append(_factor(problem, "count factor", fired, value))
+        terms += _family_terms(parser, view)
     return terms
-
-
-def _factor(
-    of: Problem | FactorView, kind: str, members: NDArray[np.int32], value: float,
-    features: tuple[Feature, ...] = (),
-) -> Term:
-    pairs = tuple(zip(of.arc_head[members].tolist(), of.arc_mod[members].tolist()))
-    return Term(kind, tuple(sorted({w for pair in pairs for w in pair})), pairs, value, features)
 
 
 def part_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
@@ -123,7 +93,7 @@ def part_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
     return terms
 
 
-def family_terms(parser: Parser, view: FactorView) -> list[Term]:
+def _family_terms(parser: Parser, view: FactorView) -> list[Term]:
     """Return the factors of a tree (all arcs of the view) by family, with non-zero features."""
     table = parser.maker.table
     terms = []
@@ -142,7 +112,9 @@ def family_terms(parser: Parser, view: FactorView) -> list[Term]:
                 Feature(names.get(key, "unnamed feature"), weight)
                 for key, weight in zip(keys[known].tolist(), weights) if weight
             ]
-            terms.append(_factor(view, family.name, members, value, largest(features)))
+            pairs = tuple(zip(view.arc_head[members].tolist(), view.arc_mod[members].tolist()))
+            words = tuple(sorted({word for pair in pairs for word in pair}))
+            terms.append(Term(family.name, words, pairs, value, largest(features)))
     return terms
 
 
@@ -155,11 +127,7 @@ def with_features(
     parser: Parser, sentence: Sentence, trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
     deadline: Deadline = NO_DEADLINE,
 ) -> list[list[Term]]:
-    """Add the sources of scores to the terms of trees, given as (heads, terms).
-
-    Template scores get `Term.features`; network scores get `Term.without`, unless the deadline
-    passes first.
-    """
+    """Add features or, unless the deadline passes first, losses without words to (heads, terms)."""
     if parser.maker.network is not None:
         return _without_words(parser, parser.maker.network, sentence, trees, deadline)
     scorer = parser.maker.scorer

@@ -34,7 +34,8 @@ from bbparse.treebank.drawing.formats import FORMATS, Style, as_conllu, sentence
 from bbparse.treebank.drawing.layout import in_english
 from bbparse.treebank.drawing.svg import describe_tree, draw_arcs, tree_arcs
 
-#: Maximum number of words that are parsed together, first and later: the first answer comes soon.
+#: Maximum number of words that are parsed together, first and later. The first batch is small, so
+#: that a short deadline leaves some trees to answer with.
 FIRST_WORDS, MAX_WORDS = 50, 1000
 #: Maximum seconds of a sentence without a time limit: its work is limited to about one second.
 _SENTENCE_SECONDS = 2.0
@@ -229,6 +230,7 @@ def _page(parser: Parser, sentences: Iterator[Sentence], job: Job) -> str:
     explanation = explain(
         parser, parser.tagged(sentence), k_best=job.k_best, prune=job.prune, valid=job.valid,
         node_limit=_EXPLAIN_NODES, deadline=job.end,
+        # one search an arc, three for trees, trace and valid tree; a share is left for features
         time_limit=max(_MIN_SECONDS, job.end.left() / (sentence.n_words + 4)),
     )
     return page(explanation, model=job.model)

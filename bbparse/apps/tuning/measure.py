@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from statistics import fmean, median
 from typing import Any
@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Solution
-from bbparse.parser.parse import USUAL, ParseOptions
+from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser
-from bbparse.runtime.errors import ConfigError, ProblemError, TreebankError
-from bbparse.runtime.options import check_options
+from bbparse.runtime.errors import ProblemError
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
 from bbparse.treebank.progress import watched
 
@@ -32,10 +31,9 @@ class Setting:
     """A number of candidate heads, and the accuracy and speed with it."""
 
     prune: int  #: Maximum number of candidate heads of a word; 0: all.
-    tally: Tally = field(default_factory=Tally)  #: Counts of each sentence.
+    tally: Tally = field(default_factory=Tally)
     labelled: bool = True  #: True if the parser predicts labels.
-    #: Seconds of each pass over the sentences: scoring, solving and labelling.
-    passes: list[float] = field(default_factory=list)
+    passes: list[float] = field(default_factory=list)  #: Seconds of each pass over the sentences.
     #: Means over the sentences: ``dp_calls`` of the dynamic program; ``dp_work``, the calls
     #: weighted by the fraction of the chart that they fill, where an inside-outside pass counts
     #: three times; search ``nodes``. Fractions of the sentences: ``closed_at_root`` and ``proved``.
@@ -52,7 +50,6 @@ class Setting:
 
     @property
     def scores(self) -> Scores:
-        """Scores of the best trees."""
         return self.tally.scores()
 
     @property
@@ -73,11 +70,9 @@ class Setting:
         }
 
     def by_length(self, width: int = 5, min_sentences: int = 5) -> NDArray[np.float64]:
-        """Average over sentences whose lengths are in the same range of `width` words.
+        """Average over sentences of similar length: float64[ranges, 3], as `per_sentence`.
 
-        Ranges with fewer than `min_sentences` sentences are merged with a neighbour. Returns, for
-        each range, the mean length, DP calls and seconds, and the number of sentences:
-        float64[ranges, 4].
+        Ranges of `width` words with fewer than `min_sentences` are merged with a neighbour.
         """
         rows = self.per_sentence[np.argsort(self.per_sentence[:, 0], kind="stable")]
         classes = (rows[:, 0] - 1) // width
@@ -88,77 +83,37 @@ class Setting:
         if len(rows) - starts[-1] < min_sentences and len(starts) > 1:
             starts.pop()
         parts = [part for part in np.split(rows, starts[1:]) if len(part)]
-        means = [[*part.mean(axis=0), len(part)] for part in parts]
-        return np.array(means, np.float64).reshape(-1, 4)
+        return np.array([part.mean(axis=0) for part in parts]).reshape(-1, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     """The fastest setting that loses little accuracy."""
 
-    setting: Setting  #: The suggested setting.
+    setting: Setting
     best: Setting  #: The most accurate setting.
     loss: Difference  #: best - setting in the chosen measure, with its confidence interval.
 
 
 def measure_settings(
-    parser: Parser, sentences: Sequence[Sentence], prunes: Sequence[int],
-    options: ParseOptions = USUAL, *, passes: int = 3,
-    clock: Callable[[], float] = time.perf_counter, **changes: Any,
+    parser: Parser, sentences: Sequence[Sentence], prunes: Sequence[int], *, passes: int = 3,
+    clock: Callable[[], float] = time.perf_counter, **options: Any,
 ) -> list[Setting]:
     """Parse a treebank with several numbers of candidate heads, in turns.
 
     The first pass of each setting parses sentence by sentence, to measure accuracy and the times of
     single sentences. Further passes measure speed; settings take turns, so that a temporarily slow
-    machine does not favour one of them.
-
-    Parameters
-    ----------
-    parser : Parser
-    sentences : sequence of Sentence
-        Sentences with trees.
-    prunes : sequence of int
-        Maximum numbers of candidate heads of a word; 0: all.
-    options : ParseOptions
-        Options for each sentence; `prune` is ignored.
-    passes : int
-        Number of passes that measure speed; only one if a pass takes longer than `LONG_PASS`
-        seconds. A first pass that takes so long measures speed, too.
-    clock : callable
-        Returns the current time in seconds; use `time.process_time` on a machine with other load.
-    changes
-        Options by name, such as ``time_limit=10``.
-
-    Returns
-    -------
-    list of Setting
-        In the order of ``prunes``. If a sentence needs too much memory with a setting, the setting
-        has a ``failure`` and no figures.
-
-    Raises
-    ------
-    TreebankError, ConfigError, ProblemError
-        If there are no sentences, one has no tree, or a number is out of range.
+    machine does not favour one of them. After a pass of more than `LONG_PASS` seconds, which counts
+    as a measurement of speed, there are no others.
     """
-    if not sentences:
-        raise TreebankError("there are no sentences to tune on")
-    for sentence in sentences:
-        if not sentence.has_heads:
-            raise TreebankError(f"{sentence.source or 'input'}, {sentence.name}: has no tree")
-    if not prunes or min(prunes) < 0:
-        raise ConfigError(f"prunes are {list(prunes)}, expected 0 (all arcs) or more, at least one")
-    check_options({"passes": passes})
-
-    options = replace(options, **changes)
-    settings = []
-    for prune in prunes:
-        settings.append(_first_pass(parser, sentences, replace(options, prune=prune), clock))
+    options_of = [ParseOptions(prune=prune, **options) for prune in prunes]
+    settings = [_first_pass(parser, sentences, each, clock) for each in options_of]
     for _ in watched(range(passes), "speed", " passes"):
-        for setting in settings:
+        for setting, each in zip(settings, options_of):
             if setting.failure or (setting.passes and setting.passes[0] > LONG_PASS):
                 continue
             started = clock()
-            for _ in parser.parse_all(sentences, replace(options, prune=setting.prune)):
+            for _ in parser.parse_all(sentences, each):
                 pass
             setting.passes.append(clock() - started)
     return settings
@@ -205,21 +160,7 @@ def _first_pass(
 def suggest(
     settings: Sequence[Setting], max_loss: float, measure: str = "las"
 ) -> Suggestion | None:
-    """Return the fastest setting whose accuracy is within ``max_loss`` of the best.
-
-    Parameters
-    ----------
-    settings : sequence of Setting
-    max_loss : float
-        Accepted loss as a fraction, such as 0.001 for a tenth of a percentage point.
-    measure : str
-        A name of `bbparse.treebank.evaluation.MEASURES`.
-
-    Returns
-    -------
-    Suggestion or None
-        None if nothing was measured. Of equally accurate settings the fastest is the best.
-    """
+    """Return the fastest setting that loses at most a fraction of accuracy, such as 0.001."""
     measured = [setting for setting in settings if not setting.failure]
     if not measured:
         return None

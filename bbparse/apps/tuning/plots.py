@@ -37,12 +37,10 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
-def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float = 3.8) -> Any:
-    """Return a figure and its axes, row by row; ``width`` and ``height`` of each are in inches."""
-    figure = _matplotlib().figure.Figure(
-        figsize=(width * columns, height * rows), layout="constrained"
-    )
-    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+def new_figure(columns: int, *, width: float = 4.6, height: float = 3.8) -> Any:
+    """Return a figure and its axes in a row, each so many inches wide and high."""
+    figure = _matplotlib().figure.Figure(figsize=(width * columns, height), layout="constrained")
+    axes = figure.subplots(1, columns, squeeze=False).ravel().tolist()
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", color="#DDDDDD", linewidth=0.8)
@@ -88,19 +86,7 @@ def plot_settings(
     settings: Sequence[Setting], path: str | os.PathLike[str], *, measure: str = "las",
     suggestion: Suggestion | None = None,
 ) -> None:
-    """Plot accuracy against speed, and time and DP calls against sentence length.
-
-    These are Figures 4 and 5 of QL13. Settings with a failure are left out; `measure`, ``las`` or
-    ``uas``, is the accuracy that is shown; a suggestion is marked.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written, or its name does not end in .svg, .png or .pdf.
-    BBParseError
-        If matplotlib is not installed.
-    """
-    check_plot(path)
+    """Plot accuracy against speed, and time and DP calls against length (Figures 4, 5 of QL13)."""
     measured = [setting for setting in settings if not setting.failure]
     figure, (trade, times, calls) = new_figure(3)
     _draw_trade(trade, measured, measure, suggestion)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bbparse.apps.tuning import measure_settings
+from bbparse.apps.tuning.measure import measure_settings
 from tests import toy
 from tests.apps.cli.conftest import Run
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.apps.corpus import FileOptions, ParseSpec
+from bbparse.apps.corpus.files import FileOptions
+from bbparse.apps.corpus.work import ParseSpec
 from bbparse.treebank import format_sentence
 from tests import toy
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from bbparse.apps.corpus import ParseSpec, parse_corpus
-from bbparse.apps.corpus.work import locked
+from bbparse.apps.corpus.run import parse_corpus
+from bbparse.apps.corpus.work import ParseSpec, locked
 from bbparse.runtime.errors import ClusterError
 
 Contents = Callable[[Path], dict[str, bytes]]

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 import bbparse
-from bbparse.apps.corpus import CorpusSummary, FileOptions, Manifest, ParseSpec, parse_corpus, run
-from bbparse.apps.corpus.files import FileParser
-from bbparse.apps.corpus.work import LOCK, Outcome, Task, locked, parse_task
+from bbparse.apps.corpus import run
+from bbparse.apps.corpus.files import FileOptions, FileParser
+from bbparse.apps.corpus.run import CorpusSummary, parse_corpus
+from bbparse.apps.corpus.work import LOCK, Manifest, Outcome, ParseSpec, Task, locked, parse_task
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, OutputError, TreebankError
 from bbparse.runtime.output import open_binary_output

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bbparse.apps.explain import Explanation, explain, page
+from bbparse.apps.explain import explain, page
 from bbparse.apps.explain.charts import number, ordinal, signed
-from bbparse.apps.explain.explanation import arc_losses
-from bbparse.apps.explain.terms import terms_of
+from bbparse.apps.explain.explanation import Explanation, arc_losses
+from bbparse.apps.explain.terms import part_terms
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
 from bbparse.parser.parse import trees_of
@@ -161,7 +161,7 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
     score = float(solution.scores[0])
     return Explanation(
         Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)]), problem, solution,
-        trees_of(solution), [terms_of(problem, arcs) for arcs in solution.arcs],
+        trees_of(solution), [part_terms(problem, arcs) for arcs in solution.arcs],
         arc_losses(problem, solution.arcs[0], score, node_limit=node_limit),
         trace_search(problem, node_limit=node_limit), backbone="first", families=[],
     )

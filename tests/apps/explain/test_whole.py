@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bbparse.apps.explain import Explanation, explain, page
+from bbparse.apps.explain import explain, page
+from bbparse.apps.explain.explanation import Explanation
 from bbparse.factors import FactorView, TreeFamily
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import FactorError
