@@ -66,24 +66,14 @@ names the arcs of a factor, and a table of templates gives the features. The pac
 
 from __future__ import annotations
 
-from bbparse.models.factors.batch import FactorBatch, FactorCounter
-from bbparse.models.factors.family import (
-    Arc,
-    FactorFamily,
-    alive_factors,
-    check_family,
-    tree_batches,
-)
-from bbparse.models.factors.registry import available, load_families, specification
-from bbparse.models.factors.table import FactorTable, Feature, feature_key
+from bbparse.models.factors.batch import FactorBatch
+from bbparse.models.factors.family import Arc, FactorFamily, check_family
+from bbparse.models.factors.table import Feature
 from bbparse.models.factors.templates import TemplateFamily
-from bbparse.models.factors.tree_family import TreeFamily, terms_of_tree, tree_options
+from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.factors.view import FactorView
 
 __all__ = [
-    "Arc", "FactorBatch", "FactorCounter", "FactorFamily", "FactorTable", "FactorView", "Feature",
-    "TemplateFamily", "TreeFamily", "alive_factors", "available", "check_family",
-    "feature_key", "load_families", "specification", "terms_of_tree", "tree_batches",
-    "tree_options",
-]  # fmt: skip
-
+    "Arc", "FactorBatch", "FactorFamily", "FactorView", "Feature", "TemplateFamily", "TreeFamily",
+    "check_family",
+]

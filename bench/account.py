@@ -27,8 +27,10 @@ from bbparse.models.configuration import Configuration
 from bbparse.models.learning.train import learn_to_read
 from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
-from bbparse.treebank import Sentence, Tally, compare_tallies
+from bbparse.treebank import Sentence
+from bbparse.treebank.evaluation import Tally
 from bbparse.treebank.sentence import ScoredTree
+from bbparse.treebank.significance import compare_tallies
 
 #: Families that were worth most beside a network (docs/notes/learning.md).
 FAMILIES = ("brackets", "parallel-conjuncts", "series")

@@ -9,8 +9,8 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from bbparse.core import Problem
-from bbparse.factors import load_families, specification
 from bbparse.models.configuration import Configuration
+from bbparse.models.factors.registry import load_families, specification
 from bbparse.models.learning.checkpoint import Checkpoint
 from bbparse.models.learning.data import prepare
 from bbparse.models.learning.run import Run, held_out_problems, learn_factors, learn_with_network

@@ -34,10 +34,12 @@ from one_backbone import OneBackbone
 
 from bbparse.apps.tuning.measure import Setting, measure_settings, suggest
 from bbparse.apps.tuning.plots import plot_settings
-from bbparse.factors import available
 from bbparse.models.configuration import Configuration
+from bbparse.models.factors.registry import available
 from bbparse.parser.parser import Parser
-from bbparse.treebank import Tally, compare_tallies, read_conllu, write_conllu
+from bbparse.treebank import read_conllu, write_conllu
+from bbparse.treebank.evaluation import Tally
+from bbparse.treebank.significance import compare_tallies
 
 BASELINE = "baseline"
 ALL = "all"

@@ -29,7 +29,8 @@ from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.neural.ragged import batches
 from bbparse.parser.parser import Parser
-from bbparse.treebank import Sentence, Tally, format_sentence, read_conllu
+from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.treebank.evaluation import Tally
 
 NODE_LIMIT = 200
 PHASES = ("reading", "scoring", "solving", "labelling", "writing")

@@ -42,7 +42,7 @@ def test_families_are_those_installed_whatever_lies_in_the_working_directory(
     for name in ("features", "configs", "english", "siblings", "words"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('a file of the user')\n")
     code = (
-        "from bbparse.factors import available, load_families\n"
+        "from bbparse.models.factors.registry import available, load_families\n"
         "print(len(load_families(available())))"
     )
     done = subprocess.run(

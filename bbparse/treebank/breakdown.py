@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from bbparse.treebank.evaluation import Measure, checked_labels, shares
+from bbparse.treebank.evaluation import Measure, shares
 from bbparse.treebank.sentence import Sentence
 
 #: Names of the breakdowns.
@@ -33,94 +33,55 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], dict[str, Measure]]] = {
 }
 
 
-class Breakdown:
-    """Accuracy by class of sentence or arc: add sentences, then read the rows.
+def breakdown(
+    by: str, gold: Iterable[Sentence], predicted: Iterable[Sentence]
+) -> list[dict[str, str | int | float]]:
+    """Return a row for each class that occurs: short before long, frequent before rare.
 
-    Parameters
-    ----------
-    by : {"length", "distance", "relation"}
-        * length: sentences of 1-10, 11-20, … words;
-        * distance: arcs from the root, and arcs between words that are 1, 2, 3-6, 7-10, 11-20, or
-          more words apart. Gold and predicted arcs are each counted in their own class: recall is
-          the fraction of gold arcs of the class that were predicted, precision the fraction of
-          predicted arcs of the class that are gold (McDonald & Nivre 2007, §3.3);
-        * relation: words by label, with subtypes kept apart. Recall and precision require the right
-          head and label; uas is the fraction of words with the gold label whose head is right.
-
-    Raises
-    ------
-    ValueError
-        If ``by`` is none of these.
-
-    Example
-    -------
-    >>> from bbparse.treebank import Breakdown, Sentence
-    >>> gold = Sentence.from_words(["Birds", "sing"], heads=[2, 0], deprels=["nsubj", "root"])
-    >>> by = Breakdown("relation")
-    >>> by.add(gold, [2, 0], ["obj", "root"])
-    >>> [(row["relation"], row["recall"], row["uas"]) for row in by.rows()]
-    [('nsubj', 0.0, 1.0), ('root', 1.0, 1.0), ('obj', 0.0, 0.0)]
+    Gold and predicted arcs are each counted in their own class (McDonald & Nivre 2007, §3.3).
     """
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for sentence, other in zip(gold, predicted):
+        _count(by, sentence, other, counts)
 
-    def __init__(self, by: str) -> None:
-        if by not in BREAKDOWNS:
-            raise ValueError(f"by is {by!r}, expected one of {', '.join(BREAKDOWNS)}")
-        self.by = by
-        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-
-    def add(
-        self, gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None = None
-    ) -> None:
-        """Count one sentence; parameters and errors are those of `Tally.add`."""
-        labels = checked_labels(gold, heads, deprels)
-        n, counts = gold.n_words, self._counts
-        right = [a == b for a, b in zip(gold.heads, heads)]
-        labelled = [same and a == b for same, a, b in zip(right, gold.deprels, labels)]
-        if self.by == "length":
-            first = (n - 1) // 10 * 10
-            counts[f"{first + 1}-{first + 10}"] += Counter(
-                sentences=1, words=n, heads=sum(right), labels=sum(labelled), complete=all(right)
-            )
-            return
-        gold_classes, predicted_classes = gold.deprels, labels
-        if self.by == "distance":
-            gold_classes, predicted_classes = (
-                [_distance_class(head, m) for m, head in enumerate(column, start=1)]
-                for column in (gold.heads, heads)
-            )
-            labelled = right
-        for i in range(n):
-            counts[gold_classes[i]] += Counter(gold=1, heads=right[i], right=labelled[i])
-            if predicted_classes[i]:
-                counts[predicted_classes[i]]["predicted"] += 1
-
-    def rows(self) -> list[dict[str, str | int | float]]:
-        """Return one row for each class that occurs: short before long, frequent before rare.
-
-        Returns
-        -------
-        list of dict
-            The class under the name of the breakdown, such as ``"11-20"``, and
-
-            * length: sentences, words, uas, las, complete;
-            * distance: gold, predicted (numbers of arcs), recall, precision, f1;
-            * relation: gold, predicted (numbers of words), uas, recall, precision, f1.
-
-            Measures are fractions from 0 to 1, and 0 where nothing is counted.
-        """
-        numbers, measures = _COLUMNS[self.by]
-        return [
-            {
-                self.by: key, **{name: self._counts[key][name] for name in numbers},
-                **shares(self._counts[key], measures),
-            }
-            for key in sorted(self._counts, key=self._sort_key)
-        ]
-
-    def _sort_key(self, key: str) -> tuple[int, str]:
-        if self.by == "relation":
-            return -self._counts[key]["gold"], key
+    def place(key: str) -> tuple[int, str]:
+        if by == "relation":
+            return -counts[key]["gold"], key
         return 0 if key == _ROOT else int(key.partition("-")[0]), ""
+
+    numbers, measures = _COLUMNS[by]
+    return [
+        {
+            by: key, **{name: counts[key][name] for name in numbers},
+            **shares(counts[key], measures),
+        }
+        for key in sorted(counts, key=place)
+    ]
+
+
+def _count(
+    by: str, gold: Sentence, predicted: Sentence, counts: defaultdict[str, Counter[str]]
+) -> None:
+    """Add the counts of one sentence to those of its classes."""
+    n = gold.n_words
+    right = [a == b for a, b in zip(gold.heads, predicted.heads)]
+    labelled = [a and b == c for a, b, c in zip(right, gold.deprels, predicted.deprels)]
+    if by == "length":
+        first = (n - 1) // 10 * 10
+        counts[f"{first + 1}-{first + 10}"] += Counter(
+            sentences=1, words=n, heads=sum(right), labels=sum(labelled), complete=all(right)
+        )
+        return
+    gold_classes, predicted_classes = gold.deprels, predicted.deprels
+    if by == "distance":
+        gold_classes, predicted_classes = (
+            [_distance_class(head, m) for m, head in enumerate(sentence.heads, start=1)]
+            for sentence in (gold, predicted)
+        )
+        labelled = right
+    for i in range(n):
+        counts[gold_classes[i]] += Counter(gold=1, heads=right[i], right=labelled[i])
+        counts[predicted_classes[i]]["predicted"] += 1
 
 
 def _distance_class(head: int, modifier: int) -> str:

@@ -126,18 +126,7 @@ class Scores:
 
 
 class Tally:
-    """Counts of correct and wrong words, sentence by sentence.
-
-    Example
-    -------
-    >>> from bbparse.treebank import Sentence, Tally
-    >>> gold = Sentence.from_words(["Birds", "sing"], heads=[2, 0], deprels=["nsubj", "root"])
-    >>> tally = Tally()
-    >>> tally.add(gold, [0, 1])
-    >>> tally.add(gold, [2, 0])
-    >>> tally.scores().uas
-    0.5
-    """
+    """Counts of correct and wrong words, sentence by sentence."""
 
     def __init__(self) -> None:
         self._rows = array("q")
@@ -158,27 +147,9 @@ class Tally:
         self, gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None = None,
         tags: Sentence | None = None,
     ) -> None:
-        """Count one sentence.
-
-        Parameters
-        ----------
-        gold : Sentence
-            With a head for every word.
-        heads : sequence of int, length n
-            Predicted head of each word; 0 for the root.
-        deprels : sequence of str, length n, optional
-            Predicted labels; without them, no label counts as right.
-        tags : Sentence, optional
-            Sentence with the predicted tags and lemmas; without it, none counts as right.
-
-        Raises
-        ------
-        ValueError
-            If a length differs from the number of words.
-        """
-        n, labels = gold.n_words, checked_labels(gold, heads, deprels)
-        if tags is not None and tags.n_words != n:
-            raise ValueError(f"tags: expected {n} words, found {tags.n_words}")
+        """Count one sentence; without ``deprels`` or predicted ``tags``, none counts as right."""
+        n = gold.n_words
+        labels = [""] * n if deprels is None else deprels
         words = WordColumns.of(gold.heads, gold.deprels, gold)
         predicted = WordColumns.of(heads, labels, tags or gold)
         agreed = words.agreement(predicted)
@@ -223,18 +194,6 @@ class Tally:
         total = {name: self._total(name) for name in COUNTS}
         values: dict[str, Any] = shares(total, {name: MEASURES[name] for name in self.measures})
         return Scores(total["sentences"], total["words"], total["words_no_punct"], **values)
-
-
-def checked_labels(
-    gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None
-) -> Sequence[str]:
-    """Return the predicted labels, empty if there are none; `ValueError` if a length is wrong."""
-    n = gold.n_words
-    labels = [""] * n if deprels is None else deprels
-    for title, column in (("heads", heads), ("deprels", labels)):
-        if len(column) != n:
-            raise ValueError(f"{title}: expected {n} values, found {len(column)}")
-    return labels
 
 
 def shares(

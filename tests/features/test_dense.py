@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorBatch, FactorView, TemplateFamily, check_family, load_families
+from bbparse.factors import FactorBatch, FactorView, TemplateFamily, check_family
+from bbparse.models.factors.registry import load_families
 from bbparse.runtime.errors import FactorError
 from bbparse_families.grandchildren import AllGrandchildren, GreatGrandchildren
 from bbparse_families.nephews import Nephews

@@ -14,7 +14,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorView, available
+from bbparse.factors import FactorView
+from bbparse.models.factors.registry import available
 from bbparse.treebank import Sentence
 from tests import toy
 from tests.models.factors.helpers import all_arcs

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bbparse.factors import check_family, feature_key
+from bbparse.factors import check_family
 from bbparse.models.factors.family import describe
+from bbparse.models.factors.table import feature_key
 from bbparse.treebank import Sentence
 from bbparse_families.handcrafted import RatherThan
 from tests.models.factors.helpers import all_arcs, view_of

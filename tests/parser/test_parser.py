@@ -13,7 +13,8 @@ from bbparse.parser.parser import Parser, ScoredTree
 from bbparse.parser.steps import WORK_LIMIT
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ModelError, ProblemError, TreebankError
-from bbparse.treebank import Sentence, check_tree
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import check_tree
 from tests import toy
 from tests.oracles.enumerate import enumerate_trees
 

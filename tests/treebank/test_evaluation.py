@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,11 @@ from udtools.udeval import evaluate as official_evaluate
 from udtools.udeval import load_conllu
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.treebank import (
-    BREAKDOWNS,
-    Breakdown,
-    Sentence,
-    Tally,
-    evaluate,
-    find_cycle,
-    format_sentence,
-    read_conllu,
-)
+from bbparse.treebank import Sentence, evaluate, format_sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
+from bbparse.treebank.breakdown import BREAKDOWNS, breakdown
+from bbparse.treebank.evaluation import Tally
+from bbparse.treebank.trees import find_cycle
 
 DATA = Path(__file__).parent.parent / "data"
 FEATURES = "_ Number=Sing Typo=Yes|Number=Sing Number=Plur|Case=Nom Case=Nom|Number=Plur"
@@ -154,11 +149,10 @@ def chain(n: int) -> Sentence:
 
 
 def test_lengths() -> None:
-    by = Breakdown("length")
-    by.add(chain(1), [0], ["root"])
-    by.add(chain(10), [0] * 10, ["root"] * 10)
-    by.add(chain(21), list(range(21)), ["root"] * 21)
-    assert by.rows() == [
+    gold = [chain(n) for n in (1, 10, 21)]
+    predicted = [replace(sentence, deprels=["root"] * sentence.n_words) for sentence in gold]
+    predicted[1] = replace(predicted[1], heads=[0] * 10)
+    assert breakdown("length", gold, predicted) == [
         {"length": "1-10", "sentences": 2, "words": 11, "uas": 2 / 11, "las": 2 / 11,
          "complete": 1 / 2},
         {"length": "21-30", "sentences": 1, "words": 21, "uas": 1.0, "las": 1 / 21,
@@ -170,9 +164,9 @@ def test_relations() -> None:
     gold = Sentence.from_words(
         ["a", "b", "c", "d"], heads=[2, 0, 2, 2], deprels=["nsubj", "root", "obj", "obj"]
     )
-    by = Breakdown("relation")
-    by.add(gold, [2, 0, 1, 2], ["obj", "root", "obj", "obj"])
-    rows: dict[Any, Any] = {row.pop("relation"): row for row in by.rows()}
+    predicted = replace(gold, heads=[2, 0, 1, 2], deprels=["obj", "root", "obj", "obj"])
+    of_both = breakdown("relation", [gold], [predicted])
+    rows: dict[Any, Any] = {row.pop("relation"): row for row in of_both}
     assert list(rows) == ["obj", "nsubj", "root"]  # frequent first, then by name
     assert rows["obj"] == {
         "gold": 2, "predicted": 3, "uas": 1 / 2, "recall": 1 / 2, "precision": 1 / 3, "f1": 2 / 5,
@@ -180,24 +174,18 @@ def test_relations() -> None:
     assert rows["nsubj"] == {
         "gold": 1, "predicted": 0, "uas": 1.0, "recall": 0.0, "precision": 0.0, "f1": 0.0,
     }
-    by = Breakdown("relation")
-    by.add(gold, gold.heads)
-    assert {row["recall"] for row in by.rows()} == {0.0}
-    assert len(by.rows()) == 3
 
 
 def test_classes_add_up_to_the_whole() -> None:
     rng = random.Random(3)
-    tally = Tally()
-    parts = {name: Breakdown(name) for name in BREAKDOWNS}
-    for gold in read_conllu(DATA / "small-train.conllu", require_heads=True):
-        heads = [h if rng.random() < 0.8 else rng.randint(0, gold.n_words) for h in gold.heads]
-        labels = [label if rng.random() < 0.8 else "dep" for label in gold.deprels]
-        tally.add(gold, heads, labels)
-        for breakdown in parts.values():
-            breakdown.add(gold, heads, labels)
-    scores = tally.scores()
-    rows: dict[str, list[dict[str, Any]]] = {name: b.rows() for name, b in parts.items()}
+    gold, predicted = gold_sentences(), []
+    for sentence in gold:
+        n = sentence.n_words
+        heads = [h if rng.random() < 0.8 else rng.randint(0, n) for h in sentence.heads]
+        labels = [label if rng.random() < 0.8 else "dep" for label in sentence.deprels]
+        predicted.append(replace(sentence, heads=heads, deprels=labels))
+    scores = evaluate(gold, predicted)
+    rows: dict[str, Any] = {name: breakdown(name, gold, predicted) for name in BREAKDOWNS}
 
     def total(name: str, share: str, of: str) -> float:
         return sum(row[share] * row[of] for row in rows[name]) / scores.words
@@ -209,17 +197,6 @@ def test_classes_add_up_to_the_whole() -> None:
     assert total("relation", "uas", "gold") == pytest.approx(scores.uas)
     assert total("relation", "recall", "gold") == pytest.approx(scores.las)
     assert total("relation", "precision", "predicted") == pytest.approx(scores.las)
-
-
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="by is 'word', expected one of length, distance, rel"):
-        Breakdown("word")
-    for name in BREAKDOWNS:
-        assert Breakdown(name).rows() == []
-        with pytest.raises(ValueError, match="heads: expected 2 values, found 1"):
-            Breakdown(name).add(chain(2), [0])
-        with pytest.raises(ValueError, match="deprels: expected 2 values, found 3"):
-            Breakdown(name).add(chain(2), [0, 1], ["a", "b", "c"])
 
 
 NAMES = {

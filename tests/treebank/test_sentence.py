@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.treebank import Sentence, find_cycle, format_sentence, is_projective, read_conllu
-from bbparse.treebank.trees import crossing_words
+from bbparse.treebank import Sentence, format_sentence, is_projective, read_conllu
+from bbparse.treebank.trees import crossing_words, find_cycle
 from bbparse.treebank.writing import with_tree
 
 

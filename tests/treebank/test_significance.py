@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from bbparse.runtime.errors import ConfigError, TreebankError
-from bbparse.treebank import Tally, compare, compare_tallies
+from bbparse.treebank import compare
+from bbparse.treebank.evaluation import Tally
+from bbparse.treebank.significance import compare_tallies
 from tests.treebank.test_evaluation import chain
 
 

@@ -11,17 +11,11 @@ import click
 
 from bbparse.apps.cli.common import FILE, aligned, command, flag, option, say
 from bbparse.runtime.errors import TreebankError
-from bbparse.treebank import (
-    BREAKDOWNS,
-    Breakdown,
-    Difference,
-    Sentence,
-    compare_tallies,
-    read_conllu,
-)
+from bbparse.treebank import read_conllu
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
+from bbparse.treebank.breakdown import BREAKDOWNS, breakdown
 from bbparse.treebank.evaluation import tallied
-from bbparse.treebank.significance import RESAMPLES
+from bbparse.treebank.significance import RESAMPLES, Difference, compare_tallies
 
 #: Measures and their titles; values without punctuation have a column of their own.
 _TITLES = {
@@ -129,7 +123,7 @@ def _print_scores(
         _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
         return
     tallies = [tallied(gold_sentences, file) for file in files]
-    tables = [{name: _breakdown(name, gold_sentences, file) for name in by} for file in files]
+    tables = [{name: breakdown(name, gold_sentences, file) for name in by} for file in files]
     differences = None if against is None else compare_tallies(*tallies, resamples=resamples)
     scores = [tally.scores() for tally in tallies]
     if as_json:
@@ -182,13 +176,6 @@ def _print_agreement(
     if confused:
         pairs = [[a, b, str(n)] for a, b, n in confused[:10]]
         click.echo(f"\nrelations most often confused\n{aligned(pairs, left=[0, 1])}")
-
-
-def _breakdown(by: str, gold: list[Sentence], sentences: list[Sentence]) -> list[dict[str, Any]]:
-    breakdown = Breakdown(by)
-    for right, sentence in zip(gold, sentences):
-        breakdown.add(right, sentence.heads, sentence.deprels)
-    return breakdown.rows()
 
 
 def _print_text_scores(scores: dict[str, MatchCounts], as_json: bool) -> None:

@@ -22,7 +22,8 @@ from bbparse.runtime.errors import ConfigError, TreebankError
 from bbparse.text import Tagger, TaggerSettings, Tokenizer, train_tagger, train_tokenizer
 from bbparse.text.tagger import TAGGER_FIELDS, tagger_fields, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_FIELDS
-from bbparse.treebank import Sentence, check_tree, is_projective
+from bbparse.treebank import Sentence, is_projective
+from bbparse.treebank.sentence import check_tree
 
 # Added to the seed of a model for its tokenizer: the best of seven seeds for English EWT, whose
 # sentences differ by up to 1.1 points of F1.
@@ -45,11 +46,7 @@ def learn_to_read(
     checkpoint: Checkpoint | None = None, *, silver: Iterable[Sentence] = (),
     say: Callable[[str], object] = lambda line: None,
 ) -> Reading:
-    """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
-
-    The tagger uses the pretrained vectors of `embeddings`, if given, and learns from the sentences
-    `silver`, too.
-    """
+    """Train a tokenizer and a tagger on a treebank, whose sentences are in text order."""
 
     def learn() -> Fields:
         tokenizer = train_tokenizer(sentences, seed + _TOKENIZER_SEED)

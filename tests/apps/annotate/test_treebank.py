@@ -16,7 +16,8 @@ from bbparse.apps.annotate.view import options_view, row, rows, search, sentence
 from bbparse.parser.combine import combine, with_disputes
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import OutputError
-from bbparse.treebank import Sentence, check_tree, format_sentence, read_conllu
+from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.treebank.sentence import check_tree
 from tests.apps.annotate.conftest import TEXT, Opened, completer, does
 from tests.oracles.enumerate import enumerate_trees
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from bbparse.apps.explain import explain
 from bbparse.apps.explain.terms import PARTS, names_of, part_terms, terms_of, with_features
 from bbparse.core import Problem
-from bbparse.factors import FactorFamily, FactorView, load_families
+from bbparse.factors import FactorFamily, FactorView
 from bbparse.inference.solve import solve
+from bbparse.models.factors.registry import load_families
 from bbparse.models.scoring.arc_network import ArcNetwork
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence

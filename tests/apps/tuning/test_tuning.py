@@ -12,7 +12,8 @@ import pytest
 from bbparse.apps.tuning.measure import Setting, measure_settings, suggest
 from bbparse.apps.tuning.plots import PALETTE, check_plot, plot_settings
 from bbparse.runtime.errors import BBParseError, OutputError
-from bbparse.treebank import Sentence, Tally
+from bbparse.treebank import Sentence
+from bbparse.treebank.evaluation import Tally
 from tests import toy
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-import bbparse.factors
 from bbparse.core.parts import Factors
-from bbparse.factors import FactorFamily, FactorTable, FactorView, tree_batches
+from bbparse.factors import FactorFamily, FactorView
+from bbparse.models.factors.family import alive_factors as alive_in_batch
+from bbparse.models.factors.family import tree_batches
+from bbparse.models.factors.table import FactorTable
 from bbparse.treebank import Sentence
 from tests.strategies import random_tree
 
@@ -67,7 +69,7 @@ def alive_factors(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable
 ) -> Factors:
     """The factors of one sentence that have a score."""
-    return bbparse.factors.alive_factors(families, [view], table)[0][0]
+    return alive_in_batch(families, [view], table)[0][0]
 
 
 def tree_keys(families: Iterable[FactorFamily], view: FactorView) -> NDArray[np.uint64]:

@@ -8,14 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.factors import (
-    FactorBatch,
-    FactorFamily,
-    FactorTable,
-    FactorView,
-    TemplateFamily,
-    check_family,
-)
+from bbparse.factors import FactorBatch, FactorFamily, FactorView, TemplateFamily, check_family
+from bbparse.models.factors.table import FactorTable
 from bbparse.runtime.errors import FactorError
 from bbparse.treebank import Sentence
 from tests.models.factors.helpers import alive_factors, all_arcs, view_of

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorFamily, FactorView, check_family, feature_key
+from bbparse.factors import FactorFamily, FactorView, check_family
+from bbparse.models.factors.table import feature_key
 from bbparse.runtime.errors import FactorError
 from tests.models.factors.helpers import (
     random_arcs,

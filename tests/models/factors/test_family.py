@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import bbparse.factors
-from bbparse.factors import FactorFamily, FactorView, check_family, feature_key
+from bbparse.factors import FactorFamily, FactorView, check_family
+from bbparse.models.factors.table import feature_key
 from bbparse.runtime.errors import FactorError
 from bbparse.treebank import Sentence
 from tests.models.factors.helpers import all_arcs, view_of

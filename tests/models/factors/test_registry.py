@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from bbparse.apps.cli.model import factors as factors_command
-from bbparse.factors import FactorFamily, available, load_families, specification
+from bbparse.factors import FactorFamily
+from bbparse.models.factors.registry import available, load_families, specification
 from bbparse.runtime.errors import FactorError
 
 OURS = {

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.factors import FactorBatch, FactorCounter, FactorTable
+from bbparse.factors import FactorBatch
+from bbparse.models.factors.batch import FactorCounter
+from bbparse.models.factors.table import FactorTable
 from bbparse.runtime.errors import FactorError
 
 U64 = st.integers(0, 2**64 - 1)

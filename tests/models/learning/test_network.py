@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.factors import load_families
 from bbparse.models.configuration import Configuration
+from bbparse.models.factors.registry import load_families
 from bbparse.models.learning.arc_network import ArcLearner
 from bbparse.models.learning.data import folds_of, prepare
 from bbparse.models.learning.run import Run, held_out_problems, unlabelled_accuracy

@@ -9,7 +9,11 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.core.parts import SET_NAMES
-from bbparse.factors import FactorCounter, FactorTable, FactorView, alive_factors, load_families
+from bbparse.factors import FactorView
+from bbparse.models.factors.batch import FactorCounter
+from bbparse.models.factors.family import alive_factors
+from bbparse.models.factors.registry import load_families
+from bbparse.models.factors.table import FactorTable
 from bbparse.models.learning.trainer import contrast, features_apart, proposals_of, with_proposals
 from bbparse.models.scoring.linear import QUANTUM
 from tests.models.factors.helpers import difference, random_sentence, random_tree, tree_keys
