@@ -184,10 +184,7 @@ def first_repeat(keys: NDArray[Any]) -> tuple[int, int] | None:
 
 
 def check_problem(p: ProblemArrays) -> None:
-    """Refuse the first violation of the `Problem` contract, naming array and index.
-
-    Dtypes and dimensions have been checked before.
-    """
+    """Refuse the first violation of the `Problem` contract but of dtypes and dimensions."""
     _check_arcs(p)
     for kind in KINDS:
         _check_parts(p, kind)

@@ -36,10 +36,7 @@ def arc_index(problem: ProblemArrays) -> dict[tuple[int, int], list[int]]:
 def named_arcs(
     problem: ProblemArrays, index: dict[tuple[int, int], list[int]], place: str, arc: Any
 ) -> list[int]:
-    """Return the indices of the candidate arcs that (head, mod) or (head, mod, label) names.
-
-    ProblemError if it can name no arc of a sentence of this length.
-    """
+    """Return the indices of the candidate arcs that (head, mod) or (head, mod, label) names."""
     labelled = problem.arc_label is not None
     expected = "(head, mod) or (head, mod, label)" if labelled else "(head, mod)"
     try:
@@ -63,10 +60,7 @@ def named_set(
     problem: ProblemArrays, index: dict[tuple[int, int], list[int]], arcs: list[Any], place: str,
     each: str,
 ) -> list[list[int]]:  # fmt: skip
-    """Return what `named_arcs` gives for all arcs of a set; ``each`` is a format of their places.
-
-    ProblemError if there is none, or one twice.
-    """
+    """Return what `named_arcs` gives for all arcs of a set; ``each`` formats their places."""
     if not arcs:
         raise ProblemError(f"{place} names no arc")
     choices = [named_arcs(problem, index, each.format(i), arc) for i, arc in enumerate(arcs)]

@@ -28,10 +28,7 @@ P = TypeVar("P", bound=ProblemArrays)
 
 
 def in_order(problem: P) -> tuple[P, Longs | None]:
-    """Sort the arcs by (head, modifier, label); return also their old indices int64[A].
-
-    Returns the problem itself, and None, if its arcs are sorted already.
-    """
+    """Sort the arcs by (head, modifier, label); return their old indices, None if none moved."""
     p = problem
     keys = (p.arc_mod, p.arc_head)
     order = np.lexsort(keys if p.arc_label is None else (p.arc_label, *keys))
@@ -73,10 +70,7 @@ def with_sorted_sets(problem: P, *kinds: str) -> P:
 
 
 def in_rank(solution: Solution, problem: ProblemArrays, order: Longs | None) -> Solution:
-    """Convert a solution of the result of `in_order` to one of the original problem.
-
-    It has no proof. Trees of equal score are sorted by heads, then by labels.
-    """
+    """Convert a solution of the result of `in_order` to one of the original problem; sort ties."""
     s = solution
     arcs, heads, scores = s.arcs, s.heads, s.scores
     tied = len(scores) > 1 and bool((scores[1:] == scores[:-1]).any())

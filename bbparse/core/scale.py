@@ -52,10 +52,7 @@ class Scaled(Generic[P]):
 
 
 def scaled(problem: P, terms: list[float]) -> Scaled[P]:
-    """Return a problem at the scale of the trees that score at least the sum of ``terms``.
-
-    ``terms`` are those of a tree of the problem.
-    """
+    """Return a problem at the scale of trees that score at least the sum of a tree's ``terms``."""
     p = problem
     alive = arcs_left(p.arc_mod, p.arc_state == 1, p.arc_state == -1)
     best = np.full(p.n_words + 1, -np.inf)

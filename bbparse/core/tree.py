@@ -15,10 +15,7 @@ from bbparse.runtime.errors import ProblemError
 
 
 def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> Ints:
-    """Return the arc index int32[n_words] of each word of a tree given by its heads or its arcs.
-
-    ProblemError as in `Problem.score`.
-    """
+    """Return the arc index int32[n_words] of each word of a tree given by its heads or its arcs."""
     n = problem.n_words
     values = as_ints("tree", tree, np.int32)
     if len(values) == n:
@@ -129,10 +126,7 @@ def count_terms(problem: ProblemArrays, arcs: Ints) -> Float64s:
 
 
 def tree_score(problem: ProblemArrays, arcs: Ints) -> float:
-    """Return φ of a tree given by the arc index of each word, correctly rounded.
-
-    It is -inf if a factor of weight -inf fires or a number of arcs is not allowed.
-    """
+    """Return φ of a tree given by the arc of each word, correctly rounded; -inf if forbidden."""
     return math.fsum(tree_terms(problem, arcs))
 
 

@@ -126,11 +126,7 @@ def best_trees(
 def as_array(
     name: str, values: Any, ndims: Sequence[int], axes: str, kinds: str = "iuf"
 ) -> NDArray[Any]:
-    """Return real numbers as an array: tensors leave their device and their gradients behind.
-
-    Raises `ProblemError` if they are no array of numbers of one of these dimensions, or of other
-    `kinds` of numpy; `axes` says what is expected.
-    """
+    """Return real numbers of `kinds` as an array; tensors leave their device and gradients."""
     kind = f"{type(values).__module__}.{type(values).__name__}"
     try:
         if hasattr(values, "detach"):

@@ -122,11 +122,7 @@ def _sorted(problem: Problem) -> tuple[Problem, Longs | None]:
 
 
 def most_listed(problem: Problem, k_best: int | None = None) -> int:
-    """Return the number of trees to list for the k best; None: the most that can be listed.
-
-    A problem may have fewer trees than are requested. Raises `ProblemError` if all that are left
-    do not fit in memory, which is allocated at once.
-    """
+    """Return the number of trees to list for the k best; None: the most that can be listed."""
     limit = min(MOST_TREES, MOST_TREE_WORDS // problem.n_words)
     if k_best == 1:
         return 1

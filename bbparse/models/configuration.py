@@ -247,11 +247,7 @@ class Configuration:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Configuration:
-        """Build a configuration from parsed TOML.
-
-        Raises `ConfigError` for an unknown table or key (it lists the known ones) or an impossible
-        value.
-        """
+        """Build a configuration from parsed TOML; refuse unknown keys and impossible values."""
         tables = [*_RECORDS, "templates"]
         for name, value in table.items():
             if name not in tables:

@@ -72,10 +72,7 @@ class Model:
         return self.tokenizer
 
     def tagged(self, sentence: Sentence) -> Sentence:
-        """Return a sentence with tags: itself, or a copy with predicted tags of words without.
-
-        Raises `ModelError` if it has none and the model was trained with tags and has no tagger.
-        """
+        """Return a sentence with tags: itself, or a copy with predicted tags of words without."""
         if self.tagger is not None:
             return next(self.tagger.tag([sentence], keep_tags=True))
         if sentence.has_tags or self.takes_words:
@@ -99,11 +96,7 @@ class Model:
         return best_labels(self.labeller.labels, self.labeller.tree_scores(scored, heads))
 
     def with_projective(self, projective: bool) -> Model:
-        """Return the same model for projective trees only, or for non-projective ones too.
-
-        Raises `ModelError` if the model was trained on projective trees and is to find
-        non-projective ones: it has learned nothing about crossing arcs.
-        """
+        """Return the same model for projective trees only, or for others, too, if it saw any."""
         if projective == self.config.projective:
             return self
         if not projective:
@@ -115,18 +108,12 @@ class Model:
         return replace(self, maker=replace(self.maker, config=config))
 
     def with_crossing(self) -> Model:
-        """Return the same model for non-projective trees, too, even if it saw no crossing arcs.
-
-        For trees around arcs that a person has chosen: these may cross.
-        """
+        """Return the same model for non-projective trees, too: a person's arcs may cross."""
         config = self.config.with_("model", projective=False)
         return replace(self, maker=replace(self.maker, config=config))
 
     def with_members(self, members: int) -> Model:
-        """Return the same model with only `members` of its networks: faster, but less accurate.
-
-        Raises `ModelError` if it has fewer.
-        """
+        """Return the same model with only `members` of its networks: faster, but less accurate."""
         check_number("members", members, OPTIONS["members"]._replace(optional=False), ModelError)
         network = self.maker.network
         available = 0 if network is None else len(network.members)
@@ -142,11 +129,7 @@ class Model:
 def card_note(
     sentences: Sequence[Sentence], dev: Sequence[Sentence], about: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """Return the part of a card that the notes of a model store.
-
-    It has no dates, so that runs are repeatable. `about` has some of the entries `ABOUT`. A missing
-    language is taken from file names of the form of Universal Dependencies.
-    """
+    """Return the part of a card that a model stores; no dates, so that runs are repeatable."""
     files = sorted({Path(sentence.source).name for sentence in sentences if sentence.source})
     languages = {match[1] for name in files if (match := _LANGUAGE.match(name))}
     return {  # in the order of the model file
@@ -160,12 +143,7 @@ def card_note(
 
 
 def card(model: Model) -> dict[str, Any]:
-    """Return the card of a model.
-
-    It has the entries of `card_note` and ``results`` on dev, F1 in percent; unknown ones are
-    missing or None. It also has the input it ``takes``, pretrained vectors (``embeddings``) if any,
-    the kind of its trees, its ``labels``, ``factors``, ``seed`` and whole ``configuration``.
-    """
+    """Return the card of a model: `card_note`, input, trees, labels, factors and configuration."""
     config, embeddings = model.config, model.embeddings
     tagger, labeller = model.tagger, model.labeller
     return {

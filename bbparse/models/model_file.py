@@ -102,10 +102,7 @@ def _reading_fields(
 def load_model(name_or_path: str | os.PathLike[str], factors: Iterable[AnyFamily] = ()) -> Model:
     """Read a model file, or a model that comes with the package, by its name.
 
-    `factors` are families that the model was trained with and that are not installed as plug-ins,
-    as classes or ``"module:Class"``: a model file alone never has code imported. Raises
-    `ModelError` if the file is missing, truncated, not a model, or of another version, and
-    `FactorError` if a family is missing.
+    `factors` are families that are not installed: a model file alone never has code imported.
     """
     path = MODELS.path(name_or_path)
     return _model(_read(path), os.fspath(path), factors)
@@ -158,10 +155,7 @@ def _labeller(config: Configuration, fields: Fields, where: str) -> Labeller:
 
 
 def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]:
-    """Read a tagger's file, or the tagger of a parser's model; return it with its tokenizer.
-
-    Raises `ModelError` if the file is missing, truncated, not a tagger, or of another version.
-    """
+    """Read a tagger's file, or the tagger of a parser's model; return it with its tokenizer."""
     where = os.fspath(path)
     if archive_kind(path) == KIND:
         fields = _read(path)

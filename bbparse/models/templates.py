@@ -100,10 +100,7 @@ class WordAtom(NamedTuple):
 
 
 class Template(NamedTuple):
-    """A feature template: attributes of words and properties of the part, sorted, each once.
-
-    Its text determines the features.
-    """
+    """A feature template: attributes of words and properties of the part, sorted, each once."""
 
     words: tuple[WordAtom, ...]
     atoms: tuple[str, ...] = ()
@@ -113,10 +110,7 @@ class Template(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, roles: Sequence[str], atoms: Sequence[str]) -> Template:
-        """Parse atoms separated by spaces.
-
-        Raises `ConfigError` if a role, an attribute or an atom is unknown; it lists the known ones.
-        """
+        """Parse atoms separated by spaces; `ConfigError` lists the known ones."""
         items = {*text.split()}
         names = {item[1:] for item in items if item.startswith("@")}
         for name in sorted(names - {*atoms}):
@@ -175,11 +169,7 @@ def _templates(kind: str, lines: Any, where: str) -> tuple[Template, ...]:
 
 @dataclass(frozen=True)
 class TemplateSet:
-    """All templates of a model, with 2**bits weights.
-
-    `lines` are the written lines of each kind; `templates` are the same, expanded and without
-    duplicates.
-    """
+    """All templates of a model, with 2**bits weights; `templates` are its `lines`, expanded."""
 
     lines: dict[str, tuple[str, ...]]
     bits: int
@@ -187,11 +177,7 @@ class TemplateSet:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], where: str = "templates") -> TemplateSet:
-        """Read a ``[templates]`` table: lines for any of `KINDS`, and ``bits``.
-
-        Raises `ConfigError`, naming the table `where`, for an unknown key, an impossible value, or
-        a malformed template.
-        """
+        """Read a ``[templates]`` table: lines for any of `KINDS`, and ``bits``."""
         keys = [*KINDS, "bits"]
         for key in table:
             if key not in keys:

@@ -65,10 +65,7 @@ class LabelSettings:
 
 
 class LabelNetwork(SequenceNetwork):
-    """Scores of the labels of each element; a subclass names the attributes that it sees.
-
-    ``counts`` is the number of labels of each kind, in the order of `labels`.
-    """
+    """Scores of the labels of each element; a subclass names the attributes that it sees."""
 
     SIZES: ClassVar[tuple[str, ...]] = (*SequenceNetwork.SIZES, "hidden")
     #: Number of the first attributes that name an element.
@@ -173,10 +170,7 @@ class LabelLearner:
     def loss(
         self, chosen: Sequence[int], vectors: Sequence[Float32s] | None = None, dropout: bool = True
     ) -> tuple[Longs, float]:
-        """Add the gradients of a batch; return the rows of its elements and its loss per element.
-
-        ``vectors`` are the pretrained vectors of each sequence.
-        """
+        """Add the gradients of a batch; return the rows of its elements and its mean loss."""
         settings, learner = self.settings, self.learner
         w, noise = learner.weights, learner.noise if dropout else None
         batch = Ragged.of([len(self.rows[i]) for i in chosen])

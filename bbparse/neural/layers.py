@@ -34,10 +34,7 @@ _POWER = np.float32(1.0 / 64.0)
 
 
 class Weights(NamedTuple):
-    """Weights of layers by name, and their gradients, of the same shapes.
-
-    ``matrices`` are those whose products are of 8-bit numbers.
-    """
+    """Weights of layers by name, and their gradients; ``matrices`` are multiplied in 8 bits."""
 
     values: Mapping[str, Float32s]
     gradients: Mapping[str, Float32s]

@@ -73,11 +73,7 @@ def adam(rows: Longs, learned: Learned, rate: float, clock: int) -> None:
 
 
 class NetworkLearner:
-    """Weights of a network during training.
-
-    ``sizes`` are those of the network class; ``n_values`` is the number of attribute values that
-    have vectors.
-    """
+    """Weights of a network during training; ``n_values`` attribute values have vectors."""
 
     def __init__(
         self, network: type[SequenceNetwork], kinds: str, sizes: Mapping[str, int], n_labels: int,

@@ -20,10 +20,7 @@ _SILVER_CUTOFF = 20
 
 
 def passes(n_gold: int, n_silver: int, elements: int) -> int:
-    """Return the passes over gold examples in a run of so many elements, 1 at least.
-
-    ``n_gold`` and ``n_silver`` are numbers of elements: words, or characters.
-    """
+    """Return the passes over gold examples in a run of so many elements (words, or characters)."""
     return max(1, round(elements * (MEAN_GOLD if n_silver else 1.0) / max(1, n_gold)))
 
 

@@ -18,10 +18,7 @@ def in_16_bits(array: Float32s) -> Float32s:
 
 
 def rounded(parameters: Mapping[str, Float32s]) -> dict[str, Float32s]:
-    """Round to 16 bits, and matrices further, to multiples of a power of two in each column.
-
-    Files are then small.
-    """
+    """Round to 16 bits, and matrices to multiples of a power of two in each column: small files."""
     out = {name: in_16_bits(array) for name, array in parameters.items()}
     for name, array in parameters.items():
         if array.ndim == 2:

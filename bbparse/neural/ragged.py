@@ -15,10 +15,7 @@ from bbparse.treebank.sections import SECTION_WORDS
 
 
 class Ragged(NamedTuple):
-    """Positions of the words of a batch of sentences among the rows of a matrix.
-
-    int64[S] each: row of the first word of each sentence, and its number of words.
-    """
+    """Row of the first word of each sentence in a batch, and its number of words, int64[S] each."""
 
     first: Longs
     size: Longs

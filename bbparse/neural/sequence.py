@@ -187,10 +187,7 @@ class SequenceNetwork:
         return known_rows(values, self.keys, self.COLUMNS)
 
     def taken(self, embeddings: Embeddings | None, whose: str) -> Embeddings | None:
-        """Return `embeddings` if this network uses pretrained vectors, else None.
-
-        Raises `ModelError` if the vectors it needs are missing or have another length.
-        """
+        """Return `embeddings` if this network uses pretrained vectors, else None."""
         width = self.sizes["embeddings"]
         if width not in (0, 0 if embeddings is None else embeddings.width):
             raise ModelError(
@@ -199,10 +196,7 @@ class SequenceNetwork:
         return embeddings if width else None
 
     def with_others(self, others: Sequence[Self]) -> Self:
-        """Return the ensemble of this network and others.
-
-        Raises `ModelError` if their labels, layers, sizes or keys differ.
-        """
+        """Return the ensemble of this network and others that are built alike."""
         for other in others:
             same = (other.labels, other.kinds, other.sizes) == (self.labels, self.kinds, self.sizes)
             if not same or not np.array_equal(other.keys, self.keys):
@@ -224,10 +218,7 @@ class SequenceNetwork:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any], where: str = "network") -> Self:
-        """Build a network from the fields of `to_fields`.
-
-        Raises `ModelError`, with the file's name ``where``, if a field is missing or does not fit.
-        """
+        """Build a network from the fields of `to_fields`; ``where`` names the file in errors."""
         with reading_part(cls.NAME, fields, where) as card:
             arrays = [fields[f"{cls.NAME}_{name}"] for name in ("keys", "vectors", "weights")]
             first, *others = cls._members(card, *arrays)
@@ -343,9 +334,6 @@ def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
 
 
 def known_rows(values: Sequence[Hashes], keys: Hashes, columns: Longs) -> Longs:
-    """Return the rows of the attributes of words among sorted keys, -1 for unknown values.
-
-    The words are those of some encoded sentences, one after the other.
-    """
+    """Return the rows of the attributes of words among sorted keys, -1 for unknown values."""
     words = np.concatenate([sentence[PAD : len(sentence) - PAD] for sentence in values])
     return places_among(keys, np.take(words, columns, axis=1))

@@ -17,9 +17,7 @@ from bbparse.treebank.encode import encode
 class ModelScores:
     """Log-probabilities of labelled arcs: of the head among all heads, and of the label.
 
-    Siblings, grandchildren and factors are ignored. In models with templates, labels depend on the
-    tree around the arc; the sentence's own tree is used for that. Raises `ModelError` if the model
-    has no labels.
+    Parts and factors are ignored. Templates score labels in the sentence's own tree.
     """
 
     def __init__(self, parser: Parser) -> None:

@@ -75,11 +75,8 @@ def combine(
 ) -> Combination:
     """Find the k valid trees with the most votes among all trees of a sentence.
 
-    Trees differ in heads. There are two parses or more, of the same words. Their trees may have
-    faults; a word without head (-1) gives no vote. ``weights`` are those of each word of each
-    parse, from 0 to 10 in hundredths; 1 by default. Of the options, ``projective`` and
-    ``time_limit`` count. Raises `TreebankError` if the words of two parses differ, or weights do
-    not fit.
+    Words without head (-1) give no vote. ``weights`` are those of each word of each parse, from 0
+    to 10 in hundredths; 1 by default.
     """
     first = parses[0]
     for parse in parses[1:]:
@@ -125,12 +122,9 @@ def combine(
 
 
 def accuracy_weights(files: Iterable[Sequence[Sentence]], gold: Iterable[Sentence]) -> list[float]:
-    """Return a weight for each file: the log odds that a labelled arc of it is right.
+    """Return a weight for each file, from 0.01 to 10: the log odds that a labelled arc is right.
 
-    That is the weight with which a vote of independent voters is most often right (Nitzan & Paroush
-    1982). Sentences are looked up in `gold` by their words; others are passed over. Weights are
-    rounded to hundredths, from 0.01 to 10. Raises `TreebankError` if a file has no sentence of
-    `gold`.
+    With it, a vote of independent voters is most often right (Nitzan & Paroush 1982).
     """
     trees = {tuple(sentence.forms): sentence for sentence in gold}
     weights = []
@@ -161,10 +155,7 @@ def _winner(values: Sequence[str], steps: Sequence[int]) -> str:
 def _votes(
     parses: Sequence[Sentence], steps: Sequence[Sequence[int]], names: Sequence[str]
 ) -> tuple[Float64s, float]:
-    """Score labelled arcs by head, modifier and label, float64[n + 1, n + 1, L].
-
-    Also returns the score of one step of weight.
-    """
+    """Score labelled arcs, float64[head, modifier, label]; also return the score of one step."""
     n = parses[0].n_words
     number = {name: i for i, name in enumerate(names)}
     words = np.arange(n + 1)
@@ -187,11 +178,7 @@ def _votes(
 
 
 def with_disputes(result: Combination) -> Sentence:
-    """Return the sentence of a result whose MISC names the parses that differ.
-
-    ``Differs=2:4:obl`` says that parse 2 has head 4 and relation obl; several are separated by
-    commas. An earlier entry goes.
-    """
+    """Return the sentence of a result with the differing parses in MISC: ``Differs=2:4:obl,…``."""
     sentence = result.sentence
     lines = sentence.lines.copy()
     for line, votes in zip(sentence.word_lines, result.disputes):
@@ -201,10 +188,7 @@ def with_disputes(result: Combination) -> Sentence:
 
 
 def alternatives(sentence: Sentence) -> list[tuple[str, list[int], list[str]]]:
-    """Return the other trees that `with_disputes` wrote: their parses, heads and labels.
-
-    Parses with the same tree are named together: "2, 3". Entries of another form are passed over.
-    """
+    """Return the trees that `with_disputes` wrote: the parses that have them, heads and labels."""
     trees: dict[str, tuple[list[int], list[str]]] = {}
     for m, texts in enumerate(misc_values(sentence, "Differs")):
         for parse, head, label in re.findall(r"(\d+):(\d+|_):([^,]+)", "".join(texts)):

@@ -66,9 +66,8 @@ class GoldEvidence(NamedTuple):
 def gap_bounds(problem: Problem, arcs: Ints) -> tuple[Float64s, Longs]:
     """Bound the max-marginal gaps of a tree's arcs (a row of `Solution.arcs`), without labels.
 
-    Returns the lower bounds, float64[n], negative if the tree is not the best and inf for an arc of
-    every tree; and the heads in the best trees without the arcs, by the bounds, int64[n], -1 if
-    there is no such tree.
+    Returns the bounds, float64[n], inf for an arc of every tree, and the heads in the best trees
+    without the arcs, int64[n], -1 for none.
     """
     p, order = in_order(problem)
     if order is not None:
@@ -117,10 +116,7 @@ def evidence_of(model: Model, scored: Scored, arcs: Ints, labels: Sequence[str])
 def gold_evidence(
     model: Model, scored: Scored, arcs: Ints, labels: Sequence[str], gold: Sentence
 ) -> GoldEvidence:
-    """Return the calibration features of a tree's arcs, and which of them a gold tree has.
-
-    An arc is right if its head is and, in a labelled model, its label without the subtype.
-    """
+    """Return the calibration features of a tree's arcs, and which of them a gold tree has."""
     heads = np.array(gold.heads)
     evidence = evidence_of(model, scored, arcs, labels)
     right = scored.problem.arc_head[arcs] == heads
@@ -132,10 +128,7 @@ def gold_evidence(
 
 
 def fit(evidence: Float64s, right: Flags, rounds: int = 30) -> Float64s:
-    """Fit a logistic regression to outcomes by Newton's method, with a small ridge penalty.
-
-    Returns the weights, float64[columns], after at most so many rounds.
-    """
+    """Fit a logistic regression by Newton's method with a small ridge penalty: float64[columns]."""
     weights = np.zeros(evidence.shape[1])
     shrink = 0.1 * np.eye(evidence.shape[1])
     for _ in range(rounds):
@@ -203,8 +196,5 @@ class Calibration:
         return Confidences(tuple(arcs.tolist()), self.of_tree(arcs), tuple(rivals), tuple(both))
 
     def of_tree(self, arcs: Float64s) -> float:
-        """Return the probability that a tree is right, from those of its arcs, float64[n].
-
-        It is at most that of the least probable arc.
-        """
+        """Return the probability that a tree is right, from those of its arcs, float64[n]."""
         return float(min(probabilities(_tree_evidence(arcs)[None], self.tree)[0], arcs.min()))

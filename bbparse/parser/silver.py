@@ -47,10 +47,7 @@ def check_raw(sources: Sequence[str]) -> str:
 
 
 def check_teacher(name: str, teacher: Parser, gold: Sequence[Sentence]) -> None:
-    """Check that a teacher reads text, and has no labels that a treebank does not have.
-
-    `ModelError` if it has, or if it has no tokenizer, no tagger or no labels.
-    """
+    """Check that a teacher reads text, and has no labels that a treebank does not have."""
     teacher.needed_tokenizer()
     if teacher.tagger is None or teacher.labeller is None:
         raise ModelError(f"{name}: a teacher needs a tagger and labels")
@@ -63,10 +60,9 @@ def check_teacher(name: str, teacher: Parser, gold: Sequence[Sentence]) -> None:
 
 
 def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str) -> Silver:
-    """Write the teacher's trees of running text into a file of CoNLL-U, and return them.
+    """Write the teacher's trees of running text as CoNLL-U, by section, and return them.
 
-    The text is read in sections, whose trees are written at once. After an interruption the next
-    call continues behind the last complete section.
+    After an interruption the next call continues behind the last complete section.
     """
     if path.exists():
         return Silver(path, digest)

@@ -90,10 +90,7 @@ class Spans:
         return problem
 
     def blame(self, sentence: Sentence, count: Callable[[Spans], float], now: float) -> str:
-        """Name the firm spans without each of which faults are fewer than `now`.
-
-        ``count`` returns the number of faults under other spans, inf if there is no tree.
-        """
+        """Name the firm spans without each of which `count` finds fewer faults than `now`."""
         spans = [] if self.without or self.weight is not None else self.of(sentence)
         names = [x.name for x in spans if count(replace(self, without=x.name)) < now]
         return f", against {' and '.join(names)}" if names else ""

@@ -66,10 +66,7 @@ def _work_limit(problem: Problem, spent: float = 0.0) -> float:
 
 
 def tree_families(model: Model, extra: AnyTreeFamily | None = None) -> tuple[TreeFamily, ...]:
-    """Return the tree families of a model, and an extra one.
-
-    Raises `FactorError` if that cannot be loaded, is no tree family, or is there already.
-    """
+    """Return the tree families of a model, and an extra one."""
     own = tuple(family for family in model.maker.families if isinstance(family, TreeFamily))
     if extra is None:
         return own
@@ -81,10 +78,7 @@ def tree_families(model: Model, extra: AnyTreeFamily | None = None) -> tuple[Tre
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of parsing, with the options of one call and what they need of the model.
-
-    ``deadline`` belongs to one sentence; `begun` sets it.
-    """
+    """The steps of parsing, with the options of one call; `begun` sets a sentence's deadline."""
 
     model: Model
     options: ParseOptions
@@ -127,10 +121,7 @@ class Steps:
     def parse_around(
         self, sentence: Sentence, restrict: Restriction | None = None, reasons: bool = True
     ) -> Parse:
-        """Parse one sentence around its heads and labels; see `Parser.parse_around`.
-
-        Where firm spans leave no tree that keeps all rules, those that are in the way are named.
-        """
+        """Parse one sentence around its heads and labels; name firm spans that are in the way."""
         try:
             parse = self._parse_around(sentence, restrict, reasons)
         except TreebankError as error:
@@ -202,10 +193,7 @@ class Steps:
         return maker.config.model.solver == "price-and-cut" and kinds == {"arc", "grandchild"}
 
     def pruning(self, n_words: int) -> Iterator[tuple[int | None, float | None]]:
-        """Yield `prune` and the model's `margin`, and then looser ones up to all arcs.
-
-        It ends with the deadline, and before all arcs if their scores alone may take longer.
-        """
+        """Yield `prune` and the model's `margin`, then looser ones, in time, up to all arcs."""
         prune = self.options.prune
         yield prune, None
         if prune == 0:
@@ -242,9 +230,8 @@ class Steps:
     def solver(self, scored: Scored) -> Callable[..., Solution]:
         """Return a function that solves problems of a sentence within the limits.
 
-        It takes a problem, the work already ``spent`` on the sentence, and changes of the options
-        of `bbparse.solve`. Without a limit on time or nodes, the limit is the work of about a
-        second.
+        It takes a problem, the work already ``spent`` on the sentence, and other options of
+        `bbparse.solve`.
         """
         config, options, deadline = self.model.config, self.options, self.deadline
         of_trees = self.whole_trees(scored)
@@ -273,9 +260,8 @@ class Steps:
     ) -> tuple[Scored, Parse, bool]:
         """Find the best valid trees with labels, over more arcs as long as there are too few.
 
-        A tree that breaks rules is proved to be the best one only over all arcs. ``fixed`` are the
-        labels of words that have one. With ``reasons``, the solution says why there is no tree.
-        Also returns True if no arc was pruned.
+        A tree that breaks rules is proved to be the best one only over all arcs; also returns True
+        if no arc was pruned.
         """
         if self.takes_all_arcs:
             scored = score(0, None)
@@ -358,11 +344,7 @@ class Steps:
         return Parse(scored.sentence, solution.first(len(names)), names)
 
     def _lacks_trees(self, parse: Parse, fixed: Mapping[int, str]) -> bool:
-        """Return True if more arcs may have more valid trees, or one that breaks fewer rules.
-
-        Faults of arcs whose heads and labels are ``fixed`` have no remedy but the exception of a
-        rule.
-        """
+        """Return True if more arcs may have more valid trees, or one that breaks fewer rules."""
         if parse.solution.status not in ("optimal", "gap"):
             return parse.solution.status == "infeasible"
         if self.rules is None or not any(parse.faults[:1]):

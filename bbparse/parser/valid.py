@@ -71,11 +71,7 @@ def scored_around(
 
 
 def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | None:
-    """Return the validity rules for the trees of a model; `valid` is that of `ParseOptions`.
-
-    Raises `ModelError` if rules are requested and the model has no labels, `ConfigError` if they
-    cannot be read.
-    """
+    """Return the validity rules for the trees of a model; `valid` is that of `ParseOptions`."""
     if valid == "none" or (valid is None and labeller is None):
         return None
     if labeller is None:
@@ -93,11 +89,7 @@ def valid_parse(
     labeller: Labelling, rules: Rules, solver: Callable[..., Solution], scored: Scored,
     parse: Parse, *, k_best: int, deadline: Deadline, fixed: Mapping[int, str],
 ) -> Parse:
-    """Return the k best valid trees, and the rules that they still break.
-
-    ``parse`` has the trees without rules, and their faults. ``solver`` is that of `Steps.solver`.
-    ``fixed`` are labels by word.
-    """
+    """Return the k best valid trees; ``parse`` has those without rules, and their faults."""
     ruled, faults = RuledSentence(rules, scored.sentence), parse.faults
     broken = list(zip(parse.solution.heads[:, 1:].tolist(), faults))
     names = [*labeller.labels, *sorted({*fixed.values()} - {*labeller.labels})]

@@ -48,10 +48,7 @@ class _Damaged(Exception):
 def write_archive(
     path: str | os.PathLike[str], kind: str, fields: Fields, *, compress: bool = True
 ) -> None:
-    """Write an archive of a kind, such as a model, atomically; `OutputError` if that fails.
-
-    To compress makes the file smaller; not to, writing faster.
-    """
+    """Write an archive of a kind, such as a model, atomically; compressing it takes longer."""
     check_type("path", path, (str, os.PathLike), "a path", OutputError)
     name = os.fspath(path)
     with writing(name), replacing(os.path.realpath(name), name) as file:
@@ -85,11 +82,7 @@ def read_archive(
     source: str | os.PathLike[str] | bytes, kind: str, rules: Mapping[str, Rule],
     optional: Set[str] = frozenset(), error: type[BBParseError] = BBParseError,
 ) -> Fields:  # fmt: skip
-    """Read the fields of an archive, a file or its bytes.
-
-    It must be of this kind and of the `FORMAT`, and its fields must obey their rules; those in
-    `optional` may be missing. Otherwise an `error` names the file and the field.
-    """
+    """Read the fields of an archive, a file or its bytes; check its kind, format and fields."""
     check_type("path", source, (str, os.PathLike, bytes), "a path", error)
     where = "bytes" if isinstance(source, bytes) else os.fspath(source)
     try:
@@ -120,11 +113,7 @@ def archive_kind(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def reading_part(name: str, fields: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    """Read a part of a model file: the entry ``name`` of its card, and arrays.
-
-    Raises `ModelError`, with the name of the file ``where``, if a field is missing, or if something
-    in the entry, or what the caller's block does with it, is wrong.
-    """
+    """Read a part of a model file; errors of the block become errors of the file ``where``."""
     try:
         yield fields[name]
     except BBParseError as error:

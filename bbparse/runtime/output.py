@@ -112,10 +112,7 @@ def _unfinished() -> str:
 
 
 def _descriptor(name: str) -> int | None:
-    """Return the open file that a name from a shell stands for, or None: 1 is the standard output.
-
-    Writing to it continues at its position, and its content is kept.
-    """
+    """Return the open file that a name from a shell stands for, whose content is kept, or None."""
     names = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
     match = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]+)", name)
     return int(match[1]) if match else names.get(name)
@@ -169,10 +166,7 @@ def _begun(path: str, name: str) -> AbstractContextManager[IO[bytes]]:
 
 
 def lock_file(file: IO[Any]) -> bool | None:
-    """Lock a file until it is closed or the process ends.
-
-    Returns False if another process holds the lock, None if the system has no locks.
-    """
+    """Lock a file until it is closed; False if it is locked, None if the system has no locks."""
     if fcntl is None:
         return None
     try:

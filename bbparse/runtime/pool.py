@@ -165,10 +165,7 @@ def in_order(
 def as_they_end(
     work: Callable[[T], R], tasks: deque[T], size: int
 ) -> Generator[tuple[T, Future[R]], None, None]:
-    """Yield tasks with their futures as they end, done by several processes, one at a time each.
-
-    Tasks may be added to the queue meanwhile.
-    """
+    """Yield tasks, also those queued meanwhile, with their futures as worker processes end them."""
     busy: dict[Future[R], T] = {}
     with closing(Workers(work, size)) as workers:
         while tasks or busy:

@@ -32,10 +32,7 @@ class Shipped(NamedTuple):
         return list(self._files())
 
     def path(self, name_or_path: str | os.PathLike[str]) -> Path:
-        """Return the path of a file, given as a path or as a name such as ``english``.
-
-        An existing file comes first. If there is neither, the error lists the names.
-        """
+        """Return the path of a file, given as a path, which comes first, or as a name."""
         if not isinstance(name_or_path, str | os.PathLike):
             raise self.error(
                 f"{self.kind} is {name_or_path!r:.60}, expected a path or one of"

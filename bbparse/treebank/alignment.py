@@ -88,10 +88,7 @@ class _Side:
 def evaluate_text(
     gold: Iterable[Sentence], predicted: Iterable[Sentence]
 ) -> dict[str, MatchCounts]:
-    """Compare two treebanks of the same text, whose words and sentences may differ, by measure.
-
-    Every word has a head. `TreebankError` names the sentence if the characters of the texts differ.
-    """
+    """Compare two treebanks of one text, whose words and sentences may differ, by measure."""
     gold_side, predicted_side = _Side(gold), _Side(predicted)
     _check_same_text(gold_side, predicted_side)
     pairs = _aligned(gold_side.words, predicted_side.words)

@@ -32,11 +32,7 @@ def _feature_values(feats: str) -> dict[str, str]:
 
 
 def shape(form: str, longest: int = 1) -> str:
-    """Return the shape of a word: X for capitals, x for letters, d for digits, the rest unchanged.
-
-    Runs of one kind are cut to `longest` characters: 1 gives a coarse shape, 4 keeps short words
-    apart.
-    """
+    """Return the shape of a word: X, x and d for capitals, small letters and digits, shortened."""
     kinds = ""
     for character in form[:40]:
         kind = (

@@ -210,10 +210,7 @@ def blocks_of(raw: Iterable[bytes | None], name: str) -> Iterator[Block | None]:
 
 
 def raw_lines(stream: Iterable[Any], name: str) -> Iterator[bytes]:
-    """Yield lines as bytes; `TreebankError` if the stream cannot be read, decoded or is too long.
-
-    A line is never read beyond its limit: a small compressed file may have a line of gigabytes.
-    """
+    """Yield lines as bytes, never read beyond their limit: a packed line may have gigabytes."""
     readline = getattr(stream, "readline", None)
     lines = stream if readline is None else iter(lambda: readline(MAX_LINE + 1) or None, None)
     try:

@@ -67,10 +67,7 @@ class Agreement(NamedTuple):
 
 
 class Annotations:
-    """Annotations of the same words: the sentences of two annotators or more.
-
-    `TreebankError` if there are fewer than two annotators or no words, or words differ.
-    """
+    """Annotations of the same words: the sentences of two annotators or more."""
 
     def __init__(self, files: Sequence[Sequence[Sentence]]) -> None:
         if len(files) < 2:
@@ -92,10 +89,7 @@ class Annotations:
         return [[value for s in file for value in categories(s)] for file in self.files]
 
     def confusions(self, kind: str = "label") -> list[tuple[str, str, int]]:
-        """Return pairs of different categories and their number, the most frequent first.
-
-        Pairs of all annotators are added up; the categories of a pair are sorted.
-        """
+        """Return pairs of different categories and their number, the most frequent first."""
         counts: Counter[tuple[str, str]] = Counter()
         for one, other in combinations(self.columns(kind), 2):
             counts.update((min(a, b), max(a, b)) for a, b in zip(one, other) if a != b)
@@ -104,10 +98,7 @@ class Annotations:
     def agreement(
         self, kind: str, category: str | None = None, resamples: int = 1000
     ) -> Agreement:
-        """Measure agreement in a kind of category, or in one category against all others.
-
-        The bootstrap draws the sentences `resamples` times.
-        """
+        """Measure agreement in a kind of category, or in one category against all others."""
         columns = self.columns(kind)
         if category is not None:
             columns = [[str(value == category) for value in column] for column in columns]

@@ -82,10 +82,7 @@ def cut_conllu(source: Source) -> Iterator[Section | None]:
 def cut_sentences(
     sentences: Iterable[Sentence | None], name: str = "input"
 ) -> Iterator[Section | None]:
-    """Group the sentences of a text into sections.
-
-    None and errors come after the sentences that precede them.
-    """
+    """Group the sentences of a text into sections; None and errors come after those before them."""
 
     def blocks() -> Iterator[Block | None]:
         line, number = 1, 1
@@ -124,10 +121,7 @@ def _sections(blocks: Iterable[Block | None], name: str) -> Iterator[Section | N
 
 
 def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
-    """Yield lines with their line feeds, and None where reading on has to wait.
-
-    `TreebankError` if the stream cannot be read; `name` stands in the message.
-    """
+    """Yield lines with their line feeds, and None where reading on has to wait."""
     if not hasattr(stream, "read1"):  # text, or no file at all
         yield from raw_lines(stream, name)
         return

@@ -26,11 +26,7 @@ _BREAK = re.compile(r"[\t\n\r]")
 
 
 def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
-    """Return the values of a column of n words, if they can be written.
-
-    `ValueError` if there are not n values, or if one is not text, is blank, or contains a tab or a
-    line break.
-    """
+    """Return the n values of a column if they can be written: no blank text, tab or line break."""
     if len(values) != n:
         raise ValueError(f"{title}: expected {n} values, found {len(values)}")
     with suppress(TypeError):
@@ -285,11 +281,7 @@ def _range(misc: str) -> tuple[int, int]:
 
 
 def given_heads(sentence: Sentence) -> dict[int, int]:
-    """Return the heads of the words that have one, by modifier.
-
-    `TreebankError` if a head is out of range or the word itself; names the file, the line and the
-    sentence.
-    """
+    """Return the heads of the words that have one, by modifier; refuse heads out of range."""
     n = sentence.n_words
     if len(sentence.heads) != n:
         raise _error(sentence, -1, f"there are {len(sentence.heads)} heads, expected {n}")
@@ -303,11 +295,7 @@ def given_heads(sentence: Sentence) -> dict[int, int]:
 
 
 def check_tree(sentence: Sentence, *, single_root: bool = True) -> None:
-    """Check that the heads of a sentence form a tree, with exactly one root or at least one.
-
-    `TreebankError` if a word has no head, a head is out of range, or there is a cycle, no root or
-    one root too many; names the file, the line and the sentence.
-    """
+    """Check that the heads of a sentence form a tree, with exactly one root or at least one."""
     heads = sentence.heads
     n = len(heads)
     for i, head in enumerate(heads):

@@ -46,8 +46,8 @@ def compare(
 ) -> dict[str, Difference]:
     """Compare the trees of two parsers for the same sentences, with a head for every word.
 
-    Result and errors are those of :func:`compare_tallies`; also `TreebankError` if the
-    sentences or their words differ.
+    Returns a `Difference` for each measure that all have data for. `TreebankError` if there are no
+    sentences, or they or their words differ.
     """
     sentences = list(gold)
     return compare_tallies(tallied(sentences, first), tallied(sentences, second))
@@ -56,38 +56,7 @@ def compare(
 def compare_tallies(
     first: Tally, second: Tally, *, resamples: int = RESAMPLES
 ) -> dict[str, Difference]:
-    """Compare two tallies of the same gold sentences, added in the same order.
-
-    Parameters
-    ----------
-    first, second : Tally
-    resamples : int
-        Number of times that the sentences are drawn.
-
-    Returns
-    -------
-    dict
-        measure → Difference, for the measures that both tallies have data for.
-
-    Raises
-    ------
-    TreebankError
-        If the tallies are not of the same sentences, or empty.
-    ConfigError
-        If `resamples` is out of range.
-
-    Example
-    -------
-    >>> from bbparse.treebank import Sentence, Tally, compare_tallies
-    >>> gold = Sentence.from_words(["Birds", "sing"], heads=[2, 0], deprels=["nsubj", "root"])
-    >>> good, bad = Tally(), Tally()
-    >>> for _ in range(20):
-    ...     good.add(gold, [2, 0])
-    ...     bad.add(gold, [0, 1])
-    >>> uas = compare_tallies(good, bad)["uas"]
-    >>> uas.difference, uas.p_value < 0.05
-    (1.0, True)
-    """
+    """Compare two tallies of the same gold sentences, added in the same order."""
     import numpy as np
 
     check_options({"resamples": resamples})
@@ -109,10 +78,7 @@ def compare_tallies(
 
 
 def resampled(counts: NDArray[np.float64], resamples: int) -> NDArray[np.float64]:
-    """Sum the counts over each draw of sentences, the same draws for both parsers.
-
-    ``counts`` are float64[2, sentences, counts]. Returns float64[2, resamples, counts].
-    """
+    """Sum counts float64[2, sentences, counts] over each draw: float64[2, resamples, counts]."""
     import numpy as np
 
     n, rng = counts.shape[1], np.random.default_rng(_SEED)
@@ -121,10 +87,7 @@ def resampled(counts: NDArray[np.float64], resamples: int) -> NDArray[np.float64
 
 
 def _shares(sums: NDArray[np.float64], names: list[str]) -> NDArray[np.float64]:
-    """Compute the measures float64[..., measures] of sums of counts, float64[..., counts].
-
-    A measure is 0 where its denominator is 0.
-    """
+    """Compute the measures float64[..., measures] of sums of counts, float64[..., counts]."""
     import numpy as np
 
     def divided(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,10 +7,7 @@ from typing import Any
 
 
 def find_cycle(heads: Sequence[int]) -> list[int]:
-    """Return the words of one cycle, each followed by its head; empty if there is no cycle.
-
-    O(n): every word is visited once. A word with head -1 starts no cycle.
-    """
+    """Return the words of one cycle, each followed by its head, or nothing; O(n)."""
     n = len(heads)
     visited_from = [0] * (n + 1)  # 0: not yet visited; k: visited on the path from word k
     for start in range(1, n + 1):
@@ -56,10 +53,7 @@ def is_projective(heads: Sequence[int]) -> bool:
 
 
 def crossing_words(heads: Sequence[int]) -> set[int]:
-    """Return the words whose arc crosses another, the arcs of the root (position 0) included.
-
-    O(n log n) if no arcs cross, O(n²) otherwise.
-    """
+    """Return the words whose arc crosses another, the root's arcs included; O(n²) if any does."""
     if is_projective(heads):
         return set()
     spans = [

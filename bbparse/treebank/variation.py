@@ -80,11 +80,7 @@ class Variation:
 
 
 def variations(sentences: Iterable[Sentence]) -> list[Variation]:
-    """Find word sequences with several analyses between the same two words.
-
-    They are in the order of their first occurrences. A nucleus inside another one that varies at
-    the same places is reported, too.
-    """
+    """Find word sequences with several analyses between the same two words, in order."""
     kept = list(sentences)
     connected: set[tuple[str, ...]] = set()
     for sentence in kept:

@@ -108,11 +108,7 @@ def with_columns(
     sentence: Sentence, *, lemmas: Sequence[str] | None = None, upos: Sequence[str] | None = None,
     xpos: Sequence[str] | None = None, feats: Sequence[str] | None = None,
 ) -> Sentence:
-    """Return a copy of a sentence with new columns of n values each, in its lists and in its lines.
-
-    Multiword tokens, empty nodes and comments are kept; `likely_tags` go with the tags.
-    `ValueError` as in `checked_column`.
-    """
+    """Return a copy with new columns in its lists and lines; `likely_tags` go with the tags."""
     given = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
     columns: dict[str, Any] = {
         title: checked_column(title, column, sentence.n_words)

@@ -51,10 +51,7 @@ from bbparse.runtime.jit import Kernel
 def oracle_over(
     problem: ProblemArrays, mode: int, head: Ints, mod: Ints, until: float = math.inf
 ) -> Any:
-    """Make the oracle of a problem over arcs sorted by head and modifier, with parts of a mode.
-
-    Raises `TimeOver` if that takes long and is not done at the time ``until``.
-    """
+    """Make the oracle of a problem over sorted arcs; `TimeOver` if it is not made in time."""
     if problem.projective:
         return projective.make_chart(problem, mode, head, mod, until)
     return nonprojective.make_automata(problem, mode, head, mod)

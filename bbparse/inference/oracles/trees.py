@@ -37,11 +37,7 @@ def restricted(scores: Float64s, mod: Ints, required: Flags, forbidden: Flags) -
 
 
 def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
-    """Make the oracle of a problem, projective or not, over all its arcs, forbidden ones too.
-
-    It scores the parts of the recurrence ``mode``. Returns also the problem's arc at each position
-    of the oracle, int32[A].
-    """
+    """Make the oracle of a problem over all its arcs; return also its arcs as indices, int32[A]."""
     p, order = in_order(problem)
     positions = np.arange(len(p.arc_head)) if order is None else order
     return oracle_over(p, mode, p.arc_head.copy(), p.arc_mod.copy()), positions.astype(np.int32)

@@ -210,11 +210,7 @@ _HALF_ULP = 2.0**-53  # the relative rounding error of one addition or product
 
 @dataclass(slots=True)
 class LinearAnswer:
-    """Result of one solve of a linear program, in the units of the program.
-
-    The status is optimal, infeasible, time_limit, or failed if HiGHS gives no usable answer. Only
-    an optimal answer has columns.
-    """
+    """Result of one solve of a linear program; only an optimal answer has columns."""
 
     status: str
     x: Float64s  #: [C], columns of the point.
@@ -247,10 +243,7 @@ class Linear:
         return cost
 
     def _send(self, lower: Float64s, upper: Float64s) -> Float64s:
-        """Pass to HiGHS all costs and bounds, and what is new; return the costs in units.
-
-        New are columns with entries in old rows, and rows.
-        """
+        """Pass to HiGHS all costs and bounds, and what is new; return the costs in units."""
         p, solver = self.program, self._solver
         row, column, value = p.entries(self._entries)
         self._entries += len(row)

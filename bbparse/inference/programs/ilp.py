@@ -30,12 +30,7 @@ def solve_ilp(
 ) -> Solution:
     """Find the k best trees of a problem by an integer program.
 
-    Each further tree is the best one that differs from all trees before it. The time limit is in
-    seconds for all trees; HiGHS stops at the relative gap. Stats are ``tolerance``, to which
-    ``optimal`` and bounds hold; ``nodes`` of the search of HiGHS, ``solves``, ``rows``,
-    ``columns``, and ``seconds``.
-
-    Raises `BBParseError` if highspy is not installed, or HiGHS returned no usable answer.
+    Each further tree is the best one that differs from all trees before it.
     """
     started = time.perf_counter()
     deadline = Deadline.after(time_limit)

@@ -18,8 +18,7 @@ from bbparse.inference.programs.highs import Program
 class TreeProgram(Program):
     """The trees of a problem and their scores.
 
-    If not ``complete``, integer points give each word one head but need not be trees, and
-    grandchildren have no columns.
+    If not ``complete``, integer points need not be trees, and grandchildren have no columns.
     """
 
     def __init__(self, problem: Problem, complete: bool = True) -> None:

@@ -32,11 +32,7 @@ class WeightedTree(NamedTuple):
 
 
 def best_tree(problem: Problem, weight: Float64s) -> WeightedTree | None:
-    """Return the tree of maximum total arc weight; None if there is none.
-
-    ``weight`` is float64[A], -inf for arcs that must not be used. Bounds are those of
-    arborescences, which may have crossing arcs. Required arcs are ignored.
-    """
+    """Return the tree of maximum total arc weight, float64[A], crossing or not; None if none."""
     p, single_root = problem, problem.single_root
     best = arborescence_over(p.n_words, p.arc_head, p.arc_mod, weight, single_root)
     if best.value == -np.inf:

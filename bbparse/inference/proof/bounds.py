@@ -40,11 +40,7 @@ class Row:
 
 
 class Bounds:
-    """Bounds on the trees of one problem.
-
-    If not ``scored``, arcs and parts score 0, factors of finite weight are ignored, and finite
-    scores of count factors are 0.
-    """
+    """Bounds on the trees of one problem; unless ``scored``, all finite scores are 0."""
 
     def __init__(self, problem: ProblemArrays, trees: Trees, scored: bool) -> None:
         self.trees, self.scored = trees, scored

@@ -76,11 +76,7 @@ def certify(
 def with_proof(
     problem: Problem, solution: Solution, k_best: int, *, time_limit: float | None = None
 ) -> tuple[Solution, str]:
-    """Return the solution with its proof, and the reason if there is none.
-
-    Arguments are those of `certify`. ``stats`` gain ``proof_seconds`` and, with a proof,
-    ``proof_leaves``. A solution whose search reached a limit gets no proof.
-    """
+    """Return the solution with its proof, and the reason if there is none; see `certify`."""
     started = time.perf_counter()
     if solution.status in ("optimal", "infeasible"):
         proof, reason = certify(problem, solution, k_best, time_limit=time_limit)

@@ -24,11 +24,7 @@ Arc = tuple[int, int, Weight, int]
 
 
 def pairs_of(problem: ProblemArrays) -> list[Pair]:
-    """Return the sorted candidate pairs that have multipliers.
-
-    They are all pairs of a problem that allows crossing arcs and has parts. Other problems have no
-    such pairs: tree and parts are scored together, or there are no parts.
-    """
+    """Return the sorted candidate pairs with multipliers: all pairs of crossing problems."""
     p = problem
     if p.projective or not any(len(part.score) for part in p.parts):
         return []
@@ -36,10 +32,7 @@ def pairs_of(problem: ProblemArrays) -> list[Pair]:
 
 
 class Crossing(Reading):
-    """Bounds on the trees of a problem that allows crossing arcs.
-
-    If not ``scored``, all parts score 0, and there are no multipliers.
-    """
+    """Bounds on the trees of a problem that allows crossing arcs; parts count if ``scored``."""
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
         super().__init__(problem, scored)

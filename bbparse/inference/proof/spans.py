@@ -21,10 +21,7 @@ from bbparse.inference.proof.exact import NONE, exists, rounded, whole
 
 
 class Reading:
-    """The arcs and parts of a problem as plain Python numbers; parts map words to units.
-
-    If not ``scored``, all parts score 0.
-    """
+    """The arcs and parts of a problem as plain Python numbers; unless ``scored``, parts score 0."""
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
         self.n = problem.n_words
@@ -161,11 +158,7 @@ class Spans(Reading):
     def both(
         self, alive: Sequence[bool], score: Sequence[int], marked: frozenset[int] = frozenset()
     ) -> Pair:
-        """Return the best scores of trees over the alive arcs, bool[A], with scores int[A].
-
-        The first is the best score of a tree without marked arcs, the second that of a tree with at
-        least one; `NONE` or less if there is no such tree.
-        """
+        """Return the best scores of trees without marked arcs, and of trees with one; or `NONE`."""
         arcs: dict[tuple[int, int], Pair] = {}
         for a, lives in enumerate(alive):
             if lives:

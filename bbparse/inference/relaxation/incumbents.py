@@ -45,10 +45,7 @@ def insert_tree(best, tree, score, slack):
 
 
 def insert_trees(best: Incumbents, trees: Ints, values: Float64s) -> None:
-    """Insert distinct trees int32[M, n], unless they are known, too poor, or score -inf.
-
-    Of equal scores, those of trees that are known come first, then the order of ``trees``.
-    """
+    """Insert distinct trees int32[M, n], unless they are known, too poor, or score -inf."""
     found = int(best.found[0])
     known = {tree.tobytes() for tree in best.trees[:found]}
     is_new = [tree.tobytes() not in known for tree in trees]

@@ -74,10 +74,7 @@ class Root(NamedTuple):
 
 
 def make_root(problem: Problem, mode: int, until: float = np.inf) -> Root:
-    """Make the root of a problem's search; ``mode`` is that of the oracle's recurrence.
-
-    Raises `TimeOver` if that takes long and is not done at the time ``until``.
-    """
+    """Make the root of a problem's search; `TimeOver` if that is not done at the time ``until``."""
     p, n = problem, problem.n_words
     order = alive_arcs(n, p.arc_head, p.arc_mod, p.arc_state)
     if len(order) < n:  # some word has no arc: an oracle without arcs has no tree

@@ -39,10 +39,7 @@ class Answer(NamedTuple):
 
 
 def in_doubt(slack: float, size: float, least: float) -> bool:
-    """Return True if an error of a search could hide a term of a tree, or a billionth of all.
-
-    ``size`` is the sum of the magnitudes of its terms, ``least`` the smallest magnitude.
-    """
+    """Return True if an error of a search could hide a term of a tree, or a billionth of all."""
     return _SHORT * slack > min(TOLERANCE * size, least)
 
 

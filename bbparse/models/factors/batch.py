@@ -124,10 +124,7 @@ class FactorBatch:
         return ""
 
     def known(self, table: FactorTable) -> FactorBatch:
-        """Return the batch with indices into a table instead of keys.
-
-        Unknown keys are dropped, and so are sets without known keys.
-        """
+        """Return the batch with indices into a table instead of keys; unknown keys are dropped."""
         places = table.find(self.feat_keys)
         known = places >= 0
         feat_ptr = pointers(known)[self.feat_ptr]
@@ -155,10 +152,7 @@ class FactorBatch:
         return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features)
 
     def scored(self, weights: NDArray[Any], unit: float = 1.0) -> tuple[Factors, Counts]:
-        """Return the factors and count factors that have a score other than 0.
-
-        Features are indices into `weights`, see `known`; a cell scores their sum times ``unit``.
-        """
+        """Return factors and count factors with a score other than 0, in multiples of ``unit``."""
         n_cells = len(self.feat_ptr) - 1
         owner = np.repeat(np.arange(n_cells), np.diff(self.feat_ptr))
         scores = np.bincount(owner, weights[self.feat_keys], n_cells) * unit
@@ -173,18 +167,7 @@ class FactorBatch:
 
 
 class FactorCounter:
-    """Counts in how many gold trees each feature fires, to keep only frequent features.
-
-    ::
-
-        counter = FactorCounter()
-        for sentence in training:
-            view = FactorView.of_tree(sentence, [-1, *sentence.heads])
-            counter.add(tree_batches(families, view))
-        table = counter.table(cutoff=3)
-
-    Memory is bounded by the number of distinct features, not by the size of the treebank.
-    """
+    """Counts in how many gold trees each feature fires, to keep only frequent features."""
 
     def __init__(self) -> None:
         self._counter = HashCounter()

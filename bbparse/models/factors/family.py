@@ -189,11 +189,9 @@ class FactorFamily:
 def alive_factors(
     families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
 ) -> list[tuple[Factors, Counts]]:
-    """Return the factors and count factors of each sentence whose score is not 0.
+    """Return the factors and count factors of each sentence whose score is not 0, by family.
 
-    They are in the order of the families. Two families may propose the same set of arcs, each with
-    its own score. Each family handles all sentences before the next one does, which keeps its code
-    and tables in the processor's caches.
+    A family handles all sentences before the next one does: its tables stay in the caches.
     """
     proposed = [[family.propose_all(view) for view in views] for family in families]
     batches = [FactorBatch.joined(of_sentence) for of_sentence in zip(*proposed)]

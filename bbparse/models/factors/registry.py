@@ -38,11 +38,7 @@ class FamilyEntry:
     targets: tuple[str, ...]
 
     def load(self) -> FactorFamily:
-        """Import and create the family.
-
-        `FactorError` if it cannot be imported, is not a family, or if several packages use the
-        name.
-        """
+        """Import and create the family."""
         where = f"factor family {self.name!r} of {self.package}"
         if len(self.targets) > 1:
             raise FactorError(f"{where}: several packages have it: {', '.join(self.targets)}")
@@ -72,16 +68,10 @@ def load_families(
     families: Iterable[str | type[FactorFamily] | FactorFamily], *,
     given: Iterable[type[FactorFamily] | FactorFamily] = (), paths: bool = True,
 ) -> list[FactorFamily]:
-    """Create families from names, classes or objects, in this order.
+    """Create families from installed names, ``module:Class``, classes or objects, in this order.
 
-    A string is the name of an installed family, or ``module:Class`` for any class that Python can
-    import (the current directory is searched last). Families in `given` replace strings that are
-    their name or `specification`, so that a model can be loaded whose families this process cannot
-    import by name. Without `paths`, ``module:Class`` is refused: a model file alone must not make
-    Python import code.
-
-    `FactorError` if a name is unknown (the message lists the known ones), if a family cannot be
-    imported or is not a family, or if two have the same name.
+    `given` ones replace strings that name them. Without `paths`, ``module:Class`` is refused: a
+    model file alone must not make Python import code.
     """
     check_type("factors", families, Iterable, "names or families", FactorError)
     stand_ins: dict[str, FactorFamily] = {}
@@ -124,11 +114,7 @@ def _named(item: str, paths: bool, installed: Callable[[], dict[str, FamilyEntry
 
 
 def specification(family: FactorFamily) -> str:
-    """Return the string that names a family: its installed name or ``module:Class``.
-
-    A class that another process cannot import (defined in ``__main__`` or in a function) has such a
-    string, too; loading it fails with a clear error.
-    """
+    """Return the string that names a family: its installed name or ``module:Class``."""
     target = _target(family)
     entry = available().get(family.name)
     return family.name if entry is not None and entry.targets == (target,) else target

@@ -24,10 +24,7 @@ Feature: TypeAlias = "str | int | tuple[Feature, ...]"
 """A feature: text, an integer, or a tuple of features."""
 
 def feature_key(family: str, feature: Feature) -> int:
-    """Return the 64-bit key of a feature of a family, the same in every process.
-
-    `FactorError` if the feature is not text, an integer or a tuple of these.
-    """
+    """Return the 64-bit key of a feature of a family, the same in every process."""
     try:
         return _key(family, feature)
     except TypeError:  # what cannot be hashed is no feature

@@ -117,11 +117,7 @@ class TemplateFamily(FactorFamily):
         return arcs.astype(np.int32), keys
 
     def _sets(self, view: FactorView) -> tuple[Longs, Longs]:
-        """Return all sets of arcs, int64[F, S], and their words, int64[F, S + 1].
-
-        Left out are those that no projective tree holds: an arc from a modifier may neither reach
-        nor pass over the words of the arcs before it.
-        """
+        """Return the sets of arcs of all projective trees, int64[F, S]; words, int64[F, S + 1]."""
         shape = self._shape
         first = self.first_arcs(view)
         if is_foreign(self.first_arcs):

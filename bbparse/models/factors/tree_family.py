@@ -67,11 +67,7 @@ class TreeFamily(FactorFamily):
 def tree_options(
     families: Sequence[TreeFamily], view: FactorView, labels_of: Callable[[Ints], Sequence[str]]
 ) -> dict[str, Any]:
-    """Return options of `bbparse.solve` that add the scores of tree families for one sentence.
-
-    ``labels_of`` returns the labels of a tree, given its heads. The scoring function raises
-    `FactorError`, naming family and sentence, if a family fails or returns an invalid score.
-    """
+    """Return options of `bbparse.solve` that add the scores of tree families for one sentence."""
     tops = [
         checked_score(f"tree family {family.name!r}: at_most", family.at_most, error=FactorError)
         for family in families
@@ -94,11 +90,7 @@ def tree_options(
 def terms_of_tree(
     family: TreeFamily, view: FactorView, heads: Ints, labels: Sequence[str]
 ) -> list[tuple[str, float]]:
-    """Return the checked terms of a tree family's score, without those that are 0.
-
-    ``labels`` begin with that of the root, if there are any. Raises `FactorError` if the terms are
-    not texts with numbers, or do not add up to the score.
-    """
+    """Return the checked terms of a tree family's score, without those that are 0."""
     with naming_errors(f"tree family {family.name!r}", view.sentence):
         score = family.tree_score(view, heads, labels)
         terms = [

@@ -46,11 +46,7 @@ class Checkpoint:
     def read(
         self, part: str, key: Any, rules: dict[str, Rule], optional: Set[str] = frozenset()
     ) -> Fields | None:
-        """Return the fields of a part, or None if this run has written none.
-
-        Files of other data or of another `key` (anything that JSON can hold) do not count.
-        Raises `ModelError` if the file is damaged.
-        """
+        """Return the fields of a part, or None if no run of these data and `key` has written it."""
         path = self._file(part)
         if path is None or not path.exists():
             return None

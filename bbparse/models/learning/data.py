@@ -134,10 +134,7 @@ def root_label(sentences: Sequence[Sentence], labels: Sequence[str]) -> int:
 def folds_of(
     count: int, folds: int, seed: int | Sequence[int]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the training and held-out indices, both ascending, of each fold of `count` sentences.
-
-    There are at most as many folds as sentences. A single fold trains on its own sentences.
-    """
+    """Return the training and held-out indices of each fold; a single fold trains on its own."""
     folds = min(folds, count)
     fold_of = np.random.default_rng(seed).permutation(count) % folds
     return [

@@ -92,20 +92,14 @@ class Learner:
 
 
 def choice_gradient(scores: Float64s, gold: Flags, axis: int) -> Float64s:
-    """Return the gradient of the log-likelihood of gold choices among the scores along an axis.
-
-    Rows or columns without a gold choice have none.
-    """
+    """Return the gradient of the log-likelihood of gold choices among the scores along an axis."""
     chances = np.exp(scores - scores.max(axis, keepdims=True))
     chances /= chances.sum(axis, keepdims=True)
     return np.where(gold.any(axis, keepdims=True), gold - chances, 0.0)
 
 
 def train_pruner(config: Configuration, data: TrainingData, chosen: Longs) -> NDArray[np.int32]:
-    """Train a pruner on the sentences `chosen` (ascending) and return its weights in quanta.
-
-    Each word chooses its head among all others.
-    """
+    """Train a pruner, by which each word chooses its head; return its weights in quanta."""
     features = Features(config.pruner_templates)
     shape = 1 << features.templates.bits, 1
     learner = Learner(shape, "adagrad", config.pruner.rate, _PRUNER_START)
@@ -154,11 +148,9 @@ def prune_all(
 
 
 def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None:
-    """Train a labeller on the gold trees of a treebank, without projectivising them.
+    """Train a labeller on gold trees, not projectivised; None if there is nothing to learn.
 
     Weights are averaged from the second pass on: those of the first are far from the final ones.
-    Returns None if no word has a label or the configuration sets 0 epochs. Words with the label
-    ``_`` are skipped. Raises `TreebankError` if there are more labels than `MAX_LABELS`.
     """
     sentences = data.sentences
     labels = [label for label in labels_of(sentences) if label != "_"]

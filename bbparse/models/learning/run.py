@@ -58,11 +58,7 @@ class Run:
     def epochs(
         self, trainer: Trainer, count: int
     ) -> tuple[dict[str, NDArray[np.int32]], dict[str, Any]]:
-        """Train for `count` epochs.
-
-        Returns the mean weights after the best epoch, and a note of its number and dev accuracy.
-        Raises `ConfigError` if the checkpoint of a longer run leaves no epoch to train.
-        """
+        """Train for `count` epochs; return the mean weights after the best one, and a note."""
         # The families depend on the number of backbone epochs, the backbone itself does not.
         key = self.config.to_table() if trainer.problems else key_of(self.config)
         best, done = trainer.average(), np.zeros(2, np.int64)
@@ -126,11 +122,7 @@ def learn_with_templates(run: Run, families: Sequence[FactorFamily]) -> Model:
 def learn_factors(
     run: Run, backbone: Model, problems: Sequence[Problem], families: Sequence[FactorFamily]
 ) -> Model:
-    """Train factors beside a backbone and return the model of both.
-
-    ``problems`` are the training sentences, in order, scored by backbones of the same kind that
-    were not trained on them.
-    """
+    """Train factors beside a backbone; backbones not trained on them scored the ``problems``."""
     maker = replace(backbone.maker, config=run.config, families=families)
     trainer = Trainer(run.config, run.data, maker, problems)
     factors = sum(map(len, trainer.proposals)) / len(problems)
@@ -141,10 +133,7 @@ def learn_factors(
 
 
 def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
-    """Train a network on the data of a run, and the factors of `families` beside it.
-
-    Raises `TreebankError` if there are more labels than `MAX_LABELS`.
-    """
+    """Train a network on the data of a run, and the factors of `families` beside it."""
     config, everything = run.config, np.arange(len(run.data.sentences))
     network, *others = (
         _network(
@@ -179,10 +168,7 @@ def _network(run: Run, config: Configuration, chosen: Longs, epochs: int, part: 
 
 
 def held_out_problems(run: Run) -> list[Problem]:
-    """Return the problem of every training sentence, scored by a network not trained on it.
-
-    The candidate arcs of these networks, and the gold arcs, become the candidate arcs of the data.
-    """
+    """Return the problem of each training sentence, by a network that was not trained on it."""
     data, config = run.data, run.config
     count = len(data.sentences)
     problems: dict[int, Problem] = {}

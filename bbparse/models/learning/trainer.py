@@ -232,10 +232,7 @@ def with_proposals(problem: Problem, proposals: FactorBatch, weights: Ints) -> P
 
 
 def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
-    """Return the features that fire in one of two trees: 0 for the gold one or 1, and positions.
-
-    The flags, bool[A], mark the candidate arcs of the trees.
-    """
+    """Return the features that fire in one of two trees: 0 for the gold one or 1, and positions."""
     here, there = proposals.fired(gold), proposals.fired(other)
     places = [
         take_sets(proposals.feat_ptr, proposals.feat_keys, fired)[1]
@@ -245,11 +242,7 @@ def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[L
 
 
 def contrast(batch: FactorBatch, gold: Flags, others: Iterable[Flags]) -> FactorBatch:
-    """Return the features that distinguish the gold tree from its rivals.
-
-    Such a feature fires in the gold tree but not in all rivals, or in a rival but not in the gold
-    tree. The flags, bool[A], mark the arcs of each tree. Each set of the result has one cell.
-    """
+    """Return the features that fire in the gold tree but not in all rivals, or only in rivals."""
     in_gold = batch.fired(gold)
     apart = np.zeros_like(in_gold)
     for other in others:

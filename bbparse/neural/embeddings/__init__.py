@@ -20,10 +20,7 @@ __all__ = [
 
 
 def embeddings_from(fields: Mapping[str, Any], where: str = "embeddings") -> Embeddings | None:
-    """Load the embeddings of a model file; None if it has none.
-
-    `ModelError` if the fields are damaged; `where` is the name of the file.
-    """
+    """Load the embeddings of a model file; None if it has none."""
     if fields.keys().isdisjoint(EMBEDDINGS_FIELDS):
         return None
     with reading_part("embeddings", fields, where):
@@ -32,10 +29,7 @@ def embeddings_from(fields: Mapping[str, Any], where: str = "embeddings") -> Emb
 
 
 def one_source(*sources: Embeddings | None) -> Embeddings | None:
-    """Return the embeddings that all networks share, None if none uses any.
-
-    `ModelError` if two networks use different ones.
-    """
+    """Return the embeddings that all networks share, None if none uses any."""
     used = [source for source in sources if source is not None]
     for source in used[1:]:
         if source is not used[0]:

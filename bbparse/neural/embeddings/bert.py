@@ -179,10 +179,7 @@ class Layer(NamedTuple):
 
 
 class Bert:
-    """An encoder from the fields of `BERT_FIELDS` and the facts of its note.
-
-    `EmbeddingsError` if they do not agree.
-    """
+    """An encoder from the fields of `BERT_FIELDS` and the facts of its note."""
 
     device = "cpu"
 
@@ -241,10 +238,7 @@ class Bert:
         return digest.hexdigest()
 
     def states(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float16]]:
-        """Return the states of the words of sentences, float16[n_words, dimension] each.
-
-        A word without pieces has zeros.
-        """
+        """Return the states of words, float16[n_words, dimension] a sentence; 0 without pieces."""
         pieces = [[self.pieces.of_word(word) for word in words] for words in sentences]
         return word_states(pieces, len(self._positions) - 2, self.dimension, self._read_all)
 

@@ -26,12 +26,7 @@ _NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 
 
 def read_bert(folder: Path, layers: int | None = None) -> Bert:
-    """Read an encoder from its files, or only its first layers.
-
-    The folder has ``config.json``, ``tokenizer.json`` and ``model.safetensors``. `ForeignEncoder`
-    if a file is missing, or the encoder or its tokenizer is of another kind; `EmbeddingsError`
-    if there are fewer layers, or weights are missing or do not have the configured shapes.
-    """
+    """Read an encoder from its folder, or its first layers; `ForeignEncoder` if of another kind."""
     try:
         return _read_bert(folder, layers)
     except EmbeddingsError as error:
@@ -139,10 +134,7 @@ _MAX_HEADER = 1 << 26
 
 
 def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a safetensors file; those of bfloat16 as float32, others are left out.
-
-    `ValueError` if the file is damaged.
-    """
+    """Read the arrays of a safetensors file; those of bfloat16 as float32, others are left out."""
     data = np.memmap(path, np.uint8, "r")
     length = int(data[:8].view("<u8")[0]) if len(data) > 8 else -1
     if not 0 < length <= min(_MAX_HEADER, len(data) - 8):

@@ -54,10 +54,7 @@ class Embeddings(Protocol):
 
 
 class LearningText:
-    """Gold sentences, and the words of silver ones, which take a few bytes each.
-
-    That is what embeddings depend on.
-    """
+    """What embeddings depend on: gold sentences, and the words of silver ones, a few bytes each."""
 
     def __init__(self, gold: Sequence[Sentence], silver: Iterable[Sentence]) -> None:
         self._gold = gold

@@ -73,10 +73,7 @@ class UnigramPieces(Pieces):
         return [_BLANK + part for part in self._normalised(word).replace(_BLANK, " ").split()]
 
     def _normalised(self, word: str) -> str:
-        """Replace the longest key of the table at each place, from the left.
-
-        The table is a double-array trie (Aoe 1989) over bytes, as the library Darts-clone has it.
-        """
+        """Replace the longest key of the table, a double-array trie (Aoe 1989), at each place."""
         text, trie = word.encode("utf-8", "replace"), self._trie
         out, at = bytearray(), 0
         while at < len(text):

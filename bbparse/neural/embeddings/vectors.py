@@ -183,10 +183,7 @@ def read_vectors(
 
 
 def _word(line: bytes, dimension: int, where: str) -> bytes:
-    """Return the word of a line, after checking that it has the right number of numbers.
-
-    The word may contain spaces.
-    """
+    """Return the word of a line, which may contain spaces; check the number of numbers."""
     n_spaces = line.count(b" ")
     pieces = line.rsplit(b" ", dimension) if n_spaces > dimension else [line.partition(b" ")[0]]
     word = pieces[0]

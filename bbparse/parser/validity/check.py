@@ -42,11 +42,7 @@ class Fault(NamedTuple):
 
 
 def tree_faults(heads: Sequence[int], *, single_root: bool) -> list[Fault]:
-    """Return what keeps heads from being a tree, under the names of UD's official validator.
-
-    The faults are words that are their own head, a cycle, and several roots where one is required.
-    Words without a head (-1) cause no fault.
-    """
+    """Return what keeps heads (-1: none) from being a tree, under the names of UD's validator."""
     words = range(1, len(heads) + 1)
     faults = [Fault("head-self-loop", m, (m,), NO_ENTRY) for m in words if heads[m - 1] == m]
     cycle = tuple(find_cycle(heads))
@@ -79,10 +75,7 @@ class RuledSentence:
     def faults(
         self, heads: Sequence[int], labels: Sequence[str], projective: bool = False
     ) -> list[Fault]:
-        """Return the faults of a tree, given by heads (-1: none) and labels of the words 1 to n.
-
-        With ``projective`` no arcs cross, so that none are looked for.
-        """
+        """Return the faults of a tree, given by heads (-1: none) and labels of the words 1 to n."""
         table, words = self.rules, self.words
         arcs = [0]  # the conditions that hold of each arc
         for m, (head, bits) in enumerate(zip(heads, table.of_labels(labels)), start=1):

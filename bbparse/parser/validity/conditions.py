@@ -47,11 +47,7 @@ class ArcCondition:
     def parse(
         cls, text: str, relations: Collection[str] = RELATIONS, upos: Collection[str] = UPOS
     ) -> ArcCondition:
-        """Parse a condition.
-
-        `ConditionError` if a test is malformed, or names a relation or tag that is not in the given
-        ones.
-        """
+        """Parse a condition; `ConditionError` for unknown tests, relations and tags."""
         tests = []
         for part in text.split():
             match = _TEST.fullmatch(part)
@@ -78,10 +74,7 @@ class ArcCondition:
         return cls(tuple(tests))
 
     def allows(self, known: Mapping[str, Collection[str]]) -> bool:
-        """Return True if an arc may fulfil the condition, as far as the given values decide.
-
-        `known` has values by what tests name: ``label``, ``head.upos`` and so on.
-        """
+        """Return True if an arc may fulfil the condition, as far as `known` values decide."""
         return all(
             any(value in known[attribute] for value in values) != negated
             for attribute, values, negated in self.tests

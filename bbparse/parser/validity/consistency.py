@@ -42,9 +42,7 @@ class Nucleus(NamedTuple):
 class Consistency:
     """Repairs of sentences that have one analysis of each sequence of words in a context.
 
-    ``weights`` are those of `repair` for each sentence. Afterwards ``repairs`` has the repair of
-    each sentence, ``nuclei`` the words that varied, and ``proved`` is True if no choice of analyses
-    costs less.
+    ``nuclei`` are the words that varied; ``proved`` is True if no choice of analyses costs less.
     """
 
     def __init__(

@@ -35,10 +35,7 @@ class Group(NamedTuple):
 
 
 class ForbiddenSet(NamedTuple):
-    """Groups of which a tree must not have an arc each, unless it has an arc of the exception.
-
-    No tree breaks two different constraints for one fault.
-    """
+    """Groups of which a tree must not have an arc each, unless it has an arc of the exception."""
 
     groups: tuple[Group, ...]
     unless: Group | None
@@ -76,10 +73,7 @@ class Candidates:
         return Group(0 if condition & self._with_any else condition, arcs)
 
     def forbidding(self, e: int, arcs: Sequence[Arc]) -> ForbiddenSet:
-        """Return the constraint that forbids a fault, also with other arcs and labels.
-
-        The arcs break entry `e` together, in the order of `Fault.arcs`.
-        """
+        """Return the constraint against arcs that break entry `e`, in the order of `Fault.arcs`."""
         arc, *others = arcs
         rule, first = self.ruled.rules.entries[e].rule, arc[1]
         groups = [self._group(e, 0, self._into(first) if rule.kind in ("", "below") else [arc])]
@@ -98,11 +92,7 @@ class Candidates:
         return ForbiddenSet(tuple(groups), unless, e)
 
     def every(self) -> Iterator[ForbiddenSet]:
-        """Yield everything that the rules forbid of candidate arcs.
-
-        `ProblemError` if that depends on more than a few arcs: for punctuation in trees that may be
-        non-projective.
-        """
+        """Yield everything that the rules forbid of candidate arcs, if a few arcs decide it."""
         p = self.problem
         pairs = sorted({*zip(p.arc_head.tolist(), p.arc_mod.tolist())})
         for e, entry in enumerate(self.ruled.rules.entries):
@@ -133,11 +123,10 @@ class Candidates:
     ) -> SplitArcs:
         """Copy the arcs of constraints, one copy for each label that makes a difference.
 
-        ``scores`` are those of the labels of an arc. Of labels that fulfil the same conditions,
-        only the best one of an arc becomes a copy: no best tree needs another. If trees have to be
-        `valid`, no copy has a label that a rule about one arc forbids, as long as there is another.
-        A copy has the score of the arc minus the difference of its label to the arc's best one. The
-        problem has no labels, and its arcs are sorted by head and modifier.
+        Of labels that fulfil the same conditions, only the best one of an arc becomes a copy: no
+        best tree needs another. Its score is less by the difference to the arc's best label. If
+        trees have to be `valid`, labels that a rule about one arc forbids are left out, as long as
+        there is another.
         """
         p = self.problem
         conditions: dict[Arc, int] = {}
@@ -195,10 +184,7 @@ class Candidates:
         self, p: Problem, labels: Ints, constraints: Iterable[ForbiddenSet],
         penalty: float = np.inf,
     ) -> Problem:
-        """Return a problem with constraints, each of which costs a penalty if it is broken.
-
-        `labels` int32[A] has the label of each of its arcs; -1: any label.
-        """
+        """Return a problem with constraints that cost a penalty each; `labels` int32[A]: -1 any."""
         arcs_between = arc_index(p)
 
         def members(group: Group) -> set[int]:
@@ -244,11 +230,7 @@ class Candidates:
 def _best_labels(
     scores: Float64s, bits: Sequence[int], relevant: int, forbidden: int
 ) -> list[tuple[int, float]]:
-    """Return the best label for each set of relevant conditions, and its difference to the best.
-
-    ``bits`` are the conditions that each label fulfils. Labels that fulfil a forbidden one are left
-    out, unless all do.
-    """
+    """Return the best label for each set of relevant conditions, and its difference to the best."""
     order = [i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] > -np.inf]
     order = [i for i in order if not bits[i] & forbidden] or order
     best: dict[int, int] = {}

@@ -58,9 +58,7 @@ def solve_valid(
 ) -> ValidTrees:
     """Find the k best trees that keep validity rules, with their labels.
 
-    The problem has no labels, and its arcs are sorted by head and modifier. ``label_scores``
-    returns the scores of the labels ``names`` of arcs; -inf: not this label. ``solve`` finds the k
-    best trees of a problem, within the deadline, which ends the search with the trees found so far.
+    ``label_scores`` returns the scores of the labels ``names`` of arcs; -inf: not this label.
     ``broken`` are trees that are known to break rules: heads of the words 1 to n, and faults.
     """
     candidates = Candidates(problem, names, ruled)
@@ -117,7 +115,7 @@ def solve_valid(
 def _enough(problem: Problem, arcs: Ints, paid: float) -> tuple[float, bool]:
     """Return a cost of faults that outweighs what any tree scores more than one with these arcs.
 
-    Also True if what that tree pays for its faults is too much to tell the scores of trees apart.
+    Also True if what that tree pays is too much to tell the scores of trees apart.
     """
     terms = tree_terms(problem, arcs)
     size = math.fsum(map(abs, terms))
@@ -144,11 +142,7 @@ def _more_than_all(problem: Problem) -> float:
 def _without_penalty(
     result: Solution, arcs: Ints, restricted: Problem, problem: Problem, hides: bool
 ) -> Solution:
-    """Return a tree without what its faults cost, but with what scores whole trees.
-
-    ``arcs`` are those of the tree in the problem with the cost and in the one without. If the cost
-    `hides` scores, there is no proof.
-    """
+    """Return a tree without what its faults cost; if the cost `hides` scores, there is no proof."""
     of_tree = result.scores[0] - restricted.score(arcs)
     values = np.array([problem.score(arcs) + of_tree])
     proved, status = result.proved, result.status
@@ -159,11 +153,7 @@ def _without_penalty(
 
 
 def _distinct(problem: Problem, split: SplitArcs, k_best: int, solve: Solve) -> Solution:
-    """Find the k best trees that differ in heads, each with its best labels.
-
-    If trees that differ only in labels take some of the places, the trees found so far are
-    forbidden, and the search goes on.
-    """
+    """Find the k best trees that differ in heads, each with its best labels."""
     parts: list[tuple[NDArray[Any], ...]] = []
     n_missing, all_proved = k_best, True
     while True:

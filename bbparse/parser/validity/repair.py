@@ -194,9 +194,7 @@ def _is_valid(trees: ValidTrees) -> bool:
 def label_names(rules: Rules, sentence: Sentence, known_labels: Iterable[str] = ()) -> list[str]:
     """Return the labels that words may get; of equally good ones of an arc, the first is taken.
 
-    ``dep`` comes first, UD's relation for what is not known; then the relations of the rules, and
-    subtypes of them that the sentence or `known_labels` (of a model, say) have. Rules without
-    relations leave the labels of the sentence and the known ones.
+    ``dep``, UD's relation for what is not known, is the first.
     """
     known = {*sentence.deprels, *known_labels} - {"_"}
     relations = rules.relations
@@ -210,10 +208,7 @@ def label_names(rules: Rules, sentence: Sentence, known_labels: Iterable[str] = 
 def _faults(
     sentence: Sentence, rules: Rules, options: RepairOptions, soft: bool = False
 ) -> list[Fault]:
-    """Return the faults of a tree; arcs that cross are one if it must be projective.
-
-    So are broken spans, if they are firm or ``soft`` ones count, too.
-    """
+    """Return the faults of a tree: broken rules and spans, and arcs that cross but must not."""
     faults = rules.faults(sentence)
     missing = tuple(m for m, head in enumerate(sentence.heads, start=1) if head == NO_HEAD)
     crossing = tuple(sorted(crossing_words(sentence.heads))) if options.projective else ()
@@ -275,10 +270,7 @@ def _ties(sentence: Sentence, names: Sequence[str], scores: ModelScores | None) 
 def _table(
     sentence: Sentence, names: Sequence[str], steps: Longs, ties: Float64s
 ) -> tuple[Float64s, float]:
-    """Score all labelled arcs by head, modifier and label, float64[n + 1, n + 1, L].
-
-    Also returns the score of one step of weight.
-    """
+    """Score labelled arcs, float64[head, modifier, label]; also return the score of one step."""
     n = sentence.n_words
     words = np.arange(n + 1)
     keeps_head = (words[:, None] == [NO_HEAD, *sentence.heads])[:, :, None]

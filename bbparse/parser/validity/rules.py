@@ -128,11 +128,7 @@ class Rules(CompiledRules):
         return cls(rules, relations)
 
     def faults(self, sentence: Sentence) -> list[Fault]:
-        """Return the faults of a sentence's tree, by word; each is reported once for its word.
-
-        First come faults of the tree itself and unknown relations. If the heads form a cycle, no
-        rule is checked.
-        """
+        """Return the faults of a sentence's tree, each once for its word; cycles hide others."""
         heads, labels, relations = sentence.heads, sentence.deprels, self.relations
         faults = tree_faults(heads, single_root="root" in relations)
         for m, (head, label) in enumerate(zip(heads, labels), start=1):

@@ -38,10 +38,7 @@ def levels(spans: Sequence[tuple[int, int]], *, apart: bool = False) -> list[int
 
 
 def printable(text: str) -> str:
-    """Escape the characters of a text that control a terminal or are invisible.
-
-    Joiners and direction marks stay: scripts need them, and they affect nothing further away.
-    """
+    """Escape control and invisible characters of a text, but not joiners and direction marks."""
     if text.isprintable():
         return text
     return "".join(
@@ -58,10 +55,7 @@ def count(n: int, noun: str) -> str:
 
 
 def in_english(form: str) -> str:
-    """Return a word for an English text: right-to-left letters do not reorder what follows it.
-
-    A left-to-right mark after the word keeps numbers, arrows and punctuation in their order.
-    """
+    """Return a word for an English text: right-to-left letters do not reorder what follows it."""
     has_letters = any(unicodedata.bidirectional(c) in ("R", "AL") for c in form)
     return f"{form}\u200e" if has_letters else form
 
@@ -81,10 +75,7 @@ _BROAD = frozenset("mwMW@%&—…")
 
 
 def text_width(text: str, size: float) -> float:
-    """Estimate the width of a text in a proportional sans-serif type of this size, rather too wide.
-
-    The type of the page that shows the text cannot be measured here.
-    """
+    """Estimate the width of a text in a proportional sans-serif type, rather too wide."""
     widths = (0.0, 0.66, 1.0)  # by the columns of a terminal
     return size * sum(
         0.95 if c in _BROAD else 0.72 if c.isupper() else widths[_columns(c)] for c in text

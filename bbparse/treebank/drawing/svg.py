@@ -25,11 +25,7 @@ from bbparse.treebank.drawing.layout import lay_out as _lay_out
 
 @cache
 def _style() -> str:
-    """Return the style sheet of a diagram in a file of its own.
-
-    Everything is drawn in the colour of the surrounding text, so that diagrams suit any background;
-    in a file of its own, the colour follows the reader's preference.
-    """
+    """Return the style sheet of a diagram in a file of its own, coloured as the reader prefers."""
     return "\n" + (files("bbparse.treebank.drawing") / "arcs.css").read_text("utf-8")
 
 
@@ -53,32 +49,7 @@ def draw_svg(
     tags: Sequence[str] = (), *, other_heads: Sequence[int] = (), other_labels: Sequence[str] = (),
     title: str = "",
 ) -> str:
-    """Draw a tree as an SVG image with a title and a description.
-
-    Parameters
-    ----------
-    forms : sequence of str, length n
-    heads : sequence of int, length n
-        0 for the root.
-    labels, tags : sequence of str, length n, optional
-        Labels of the arcs; tags of the words.
-    other_heads : sequence of int, length n, optional
-        Heads of another tree, whose additional arcs are drawn dashed below the words.
-    other_labels : sequence of str, length n, optional
-        Labels of the arcs of the other tree.
-    title : str
-        Title of the image; "Dependency tree of …" if left out.
-
-    Returns
-    -------
-    str
-        A complete SVG document, which may also be embedded in HTML.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ or a head is out of range.
-    """
+    """Draw a tree as an SVG document; arcs that only the other tree has are dashed, below."""
     check_tree_columns(len(forms), heads, labels, tags)
     description = describe_tree(forms, heads, labels)
     if other_heads:
@@ -100,10 +71,7 @@ def tree_arcs(heads: Sequence[int], labels: Sequence[str] = ()) -> list[Arc]:
 
 
 def compared_arcs(arcs: Sequence[Arc], others: Sequence[Arc]) -> list[Arc]:
-    """Return the arcs of a tree, and below them those that only another tree has.
-
-    What differs has the class ``mine`` or ``theirs``.
-    """
+    """Return the arcs of a tree, and below them those that another tree has instead."""
     here, there = ({(arc.head, arc.mod, arc.label) for arc in each} for each in (arcs, others))
     mine = [
         replace(arc, classes="" if (arc.head, arc.mod, arc.label) in there else "mine")
@@ -121,11 +89,7 @@ def draw_arcs(
     forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = (), *, title: str,
     description: str, style: str = "",
 ) -> str:
-    """Draw words, and any arcs above and below them, as SVG.
-
-    Title and description are for screen readers. `style` is CSS for an image outside of our pages,
-    which have it. Arcs with a tip can be reached by keyboard and have it as ``data-tip``.
-    """
+    """Draw words, and arcs above and below them, as SVG; `style` is CSS for a file of its own."""
     tags = ["" if tag == "_" else tag for tag in tags]
     layout = _lay_out([printable(form) for form in forms], arcs, tags)
     width, height = round(layout.width), round(layout.height)
@@ -179,10 +143,7 @@ def _arc(placed: PlacedArc) -> list[str]:
 
 
 def _path(placed: PlacedArc) -> str:
-    """Return the line with a gap for the label, and its arrow.
-
-    An arc with a tip also has a broad invisible line as a target.
-    """
+    """Return the line of an arc with a gap for its label, its arrow, and a broad target."""
     up = -1.0 if placed.top < placed.foot else 1.0
     foot, top, end = placed.foot, placed.top, placed.end
     tip = foot + up * 1.0

@@ -36,10 +36,7 @@ def painted(text: str, kind: str, colour: bool) -> str:
 
 
 def wants_colour(stream: IO[str] | None = None) -> bool:
-    """Return True if a stream is a terminal and colours are not turned off.
-
-    A variable ``NO_COLOR`` that is not empty turns colours off; see https://no-color.org.
-    """
+    """Return True if a stream is a terminal and NO_COLOR (https://no-color.org) is not set."""
     is_off = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not is_off and _is_terminal(stream or sys.stdout)
 
@@ -54,30 +51,7 @@ def draw_text(
     forms: Sequence[str], heads: Sequence[int], labels: Sequence[str] = (),
     tags: Sequence[str] = (), *, changed: Sequence[int] = (), colour: bool = False,
 ) -> str:
-    """Draw a tree as text, one line for each word.
-
-    Parameters
-    ----------
-    forms : sequence of str, length n
-    heads : sequence of int, length n
-        0 for the root.
-    labels, tags : sequence of str, length n, optional
-        Labels of the arcs; tags of the words.
-    changed : sequence of int
-        Words (from 1) whose arcs are marked.
-    colour : bool
-        Use colours of the terminal.
-
-    Returns
-    -------
-    str
-        n lines, each with its line break.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ or a head is out of range.
-    """
+    """Draw a tree as text, one line for each word; words in `changed` (from 1) are marked."""
     n = len(forms)
     check_tree_columns(n, heads, labels, tags)
     words = [printable(form) for form in forms]

@@ -49,10 +49,7 @@ def automata_of(n, mode, single_root, head, mod, parts):
 
 
 def make_automata(problem: ProblemArrays, mode: int, head: Ints, mod: Ints) -> Automata:
-    """Make the automata of arcs sorted by head and modifier; multipliers are 0.
-
-    Raises `ProblemError` if they are too large.
-    """
+    """Make the automata of arcs sorted by head and modifier; multipliers are 0."""
     p = problem
     check_size(p.n_words, mode, head, mod)
     return Automata(*automata_of(p.n_words, mode, p.single_root, head, mod, p.part_table))

@@ -50,10 +50,7 @@ def chart_of(n, mode, single_root, head, mod, parts, over):
 def make_chart(
     problem: ProblemArrays, mode: int, head: Ints, mod: Ints, until: float = np.inf
 ) -> Chart:
-    """Make the chart of a recurrence over arcs sorted by head and modifier.
-
-    Raises `ProblemError` if it is too large, and `TimeOver` if a large one is not built in time.
-    """
+    """Make the chart of a recurrence over sorted arcs; `TimeOver` if it is not built in time."""
     p = problem
     check_size(p.n_words, mode, head, mod, p.n_words + 2)
     chart = Chart(*chart_of(p.n_words, mode, p.single_root, head, mod, p.part_table, until))

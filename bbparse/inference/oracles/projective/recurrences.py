@@ -58,10 +58,7 @@ def parts_of(problem: Problem) -> frozenset[str]:
 
 
 def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
-    """Return the recurrence with a name, or the cheapest one that can score a problem.
-
-    ProblemError if there is none of that name, or it cannot score a part kind of the problem.
-    """
+    """Return the recurrence with a name, or the cheapest one that can score a problem."""
     parts = parts_of(problem)
     if name is None:
         return _cheapest(parts)
