@@ -36,7 +36,7 @@ from bbparse.parser.valid import (
     scored_around,
     valid_parse,
 )
-from bbparse.parser.validity.check import Fault, RuledSentence
+from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
@@ -266,7 +266,8 @@ class Steps:
         if self.takes_all_arcs:
             scored = score(0, None)
             best = self.label(scored, self.solver(scored)(scored.problem), fixed)
-            if not any(self._faults(scored, best)):
+            best = self._with_faults(scored, best)
+            if not any(best.faults):
                 return scored, best, True
             scored = None  # rules need labels, which likely arcs have
         looser = self.pruning(sentence.n_words)
@@ -309,24 +310,22 @@ class Steps:
         """Return the best valid trees with labels over the arcs of a scored sentence."""
         solver, labeller = self.solver(scored), self.model.labeller
         parse = self.label(scored, solver(scored.problem, spent, explain=explain), fixed)
-        if self.rules is None or labeller is None:
-            return parse
-        faults = self._faults(scored, parse)
-        parse = parse.first(len(faults))
-        if not any(faults):
+        parse = self._with_faults(scored, parse)
+        if self.rules is None or labeller is None or not any(parse.faults):
             return parse
         return valid_parse(
-            labeller, self.rules, solver, scored, parse._replace(faults=faults),
-            k_best=self.options.k_best, deadline=self.deadline, fixed=fixed,
+            labeller, self.rules, solver, scored, parse, k_best=self.options.k_best,
+            deadline=self.deadline, fixed=fixed,
         )
 
-    def _faults(self, scored: Scored, parse: Parse) -> list[list[Fault]]:
-        """Return the rules that each tree breaks, until the deadline; no lists without rules."""
+    def _with_faults(self, scored: Scored, parse: Parse) -> Parse:
+        """Add the rules that each tree breaks; trees that are not checked in time are left out."""
         if self.rules is None or self.model.labeller is None:
-            return []
+            return parse
         ruled, projective = RuledSentence(self.rules, scored.sentence), scored.problem.projective
         rows = zip(parse.solution.heads[:, 1:].tolist(), parse.labels)
-        return [ruled.faults(*row, projective) for row in self.deadline.through(rows)]
+        faults = [ruled.faults(*row, projective) for row in self.deadline.through(rows)]
+        return parse.first(len(faults))._replace(faults=faults)
 
     def label(
         self, scored: Scored, solution: Solution, fixed: Mapping[int, str] = _NO_LABELS

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from time import sleep
+from typing import Any
+
 import pytest
 
 from bbparse.inference.solve import solve
@@ -46,3 +49,18 @@ def test_trees_are_the_best_ones_of_all_arcs(parser: Parser) -> None:
         added += solution.stats["added"]
         total += solution.stats["triples"]
     assert 0 < added < 0.3 * total
+
+
+def test_trees_that_were_not_checked_in_time_are_left_out(
+    parser: Parser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tree of which nobody knows whether it keeps the rules is no valid tree."""
+    sentence = next(s for s in toy.dev_sentences() if s.n_words == 5)
+    assert len(parser.parse(sentence, k_best=3, valid="ud")) == 3
+
+    def slow(*_: Any) -> list[Any]:
+        sleep(1.0)
+        return []
+
+    monkeypatch.setattr(RuledSentence, "faults", slow)
+    assert len(parser.parse(sentence, k_best=3, valid="ud", time_limit=0.9)) == 1
