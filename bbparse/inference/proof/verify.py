@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bbparse.core.parts import ProblemArrays
 from bbparse.core.proof import (
     BOUND,
@@ -31,6 +33,9 @@ from bbparse.runtime.errors import VerificationError
 
 if TYPE_CHECKING:
     from bbparse.core import Problem, Solution
+
+#: Arrays of a solution: the kind of their numbers, and their number of dimensions.
+_ARRAYS = {"heads": ("i", 2), "arcs": ("i", 2), "scores": ("f", 1), "upper_bounds": ("f", 1)}
 
 
 def verify(problem: Problem, solution: Solution) -> None:
@@ -54,7 +59,7 @@ def verify(problem: Problem, solution: Solution) -> None:
     """
     if not isinstance(problem, ProblemArrays):
         raise VerificationError(f"problem is of type {type(problem).__name__}, expected Problem")
-    if not all(hasattr(solution, name) for name in ("arcs", "heads", "scores", "status", "proof")):
+    if not all(hasattr(solution, name) for name in (*_ARRAYS, "status", "proof")):
         raise VerificationError(f"solution is of type {type(solution).__name__}, expected Solution")
     proof = solution.proof
     if proof is None:
@@ -63,6 +68,11 @@ def verify(problem: Problem, solution: Solution) -> None:
         raise VerificationError(f"the proof is of type {type(proof).__name__}, expected Proof")
     if proof.problem != digest(problem):
         raise VerificationError("the proof belongs to another problem")
+    for name, (kind, ndim) in _ARRAYS.items():
+        array = getattr(solution, name)
+        if not (isinstance(array, np.ndarray) and array.dtype.kind == kind and array.ndim == ndim):
+            numbers = "floats" if kind == "f" else "integers"
+            raise VerificationError(f"{name} is not a {ndim}-dimensional array of {numbers}")
     trees = Trees(problem)
     _check_trees(trees, solution, proof)
     is_last = len(solution.scores) == proof.k_best
@@ -78,10 +88,11 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
         )
     if solution.status != ("optimal" if count else "infeasible"):
         raise VerificationError(f"the status is {solution.status}, but there are {count} trees")
-    for name, width in (("heads", n + 1), ("arcs", n)):
+    shapes = {"heads": (count, n + 1), "arcs": (count, n), "upper_bounds": (count,)}
+    for name, expected in shapes.items():
         shape = getattr(solution, name).shape
-        if shape != (count, width):
-            raise VerificationError(f"{name} has shape {shape}, expected {(count, width)}")
+        if shape != expected:
+            raise VerificationError(f"{name} has shape {shape}, expected {expected}")
     seen: dict[tuple[int, ...], int] = {}
     last = math.inf
     for t in range(count):

@@ -262,6 +262,18 @@ def test_wrong_types() -> None:
             verify(problem, found)
 
 
+@pytest.mark.parametrize("name", ["heads", "arcs", "scores", "upper_bounds"])
+def test_malformed_arrays(name: str) -> None:
+    p, _, solution, _ = cases(112, 1)[0]
+    array = getattr(solution, name)
+    for value in (array.tolist(), None, array.astype(str), array.astype(complex), array[0]):
+        with pytest.raises(VerificationError, match=f"{name} is not a .-dimensional array"):
+            verify(p, dataclasses.replace(solution, **{name: value}))
+    if name != "scores":
+        with pytest.raises(VerificationError, match=f"{name} has shape"):
+            verify(p, dataclasses.replace(solution, **{name: array[:-1]}))
+
+
 def test_the_checker_imports_no_solver() -> None:
     code = "import sys; import bbparse.inference.proof.verify; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
