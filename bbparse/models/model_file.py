@@ -8,7 +8,6 @@ from __future__ import annotations
 import copyreg
 import os
 from collections.abc import Iterable
-from types import NoneType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -35,7 +34,6 @@ from bbparse.runtime.archive import (
     write_archive,
 )
 from bbparse.runtime.errors import ModelError
-from bbparse.runtime.options import check_type
 from bbparse.text.tagger import TAGGER_FIELDS, Tagger, tagger_fields, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
 
@@ -58,7 +56,6 @@ _OPTIONAL = set(_RULES) - {"model", "factor_keys", "factor_weights"}
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file atomically; raises `OutputError` if it cannot be written."""
-    check_type("model", model, Model, "a Model", ModelError)
     write_archive(path, KIND, _fields_of(model))
 
 
@@ -171,8 +168,6 @@ def save_tagger(
     path: str | os.PathLike[str], tagger: Tagger, tokenizer: Tokenizer | None = None
 ) -> None:
     """Write a tagger's file atomically; raises `OutputError` if it cannot be written."""
-    check_type("tagger", tagger, Tagger, "a Tagger", ModelError)
-    check_type("tokenizer", tokenizer, (Tokenizer, NoneType), "a Tokenizer or None", ModelError)
     write_archive(path, TAGGER_KIND, _reading_fields(tagger, tokenizer, tagger.embeddings))
 
 

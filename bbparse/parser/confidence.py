@@ -37,6 +37,8 @@ _ODDS = np.log([0.001, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999]
 STEPS = np.arange(3, 12)
 #: Fewest arcs to fit a calibration to: fewer contain too few wrong ones.
 FEWEST = 1000
+#: Most rounds of Newton's method.
+_ROUNDS = 30
 
 
 class Confidences(NamedTuple):
@@ -127,11 +129,11 @@ def gold_evidence(
     return GoldEvidence(evidence, right, either)
 
 
-def fit(evidence: Float64s, right: Flags, rounds: int = 30) -> Float64s:
+def fit(evidence: Float64s, right: Flags) -> Float64s:
     """Fit a logistic regression by Newton's method with a small ridge penalty: float64[columns]."""
     weights = np.zeros(evidence.shape[1])
     shrink = 0.1 * np.eye(evidence.shape[1])
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         predicted = probabilities(evidence, weights)
         slope = evidence.T @ (right - predicted) - shrink @ weights
         bend = (evidence * (predicted * (1.0 - predicted))[:, None]).T @ evidence + shrink

@@ -78,19 +78,22 @@ class Tree(ScoredTree):
         return next(word for word in self if word.head == 0)
 
     def to_svg(self, title: str = "", *, against: Tree | None = None) -> str:
-        """Draw the tree as an SVG image; see `bbparse.treebank.drawing.draw_svg`.
+        """Draw the tree as an SVG image with a title, by default one that names the words.
 
-        Arcs that only the tree ``against`` has are drawn dashed below the words.
+        Arcs that only the tree ``against`` of the same sentence has are drawn dashed below the
+        words; `ValueError` if it is of another length.
         """
         s = self.sentence
         heads, labels = (against.heads, against.labels) if against is not None else ((), ())
+        if against is not None and len(against) != len(self):
+            raise ValueError(f"against has {len(against)} words, expected {len(self)}")
         return draw_svg(
             s.forms, self.heads, self.labels, s.upos, other_heads=heads, other_labels=labels,
             title=title,
         )
 
     def to_text(self, *, colour: bool = False) -> str:
-        """Draw the tree line by line as text; see `bbparse.treebank.drawing.draw_text`."""
+        """Draw the tree as text, one line for each word, in a terminal's colours if wanted."""
         s = self.sentence
         return draw_text(s.forms, self.heads, self.labels, s.upos, colour=colour)
 

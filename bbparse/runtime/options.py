@@ -33,7 +33,6 @@ OPTIONS: Mapping[str, Range] = MappingProxyType({
     "gap": Range(0, whole=False),
     "threads": Range(1, most=1024),
     "members": Range(1, optional=True, most=16),
-    "resamples": Range(1),
     "seed": Range(0),
 })  # fmt: skip
 

@@ -88,10 +88,10 @@ class Annotations:
         categories = KINDS[kind]
         return [[value for s in file for value in categories(s)] for file in self.files]
 
-    def confusions(self, kind: str = "label") -> list[tuple[str, str, int]]:
-        """Return pairs of different categories and their number, the most frequent first."""
+    def confusions(self) -> list[tuple[str, str, int]]:
+        """Return pairs of different labels and their number, the most frequent first."""
         counts: Counter[tuple[str, str]] = Counter()
-        for one, other in combinations(self.columns(kind), 2):
+        for one, other in combinations(self.columns("label"), 2):
             counts.update((min(a, b), max(a, b)) for a, b in zip(one, other) if a != b)
         return [(*pair, n) for pair, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.runtime.options import check_options
 from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, shares, tallied
 from bbparse.treebank.sentence import Sentence
 
@@ -59,7 +58,6 @@ def compare_tallies(
     """Compare two tallies of the same gold sentences, added in the same order."""
     import numpy as np
 
-    check_options({"resamples": resamples})
     lengths, others = (tally.counts[:, COUNTS.index("words")] for tally in (first, second))
     if not len(lengths) or lengths.tolist() != others.tolist():
         raise TreebankError("the tallies are empty, or not of the same sentences")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
@@ -113,7 +114,7 @@ def parse_files(
     threads: int = 1,
 ) -> None:
     """Run the command after the model is loaded; see its options."""
-    work = FileParser(parser, settings, colour=output == "-" and wants_colour())
+    work = FileParser(parser, settings, colour=output == "-" and wants_colour(sys.stdout))
     is_conllu = settings.format_name == "conllu"
     count, left_out, name, last = 0, 0, "", ""
     spans = None if settings.spans is None else Spans.parsed(settings.spans)

@@ -82,21 +82,6 @@ def text_width(text: str, size: float) -> float:
     )
 
 
-def check_tree_columns(
-    n: int, heads: Sequence[int], labels: Sequence[str], tags: Sequence[str] = ()
-) -> None:
-    """Raise `ValueError` for columns that cannot be drawn over n words.
-
-    There must be n heads in 0..n, none of them the word itself, and n labels and n tags, or none.
-    """
-    for title, values in (("heads", heads), ("labels", labels), ("tags", tags)):
-        if len(values) != n and (len(values) or title == "heads"):
-            raise ValueError(f"{title}: expected {n} values, found {len(values)}")
-    for i, head in enumerate(heads):
-        if not 0 <= head <= n or head == i + 1:
-            raise ValueError(f"heads[{i}]: expected 0 to {n} and not the word itself, found {head}")
-
-
 FORM_SIZE, TAG_SIZE, LABEL_SIZE = 16.0, 10.0, 11.0
 LEVEL = 25.0  # distance between the heights of arcs
 FIRST = 30.0  # distance from the words to the lowest arc

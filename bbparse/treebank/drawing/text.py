@@ -13,12 +13,11 @@ so that every line except that of the root has exactly one.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
-from bbparse.treebank.drawing.layout import check_tree_columns, columns, levels, printable
+from bbparse.treebank.drawing.layout import columns, levels, printable
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _BOXES = {
@@ -35,15 +34,11 @@ def painted(text: str, kind: str, colour: bool) -> str:
     return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if colour and text.strip() else text
 
 
-def wants_colour(stream: IO[str] | None = None) -> bool:
+def wants_colour(stream: IO[str] | None) -> bool:
     """Return True if a stream is a terminal and NO_COLOR (https://no-color.org) is not set."""
     is_off = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not is_off and _is_terminal(stream or sys.stdout)
-
-
-def _is_terminal(stream: IO[str] | None) -> bool:
     with suppress(ValueError):  # closed
-        return stream is not None and stream.isatty()
+        return not is_off and stream is not None and stream.isatty()
     return False
 
 
@@ -53,7 +48,6 @@ def draw_text(
 ) -> str:
     """Draw a tree as text, one line for each word; words in `changed` (from 1) are marked."""
     n = len(forms)
-    check_tree_columns(n, heads, labels, tags)
     words = [printable(form) for form in forms]
     form_width = max(map(columns, words), default=0)
     tag_texts = ["" if tag == "_" else printable(tag) for tag in tags] or [""] * n

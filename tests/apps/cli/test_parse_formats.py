@@ -82,7 +82,7 @@ def test_colours(
     drawn = ("parse", toy.DEV, "--model", model, "--format", "tree")
     assert "\x1b" not in run(*drawn).out, "no terminal, no colours"
     with monkeypatch.context() as patch:
-        patch.setattr("bbparse.apps.cli.parse.wants_colour", lambda: True)
+        patch.setattr("bbparse.apps.cli.parse.wants_colour", lambda stream: True)
         assert "\x1b[36m" in run(*drawn).out
     complaint = run(*drawn[:-1], "yaml").complaint()
     assert "'yaml' is not one of 'conllu', 'jsonl', 'tree'" in complaint
