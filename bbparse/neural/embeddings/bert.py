@@ -188,6 +188,9 @@ class Bert:
         for name, size in sizes.items():
             if type(size) is not int or not 1 <= size <= _MOST[name]:
                 raise EmbeddingsError(f"{name} is {size!r:.20}, expected 1 to {_MOST[name]}")
+        small = note.get("small")
+        if type(small) is not float or not 0.0 < small < 1.0:
+            raise EmbeddingsError(f"small is {small!r:.20}, expected a number between 0 and 1")
         width, heads = note["width"], note["heads"]
         if width % LANES or note["inner"] % 4 or width % (4 * heads) or note["positions"] < 6:
             raise ForeignEncoder(f"sizes {sizes} have no kernels")
@@ -205,7 +208,7 @@ class Bert:
         count = len(self.pieces.pieces)
         self._vectors = checked(fields, "encoder_vectors", np.int8, (count, width))
         self._units = checked(fields, "encoder_units", np.float32, (count,))
-        self._heads, self._small = heads, np.float32(note["small"])
+        self._heads, self._small = heads, np.float32(small)
         matrices, numbers = shapes_of(note)
         total = [sum(map(math.prod, shapes.values())) for shapes in (matrices, numbers)]
         whole = _split(checked(fields, "encoder_matrices", np.int8, (total[0],)), matrices)

@@ -28,10 +28,13 @@ _NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 def read_bert(folder: Path, layers: int | None = None) -> Bert:
     """Read an encoder from its folder, or its first layers; `ForeignEncoder` if of another kind."""
     try:
-        return _read_bert(folder, layers)
+        with np.errstate(all="ignore"):  # weights that are not finite are refused
+            return _read_bert(folder, layers)
     except EmbeddingsError as error:
         raise type(error)(f"encoder {folder}: {error}") from None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (
+        OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
+    ) as error:
         raise EmbeddingsError(f"encoder {folder}: cannot be read: {one_line(error)}") from None
 
 
@@ -81,9 +84,12 @@ def _rounded(note: dict[str, Any], pieces: Pieces, get: Any, first: int) -> Bert
     vectors = get("embeddings.word_embeddings.weight")[: len(pieces.pieces)]
     units = np.maximum(vectors.max(axis=1), -vectors.min(axis=1)) / np.float32(127.0)
     units = np.maximum(units, np.float32(2.0**-100))
+    positions = get("embeddings.position_embeddings.weight")[first:]
+    segment = get("embeddings.token_type_embeddings.weight")[0]
+    if positions.shape[1:] != segment.shape:  # their sum could be larger than the memory
+        raise EmbeddingsError(f"positions have shape {positions.shape}, segments {segment.shape}")
     numbers: dict[str, Float32s] = {
-        "positions": get("embeddings.position_embeddings.weight")[first:]
-        + get("embeddings.token_type_embeddings.weight")[0],
+        "positions": positions + segment,
         "gain": get("embeddings.LayerNorm.weight"), "shift": get("embeddings.LayerNorm.bias"),
     }
     matrices: dict[str, NDArray[np.int8]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from string import ascii_lowercase
@@ -243,6 +244,8 @@ def test_a_model_holds_its_encoder(folder: Path) -> None:
     [
         (lambda a, n: n.update(layers=0), "layers is 0, expected 1 to 48"),
         (lambda a, n: n.update(heads=3), "have no kernels"),
+        (lambda a, n: n.update(small=[]), r"small is \[\], expected a number between 0 and 1"),
+        (lambda a, n: n.update(small=math.nan), "small is nan, expected a number between 0 and 1"),
         (lambda a, n: a.update(encoder_matrices=a["encoder_matrices"][1:]), "encoder_matrices has"),
         (lambda a, n: a.update(encoder_vectors=a["encoder_vectors"][1:]), "encoder_vectors has"),
         (lambda a, n: a["encoder_numbers"].fill(np.nan), "weights that are not finite"),
@@ -265,6 +268,21 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
         read_bert(write_encoder(tmp_path / "all", weights), 4)
     with pytest.raises(EmbeddingsError, match="0_up have shape"):
         read_bert(write_encoder(tmp_path / "other", weights, intermediate_size=INNER + 4))
+    name = "embeddings.position_embeddings.weight"
+    with pytest.raises(EmbeddingsError, match=r"positions have shape \(768, 1\), segments \(32,\)"):
+        read_bert(write_encoder(
+            tmp_path / "wide", {**weights, name: weights[name].reshape(-1, 1)}
+        ))  # fmt: skip
+    with pytest.raises(EmbeddingsError, match=r"cannot be read: .*zero"):
+        read_bert(write_encoder(tmp_path / "none", weights, num_attention_heads=0))
+    for file in ("config.json", "tokenizer.json"):
+        (tmp_path / "none" / file).write_text("[" * 100_000)
+        with pytest.raises(EmbeddingsError, match=r"cannot be read: .*recursion"):
+            read_bert(tmp_path / "none")
+    name = "encoder.layer.0.output.dense.weight"
+    with warnings.catch_warnings(), pytest.raises(EmbeddingsError, match="that are not finite"):
+        warnings.simplefilter("error")
+        read_bert(write_encoder(tmp_path / "nan", {**weights, name: weights[name] * np.nan}))
     path = tmp_path / "all" / "model.safetensors"
     whole = path.read_bytes()
     for damaged in (b"", whole[:100], whole[:-8], b"\xff" * 50):
