@@ -27,8 +27,9 @@ from typing import Any
 from measure import arguments, known, markdown, train_udpipe, turns, udpipe, write_result
 
 from bbparse.parser.parser import Parser
-from bbparse.text import sentences_of_text, train_tokenizer
+from bbparse.text import sentences_of_text
 from bbparse.text.raw import is_spaced, plain_text, with_guessed_blanks
+from bbparse.text.tokenizer_training import train_tokenizer
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
 from bbparse.treebank.sentence import pieces

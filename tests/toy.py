@@ -14,7 +14,9 @@ from bbparse.models.model import Model
 from bbparse.models.model_file import load_tagger
 from bbparse.neural.labelling import LabelSettings
 from bbparse.parser.parser import Parser
-from bbparse.text import Tagger, TaggerSettings, Tokenizer, train_tagger
+from bbparse.text.tagger import Tagger
+from bbparse.text.tagger_training import train_tagger
+from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.writing import with_columns
 
@@ -26,7 +28,6 @@ DEV = DATA / "small-dev.conllu"
 NETWORK = LabelSettings(
     layers="r", word=16, width=16, hidden=48, epochs=60, batch=40, rate=0.02, cutoff=1, members=1
 )
-TAGGER = TaggerSettings(network=NETWORK)
 
 TOML = """
 [model]
@@ -132,7 +133,7 @@ def tokenizer() -> Tokenizer:
 @cache
 def tagger() -> Tagger:
     """Trained on all training sentences; shared, as nothing in it changes."""
-    return train_tagger(sentences(), TAGGER)
+    return train_tagger(sentences(), NETWORK)
 
 
 @cache

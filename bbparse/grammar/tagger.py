@@ -18,8 +18,7 @@ from bbparse.grammar.words import Vocabulary
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.options import Range, check_number
-from bbparse.text import Tagger
-from bbparse.text.tagger import FEATS, TAGS
+from bbparse.text.tagger import FEATS, TAGS, Tagger
 
 #: Maximum number of tags of a word.
 MAX_TAGS = 4

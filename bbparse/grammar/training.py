@@ -21,9 +21,11 @@ from bbparse.grammar.trees import (
     to_phrase,
 )
 from bbparse.grammar.words import Vocabulary
+from bbparse.neural.labelling import LabelSettings
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import TreebankError
-from bbparse.text import TaggerSettings, train_tagger, train_tokenizer
+from bbparse.text.tagger_training import train_tagger
+from bbparse.text.tokenizer_training import train_tokenizer
 from bbparse.treebank import Sentence
 
 #: Minimum count of joins that are learned.
@@ -45,19 +47,11 @@ def read_treebank(path: str) -> list[PhraseTree]:
 
 def train_phrases(
     trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "phrases", *,
-    tagger_settings: TaggerSettings | None = None, report: Callable[[str], None] = lambda _: None,
+    tagger_settings: LabelSettings | None = None, report: Callable[[str], None] = lambda _: None,
 ) -> PhraseParser:
-    """Train a grammar, a tagger and a dependency parser.
+    """Train a grammar, a tagger and, unless `config` is None, a dependency parser on clean trees.
 
-    Parameters
-    ----------
-    trees, dev : sequence of PhraseTree
-        Clean trees; see `bbparse.grammar.trees.clean`.
-    config : str, optional
-        Configuration of the dependency parser; None: no dependency parser.
-    tagger_settings : TaggerSettings, optional
-    report : callable
-        Called with the name of each step.
+    `report` is called with the name of each step.
     """
     rules = default_rules()
     phrases = [to_phrase(tree, rules) for tree in trees]

@@ -29,11 +29,12 @@ _MARKS = {
 _KIND_OF_MARK = {mark: kind for marks, kind in _MARKS.items() for mark in marks}
 _CATEGORIES = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 3, "Nd": 4, "No": 4}
 _JOINED = frozenset(("Mn", "Mc", "Me", "Cf", "Sk"))
-_OTHER, _NO_BLANKS = 12, 13
+_OTHER = 12
+#: Kind of characters of scripts that are written without spaces between words.
+UNSPACED = 13
 #: Kind of accents, joiners and soft hyphens: no token or word ends before them.
 JOINED = 14
-#: Code points of scripts that are written without spaces between words.
-_UNSPACED = (
+_UNSPACED_SCRIPTS = (
     (0x0E00, 0x0EFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x2FDF),
     (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
@@ -48,8 +49,8 @@ def _kind(code: int) -> int:
     mark = _KIND_OF_MARK.get(character)
     if mark is not None:
         return mark
-    if any(low <= code <= high for low, high in _UNSPACED):
-        return _NO_BLANKS
+    if any(low <= code <= high for low, high in _UNSPACED_SCRIPTS):
+        return UNSPACED
     category = unicodedata.category(character)
     return JOINED if category in _JOINED else _CATEGORIES.get(category, _OTHER)
 

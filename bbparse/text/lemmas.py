@@ -50,8 +50,3 @@ def apply_rule(rule: str, form: str) -> str | None:
     if len(form) < len(start) + len(end) or not (form.startswith(start) and form.endswith(end)):
         return None
     return (new_start + form[len(start) : len(form) - len(end)] + new_end) or None
-
-
-def is_absolute(rule: str) -> bool:
-    """Return True if a rule is itself the lemma of a word."""
-    return rule.startswith("=")

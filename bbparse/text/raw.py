@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bbparse.text.characters import kinds_of
+from bbparse.text.characters import UNSPACED, kinds_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import Piece, pieces
 
 _LEFT = frozenset(",.;:!?…)]}»”’%，。；：！？、）】」』")
 _RIGHT = frozenset("([{«“‘（【「『")
-_UNSPACED = 13
 
 
 def is_spaced(sentences: Iterable[Sequence[Piece]]) -> bool:
@@ -32,9 +31,9 @@ def with_guessed_blanks(sentence: Sequence[Piece]) -> list[Piece]:
         if following is not None:
             first = following.form[0]
             closes = first in _LEFT or (following.form in ('"', "'") and quoted)
-            dense = _UNSPACED in (kinds_of(last)[0], kinds_of(first)[0])
+            dense = UNSPACED in (kinds_of(last)[0], kinds_of(first)[0])
             blank = not (opens or closes or dense)
-        elif kinds_of(sentence[0].form[0])[0] == _UNSPACED:
+        elif kinds_of(sentence[0].form[0])[0] == UNSPACED:
             blank = False
         spaced.append(piece._replace(blank=blank))
     return spaced

@@ -6,15 +6,14 @@ its position in the text.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import tee
-from typing import IO, Literal
+from typing import Literal
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.tokenizer import Token, Tokenizer
-from bbparse.treebank.reading import open_source, raw_lines
+from bbparse.treebank.reading import Source, open_source, raw_lines
 from bbparse.treebank.sections import arriving_lines
 from bbparse.treebank.sentence import Sentence
 
@@ -35,7 +34,6 @@ _MAX_LINE = 1 << 17
 
 #: Start and end of a paragraph or line, and whether a paragraph begins with it.
 Span = tuple[int, int, bool]
-Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 
 def split_of_name(source: str) -> Split | None:
@@ -43,41 +41,14 @@ def split_of_name(source: str) -> Split | None:
     return "text" if source.endswith((".txt", ".txt.gz", ".txt.xz")) else None
 
 
-def read_text(source: Source, tokenizer: Tokenizer, split: Split = "text") -> Iterator[Sentence]:
-    """Read the sentences of a text file paragraph by paragraph.
-
-    Parameters
-    ----------
-    source : path, "-" or open file
-        UTF-8; ``.gz`` and ``.xz`` are unpacked, ``-`` is the standard input.
-    tokenizer : Tokenizer
-        Tokenizer of a model; see `Parser.needed_tokenizer`.
-    split : {"text", "lines", "words"}
-        See `sentences_of_text`.
-
-    Yields
-    ------
-    Sentence
-        See `sentences_of_text`.
-
-    Raises
-    ------
-    TreebankError
-        If the file cannot be read, is not UTF-8, or has no words.
-    """
-    stream = stream_text(source, tokenizer, split)
-    return (sentence for sentence in stream if sentence is not None)
-
-
 def stream_text(
     source: Source, tokenizer: Tokenizer, split: Split = "text", first: int = 1,
     document: str | None = None,
 ) -> Iterator[Sentence | None]:
-    """Read sentences as `read_text` does, and yield None where reading on has to wait.
+    """Read the sentences of a file as `sentences_of_text`; yield None where reading has to wait.
 
     By then all sentences of complete paragraphs, with the blank line after them, have been yielded.
-    ``first`` is the number of the first sentence. ``document`` is the name of the text, written
-    into a comment before the first sentence.
+    ``document`` is the name of the text, written into a comment before the first sentence.
     """
     number, offset = first, 0
     with open_source(source) as (stream, name):
@@ -105,6 +76,10 @@ def sentences_of_text(
 ) -> Iterator[Sentence]:
     """Split a text into sentences.
 
+    They have comments ``sent_id`` and ``text``, and ``newpar`` where a paragraph begins. MISC has
+    ``SpaceAfter=No`` where no space follows, and ``TokenRange=start:end`` in characters;
+    contractions such as *don't* may be multiword tokens.
+
     Parameters
     ----------
     text : str
@@ -114,22 +89,8 @@ def sentences_of_text(
     split : {"text", "lines", "words"}
         "lines": each line is a sentence; "words": the same, with words separated by spaces; "text":
         the tokenizer finds sentences and words.
-    offset : int
-        Position of the text in the document, in characters; added to the positions in MISC.
-    first : int
-        Number of the first sentence.
-
-    Yields
-    ------
-    Sentence
-        With comments ``sent_id`` and ``text``, and ``newpar`` where a paragraph begins. MISC has
-        ``SpaceAfter=No`` where no space follows and ``TokenRange=start:end`` in characters;
-        contractions such as *don't* may be multiword tokens.
-
-    Raises
-    ------
-    TreebankError
-        If ``split`` is none of these.
+    offset, first : int
+        Position of the text in the document, in characters, and number of the first sentence.
     """
     if split not in SPLITS:
         raise TreebankError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")

@@ -99,29 +99,13 @@ def _best_pairs(tags: Float32s, feats: Float32s, pairs: NDArray[np.int32]) -> ND
 
 
 class Tagger:
-    """A trained tagger. Threads may share it.
+    """A trained tagger; threads may share it. `ModelError` if its parts do not fit each other.
 
-    Parameters
-    ----------
-    network : TagNetwork
-    pairs : int32[P, 2]
-        Pairs of tags and FEATS that occur together, as indices.
-    rules : mapping of str to sequence of int
-        Possible lemma rules. Keys are form, tab, tag for words with several lemmas; tab, tag, tab,
-        FEATS or only the tag for new words; the empty string for new tags.
-    lexicon : mapping of str to str
-        Lemmas of words that have only one, by form, tab, tag.
-    habits : mapping of str to str
-        Capitalisation of common words within a sentence, by the form in lower case.
-    notes : mapping, optional
-        Notes on the training; saved with the model.
-    embeddings : Embeddings, optional
-        Pretrained vectors that the network uses.
-
-    Raises
-    ------
-    ModelError
-        If the parts do not fit each other.
+    `pairs`, int32[P, 2], are the indices of tags and FEATS that occur together. `rules` has
+    possible lemma rules: keys are form, tab, tag for words with several lemmas; tab, tag, tab,
+    FEATS or only the tag for new words; the empty string for new tags. `lexicon` has the lemmas of
+    words that have only one, by form, tab, tag; `habits` the capitals of common words within a
+    sentence, by the form in lower case.
     """
 
     def __init__(
@@ -148,11 +132,7 @@ class Tagger:
                 raise ModelError(f"the rules of {tag!r} are {numbers}, expected numbers of rules")
         self._cache: dict[tuple[str, str, str], str | tuple[int, ...]] = {}
 
-    def columns(self, forms: Sequence[str]) -> TagColumns:
-        """Return tags, features and lemmas of the words of a sentence."""
-        return self.columns_of([forms])[0]
-
-    def columns_of(self, sentences: Sequence[Sequence[str]]) -> list[TagColumns]:
+    def columns(self, sentences: Sequence[Sequence[str]]) -> list[TagColumns]:
         """Return tags, features and lemmas of the words of a batch of sentences."""
         return [
             self._columns(forms, *scores)
@@ -168,7 +148,7 @@ class Tagger:
 
     def __call__(self, sentence: Sentence) -> Sentence:
         """Return a copy of a sentence with LEMMA, UPOS, XPOS and FEATS, in its lines, too."""
-        return self.columns(sentence.forms).of(sentence)
+        return self.columns([sentence.forms])[0].of(sentence)
 
     def tag(self, sentences: Iterable[Sentence], *, keep_tags: bool = False) -> Iterator[Sentence]:
         """Yield copies of sentences with tags, a batch at a time, which is faster.
@@ -181,7 +161,7 @@ class Tagger:
                 for s in batch
             ]
             forms = [sentence.forms for sentence, keep in zip(batch, kept) if not keep]
-            columns = iter(self.columns_of(forms))
+            columns = iter(self.columns(forms))
             for sentence, keep in zip(batch, kept):
                 yield sentence if keep else next(columns).of(sentence, keep_tags=keep_tags)
 
@@ -246,10 +226,9 @@ def tagger_fields(tagger: Tagger) -> Fields:
 def tagger_from(
     fields: Mapping[str, Any], where: str, embeddings: Embeddings | None = None
 ) -> Tagger:
-    """Make a tagger from fields that keep the rules of `TAGGER_FIELDS`.
+    """Make a tagger from fields, with embeddings if it was trained with such.
 
-    It uses the pretrained vectors ``embeddings`` if it was trained with such. `ModelError` with the
-    name of the file, ``where``, if fields are missing or damaged.
+    `ModelError` names the file, `where`, if fields are missing or damaged.
     """
     network = TagNetwork.from_fields(fields, where)
     with reading_part("tagger", fields, where) as card:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,51 +13,23 @@ from bbparse.neural.embeddings.protocol import LearningText
 from bbparse.neural.labelling import LabelSettings, train_labels
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.columns import FormEncoder, style
-from bbparse.text.lemmas import apply_rule, is_absolute, rule_of
+from bbparse.text.lemmas import apply_rule, rule_of
 from bbparse.text.tagger import LOWER, SAME, Tagger, TagNetwork
 from bbparse.treebank import Sentence
 
-
-@dataclass(frozen=True, slots=True)
-class TaggerSettings:
-    """Training settings of a tagger."""
-
-    network: LabelSettings = field(default_factory=LabelSettings)
-    #: Number of occurrences from which on a form's capitals count as its habit.
-    known: int = 3
-    #: Seed of the initial weights and of the order of sentences.
-    seed: int = 1
-
-    def with_epochs(self, epochs: int) -> TaggerSettings:
-        """Return the same settings with another number of passes over the training data."""
-        return replace(self, network=replace(self.network, epochs=epochs))
+#: Number of occurrences from which on a form's capitals count as its habit.
+_KNOWN = 3
 
 
 def train_tagger(
-    sentences: Sequence[Sentence], settings: TaggerSettings | None = None, *,
+    sentences: Sequence[Sentence], settings: LabelSettings | None = None, seed: int = 1, *,
     embeddings: Embeddings | None = None, silver: Iterable[Sentence] = (),
 ) -> Tagger:
-    """Train a tagger.
+    """Train a tagger; `TreebankError` if a word has no UPOS. Other columns of ``_`` stay ``_``.
 
-    Parameters
-    ----------
-    sentences : sequence of Sentence
-        With tags; columns of ``_`` alone (XPOS, FEATS, LEMMA) stay ``_``.
-    settings : TaggerSettings, optional
-    embeddings : Embeddings, optional
-        Pretrained vectors as further input of the network.
-    silver : iterable of Sentence, optional
-        Further sentences with the tags and trees of a teacher, iterated several times. Tags, rules
-        of lemmas and the use of capitals are those of `sentences`.
-
-    Raises
-    ------
-    TreebankError
-        If there are no sentences, or a word has no UPOS.
+    ``silver`` are further sentences with the tags and trees of a teacher, iterated several times;
+    tags, rules of lemmas and the use of capitals are those of ``sentences``.
     """
-    settings = settings or TaggerSettings()
-    if not sentences:
-        raise TreebankError("there are no training sentences")
     for sentence in sentences:
         if "_" in sentence.upos:
             word = sentence.upos.index("_")
@@ -82,7 +53,7 @@ def train_tagger(
 
     gold = [columns(sentence) for sentence in sentences]
     pairs = {(tag, value) for rows in gold for tag, value in rows[:, :2].tolist()}
-    habits = _habits(sentences, settings.known)
+    habits = _habits(sentences)
     encode = FormEncoder(habits)
     vectors = None
     if embeddings is not None:
@@ -92,7 +63,7 @@ def train_tagger(
     network = train_labels(
         TagNetwork, [encode(sentence.forms) for sentence in sentences],
         (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)), gold,
-        settings.network, settings.seed, vectors, n_kinds=3,
+        settings or LabelSettings(), seed, vectors, n_kinds=3,
         silver=lambda: ((encode(sentence.forms), columns(sentence)) for sentence in silver),
     )
     assert isinstance(network, TagNetwork)
@@ -117,8 +88,8 @@ def _numbers(values: Iterable[str]) -> dict[str, int]:
     return {value: i for i, value in enumerate(sorted(set(values)))}
 
 
-def _habits(sentences: Sequence[Sentence], least: int) -> dict[str, str]:
-    """Return the capitals of forms that occur at least so often, by the form in lower case."""
+def _habits(sentences: Sequence[Sentence]) -> dict[str, str]:
+    """Return the capitals of common forms, by the form in lower case."""
     cases: dict[str, Counter[str]] = defaultdict(Counter)
     for sentence in sentences:
         # the first word of a sentence and titles have capitals for other reasons
@@ -130,7 +101,7 @@ def _habits(sentences: Sequence[Sentence], least: int) -> dict[str, str]:
     return {
         form: "".join(case for case in "ATl" if 10 * own[case] >= own.total())
         for form, own in cases.items()
-        if own.total() >= least
+        if own.total() >= _KNOWN
     }
 
 
@@ -154,7 +125,7 @@ class _LemmaRules:
             ):
                 if rule:
                     words[form, tag].add(rule)
-                    if not is_absolute(rule):
+                    if not rule.startswith("="):  # the lemma of one word
                         for key in (tag, f"\t{tag}\t{feats}"):
                             forms_of[key][rule].add(form.lower())
         if not words:

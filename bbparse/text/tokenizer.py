@@ -231,10 +231,7 @@ class Tokenizer:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any], where: str) -> Tokenizer:
-        """Make a tokenizer from fields that keep the rules of `TOKENIZER_FIELDS`.
-
-        `ModelError` if some are missing or damaged; names the file, `where`.
-        """
+        """Make a tokenizer; `ModelError` names the file, `where`, if fields are damaged."""
         network = CharacterNetwork.from_fields(fields, where)
         with reading_part("tokenizer", fields, where) as card:
             allowed = {

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.labelling import LabelSettings, train_labels
-from bbparse.runtime.errors import TreebankError
 from bbparse.text.characters import Span, encode_characters, kinds_of
 from bbparse.text.raw import readings
 from bbparse.text.tokenizer import (
@@ -26,14 +25,15 @@ from bbparse.text.tokenizer import (
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import Piece
 
-SETTINGS = LabelSettings(
+_SETTINGS = LabelSettings(
     layers="rr", word=32, width=96, hidden=32, dropout=0.2, attribute_dropout=0.1, unknown=0.0,
     cutoff=6, epochs=40, elements=10_000_000, batch=3000, members=1,
 )
 #: A label that has less than this fraction of the occurrences of a context is no candidate there.
-MIN_FRACTION = 0.0003
+_MIN_FRACTION = 0.0003
 #: Maximum number of characters to train on: more of a large treebank would add little accuracy.
-MAX_CHARACTERS = 1_200_000
+_MAX_CHARACTERS = 1_200_000
+_BLOCK = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,16 @@ class Text:
     ends: list[bool]  #: For each token, whether a sentence ends with it.
 
 
-def texts_of(sentences: Sequence[Sentence], block: int = 8) -> list[Text]:
-    """Return the paragraphs of a treebank.
+def _texts(sentences: Sequence[Sentence]) -> list[Text]:
+    """Return the paragraphs of a treebank, in every way that it may be spaced (see `readings`).
 
-    A treebank that does not mark spaces is read twice: with a space between any two tokens, and
-    with the usual spaces. If it has no paragraphs, every ``block`` sentences are one.
+    If it has no paragraphs, every `_BLOCK` sentences are one.
     """
     texts: list[Text] = []
     for groups in readings(sentences):
         if len(groups) * 50 < len(sentences):
             tokenized = [sentence for group in groups for sentence in group]
-            groups = [tokenized[i : i + block] for i in range(0, len(tokenized), block)]
+            groups = [tokenized[i : i + _BLOCK] for i in range(0, len(tokenized), _BLOCK)]
         texts += map(_text, groups)
     return texts
 
@@ -78,23 +77,15 @@ def _text(group: Sequence[Sequence[Piece]]) -> Text:
     return Text("".join(parts).rstrip(), spans, words, ends)
 
 
-def train_tokenizer(
-    sentences: Sequence[Sentence], seed: int = 1, settings: LabelSettings = SETTINGS
-) -> Tokenizer:
-    """Train a tokenizer on sentences in the order of their text.
-
-    The seed decides on initial weights and on the order of paragraphs. `TreebankError` if there are
-    no sentences.
-    """
-    if not sentences:
-        raise TreebankError("a tokenizer cannot be trained: there are no sentences")
-    texts = texts_of(sentences)
+def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
+    """Train a tokenizer on sentences in the order of their text."""
+    texts = _texts(sentences)
     random = np.random.default_rng(seed)
     size = 0
     chosen: list[int] = []
     for i in random.permutation(len(texts)).tolist():
         size += len(texts[i].text)
-        if chosen and size > MAX_CHARACTERS:
+        if chosen and size > _MAX_CHARACTERS:
             break
         chosen.append(i)
     texts = [texts[i] for i in sorted(chosen)]
@@ -102,7 +93,7 @@ def train_tokenizer(
     gold = [_labels(text, multiwords) for text in texts]
     network = train_labels(
         CharacterNetwork, [encode_characters(text.text) for text in texts],
-        (CHARACTER_LABELS, SENTENCE_LABELS), gold, settings, seed,
+        (CHARACTER_LABELS, SENTENCE_LABELS), gold, _SETTINGS, seed,
     )
     assert isinstance(network, CharacterNetwork)
     return Tokenizer(network, _allowed(texts, gold), multiwords)
@@ -152,7 +143,7 @@ def _allowed(
         candidates = [
             label
             for label, count in label_counts.items()
-            if count >= MIN_FRACTION * total and (count > 1 or total < 20)
+            if count >= _MIN_FRACTION * total and (count > 1 or total < 20)
         ]
         allowed[context] = tuple(sorted(candidates)) or (label_counts.most_common(1)[0][0],)
     return allowed

@@ -9,7 +9,7 @@ import numpy as np
 from bbparse.grammar.parser import PhraseParser
 from bbparse.grammar.training import train_phrases
 from bbparse.grammar.trees import PhraseTree, clean, read_trees_text
-from tests.toy import TAGGER
+from tests.toy import NETWORK
 
 _WORDS = {
     "DT": ["the", "a", "every"], "NN": ["dog", "saw", "park", "telescope", "fly", "walk"],
@@ -59,6 +59,6 @@ def trees(n: int = 60, seed: int = 1) -> list[PhraseTree]:
 @cache
 def parser() -> PhraseParser:
     """Learned from them, without a dependency parser."""
-    found = train_phrases(trees(), config=None, tagger_settings=TAGGER)
+    found = train_phrases(trees(), config=None, tagger_settings=NETWORK)
     found.tagger.margin = 30.0  # leaves words several tags
     return found

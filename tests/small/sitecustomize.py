@@ -7,6 +7,8 @@ on the path of their processes, and Python imports the module when it starts.
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from bbparse.models.configuration import Configuration
@@ -24,5 +26,5 @@ def _small(name: str | Path) -> Configuration:
 
 
 Configuration.load = _small
-for module in ("text.tagger_training", "models.learning.train", "apps.cli.train"):
-    importlib.import_module(f"bbparse.{module}").TaggerSettings = lambda: toy.TAGGER
+for module in ("text.tagger_training", "apps.cli.train"):
+    importlib.import_module(f"bbparse.{module}").LabelSettings = partial(replace, toy.NETWORK)

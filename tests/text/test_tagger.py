@@ -13,8 +13,8 @@ from bbparse.embeddings import WordVectors
 from bbparse.models.model_file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import ModelError, OutputError
-from bbparse.text import train_tagger
 from bbparse.text.tagger import LOWER, SAME, Tagger, tagger_fields, tagger_from
+from bbparse.text.tagger_training import train_tagger
 from bbparse.treebank import Sentence, evaluate
 from bbparse.treebank.writing import with_columns
 from tests import toy
@@ -46,13 +46,13 @@ def test_feats_fit_their_tags() -> None:
         for upos, xpos, feats in zip(sentence.upos, sentence.xpos, sentence.feats)
     }
     for sentence in toy.dev_sentences():
-        found = toy.tagger().columns(sentence.forms)
+        found = toy.tagger()(sentence)
         assert set(zip(found.upos, found.xpos, found.feats)) <= seen
 
 
 @pytest.mark.parametrize("words", [[], ["x"], ["Ωmega", "\u200b", "😀", "x" * 5000], ["a"] * 2000])
 def test_odd_sentences(words: list[str]) -> None:
-    found = toy.tagger().columns(words)
+    (found,) = toy.tagger().columns([words])
     assert [len(column) for column in (found.lemmas, found.upos, found.xpos, found.feats)] == (
         [len(words)] * 4
     )
@@ -64,7 +64,7 @@ def test_treebanks_without_some_columns() -> None:
         with_columns(s, **dict.fromkeys(("lemmas", "xpos", "feats"), ["_"] * s.n_words))
         for s in toy.sentences()
     ]
-    some = train_tagger(bare, toy.TAGGER)
+    some = train_tagger(bare, toy.NETWORK)
     found = some(toy.dev_sentences()[0])
     assert set(found.lemmas) == set(found.xpos) == set(found.feats) == {"_"}
     assert (evaluate(toy.dev_sentences(), some.tag(toy.dev_sentences())).upos or 0) > 0.75
@@ -115,7 +115,7 @@ def test_files_that_are_no_taggers(tmp_path: Path) -> None:
 
 def test_a_tagger_with_embeddings(tmp_path: Path) -> None:
     source, path = letters(), tmp_path / "with.tagger"
-    own = train_tagger(toy.sentences(), toy.TAGGER, embeddings=source)
+    own = train_tagger(toy.sentences(), toy.NETWORK, embeddings=source)
     assert own.embeddings is source and own.network.sizes["embeddings"] == 8
     assert own.network.weights.values["embeddings_w"][:6].any(axis=1).all()
     save_tagger(path, own)
@@ -136,14 +136,15 @@ def test_a_batch_is_tagged_as_its_sentences_are() -> None:
     assert [s.upos for s in toy.tagger().tag(some)] == [toy.tagger()(s).upos for s in some]
     kept = list(toy.tagger().tag(some, keep_tags=True))
     assert kept[1] is own[1] and kept[2].upos == toy.tagger()(own[2]).upos
-    assert list(toy.tagger().tag(own, keep_tags=True)) == own and toy.tagger().columns_of([]) == []
+    assert list(toy.tagger().tag(own, keep_tags=True)) == own and toy.tagger().columns([]) == []
     (mixed,) = toy.tagger().tag(
         [Sentence.from_words(own[0].forms, upos=["X"] + ["_"] * (own[0].n_words - 1))],
         keep_tags=True,
     )
     assert mixed.upos == ["X", *toy.tagger()(own[0]).upos[1:]] and mixed.lemmas[0] == "_"
     batch = [sentence.forms for sentence in own]
-    assert toy.tagger().columns_of([*batch, []])[:-1] == [toy.tagger().columns(s) for s in batch]
+    alone = [toy.tagger().columns([forms])[0] for forms in batch]
+    assert toy.tagger().columns([*batch, []])[:-1] == alone
 
 
 def test_lemmas_of_known_and_of_new_words() -> None:

@@ -14,14 +14,17 @@ from hypothesis import strategies as st
 
 from bbparse.apps.corpus.files import read_sentences
 from bbparse.runtime.errors import TreebankError
-from bbparse.text import read_text, sentences_of_text
-from bbparse.text.segmentation import Split
+from bbparse.text.segmentation import Split, sentences_of_text, stream_text
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from tests import toy
 
 
 def cut(text: str, split: Split = "text") -> list[Sentence]:
     return list(sentences_of_text(text, toy.tokenizer(), split=split))
+
+
+def read_text(source: Path | io.StringIO) -> list[Sentence]:
+    return [s for s in stream_text(source, toy.tokenizer()) if s is not None]
 
 
 def forms(text: str) -> list[str]:
@@ -122,7 +125,7 @@ def test_reading_in_pieces_is_the_same(text: str) -> None:
     whole = [format_sentence(s) for s in cut(text)]
     try:
         stream = io.StringIO(text, newline="")
-        found = [format_sentence(s) for s in read_text(stream, toy.tokenizer())]
+        found = [format_sentence(s) for s in read_text(stream)]
     except TreebankError:
         found = []
     assert found == whole
@@ -131,18 +134,18 @@ def test_reading_in_pieces_is_the_same(text: str) -> None:
 def test_files(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("\ufeffÉté. Oui\n\nNon".encode())
-    sentences = list(read_text(path, toy.tokenizer()))
+    sentences = read_text(path)
     assert [s.forms for s in sentences] == [["Été", "."], ["Oui"], ["Non"]]
     assert sentences[0].source == str(path)
     path.write_bytes(b"good\n\nb\xffad\n")
     with pytest.raises(TreebankError, match=r"a\.txt, line 3: byte 2 of the line is 0xff"):
-        list(read_text(path, toy.tokenizer()))
+        read_text(path)
     for nothing in (b"", b" \n\n\t\n"):
         path.write_bytes(nothing)
         with pytest.raises(TreebankError, match="no words"):
-            list(read_text(path, toy.tokenizer()))
+            read_text(path)
     with pytest.raises(TreebankError, match="cannot be read"):
-        list(read_text(tmp_path / "none.txt", toy.tokenizer()))
+        read_text(tmp_path / "none.txt")
 
 
 @pytest.mark.parametrize("pack", [gzip, lzma])

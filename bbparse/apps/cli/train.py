@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -26,11 +25,12 @@ from bbparse.models.model import NOTE
 from bbparse.models.model_file import load_tagger, save_tagger
 from bbparse.neural.embeddings import Embeddings, fit_encoder, read_vectors
 from bbparse.neural.embeddings.vectors import FIRST_WORDS
+from bbparse.neural.labelling import LabelSettings
 from bbparse.parser.parser import Parser
 from bbparse.parser.silver import check_raw, check_teacher, label_text
 from bbparse.runtime.errors import BBParseError, TreebankError
-from bbparse.text import TaggerSettings, train_tokenizer
-from bbparse.text import train_tagger as learn_tags
+from bbparse.text.tagger_training import train_tagger as learn_tags
+from bbparse.text.tokenizer_training import train_tokenizer
 from bbparse.treebank import Sentence, evaluate, read_conllu
 
 #: Makes embeddings for training and development sentences.
@@ -277,10 +277,10 @@ def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
 @option("--dev", "Treebank to report the accuracy on.", FILE)
 @option("--model", "Where to write the tagger.", OutputFile(), required=True)
 @options.epochs
-@options.seed
+@option("--seed", "Random seed.", click.IntRange(0), 1, metavar="S")
 @embedding_options
 def train_tagger(
-    treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None, **vectors: Any
+    treebank: str, dev: str | None, model: str, epochs: int | None, seed: int, **vectors: Any
 ) -> None:
     """Train a tagger (UPOS, XPOS, FEATS, lemmas) and a tokenizer on TRAIN.
 
@@ -292,16 +292,12 @@ def train_tagger(
       bbparse train-tagger train.conllu --dev dev.conllu --model en.tagger
     """
     target = Path(model)
-    settings = TaggerSettings()
-    if seed is not None:
-        settings = replace(settings, seed=seed)
-    if epochs is not None:
-        settings = settings.with_epochs(epochs)
+    settings = None if epochs is None else LabelSettings(epochs=epochs)
     with embedding_loader(vectors, target) as load:
         sentences = list(read_conllu(treebank))
         dev_sentences = list(read_conllu(dev)) if dev is not None else []
         embeddings = None if load is None else load(sentences, dev_sentences)
-        tagger = learn_tags(sentences, settings, embeddings=embeddings)
+        tagger = learn_tags(sentences, settings, seed, embeddings=embeddings)
         if dev_sentences:
             values = evaluate(dev_sentences, tagger.tag(dev_sentences)).as_dict()
             scores = {title: values[name] for name, title in TAGS.items() if name in values}

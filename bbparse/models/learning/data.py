@@ -15,7 +15,7 @@ from bbparse.models.scoring.labels import MAX_LABELS
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import TreebankError
-from bbparse.text import Tagger
+from bbparse.text.tagger import Tagger
 from bbparse.treebank import Sentence, is_projective, read_conllu
 from bbparse.treebank.encode import encode
 from bbparse.treebank.progress import watched

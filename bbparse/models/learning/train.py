@@ -19,9 +19,10 @@ from bbparse.models.model_file import save_model
 from bbparse.neural.embeddings import Embeddings, one_source
 from bbparse.runtime.archive import Fields
 from bbparse.runtime.errors import ConfigError, TreebankError
-from bbparse.text import Tagger, TaggerSettings, Tokenizer, train_tagger, train_tokenizer
-from bbparse.text.tagger import TAGGER_FIELDS, tagger_fields, tagger_from
-from bbparse.text.tokenizer import TOKENIZER_FIELDS
+from bbparse.text.tagger import TAGGER_FIELDS, Tagger, tagger_fields, tagger_from
+from bbparse.text.tagger_training import train_tagger
+from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
+from bbparse.text.tokenizer_training import train_tokenizer
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.sentence import check_tree
 
@@ -61,8 +62,7 @@ def learn_to_read(
                 " parsing will need tagged input"
             )
             return fields
-        settings = replace(TaggerSettings(), seed=seed)
-        tagger = train_tagger(sentences, settings, embeddings=embeddings, silver=silver)
+        tagger = train_tagger(sentences, seed=seed, embeddings=embeddings, silver=silver)
         say(f"tagger trained: {len(tagger.tags)} tags")
         return {**fields, **tagger_fields(tagger)}
 

@@ -58,7 +58,7 @@ Run = Callable[..., Done]
 def small_networks() -> Iterator[None]:
     """Parsers are trained with taggers whose networks are small, which takes less time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bbparse.models.learning.train.TaggerSettings", lambda: toy.TAGGER)
+        patch.setattr("bbparse.text.tagger_training.LabelSettings", lambda: toy.NETWORK)
         yield
 
 

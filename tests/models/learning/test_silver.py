@@ -12,7 +12,8 @@ import pytest
 from bbparse.models.learning.data import Silver
 from bbparse.models.learning.train import Reading, train
 from bbparse.runtime.errors import ConfigError
-from bbparse.text import Tagger, train_tagger
+from bbparse.text.tagger import Tagger
+from bbparse.text.tagger_training import train_tagger
 from bbparse.treebank import Sentence, evaluate, write_conllu
 from bbparse.treebank.writing import with_columns
 from tests import toy
@@ -44,8 +45,8 @@ def test_sentences_of_little_confidence_are_left_out(tmp_path: Path) -> None:
 def test_a_tagger_and_a_network_learn_from_silver_sentences() -> None:
     gold, silver = toy.sentences()[:8], toy.sentences()[8:]
     strange = with_columns(silver[0], upos=["XX"] * silver[0].n_words)
-    alone = train_tagger(gold, toy.TAGGER)
-    both = train_tagger(gold, toy.TAGGER, silver=[*silver, strange])
+    alone = train_tagger(gold, toy.NETWORK)
+    both = train_tagger(gold, toy.NETWORK, silver=[*silver, strange])
     assert both.tags == alone.tags and both.lexicon == alone.lexicon
 
     def upos(tagger: Tagger) -> float:
@@ -73,7 +74,7 @@ def test_the_parser_learns_from_silver_trees_with_the_tags_of_its_own_tagger(
     gold, trees = toy.sentences()[:8], toy.sentences()[8:12]
     strange = [with_columns(s, upos=["X"] * s.n_words, xpos=["X"] * s.n_words) for s in trees]
     write_conllu(path, [sure(strange[0], 0.99), sure(strange[1], 0.1), *strange[2:]])
-    tagger = train_tagger(gold, toy.TAGGER.with_epochs(2))
+    tagger = train_tagger(gold, replace(toy.NETWORK, epochs=2))
     tagged = Silver(path, "digest", tagger)
     for found, tree in zip(tagged, [trees[0], *trees[2:]], strict=True):
         assert found.upos == tagger(tree).upos != strange[0].upos[: tree.n_words]
@@ -102,7 +103,7 @@ def test_silver_sentences_have_pretrained_vectors(tmp_path: Path) -> None:
         embeddings=lambda *_: for_parser,
     )
     assert found.maker.network is not None and found.maker.network.sizes["embeddings"] == 8
-    train_tagger(gold, toy.TAGGER.with_epochs(2), embeddings=for_tagger, silver=silver)
+    train_tagger(gold, replace(toy.NETWORK, epochs=2), embeddings=for_tagger, silver=silver)
     assert for_parser.asked == for_tagger.asked == {tuple(s.forms) for s in (*gold, *silver)}
 
 
