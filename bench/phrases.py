@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from bbparse.grammar.evaluation import BracketScores, compare_trees, paired_p
 from bbparse.grammar.model import load_phrases
 from bbparse.grammar.parser import PhraseParse, PhraseParser
 from bbparse.grammar.training import read_treebank
-from bbparse.grammar.trees import PhraseTree, default_rules, sentence_of, to_phrase
+from bbparse.grammar.trees import PhraseTree, sentence_of, to_phrase
 from bbparse.inference.oracles.trees import ProjectiveTrees
 
 CALLS = (3, 10, 20, 50)
@@ -68,7 +67,7 @@ def row(
     """Accuracy, speed, and how the models agreed; and all counts of brackets."""
     scores = compare_trees([(tree, one.trees[0]) for tree, one in zip(trees, found)])
     words = sum(len(tree.words) for tree in trees)
-    gold = [to_phrase(tree, default_rules()).heads() for tree in trees]
+    gold = [to_phrase(tree).heads() for tree in trees]
     right = sum(a == b for one, heads in zip(found, gold) for a, b in zip(one.heads, heads))
     shown: dict[str, Any] = {
         "precision": scores.precision, "recall": scores.recall, "f1": scores.f1,
@@ -96,9 +95,8 @@ def agreed(found: list[PhraseParse]) -> dict[str, Any]:
 
 def limits(parser: PhraseParser, trees: list[PhraseTree]) -> Iterator[dict[str, Any]]:
     """Figure 5: F1 and certificates of all three, with fewer calls and no branching."""
-    settings = parser.settings
     for calls in LIMITS:
-        parser.settings = replace(settings, root_calls=calls)
+        parser.root_calls = calls
         found = [parser.parse(tree.words, use="both", node_limit=1) for tree in trees]
         scores = compare_trees([(tree, one.trees[0]) for tree, one in zip(trees, found)])
         yield {
@@ -106,7 +104,6 @@ def limits(parser: PhraseParser, trees: list[PhraseTree]) -> Iterator[dict[str, 
             "certificates": sum(one.agreement is not None and one.agreement.proved for one in found)
             / len(trees),
         }
-    parser.settings = settings
 
 
 def shown(result: dict[str, Any]) -> str:
@@ -152,7 +149,7 @@ def main() -> None:
     speed = {"dependency parser": words / seconds}
     speed["tagger"] = words / timed(lambda tree: parser.tagger.leaves(tree.words), trees)[1]
     of = {id(tree): found for tree, found in zip(trees, alone)}
-    gold = [to_phrase(tree, default_rules()).heads() for tree in trees]
+    gold = [to_phrase(tree).heads() for tree in trees]
     right = sum(a == b for (_, one), two in zip(alone, gold) for a, b in zip(one, two))
     parse = parser.parse
     ways: dict[str, Callable[[PhraseTree], PhraseParse]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from bbparse.grammar.counts import Table, open_table
 from bbparse.grammar.grammar import Grammar, Pairs
-from bbparse.grammar.parser import PhraseParser, PhraseSettings
+from bbparse.grammar.parser import PhraseParser
 from bbparse.grammar.tagger import PhraseTagger
 from bbparse.grammar.words import Vocabulary
 from bbparse.models.model_file import model_bytes, model_of_bytes
@@ -26,7 +25,6 @@ from bbparse.runtime.archive import (
     write_archive,
 )
 from bbparse.runtime.errors import ModelError
-from bbparse.runtime.options import check_type
 from bbparse.text.tagger import TAGGER_FIELDS, tagger_fields, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
 
@@ -43,49 +41,45 @@ _RULES: dict[str, Rule] = {
 
 def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
     """Write a model file atomically; `OutputError` on failure."""
-    check_type("parser", parser, PhraseParser, "a PhraseParser", ModelError)
     fields: Fields = {
         "phrases": {
             "entries": parser.vocabulary.entries,
             "symbols": parser.grammar.symbols,
             "n_tags": parser.grammar.n_tags,
-            "settings": asdict(parser.settings),
-            "margin": parser.tagger.margin,
         },
         **parser.grammar.pairs._asdict(),
     }
     slots, values = parser.grammar.table
     order = np.argsort(slots)[np.count_nonzero(slots == 0) :]
     fields["table_keys"], fields["table_values"] = slots[order], values[order]
-    fields |= tagger_fields(parser.tagger.tagger)
-    if parser.tokenizer is not None:
-        fields |= parser.tokenizer.to_fields()
+    fields |= {**tagger_fields(parser.tagger.tagger), **parser.tokenizer.to_fields()}
     if parser.dependencies is not None:
         fields["dependencies"] = np.frombuffer(model_bytes(parser.dependencies.model), np.uint8)
     write_archive(path, KIND, fields)
 
 
 def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
-    """Read a model file; `ModelError` if it is missing, damaged, of another kind or version."""
+    """Read a model of ``bbparse train-phrases``, whose `parse` takes words; see the how-to page.
+
+    Raises `ModelError` if it is missing, damaged, of another kind or version.
+    """
     optional = {"dependencies", *TAGGER_FIELDS, *TOKENIZER_FIELDS}
     fields = read_archive(path, KIND, _RULES, optional, ModelError)
     where = os.fspath(path)
-    tagger, dependencies, tokenizer = tagger_from(fields, where), None, None
+    tagger, tokenizer = tagger_from(fields, where), Tokenizer.from_fields(fields, where)
+    dependencies = None
     if "dependencies" in fields:
         try:
             dependencies = Parser(model_of_bytes(fields["dependencies"].tobytes()))
         except ModelError as error:
             raise ModelError(f"{where}: its dependency parser: {error}") from None
-    if "tokenizer" in fields:
-        tokenizer = Tokenizer.from_fields(fields, where)
     with reading_part("phrases", fields, where) as card:
         vocabulary = Vocabulary(card["entries"])
         symbols = list(card["symbols"])
         pairs = _pairs(fields, len(symbols))
         grammar = Grammar(symbols, int(card["n_tags"]), pairs, _table(fields))
-        phrase_tagger = PhraseTagger(tagger, grammar, vocabulary, float(card["margin"]))
-        settings = PhraseSettings(**card["settings"])
-        return PhraseParser(vocabulary, grammar, phrase_tagger, dependencies, settings, tokenizer)
+        phrase_tagger = PhraseTagger(tagger, grammar, vocabulary)
+        return PhraseParser(vocabulary, grammar, phrase_tagger, tokenizer, dependencies)
 
 
 def _table(fields: Fields) -> Table:

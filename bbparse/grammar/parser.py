@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.core.parts import DTYPES
 from bbparse.grammar.chart import (
     FORBIDDEN,
     FREE,
@@ -25,13 +24,7 @@ from bbparse.grammar.grammar import Grammar
 from bbparse.grammar.oracles import ChartOracle
 from bbparse.grammar.prune import LEFT, possible_rules, prune
 from bbparse.grammar.tagger import PhraseTagger, with_tags
-from bbparse.grammar.trees import (
-    ROOT,
-    Phrase,
-    PhraseTree,
-    from_phrase,
-    sentence_of,
-)
+from bbparse.grammar.trees import ROOT, Phrase, PhraseTree, from_phrase, sentence_of
 from bbparse.grammar.words import Vocabulary
 from bbparse.inference.agreement import Agreement, agree
 from bbparse.inference.oracles.protocol import Oracle
@@ -39,30 +32,14 @@ from bbparse.inference.oracles.trees import ProjectiveTrees
 from bbparse.parser.parser import Parser
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import Deadline
-from bbparse.runtime.errors import ConfigError, ModelError
-from bbparse.runtime.options import Range, check_number, check_options
+from bbparse.runtime.errors import ConfigError
 from bbparse.text.tokenizer import Tokenizer
 
 WITH = ("none", "tags", "arcs", "both")
 #: Maximum number of words of a sentence that is not parsed in parts.
 MAX_WORDS = 120
-#: Maximum magnitude of the weight of arcs.
-MAX_WEIGHT = 10**100
-
-
-@dataclass(frozen=True)
-class PhraseSettings:
-    """Settings of pruning and of weights, and the calls of `bbparse.agree` at its root."""
-
-    #: Pruning margin: items of trees at most this far below the best are retained.
-    margin: float = 5.0
-    arcs: float = 1.0  #: Weight of the dependency parser's scores relative to the grammar's.
-    root_calls: int = 50
-
-    def __post_init__(self) -> None:
-        """Raise `ConfigError` if the margin or the weight of arcs is impossible."""
-        check_number("margin", self.margin, Range(0, whole=False))
-        check_number("arcs", self.arcs, Range(-MAX_WEIGHT, whole=False, most=MAX_WEIGHT))
+#: Items of trees at most this far below the best are retained.
+MARGIN = 5.0
 
 
 @dataclass(frozen=True)
@@ -82,29 +59,19 @@ class PhraseParse:
 
 
 class PhraseParser:
-    """A grammar, a tagger and a dependency parser trained on the same trees.
+    """A grammar, a tagger and a projective dependency parser trained on the same trees.
 
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-    grammar : Grammar
-    tagger : PhraseTagger
-    dependencies : Parser, optional
-        Projective dependency parser, for `arcs` and `both`. Its scores of arcs, siblings and
-        grandchildren are used; factors are not.
-    settings : PhraseSettings, optional
-    tokenizer : Tokenizer, optional
-        For running text.
+    The parser's scores of arcs, siblings and grandchildren are used; factors are not.
     """
 
+    root_calls = 50  #: Maximum number of calls of `bbparse.agree` at its root.
+
     def __init__(
-        self, vocabulary: Vocabulary, grammar: Grammar, tagger: PhraseTagger,
-        dependencies: Parser | None = None, settings: PhraseSettings | None = None,
-        tokenizer: Tokenizer | None = None,
+        self, vocabulary: Vocabulary, grammar: Grammar, tagger: PhraseTagger, tokenizer: Tokenizer,
+        dependencies: Parser | None = None,
     ) -> None:
         self.vocabulary, self.grammar = vocabulary, grammar
-        self.tagger, self.dependencies, self.tokenizer = tagger, dependencies, tokenizer
-        self.settings = settings or PhraseSettings()
+        self.tagger, self.tokenizer, self.dependencies = tagger, tokenizer, dependencies
         pairs = self.grammar.pairs
         by_head = np.argsort(pairs.head, kind="stable").astype(np.int32)
         head_ptr = np.searchsorted(pairs.head[by_head], np.arange(len(pairs.root) + 1))
@@ -112,12 +79,6 @@ class PhraseParser:
             grammar.forms, grammar.kind, grammar.n_tags, pairs, possible_rules(pairs),
             grammar.table, tagger.joins, by_head, head_ptr.astype(np.int32),
         )
-
-    def needed_tokenizer(self) -> Tokenizer:
-        """Return the tokenizer; `ModelError` if there is none."""
-        if self.tokenizer is None:
-            raise ModelError("the model has no tokenizer for running text: pass lists of words")
-        return self.tokenizer
 
     def parse(
         self, words: Sequence[str], tags: Sequence[str] | None = None, *, use: str = "both",
@@ -143,37 +104,14 @@ class PhraseParser:
         time_limit, node_limit : optional
             Limits of `bbparse.agree`. The time limit is for the whole sentence, but building a
             chart is not interrupted; the node limit is for each part of a sentence.
-
-        Returns
-        -------
-        PhraseParse
-
-        Raises
-        ------
-        ConfigError
-            If an argument is invalid, or does not fit the words.
         """
-        if use not in WITH:
-            raise ConfigError(f"with is {use!r}, expected one of {list(WITH)}")
         if use in ("arcs", "both") and self.dependencies is None:
-            raise ConfigError(f"with is {use!r}: the model has no dependency parser")
-        check_options({"k_best": k, "time_limit": time_limit, "node_limit": node_limit})
-        if isinstance(words, str):
-            raise ConfigError(f"words are {words!r:.60}, expected a list of words")
-        for i, word in enumerate(words):
-            if not isinstance(word, str) or not word:
-                raise ConfigError(f"word {i + 1} is {word!r}, expected text")
+            raise ConfigError(f"use is {use!r}, and the model has no dependency parser")
         if tags is not None and len(tags) != len(words):
             raise ConfigError(f"tags: {len(tags)}, expected {len(words)}, one for each word")
-        if heads is not None and (
-            use in ("arcs", "both") or len(heads) != len(words)
-            or not all(
-                isinstance(head, int | np.integer) and 0 <= head <= len(words) for head in heads
-            )
-        ):
+        if heads is not None and (use in ("arcs", "both") or len(heads) != len(words)):
             raise ConfigError(
-                f"heads: {len(heads)} with {use!r}, expected {len(words)} numbers from 0 to"
-                f" {len(words)}, with 'none' or 'tags'"
+                f"heads: {len(heads)} with {use!r}, expected {len(words)} with 'none' or 'tags'"
             )
         if not words:
             return PhraseParse([PhraseTree(ROOT)], [0.0], False, True, None)
@@ -200,7 +138,6 @@ class _Sentence:
         self, k: int, heads: Sequence[int] | None, deadline: Deadline, node_limit: int | None
     ) -> PhraseParse:
         """Parse; widen the margin, then drop required heads, until there is a tree."""
-        s = self.parser.settings
         if len(self.words) > MAX_WORDS:
             return self._in_parts(deadline, node_limit)
         problem = self._problem()
@@ -218,11 +155,10 @@ class _Sentence:
             if problem is None:
                 on = grammar.best(np.zeros(len(group))).on
             else:
-                weighted = {x: s.arcs * getattr(problem, x) for x in DTYPES if x.endswith("_score")}
-                oracles: list[Oracle] = [grammar, ProjectiveTrees(problem.changed(**weighted))]
+                oracles: list[Oracle] = [grammar, ProjectiveTrees(problem)]
                 names: list[Any] = [np.arange(len(group)), n_tags + np.arange(len(arc_mod))]
                 agreement = agree(
-                    oracles, names, root_calls=s.root_calls, time_limit=deadline.limit(),
+                    oracles, names, root_calls=self.parser.root_calls, time_limit=deadline.limit(),
                     node_limit=node_limit,
                 )
                 if not agreement.on:
@@ -252,7 +188,7 @@ class _Sentence:
         p, n = self.parser, len(self.words)
         leaf = np.full((n, p.grammar.n_tags), -np.inf, np.float32)
         leaf[self.leaves.word, self.leaves.tag] = self.leaves.score
-        best, kept, kept_pair = prune(leaf, p.grammar.pairs, wider * p.settings.margin)
+        best, kept, kept_pair = prune(leaf, p.grammar.pairs, wider * MARGIN)
         if best == -np.inf:
             return None
         arcs = np.full((n + 1, n), FREE, np.int32)

@@ -17,7 +17,6 @@ from bbparse.grammar.trees import join_label
 from bbparse.grammar.words import Vocabulary
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
-from bbparse.runtime.options import Range, check_number
 from bbparse.text.tagger import FEATS, TAGS, Tagger
 
 #: Maximum number of tags of a word.
@@ -29,16 +28,14 @@ JOINS, LEAST = 2.0, -9.0
 class PhraseTagger:
     """The likely tags of words, restricted to those of a grammar, and scores of joins.
 
-    Tags are XPOS of the tagger; those more than ``margin`` below the best one of the word are
-    dropped. ``joins``, int32[2, S, S], numbers the joins of a phrase and a modifier, by side and
-    plain symbols; the numbers index `Leaves.join`.
+    Tags are XPOS of the tagger. ``joins``, int32[2, S, S], numbers the joins of a phrase and a
+    modifier, by side and plain symbols; the numbers index `Leaves.join`.
     """
 
-    def __init__(
-        self, tagger: Tagger, grammar: Grammar, vocabulary: Vocabulary, margin: float = 4.0
-    ) -> None:
-        check_number("margin", margin, Range(0, whole=False))
-        self.tagger, self.vocabulary, self.margin = tagger, vocabulary, margin
+    margin = 4.0  #: Tags whose scores are this much below the best one of a word are dropped.
+
+    def __init__(self, tagger: Tagger, grammar: Grammar, vocabulary: Vocabulary) -> None:
+        self.tagger, self.vocabulary = tagger, vocabulary
         xpos = [label.partition("\t")[2] for label in tagger.tags]
         self._tag = np.array([grammar.tag_number.get(tag, -1) for tag in xpos], np.int32)
         if not (self._tag >= 0).any():

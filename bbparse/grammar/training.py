@@ -13,7 +13,6 @@ from bbparse.grammar.trees import (
     Phrase,
     PhraseTree,
     clean,
-    default_rules,
     joins,
     read_trees,
     sentence_of,
@@ -53,13 +52,12 @@ def train_phrases(
 
     `report` is called with the name of each step.
     """
-    rules = default_rules()
-    phrases = [to_phrase(tree, rules) for tree in trees]
+    phrases = [to_phrase(tree) for tree in trees]
     words = [tree.words for tree in trees]
     report("learning the grammar")
     vocabulary = Vocabulary.learn(words)
     numbers = [vocabulary.numbers(forms) for forms in words]
-    refined = [to_phrase(tree, rules) for tree in trees]
+    refined = [to_phrase(tree) for tree in trees]
     for phrase in refined:
         split(phrase)
     grammar = learn_grammar(refined, numbers)
@@ -71,11 +69,8 @@ def train_phrases(
     parser = None
     if config is not None:
         report("learning the dependency parser")
-        dev_phrases = [to_phrase(tree, rules) for tree in dev]
-        parser = Parser.train(
-            sentences, [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)], config,
-        )
-    return PhraseParser(vocabulary, grammar, tagger, parser, tokenizer=train_tokenizer(sentences))
+        parser = Parser.train(sentences, [_sentence(tree, to_phrase(tree)) for tree in dev], config)
+    return PhraseParser(vocabulary, grammar, tagger, train_tokenizer(sentences), parser)
 
 
 def _with_joins(sentences: Sequence[Sentence], phrases: Sequence[Phrase]) -> list[Sentence]:

@@ -209,44 +209,32 @@ def sentence_of(
 JOIN, SPLIT = " ", "("
 
 
-@dataclass(frozen=True)
-class HeadRules:
-    """Head rules; see ``heads.toml``."""
-
-    rules: dict[str, list[dict[str, Any]]]
-    coordination: frozenset[str]
-    punctuation: frozenset[str]
-
-    def head(self, label: str, children: list[str]) -> int:
-        """Return the index of the head child, given the labels of all children."""
-        candidates = [i for i, c in enumerate(children) if c not in self.punctuation]
-        candidates = candidates or list(range(len(children)))
-        head = self._search(label, children, candidates)
-        at = candidates.index(head)
-        if at >= 2 and children[candidates[at - 1]] in self.coordination:
-            return candidates[at - 2]
-        return head
-
-    def _search(self, label: str, children: list[str], candidates: list[int]) -> int:
-        for rule in self.rules.get(label, []):
-            order = candidates if rule["from"] == "left" else candidates[::-1]
-            for labels in (
-                [[child_label] for child_label in rule["each"]] if "each" in rule else [rule["any"]]
-            ):
-                for i in order:
-                    if not labels or children[i] in labels:
-                        return i
-        rules = self.rules.get(label)
-        return candidates[0] if rules and rules[-1]["from"] == "left" else candidates[-1]
-
-
 @cache
-def default_rules() -> HeadRules:
+def _head_rules() -> dict[str, Any]:
     """Load Collins' rules for the categories and tags of the Penn Treebank."""
-    table = tomllib.loads(files("bbparse.grammar").joinpath("heads.toml").read_text("utf-8"))
-    return HeadRules(
-        table["rules"], frozenset(table["coordination"]), frozenset(table["punctuation"])
-    )
+    return tomllib.loads(files("bbparse.grammar").joinpath("heads.toml").read_text("utf-8"))
+
+
+def _head(label: str, children: list[str]) -> int:
+    """Return the index of the head child, given the labels of all children."""
+    table = _head_rules()
+    candidates = [i for i, c in enumerate(children) if c not in table["punctuation"]]
+    candidates = candidates or list(range(len(children)))
+    head = _search(table["rules"].get(label, []), children, candidates)
+    at = candidates.index(head)
+    if at >= 2 and children[candidates[at - 1]] in table["coordination"]:
+        return candidates[at - 2]
+    return head
+
+
+def _search(rules: list[dict[str, Any]], children: list[str], candidates: list[int]) -> int:
+    for rule in rules:
+        order = candidates if rule["from"] == "left" else candidates[::-1]
+        for labels in [[label] for label in rule["each"]] if "each" in rule else [rule["any"]]:
+            for i in order:
+                if not labels or children[i] in labels:
+                    return i
+    return candidates[0] if rules and rules[-1]["from"] == "left" else candidates[-1]
 
 
 @dataclass(slots=True)
@@ -274,16 +262,16 @@ class Phrase:
         return [head_of[i] for i in range(len(head_of))]
 
 
-def to_phrase(tree: PhraseTree, rules: HeadRules) -> Phrase:
+def to_phrase(tree: PhraseTree) -> Phrase:
     """Convert a clean tree (see `clean`) to a headed phrase without its ROOT.
 
     Several children of ROOT become those of a phrase X.
     """
     top = tree.children[0] if len(tree.children) == 1 else PhraseTree("X", tree.children)
-    return _to_phrase(top, rules, 0)[0]
+    return _to_phrase(top, 0)[0]
 
 
-def _to_phrase(tree: PhraseTree, rules: HeadRules, at: int) -> tuple[Phrase, int]:
+def _to_phrase(tree: PhraseTree, at: int) -> tuple[Phrase, int]:
     labels: list[str] = []
     while tree.children:
         if not labels or labels[-1] != tree.label:
@@ -296,10 +284,10 @@ def _to_phrase(tree: PhraseTree, rules: HeadRules, at: int) -> tuple[Phrase, int
         return (Phrase(JOIN.join(labels), at, tree.label, word) if labels else word), at + 1
     parts = []
     for child in tree.children:
-        part, at = _to_phrase(child, rules, at)
+        part, at = _to_phrase(child, at)
         parts.append(part)
     # head rules apply to the outermost of joined categories
-    h = rules.head(tree.label, [part.label.split(JOIN)[0] for part in parts])
+    h = _head(tree.label, [part.label.split(JOIN)[0] for part in parts])
     head = parts[h]
     return (
         Phrase(JOIN.join(labels), head.word, head.tag, head, parts[:h][::-1], parts[h + 1 :]), at

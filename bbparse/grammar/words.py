@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 
 def signature(word: str, first: bool) -> str:
@@ -48,22 +48,18 @@ class Vocabulary:
         self._number = {entry: i for i, entry in enumerate(self.entries)}
 
     @classmethod
-    def learn(cls, sentences: Iterable[Sequence[str]], min_count: int = 2) -> Vocabulary:
-        """Collect words that occur at least `min_count` times, and the signatures of the others."""
-        sentences = list(sentences)
+    def learn(cls, sentences: Sequence[Sequence[str]]) -> Vocabulary:
+        """Collect words that occur twice, and the signatures of the others."""
         counts = Counter(word.lower() for words in sentences for word in words)
-        frequent = sorted(word for word, count in counts.items() if count >= min_count)
+        frequent = sorted(word for word, count in counts.items() if count > 1)
         signatures = {
             word_signature
             for words in sentences
             for i, word in enumerate(words)
-            if counts[word.lower()] < min_count
+            if counts[word.lower()] == 1
             for word_signature in _signatures(word, i == 0)
         }
         return cls(["<>"] + frequent + sorted(signatures - set(frequent)))
-
-    def __len__(self) -> int:
-        return len(self.entries)
 
     def numbers(self, words: Sequence[str]) -> list[int]:
         """Return the number of each word of a sentence."""

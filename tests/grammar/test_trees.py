@@ -14,7 +14,6 @@ from bbparse.grammar.training import read_treebank
 from bbparse.grammar.trees import (
     PhraseTree,
     clean,
-    default_rules,
     from_phrase,
     join_label,
     joins,
@@ -98,7 +97,7 @@ def test_heads_are_those_of_the_rules() -> None:
         "(ROOT (S (NP (NP (DT the) (NN dog)) (PP (IN in) (NP (NNP Rome)))) (VP (MD may)"
         " (VP (VB run) (CC and) (VB jump))) (. .)))"
     )
-    phrase = to_phrase(tree, default_rules())
+    phrase = to_phrase(tree)
     #        the dog in Rome may run and jump .
     assert phrase.heads() == [2, 5, 2, 3, 0, 5, 6, 6, 5]
 
@@ -106,7 +105,7 @@ def test_heads_are_those_of_the_rules() -> None:
 def test_neighbours_are_joined_in_the_smallest_phrase_with_both() -> None:
     tree = _tree("(S (NP (DT the) (NN dog)) (VP (VBZ saw) (NP (NNP Kim))) (. .))")
     expected = ((0, "NP", "DT"), (0, "S", "NP"), (1, "VP", "NP"), (1, "S", "."))
-    found = joins(to_phrase(tree, default_rules()))
+    found = joins(to_phrase(tree))
     assert found == [*(join_label(*join) for join in expected), "_"]
 
 
@@ -119,7 +118,7 @@ def test_trees_survive_their_phrases() -> None:
         "(ROOT (A+B~C (NN a) (D~E^F (NN+VB b))))",
     ):
         tree = _tree(text)
-        phrase = to_phrase(tree, default_rules())
+        phrase = to_phrase(tree)
         split(phrase)
         assert str(from_phrase(phrase, tree.words)) == text
 

@@ -73,7 +73,7 @@ def _sentences(
     if split is None and source.endswith((".ptb", ".mrg")):
         yield from ((tree.words, None) for tree in read_treebank(source))
         return
-    for sentence in read_sentences(source, parser.needed_tokenizer, split):
+    for sentence in read_sentences(source, lambda: parser.tokenizer, split):
         yield sentence.forms, None if "_" in sentence.xpos else sentence.xpos
 
 
