@@ -24,9 +24,6 @@ from bbparse.treebank import Sentence
 #: Key of the card among the notes of a model.
 NOTE = "card"
 
-#: Entries of the card that the user of `train` may supply.
-ABOUT = ("name", "language", "license")
-
 # Files of Universal Dependencies have such names: en_ewt-ud-train.conllu.
 _LANGUAGE = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-")
 

@@ -52,11 +52,41 @@ class Parser:
         embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
         **options: Any,
     ) -> Parser:
-        """Train a parser by `models.learning.train.train`; calibrate it if `dev` has sentences.
+        """Train a parser, and calibrate its confidence if there is a dev set.
 
-        `embeddings` is called with `sentences` and `dev` and returns pretrained embeddings for the
-        networks: a partial `bbparse.embeddings.read_vectors` or `fit_encoder`. Other options are
-        those of `train`.
+        Parameters
+        ----------
+        sentences, dev : iterable of Sentence
+            Sentences with gold trees; without a dev set the last epoch is kept.
+        config : Configuration or str
+            A configuration, its file, or the name of one that comes with the package.
+        embeddings : callable, optional
+            Returns pretrained vectors for the networks, given `sentences` and `dev`: a partial
+            `bbparse.embeddings.read_vectors` or `fit_encoder`. It is called after configuration
+            and trees have been checked.
+        factors : iterable, optional
+            Factor families by name, class or object, instead of the configuration's.
+        model : path, optional
+            File of the model. It is written before the checkpoint is removed.
+        checkpoint : path, optional
+            Prefix of the files that store each finished part of the run, and its state after each
+            epoch. A run with the same configuration and data continues from them. They are removed
+            at the end.
+        reading : callable, optional
+            Trains the tokenizer and the tagger, given the result of `embeddings` and the
+            checkpoint (`bbparse.models.learning.train.learn_to_read`).
+        silver : Silver, optional
+            Raw text with the trees of a teacher, from which the networks learn, too.
+        about : mapping, optional
+            Entries of the model's card: ``name`` of the treebank, ``language``, ``license``.
+        report : callable, optional
+            Called with lines of progress.
+
+        Raises
+        ------
+        TreebankError, FactorError, ConfigError
+            If there is no training sentence, a sentence has no tree or an empty label, a family is
+            unknown, or pretrained vectors or silver trees are given and there is no network.
         """
         from bbparse.models.learning.train import train  # parsing does without these imports
 

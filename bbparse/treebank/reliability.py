@@ -33,7 +33,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.runtime.arrays import Float64s, Longs
-from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.evaluation import paired_sentences
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 
@@ -70,16 +69,12 @@ class Annotations:
     """Annotations of the same words: the sentences of two annotators or more."""
 
     def __init__(self, files: Sequence[Sequence[Sentence]]) -> None:
-        if len(files) < 2:
-            raise TreebankError(f"found {len(files)} annotator, expected at least 2")
         first = files[0]
         for file in files[1:]:
             for _ in paired_sentences(first, file):
                 pass
         self.files = files
         lengths = [sentence.n_words for sentence in first]
-        if not sum(lengths):
-            raise TreebankError("there are no words to compare")
         #: Sentence of each word.
         self.sentence = np.repeat(np.arange(len(first)), lengths)
 

@@ -109,10 +109,9 @@ def test_random_annotations_of_trees() -> None:
 def test_what_cannot_be_compared() -> None:
     one = [Sentence.from_words(["a"])]
     for files, complaint in (
-        ([one], "found 1 annotator, expected at least 2"), ([one, []], "has only 0 sentences"),
+        ([one, []], "has only 0 sentences"),
         ([one, [Sentence.from_words(["b"])]], "word 1 is 'b', expected 'a'"),
         ([one, [Sentence.from_words(["a", "b"])]], "found 2 words, expected 1"),
-        ([[], []], "there are no words"),
     ):
         with pytest.raises(TreebankError, match=complaint):
             Annotations(files)

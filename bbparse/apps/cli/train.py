@@ -73,7 +73,7 @@ def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader | None]:
-    """Yield the argument `embeddings` of `bbparse.models.learning.train.train`.
+    """Yield the argument `embeddings` of `bbparse.Parser.train`.
 
     The options of this module are removed from ``options``. States of an encoder are cached beside
     ``target`` until the block ends well. Raises `UsageError` if both kinds of embeddings are given,

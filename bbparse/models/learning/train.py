@@ -83,41 +83,7 @@ def train(  # noqa: PLR0913 – public keywords
     silver: Silver | None = None, about: Mapping[str, str | None] | None = None,
     report: Any = None,
 ) -> Model:
-    """Train a parser.
-
-    Parameters
-    ----------
-    sentences, dev : sequence of Sentence
-        Sentences with gold trees; without a dev set the last epoch is kept.
-    config : Configuration
-    factors : iterable, optional
-        Factor families by name, class or object, instead of the configuration's.
-    checkpoint : path, optional
-        Prefix of the files that store each finished part of the run, and its state after each
-        epoch. A run with the same configuration and data continues from them. They are removed
-        at the end.
-    model : path, optional
-        File of the model. It is written before the checkpoint is removed.
-    reading : callable, optional
-        Trains the tokenizer and the tagger (`learn_to_read`). Its arguments are the
-        result of `embeddings` and the checkpoint. It is called after the configuration and the
-        trees have been checked.
-    embeddings : callable, optional
-        Returns pretrained vectors for the networks, given `sentences` and `dev`: a partial
-        `bbparse.embeddings.read_vectors` or `fit_encoder`. It is called after the same checks.
-    silver : Silver, optional
-        Raw text with the trees of a teacher, from which the networks learn, too.
-    about : mapping, optional
-        Entries of the model's card: ``name`` of the treebank, ``language``, ``license``.
-    report : callable, optional
-        Called with lines of progress.
-
-    Raises
-    ------
-    TreebankError, FactorError, ConfigError
-        If there is no training sentence, a sentence has no tree or an empty label, a family is
-        unknown, or pretrained vectors or silver trees are given and there is no network.
-    """
+    """Train a parser; its options are those of `bbparse.Parser.train`."""
     say = report if report is not None else lambda line: None
     if not sentences:
         raise TreebankError("there are no training sentences")
