@@ -73,13 +73,15 @@ def url_of(listener: socket.socket, host: str) -> str:
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens; raises `ServiceError` if it cannot."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        # refuses an empty host, which create_server takes as all interfaces
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family = min(address[0] for address in addresses)  # IPv4 if there is a choice
         listener = socket.create_server((host, port), family=family)
-    except (OSError, UnicodeError) as error:
-        is_unknown = isinstance(error.__context__, socket.gaierror)
-        number = 0 if is_unknown else getattr(error, "errno", None)
-        reason = os.strerror(number).lower() if number else "address not found"
+    except (socket.gaierror, UnicodeError, TypeError):
+        raise ServiceError(f"{host}, port {port}: address not found") from None
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
         raise ServiceError(f"{host}, port {port}: {reason}") from None
     # connections inherit this; asyncio sets it only if the socket names its protocol
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

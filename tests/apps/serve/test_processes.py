@@ -81,6 +81,8 @@ def test_an_address_that_cannot_be_had(service: Running) -> None:
     for where, text in (
         ((host, int(port)), f"{host}, port {port}: address already in use"),
         (("no.such.host.invalid", 0), "no.such.host.invalid, port 0: address not found"),
+        (("", 0), "^, port 0: address not found"),  # not all interfaces
+        (("no\0host", 0), "address not found"),
     ):
         with pytest.raises(ServiceError, match=text):
             serve(never, *where, Settings(), print)
