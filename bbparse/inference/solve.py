@@ -71,8 +71,8 @@ def solve(  # noqa: PLR0913 – public keywords
         Settings of the branch and bound.
     observer : callable, optional
         Function of the progress of branch and bound: it is called with the number of oracle calls
-        so far, an upper bound on all trees, and the score of the best known tree (-inf: none),
-        after each call at the root, and then before each branching.
+        so far, an upper bound on all trees, and the score of the best known tree (-inf: none):
+        after each call at the root that leaves it open, and then before each branching.
     explain : bool
         If there is no tree, find conflicting constraints within the remaining time and return them
         as ``conflict`` (`bbparse.explain_infeasible`).
