@@ -27,8 +27,8 @@ _MOST_NAMED = 6
 class Constraint(NamedTuple):
     """A constraint that can be removed from a problem.
 
-    ``kind`` is "head" (states of a word's arcs that leave it at most one head), "arc" (other
-    forbidden arcs), "count", "factor", "root" (`single_root`) or "crossing" (`projective`).
+    ``kind``: "head" (states of a word's arcs), "arc" (other forbidden arcs), "count", "factor",
+    "root" (`single_root`) or "crossing" (`projective`).
     """
 
     kind: str

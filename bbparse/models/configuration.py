@@ -112,10 +112,7 @@ class PrunerConfig(Record):
 
 @dataclass(frozen=True, slots=True)
 class NetworkConfig(Record):
-    """The network that scores arcs, siblings, grandchildren and labels, in place of templates.
-
-    Sizes are multiples of 16.
-    """
+    """The network that scores arcs, siblings, grandchildren and labels, in place of templates."""
 
     table = "network"
     #: Maximum number of passes over the training data, maximum number of training words in all

@@ -27,10 +27,7 @@ Term = tuple[int, int, int]
 
 
 def mix_all(x: Any) -> Any:
-    """Mix the bits by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection.
-
-    Of a np.uint64 in kernels, of uint64 arrays outside.
-    """
+    """Mix bits by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection."""
     x = x ^ (x >> np.uint64(30))
     x = x * np.uint64(0xBF58476D1CE4E5B9)
     x = x ^ (x >> np.uint64(27))

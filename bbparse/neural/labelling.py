@@ -93,8 +93,7 @@ class LabelNetwork(SequenceNetwork):
     ) -> list[list[Float32s]]:
         """Score a batch of encoded sequences: for each a float32[n, labels] for each kind.
 
-        Differences of the scores of a kind are logarithms of odds. ``vectors`` are pretrained
-        vectors of each sequence, float32[n, d], if the network uses any.
+        Differences of the scores of a kind are logarithms of odds.
         """
         if not values:
             return []

@@ -116,14 +116,12 @@ class NetworkLearner:
         self, sizes: Longs, epochs: int, batch: int, rate: float, seed: int,
         learn_from: Callable[[list[int], float], Longs], name: str, n_gold: int | None = None,
     ) -> tuple[NDArray[np.int8], dict[str, Float32s]]:
-        """Train, and return the vectors, in steps of `QUANTUM`, and the weights.
+        """Train, and return the vectors, in steps of `QUANTUM`, and the weights; means at the end.
 
-        Both are averaged over the last steps. ``sizes`` are the numbers of words of the examples; a
-        step takes examples of about ``batch`` words. ``learn_from`` gets their indices and the
-        fraction of the run that is over, adds their gradients, and returns the rows of vectors that
-        they touch. Rates fall from ``rate`` to `_LAST_RATE` of it along a cosine (Loshchilov &
-        Hutter 2017). If only the first ``n_gold`` examples are gold, ``epochs`` are passes over
-        these, among silver ones (`bbparse.neural.mixture`).
+        ``learn_from`` gets the indices of a batch and the fraction of the run that is over, adds
+        its gradients, and returns the rows of vectors that it touches. Rates fall from ``rate`` to
+        `_LAST_RATE` of it along a cosine (Loshchilov & Hutter 2017). ``epochs`` are passes over the
+        first ``n_gold`` examples, among silver ones (`bbparse.neural.mixture`).
         """
         random = np.random.default_rng(seed)
         batches: Iterable[list[int]]

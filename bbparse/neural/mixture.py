@@ -27,11 +27,7 @@ def passes(n_gold: int, n_silver: int, elements: int) -> int:
 def mixed_batches(
     sizes: Longs, n_gold: int, batch: int, steps: int, random: np.random.Generator
 ) -> Iterator[list[int]]:
-    """Yield a batch of examples for each step, each of about ``batch`` elements.
-
-    The first ``n_gold`` examples are gold. Gold and silver ones go by in random order, each as
-    often as any other of its kind, however often batches need one.
-    """
+    """Yield batches of about ``batch`` elements, with gold examples (the first) and silver ones."""
     gold, silver = _forever(n_gold, random), _forever(len(sizes) - n_gold, random)
     excess = 0.0  # gold elements beyond their fraction so far, because examples are whole
     for step in range(steps):
@@ -58,10 +54,7 @@ def vocabulary(
     gold: Iterable[Hashes], columns: Longs, cutoff: int,
     silver: Iterable[Hashes] = (),
 ) -> Hashes:
-    """Return the attribute values that have vectors, sorted: all that are not too rare.
-
-    They occur at least ``cutoff`` times in gold examples, or still more often in silver ones.
-    """
+    """Return the attribute values that have vectors, sorted: all that are not too rare."""
     keys, counts = _counted(gold, columns)
     frequent, times = _counted(silver, columns)
     return np.union1d(keys[counts >= cutoff], frequent[times >= max(cutoff, _SILVER_CUTOFF)])

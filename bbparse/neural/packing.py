@@ -28,11 +28,7 @@ def rounded(parameters: Mapping[str, Float32s]) -> dict[str, Float32s]:
 
 
 def packed(members: Sequence[Mapping[str, Float32s]]) -> NDArray[np.int8]:
-    """Return the `rounded` weights of some networks as one array.
-
-    Matrices are in steps, each followed by its exponents; vectors are the bytes of 16-bit floats.
-    Raises `ValueError` if weights are not rounded.
-    """
+    """Return the `rounded` weights of some networks as one array, int8."""
     parts: list[NDArray[np.int8]] = []
     for parameters in members:
         for name, array in parameters.items():

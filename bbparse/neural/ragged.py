@@ -28,11 +28,7 @@ class Ragged(NamedTuple):
 
 
 def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:
-    """Yield sentences in batches of some dozens, or one by one unless `together`.
-
-    The scored parts of a batch are in memory at the same time, so it has some thousand words. If
-    iterating the sentences raises an error, the sentences before it are yielded first.
-    """
+    """Yield sentences in batches of some thousand words, or one by one unless `together`."""
     check_type("sentences", sentences, Iterable, "sentences", TreebankError)
     batch: list[Sentence] = []
     words = 0

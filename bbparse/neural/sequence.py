@@ -81,9 +81,7 @@ class Dropout:
     ) -> None:
         """Hide attributes and words in place, so that a network learns to do without them.
 
-        Single attributes of ``rows`` (int64[R, attributes]) become -1 at ``attribute_rate``. At
-        ``word_rate`` words lose their first ``n_lexical`` attributes and their pretrained vectors
-        (float32[R, d]) together, as unknown words do.
+        Words lose their first ``n_lexical`` attributes and their vectors together, as if unknown.
         """
         rows[~self.kept(rows.shape, attribute_rate)] = -1
         unknown = ~self.kept((len(rows),), word_rate)
@@ -267,10 +265,7 @@ def in_sentence(
     w: Weights, kinds: str, batch: Ragged, words: Float32s, noise: Dropout | None = None,
     rate: float = 0.0,
 ) -> tuple[Float32s, Backward]:
-    """Return the vectors of words in context, float32[R, width], from their sums ``words``.
-
-    In training, ``noise`` drops a fraction ``rate`` of the numbers between layers.
-    """
+    """Return the vectors of words in context, float32[R, width], from their sums ``words``."""
     first_kept = None
     if noise is not None:
         first_kept = noise.mask(words.shape, rate)
@@ -301,10 +296,7 @@ def in_sentence(
 def sums_of_words(
     w: Weights, rows: Longs, vectors: NDArray[Any], embeddings: Float32s | None
 ) -> Float32s:
-    """Sum the vectors of words, float32[R, word]; ``embeddings`` are pretrained, float32[R, d].
-
-    ``vectors`` are those of a network, in steps of `QUANTUM`, or of a learner, float32.
-    """
+    """Sum the vectors of words, int8 (in steps of `QUANTUM`) or float32, and pretrained ones."""
     words = np.empty((len(rows), vectors.shape[1]), np.float32)
     unit = np.float32(QUANTUM if vectors.dtype == np.int8 else 1.0)
     layers.sum_rows(rows, vectors, unit, words)

@@ -76,10 +76,7 @@ class _PartLibrary(_WholeLibrary):
 
 
 class _Declare(FunctionPass):
-    """Choose library and wrappers once the types are known.
-
-    All are declared as numba's own functions, which would be compiled again for others.
-    """
+    """Choose library and wrappers once the types are known, as numba's own functions."""
 
     library: type[JITCodeLibrary]
 

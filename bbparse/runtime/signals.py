@@ -77,11 +77,7 @@ def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:
 
 
 def beside_main(work: Callable[[], int]) -> int:
-    """Run the rest of a process in another thread than this one, the main thread.
-
-    Returns the exit status that `work` returns; what it raises is raised here. Signals that are
-    ignored (nohup) stay so.
-    """
+    """Run the rest of a process in another thread; return its exit status, or raise its error."""
     events: SimpleQueue[int] = SimpleQueue()
     for number in _ENDING:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):

@@ -78,11 +78,7 @@ def pair_groups(head, mod):
 
 
 def check_size(n: int, mode: int, head: Ints, mod: Ints, of_pair: int = 1) -> None:
-    """Refuse arcs over which the tables of a recurrence would fill the memory.
-
-    Tables have ``of_pair`` numbers for each pair of words, and one for each sibling before a
-    modifier, in each context.
-    """
+    """Refuse arcs over which the tables of a recurrence would fill the memory."""
     if len(head) < _FEW_ARCS:
         return
     positions = len(head) * of_pair

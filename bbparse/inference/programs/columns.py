@@ -42,8 +42,7 @@ class Triples(NamedTuple):
 class Columns:
     """The triples of a problem, its grandchildren, and which of them have columns.
 
-    ``varies[h, m]`` is True for arcs with triples of a score other than 0, and ``bound[h, m]`` the
-    highest score of these, 0 for other pairs. ``total`` is the number of triples of arcs that vary.
+    ``varies[h, m]``: arcs with triples of a score other than 0; ``bound[h, m]``: their highest.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -63,10 +63,7 @@ class Master:
             self._add(columns.rest())
 
     def relax(self) -> Float64s:
-        """Return an upper bound on the score of each arc with its triples, float64[A].
-
-        The best tree under these scores is a relaxation that needs no linear program.
-        """
+        """Return an upper bound on the score of each arc with its triples, float64[A]."""
         return self._alone + self.columns.bound[self._head, self._mod]
 
     def narrow(self, tree: WeightedTree, floor: float) -> bool:
@@ -133,8 +130,7 @@ class Master:
     ) -> tuple[float, Float64s | None]:
         """Price and cut until no column or row is found, within column bounds float64[static].
 
-        Returns an upper bound on the trees within the column bounds, -inf if there is none, and the
-        last point float64[C], None if the bound is at most ``floor`` or the time limit was reached.
+        Returns an upper bound on the trees, and the last point float64[C]; None below ``floor``.
         """
         bound = math.inf
         while True:

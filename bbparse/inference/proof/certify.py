@@ -63,9 +63,7 @@ def certify(
 ) -> tuple[Proof | None, str]:
     """Prove that the trees of a solution are the k best of a problem, or all that exist.
 
-    The solution has the status "optimal" or "infeasible". The time limit, in seconds, is checked
-    between subspaces. Returns the proof, None if the limit was reached, the solution lacks a better
-    tree or its scores are too far apart, and the reason why there is none; empty if there is one.
+    Returns the proof, or None and the reason why there is none.
     """
     try:
         return Certifier(problem, solution, k_best).run(time_limit)

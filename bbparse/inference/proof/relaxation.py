@@ -32,11 +32,7 @@ Multipliers = tuple[Float64s, Float64s, Float64s]
 
 @dataclass(slots=True)
 class Space:
-    """A subspace, with multipliers inherited from its parent.
-
-    ``pair_lam`` float64[2, P] are u and v of an oracle whose components must agree; P = 0 for other
-    oracles. ``empty`` is True if only forbidden numbers of some count factor's arcs are possible.
-    """
+    """A subspace, with inherited multipliers; ``pair_lam`` float64[2, P] has u and v."""
 
     alive: Flags
     lam: Float64s
@@ -61,10 +57,9 @@ class Bound:
 
 
 class Relaxation:
-    """Bounds of the subspaces of one problem whose arcs are sorted.
+    """Bounds of the subspaces of one problem whose arcs are sorted; -inf weights become ``-hard``.
 
     If not ``scored``, all finite scores are 0, and a bound below 0 proves that no tree is feasible.
-    Weights of -inf are replaced by ``-hard``.
     """
 
     def __init__(self, problem: Problem, scored: bool, hard: float) -> None:

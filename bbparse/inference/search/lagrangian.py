@@ -186,10 +186,7 @@ class Lagrangian(Bounder[Subspace]):
         node.bound = min(node.bound, bound)
 
     def divide(self, node: Subspace) -> list[Subspace]:
-        """Partition a node around its best tree if that is known, else branch on an arc.
-
-        If no arc is found in time, return the node itself; if none is free, nothing.
-        """
+        """Partition a node around its best tree if that is known, else branch on an arc."""
         arc_mod, alive = node.state.arc_mod, node.state.base > -np.inf
         if not node.solved or node.trees is None:
             limits = self._limits(0)

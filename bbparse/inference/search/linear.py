@@ -58,12 +58,7 @@ def is_dense(problem: Problem) -> bool:
 
 
 def linear_trees(problem: Problem, mode: int, k_best: int, until: float) -> LinearTrees:
-    """Find the k best trees of a linear problem, fewer at the time ``until``.
-
-    From large matrices and charts there are none at that time, otherwise at least one.
-
-    ``mode`` is that of the recurrence; arcs with labels are sorted.
-    """
+    """Find the k best trees of a linear problem with sorted arcs, fewer at the time ``until``."""
     p, n = problem, problem.n_words
     order = alive_arcs(n, p.arc_head, p.arc_mod, p.arc_state)
     if len(order) < n:  # some word has no arc

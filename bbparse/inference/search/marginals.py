@@ -30,14 +30,10 @@ def factors_as_arcs(n_arcs: int, factors: Factors, tree: Ints) -> Float64s:
 
 
 def max_marginals(problem: Problem, arcs: Ints) -> tuple[Float64s, float]:
-    """Compute max-marginals with factors replaced by arc scores (`factors_as_arcs`).
+    """Compute the best score with each arc, float64[A], and that of a tree, int32[n] arcs.
 
-    Returns the score of the best tree with each arc, float64[A] (-inf: there is none), and that of
-    the given tree.
-
-    ``arcs`` int32[n] are the arcs of the tree in which the replacement is exact. Count factors are
-    ignored. So are the parts of a problem that allows crossing arcs, for which the results are
-    upper bounds.
+    Arc scores that are exact in this tree replace factors (`factors_as_arcs`). Count factors, and
+    the parts of problems that allow crossing arcs, are ignored: results are upper bounds.
     """
     p = problem
     own = factors_as_arcs(len(p.arc_head), p.factors, arcs)

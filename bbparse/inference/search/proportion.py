@@ -46,10 +46,7 @@ def in_doubt(slack: float, size: float, least: float) -> bool:
 def settled(
     problem: Problem, answer: Answer, run: Callable[[Problem, Any], Answer], options: Any
 ) -> Solution:
-    """Return the best trees of an answer in doubt and of as many more searches as help.
-
-    ``run(problem, options)`` solves a problem.
-    """
+    """Return the best trees of an answer in doubt and of as many more searches as help."""
     found, k = answer.solution, len(answer.solution)
     trees = _best(problem, {}, found.arcs, k)
     grain = grain_of(problem)  # scores differ by multiples of it

@@ -120,10 +120,7 @@ class ArcLearner:
         )
 
     def step(self, chosen: list[int], done: float) -> Longs:
-        """Add the gradients of a batch and return the rows of its words' vectors.
-
-        ``done`` is the fraction of the run that is over.
-        """
+        """Add the gradients of a batch; return the rows of its vectors. ``done`` is a fraction."""
         rows, _ = self.loss(chosen, trees=done >= _BEFORE_TREES)
         return touched_rows(rows)
 

@@ -121,10 +121,7 @@ def train_pruner(config: Configuration, data: TrainingData, chosen: Longs) -> ND
 def prune_all(
     data: TrainingData, config: Configuration, checkpoint: Checkpoint = _NOTHING
 ) -> LinearScorer:
-    """Train the pruner; find the candidates of each sentence by one that was not trained on it.
-
-    A pruner would leave its own training sentences far fewer rivals than it leaves new ones.
-    """
+    """Train the pruner; find the candidates of each sentence by one that was not trained on it."""
     everything = np.arange(len(data.sentences))
     options = config.pruner.k, config.pruner.margin, config.model.single_root
 

@@ -72,8 +72,7 @@ class EpochReport:
 class Trainer:
     """Trainer of templates and factors together, or of factors alone.
 
-    The weights of the templates of `maker` are learned, if it has any. Otherwise `problems` are the
-    sentences without factors, scored by networks that were not trained on them.
+    Without templates, `problems` are scored by networks that were not trained on their sentences.
     """
 
     def __init__(

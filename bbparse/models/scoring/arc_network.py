@@ -165,12 +165,7 @@ class ArcNetwork(SequenceNetwork):
         self, values: Sequence[Hashes], embeddings: Sequence[Float32s | None] | None = None,
         likely_tags: Sequence[LikelyTags | None] = (),
     ) -> BatchScores:
-        """Score all arcs of a batch of sentences.
-
-        ``values`` are encoded sentences (`bbparse.treebank.encode.encode`). ``embeddings`` are the
-        pretrained vectors of the words of each, if the network uses any. ``likely_tags`` are those
-        of each sentence, if a tagger chose its tags (`bbparse.models.scoring.soft_tags`).
-        """
+        """Score all arcs of a batch of encoded sentences, with vectors and likely tags, if any."""
         return self._score(values, self.rows(values), embeddings, likely_tags)
 
     def without_words(
@@ -294,10 +289,9 @@ class BatchScores:
     def fields(
         self, arcs: Sequence[Pairs], projective: bool, single_root: bool
     ) -> list[dict[str, NDArray[Any]]]:
-        """Return the fields of a problem for each sentence, over its candidate arcs.
+        """Return the fields of a problem for each sentence, over its sorted candidate arcs.
 
-        Scores of arcs, which are sorted by (head, mod), are the log-probabilities among all arcs of
-        their modifiers. Siblings and grandchildren are those that the arcs can form. All scores are
+        Scores of arcs are the log-probabilities among all arcs of their modifiers; all scores are
         multiples of `QUANTUM`.
         """
         network = self.network
@@ -431,11 +425,7 @@ def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:
 def label_scores(
     w: Weights, ends: Float32s, head: Longs, mod: Longs, begin: int, size: int
 ) -> tuple[Float32s, Backward]:
-    """Score the labels of arcs between rows of the endpoint vectors.
-
-    Returns the scores, float32[A, L or more], and the function from their gradient to that of the
-    sums of endpoint vectors.
-    """
+    """Score the labels of arcs, float32[A, L or more]; return also the way back for gradients."""
     hidden = ends[head, begin : begin + size] + ends[mod, begin + size : begin + 2 * size]
     np.maximum(hidden, np.float32(0.0), out=hidden)
     scores, back = linear(w, "label", hidden)

@@ -39,11 +39,7 @@ REACH = 4
 
 
 class Labeller:
-    """Classifier of the labels of a tree's arcs.
-
-    Labelling changes nothing in it, so threads may share it. Labels are sorted and unique. `root`
-    is the index of the label that all arcs from word 0 have and no others, or -1 if there is no
-    such rule. Raises `ModelError` if these do not fit.
+    """Classifier of the labels of a tree's arcs; labelling changes nothing in it.
 
     The `weights` (int16[2**templates.bits, labels]) have a row for each feature, in quanta of
     `LABEL_QUANTUM`. They start as zeros, to be written to.
@@ -78,9 +74,7 @@ class Labeller:
     def tree_scores(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> Float64s:
         """Score all labels of the arcs of a tree, int32[n + 1] heads: float64[n_words, L].
 
-        ``arcs``, if given, are the numbers of the tree's arcs in the scored problem, int32[n].
-        A score is the log-probability of the label up to a constant for each word, or -inf if the
-        rule about the root excludes the label.
+        Log-probabilities, up to a constant for each word; -inf for labels that the root excludes.
         """
         quanta = np.zeros((len(heads), len(self.labels)), np.int32)
         add_rows(*self.features(scored.values, heads), self.weights, quanta)

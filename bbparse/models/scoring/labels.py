@@ -14,10 +14,7 @@ MAX_LABELS = 512
 
 
 def check_labels(labels: Sequence[str], root: int) -> None:
-    """Raise `ModelError` unless labels are sorted words of text, and ``root`` is one of them or -1.
-
-    Arcs from the root have the label ``root``, and no other arcs have it; -1: there is no rule.
-    """
+    """Raise `ModelError` unless labels are sorted words of text; ``root`` is one, -1: no rule."""
     if len(labels) > MAX_LABELS:
         raise ModelError(f"labels: found {len(labels)}, expected at most {MAX_LABELS}")
     for i, label in enumerate(labels):

@@ -21,8 +21,7 @@ _TOGETHER = 4096  # parts whose features are in memory at the same time
 class LinearScorer:
     """The linear model over arcs, siblings, grandchildren and grand-siblings.
 
-    Scoring changes nothing in the scorer, so threads may share it. Weights (int32[2**bits], zeros
-    by default) are in units of `QUANTUM`; they may be changed in place between calls.
+    Weights (int32[2**bits]) are in units of `QUANTUM` and may be changed in place between calls.
     """
 
     def __init__(self, templates: TemplateSet, weights: Ints | None = None) -> None:
@@ -34,13 +33,9 @@ class LinearScorer:
         self, values: Hashes, arc_head: Ints, arc_mod: Ints, projective: bool = True,
         single_root: bool = True,
     ) -> dict[str, NDArray[Any]]:
-        """Score candidate arcs and all parts that they can form.
+        """Score candidate arcs and all parts that trees can form of them: fields of a `Problem`.
 
-        Arcs, int32[A], must be unique and sorted by (head, mod); this is not checked. Parts that no
-        tree contains (projective, or with a single root, as requested) are left out.
-
-        Returns fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that have
-        templates, in the order of `batch_kernels.part_words`.
+        Arcs, int32[A], are sorted by (head, mod); kinds of part as in `batch_kernels.part_words`.
         """
         head, mod = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
         (_, sib), (_, gc) = part_words(
@@ -85,11 +80,7 @@ class LinearScorer:
         return head, mod
 
     def score_all_arcs(self, values: Hashes, reach: int | None = None) -> Float64s:
-        """Score all arcs by the arc templates alone, float64[n + 1, n + 1].
-
-        Arcs into the root and from a word to itself score -inf, and with `reach` those from other
-        words than the root that are longer.
-        """
+        """Score all arcs, at most `reach` long, by their own templates: float64[n + 1, n + 1]."""
         n = len(values) - 2 * PAD - 1
         head, mod = all_arcs(n, n if reach is None else reach)
         square = np.full((n + 1, n + 1), -np.inf)
@@ -98,10 +89,7 @@ class LinearScorer:
 
 
 def _joined(siblings: Ints, grandchildren: Ints) -> Ints:
-    """Return the grand-siblings: siblings and grandchildren that have the same arc h → m.
-
-    Both are sorted by (head, modifier), and the result by (head, modifier, inner, grandparent).
-    """
+    """Return the grand-siblings, sorted: siblings and grandchildren with the same arc h → m."""
     n = int(siblings[MOD].max(initial=0))
     keys, wanted = (pair_keys(n, parts[HEAD], parts[MOD]) for parts in (grandchildren, siblings))
     first = np.searchsorted(keys, wanted)

@@ -46,10 +46,7 @@ MAX_WORDS = 2000
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
-    """Return the union of candidate arcs and a tree, int32[n + 1] heads, sorted by (head, mod).
-
-    Words with a negative head get no further arcs.
-    """
+    """Return the union of candidate arcs and a tree, int32[n + 1] heads (-1: none), sorted."""
     n = len(heads) - 1
     keys = arc_head.astype(np.int64) * (n + 1) + arc_mod
     mods = 1 + np.flatnonzero(heads[1:] >= 0)
@@ -62,9 +59,7 @@ def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
 class ProblemMaker:
     """Maker of problems from sentences. Making one changes nothing in it, so threads may share it.
 
-    Arcs and parts are scored by a network, or by templates: the `pruner` selects the candidate
-    arcs, and `scorer` scores them. Raises `ModelError` if the network needs pretrained vectors that
-    are not there: without them, its scores would be wrong without a sign of it.
+    Arcs and parts are scored by a network, or by templates after pruning by `pruner`.
     """
 
     config: Configuration
@@ -89,10 +84,8 @@ class ProblemMaker:
     ) -> list[Scored]:
         """Make the scored problems of a batch of sentences.
 
-        `prune` is the most heads of a word instead of the model's, 0 for all arcs. `margin` is the
-        largest log-odds between a word's best head and a candidate. The arcs ``given`` for each
-        sentence, head by modifier, are candidates, too. Raises `ProblemError` if `prune` is
-        negative, or if the parts of the remaining arcs would not fit in memory.
+        `prune` is the most heads of a word, 0: all; `margin` the largest log-odds between the best
+        head and a candidate. Arcs ``given`` for each sentence, by modifier, are candidates, too.
         """
         check_options({"prune": prune}, ProblemError)
         for sentence in sentences:

@@ -41,9 +41,7 @@ def likely_tags_of(sentence: Sentence) -> LikelyTags | None:
 class SoftTags:
     """Likely tags of the words of a batch.
 
-    ``rows`` (int64[R, attributes]) are those of the vectors of each word's attributes; those in the
-    ``columns`` of `SOFT` become -1 where the likely tags of a sentence are known. Words without any
-    row stay unknown. Raises `ValueError` if a sentence has another number of words than its tags.
+    ``rows`` (int64[R, attributes]) become -1 in the ``columns`` of `SOFT`, where tags are known.
     """
 
     def __init__(

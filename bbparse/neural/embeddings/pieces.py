@@ -15,11 +15,7 @@ class ForeignEncoder(EmbeddingsError):
 
 
 class Pieces(ABC):
-    """A vocabulary of pieces; the id of a piece is its index.
-
-    Special pieces stand for what has no pieces, and before and after a sentence; `EmbeddingsError`
-    if one is missing. A model file has `fields`, and `settings` in the note of the encoder.
-    """
+    """A vocabulary of pieces, whose ids are indices; model files have `fields` and `settings`."""
 
     specials: ClassVar[tuple[str, str, str]]
 

@@ -23,10 +23,9 @@ def word_states(
     pieces: Sequence[Sequence[Sequence[int]]], room: int, dimension: int,
     read: Callable[[Sequence[Sequence[int]]], Sequence[Float32s]],
 ) -> list[NDArray[np.float16]]:
-    """Return the states of the words of sentences, float16[n_words, dimension] each.
+    """Return the states of words, float16[n_words, dimension] a sentence; 0 without pieces.
 
-    `pieces` are the ids of the pieces of each word, and `read` returns the states of the pieces of
-    windows, the short ones first, with at most `room` pieces. A word without pieces has zeros.
+    `read` returns the states of the pieces of windows, short ones first, of at most `room` pieces.
     """
     ids = [[i for word in words for i in word] for words in pieces]
     windows = [
