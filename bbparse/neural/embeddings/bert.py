@@ -197,7 +197,7 @@ class Bert:
         self.note = dict(note)
         self.fields = {name: fields[name] for name in BERT_FIELDS if name in fields}
         self.dimension: int = width
-        pieces = [str(piece) for piece in fields["encoder_pieces"]]
+        pieces = fields["encoder_pieces"]
         self.pieces: Pieces
         if "encoder_scores" in fields:
             self.pieces = UnigramPieces(
@@ -236,7 +236,10 @@ class Bert:
         """Hash of the fields, in hexadecimal."""
         digest = blake2b(digest_size=16)
         for name, value in self.fields.items():
-            data = "\0".join(value).encode() if isinstance(value, list) else value.tobytes()
+            if isinstance(value, list):  # vocabularies may have parts of characters
+                data = "\0".join(value).encode("utf-8", "surrogatepass")
+            else:
+                data = value.tobytes()
             digest.update(name.encode() + b"\0" + data)
         return digest.hexdigest()
 

@@ -20,7 +20,7 @@ class Pieces(ABC):
     specials: ClassVar[tuple[str, str, str]]
 
     def __init__(self, pieces: Sequence[str], **settings: bool) -> None:
-        self.pieces, self.settings = list(pieces), settings
+        self.pieces, self.settings = [str(piece) for piece in pieces], settings
         self.fields: dict[str, Any] = {"encoder_pieces": self.pieces}
         self._ids = {piece: i for i, piece in enumerate(self.pieces)}
         for special in self.specials:

@@ -63,7 +63,8 @@ class UnigramPieces(Pieces):
         if model.get("byte_fallback") or pieces[model["unk_id"]] != "<unk>":
             raise ForeignEncoder("its unknown piece is not <unk>")
         tables = (s["precompiled_charsmap"] for s in normalizers if s["type"] == "Precompiled")
-        return cls(pieces, np.array(scores), np.frombuffer(b64decode(next(tables, "")), np.uint8))
+        table = np.frombuffer(b64decode(next(tables, "")), np.uint8)
+        return cls(pieces, np.array(scores, np.float64), table)
 
     def necessary(self, words: Iterable[str]) -> list[int]:
         seen = {c for word in words for part in self._parts(word) for c in part}

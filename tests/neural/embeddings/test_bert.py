@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from bbparse.embeddings import fit_encoder
-from bbparse.neural.embeddings import embeddings_from
+from bbparse.neural.embeddings import EMBEDDINGS_FIELDS, embeddings_from
 from bbparse.neural.embeddings.bert import Bert
 from bbparse.neural.embeddings.hugging_face import read_bert, read_safetensors
 from bbparse.neural.embeddings.pieces import ForeignEncoder
 from bbparse.neural.embeddings.wordpiece import WordPieces
+from bbparse.runtime.archive import read_archive, write_archive
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
 from tests.neural.embeddings.test_unigram import PIECES as UNIGRAM
@@ -208,6 +209,22 @@ def test_cut_unigram_pieces_give_the_same_states(
     assert loaded is not None and loaded.note == fewer.note
     for one, other in zip(fewer(sentences), loaded(sentences)):
         assert np.array_equal(one, other)
+
+
+def test_any_pieces_can_be_saved_and_loaded(
+    tmp_path: Path, weights: dict[str, np.ndarray]
+) -> None:
+    """JSON has numbers and halves of characters, and scores that are all whole numbers."""
+    odd = tokenizer()
+    odd["model"]["vocab"] = [[piece, int(score)] for piece, score in odd["model"]["vocab"]]
+    odd["model"]["vocab"][10:12] = [["\ud800", -3], [7, 0]]
+    folder = write_encoder(tmp_path / "odd", weights, odd, model_type="roberta", pad_token_id=-1)
+    source = fit_encoder(folder, [Sentence.from_words(["the", "7"])])
+    write_archive(tmp_path / "file", "kind", source.to_fields())
+    fields = read_archive(tmp_path / "file", "kind", EMBEDDINGS_FIELDS, set(EMBEDDINGS_FIELDS))
+    loaded = embeddings_from(fields)
+    assert loaded is not None and loaded.note == source.note
+    assert fields["encoder_pieces"][10:12] == ["\ud800", "7"]
 
 
 def test_pieces() -> None:
