@@ -72,10 +72,7 @@ def brackets(tree: PhraseTree) -> Counter[tuple[str, int, int]]:
 def compare_trees(
     pairs: Iterable[tuple[PhraseTree, PhraseTree]], names: Iterable[str] | None = None
 ) -> BracketScores:
-    """Compare pairs of gold trees and predicted ones; ``names`` are places of the gold trees.
-
-    `TreebankError` if two trees have different words.
-    """
+    """Compare pairs of gold trees and predicted ones; ``names`` are places of the gold trees."""
     sentences = exact = words = tags = 0
     by_sentence = []
     titles = iter(names) if names is not None else iter(lambda: "", None)
@@ -110,10 +107,7 @@ def compare_trees(
 
 
 def paired_p(first: BracketScores, second: BracketScores, draws: int = 10_000) -> float:
-    """Return the p-value of a difference in F1: the paired bootstrap over sentences.
-
-    This is the probability that equally good parsers would differ as much by chance.
-    """
+    """Return the p-value of a difference in F1, by paired bootstrap over sentences."""
     counts = np.array([first.by_sentence, second.by_sentence], np.float64)  # [2, N, 3]
     difference = first.f1 - second.f1
     right, gold, predicted = np.moveaxis(resampled(counts, draws), -1, 0)

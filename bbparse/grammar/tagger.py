@@ -43,10 +43,7 @@ class PhraseTagger:
         self.joins = _numbers(grammar, tagger.feats)
 
     def leaves(self, words: Sequence[str]) -> Leaves:
-        """Return the words with their possible tags, best first, and their joins.
-
-        `ModelError` if scores are not finite.
-        """
+        """Return the words with their possible tags, best first, and their joins."""
         scores = self.tagger.scores([words])[0]
         every = np.where(self._tag >= 0, scores[TAGS].astype(np.float64), -np.inf)
         labels = np.argsort(-every, axis=1, kind="stable")[:, :MAX_TAGS]

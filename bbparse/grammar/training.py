@@ -48,10 +48,7 @@ def train_phrases(
     trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "phrases", *,
     tagger_settings: LabelSettings | None = None, report: Callable[[str], None] = lambda _: None,
 ) -> PhraseParser:
-    """Train a grammar, a tagger and, unless `config` is None, a dependency parser on clean trees.
-
-    `report` is called with the name of each step.
-    """
+    """Train a grammar, a tagger and, unless `config` is None, a dependency parser on trees."""
     phrases = [to_phrase(tree) for tree in trees]
     words = [tree.words for tree in trees]
     report("learning the grammar")

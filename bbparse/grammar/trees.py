@@ -129,10 +129,7 @@ def _cleaned(tree: PhraseTree) -> PhraseTree | None:
 
 
 def read_trees(path: str | os.PathLike[str]) -> Iterator[tuple[int, PhraseTree]]:
-    """Read a bracketed file; yield each tree with its first line, from 1.
-
-    `TreebankError`, with file and line, if it cannot be read or is malformed.
-    """
+    """Read a bracketed file; yield each tree with its first line, from 1."""
     try:
         with open(path, encoding="utf-8-sig") as file:  # with a byte order mark or without
             text = file.read()

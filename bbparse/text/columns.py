@@ -83,10 +83,7 @@ def _row(habits: Mapping[str, str], form: str) -> NDArray[np.uint64]:
 
 
 class FormEncoder:
-    """Encodes forms; safe to share between threads.
-
-    ``habits`` maps common forms in lower case to their capitals within sentences.
-    """
+    """Encodes forms; ``habits`` maps common ones in lower case to their capitals in sentences."""
 
     def __init__(self, habits: Mapping[str, str]) -> None:
         self.habits = dict(habits)

@@ -226,10 +226,7 @@ def tagger_fields(tagger: Tagger) -> Fields:
 def tagger_from(
     fields: Mapping[str, Any], where: str, embeddings: Embeddings | None = None
 ) -> Tagger:
-    """Make a tagger from fields, with embeddings if it was trained with such.
-
-    `ModelError` names the file, `where`, if fields are missing or damaged.
-    """
+    """Make a tagger from fields; `ModelError` names the file, `where`, if they are damaged."""
     network = TagNetwork.from_fields(fields, where)
     with reading_part("tagger", fields, where) as card:
         habits, lexicon = (

@@ -53,10 +53,7 @@ def digest(text: str) -> str:
 
 
 class Journal:
-    """A journal file, created if necessary and locked while it is open.
-
-    `OutputError` if it cannot be written or another process has locked it.
-    """
+    """A journal file, created if necessary and locked while it is open."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._n_sentences = path, 0

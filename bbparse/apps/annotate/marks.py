@@ -42,11 +42,7 @@ class Marks:
 
     @classmethod
     def of_file(cls, sentence: Sentence, suggest_only: bool) -> Marks:
-        """Return the initial marks of a sentence from a file.
-
-        All its arcs are fixed if some words have no head, or with `suggest_only`. Otherwise the
-        tree is a draft.
-        """
+        """Fix all arcs of a sentence if some are missing, or all are suggestions; else none."""
         if sentence.has_heads and not suggest_only:
             return cls()
         rows = enumerate(zip(sentence.heads, sentence.deprels), start=1)

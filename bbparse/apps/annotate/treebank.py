@@ -63,10 +63,6 @@ class Treebank:
 
     They are saved to `output` if given, otherwise to the file itself. With `suggest_only`, arcs of
     the file are fixed, and only fixed arcs are saved.
-
-    `TreebankError` or `ModelError` if the file or its journal cannot be read, or the parser needs
-    tags that are missing; `OutputError` if the file cannot be written, or another process
-    annotates it.
     """
 
     def __init__(

@@ -34,11 +34,7 @@ class OutputFile(click.Path):
 
 
 class Command(click.Command):
-    """A command that checks its files before it reads anything.
-
-    `OutputError` if an output would overwrite an input, or another output; `TreebankError` if
-    standard input is several files.
-    """
+    """A command that refuses to overwrite its own files before it reads anything."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, with progress bars unless its output is on the same terminal."""

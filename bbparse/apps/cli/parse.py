@@ -158,13 +158,13 @@ def _parse_shards(
     spec = ParseSpec(model, settings, factors)
     done = parse_corpus(sources, folder, spec, workers=workers, cluster=cluster, tell=tell)
     tell(
-        f"{count(done.parsed, 'shard')} parsed ({count(done.sentences, 'sentence')},"
-        f" {count(done.words, 'word')}); done already: {done.kept}"
-        + (f"; skipped: {count(done.left_out, 'sentence')}" if done.left_out else "")
+        f"{count(done['parsed'], 'shard')} parsed ({count(done['sentences'], 'sentence')},"
+        f" {count(done['words'], 'word')}); done already: {done['kept']}"
+        + (f"; skipped: {count(done['left_out'], 'sentence')}" if done["left_out"] else "")
     )
-    if done.failed:
+    if done["failed"]:
         raise TreebankError(
-            f"{count(done.failed, 'shard')} not parsed: see above, and {folder}/manifest.jsonl"
+            f"{count(done['failed'], 'shard')} not parsed: see above, and {folder}/manifest.jsonl"
         )
 
 

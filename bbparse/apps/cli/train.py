@@ -75,9 +75,8 @@ def embedding_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader | None]:
     """Yield the argument `embeddings` of `bbparse.Parser.train`.
 
-    The options of this module are removed from ``options``. States of an encoder are cached beside
-    ``target`` until the block ends well. Raises `UsageError` if both kinds of embeddings are given,
-    or settings of a kind that is not.
+    Its options are removed from ``options``. States of an encoder are cached beside ``target``
+    until the block ends well.
     """
     names = ("vectors", "first_words", "encoder", "encoder_layers", "pieces", "vectors_license")
     vectors, first, encoder, layers, pieces, license = (options.pop(name) for name in names)

@@ -53,9 +53,7 @@ def work_on_cluster(
 ) -> Generator[Outcome, None, None]:
     """Connect to a cluster, and yield the outcomes of tasks as they end.
 
-    The address is ``auto`` for the cluster that this machine is in, or ``host:port``; `word` stands
-    in the lock of the output folder. Raises `ClusterError` if Ray is not installed, no cluster
-    answers, or a node has another version of bbparse, or does not see the output folder.
+    The address is ``auto`` or ``host:port``; `word` stands in the lock of the output folder.
     """
     try:
         import ray

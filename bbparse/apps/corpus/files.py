@@ -30,9 +30,8 @@ def read_sections(
 ) -> Iterator[Section | None]:
     """Read treebanks, or running text if `split` or the name says so, for `sentences_of`.
 
-    `tokenizer` returns that of the model. None comes where more of standard input has to be
-    waited for. Several texts are one treebank of several documents: the numbers of
-    their sentences continue.
+    None comes where more of standard input has to be waited for. Several texts are one treebank of
+    several documents: the numbers of their sentences continue.
     """
     number = 1
     for source in sources:
@@ -161,7 +160,6 @@ def answers(
     """Yield sections in order, each with the result of `work`; raise its errors.
 
     The first section is parsed in this process, so that workers share what it loads and compiles.
-    None among the sections is as in `in_order`. `WorkerError` if a worker died.
     """
     source = iter(sections)
     for section in source:

@@ -8,7 +8,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -26,28 +25,17 @@ _KNOWN = (".conllu", ".conll", ".conllx", ".txt")
 _WRITTEN = {"conllu": ".conllu", "jsonl": ".jsonl", "tree": ".txt"}
 
 
-@dataclass(slots=True)
-class CorpusSummary:
-    """Counts of a run."""
-
-    parsed: int = 0  #: Shards that this run has parsed.
-    kept: int = 0  #: Shards that an earlier run has parsed and that are unchanged.
-    failed: int = 0
-    sentences: int = 0  #: Sentences of the shards parsed.
-    words: int = 0
-    left_out: int = 0  #: Sentences that cannot be parsed.
-
-
 def parse_corpus(
     patterns: Iterable[str], folder: str | Path, spec: ParseSpec, *, workers: int = 1,
     cluster: str | None = None, tell: Callable[[str], None] = lambda text: None,
-) -> CorpusSummary:
+) -> Counter[str]:
     """Parse shards into a folder, each output atomically, and list the finished ones in a manifest.
 
     A shard is skipped if its output was made from the same input, with the same model, settings and
     version of bbparse, and has not changed since. Outputs are the same bytes whichever workers make
     them: processes of this machine, or those of a Ray `cluster`. `tell` is called with a line for
-    each shard that cannot be parsed and each sentence that is skipped.
+    each shard that cannot be parsed and each sentence that is skipped. Returns how many shards were
+    parsed, failed, or were kept from an earlier run, and how many sentences and words were parsed.
     """
     folder = Path(folder) if cluster is None else Path(folder).resolve()
     outputs = output_names(find_shards(patterns), folder, spec.settings.format_name)
@@ -98,7 +86,7 @@ def parse_corpus(
             finally:
                 tidy()
         manifest.write(about)
-    return CorpusSummary(**counts)
+    return counts
 
 
 def _check_spans(spans: Spans, shards: Iterable[Path]) -> None:

@@ -76,8 +76,7 @@ class Manifest:
     """List of the finished shards in an output folder: lines of JSON after a header.
 
     A line is added as soon as a shard is finished, so that an interrupted run loses nothing;
-    `write` sorts the lines and replaces the file atomically. An existing manifest is read without
-    incomplete lines; `OutputError` if it is of another version, or the file is none.
+    `write` sorts the lines and replaces the file atomically.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -119,8 +118,7 @@ class Manifest:
 def locked(folder: Path) -> Iterator[str]:
     """Make a folder if it does not exist, and lock it; yields a random word that marks this run.
 
-    The lock ends with this process and its forks, however they end. Raises `OutputError` if another
-    run is writing there, or the folder cannot be written.
+    The lock ends with this process and its forks, however they end.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -50,12 +50,7 @@ def serve(
     load: Callable[[], Mapping[str, Parser]], host: str, port: int, settings: Settings,
     tell: Callable[[str], None],
 ) -> None:
-    """Answer requests until SIGTERM or SIGINT.
-
-    The first model that `load` returns is the default. Port 0 stands for any free port. `tell` is
-    called with lines for the person who started the service. `ServiceError` if it cannot listen
-    there.
-    """
+    """Answer requests until SIGTERM or SIGINT; `tell` reports to the operator."""
     with listening(host, port) as listener, closing(Pool(load(), settings, tell)) as pool:
         url = url_of(listener, host)
         server = Server(

@@ -63,8 +63,6 @@ class Job(ParseRequest):
 
 def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None]:
     """Yield the answer to a job; `Refused` or `BBParseError` if there is none, or it breaks off."""
-    if job.model not in parsers:
-        raise Refused(400, f"no model {job.model!r}; there are: {', '.join(parsers)}")
     parser = parsers[job.model]
     if job.kind == "process":
         yield from udpipe.answer(parser, job.model, job.udpipe, partial(parses, parser, job=job))
@@ -100,11 +98,7 @@ def _sentences(parser: Parser, job: Job) -> Iterator[Sentence]:
 
 
 def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[Parse]:
-    """Parse sentences with the options of a job, until its deadline.
-
-    Sentences that are parsed together share the remaining time. When it is over, searches return
-    the best trees found so far.
-    """
+    """Parse sentences until the deadline of a job; those parsed together share the time left."""
     names = [field.name for field in fields(ParseOptions)]
     options = ParseOptions(**{name: getattr(job, name) for name in names})
     constraints = {constraint.sentence: constraint for constraint in job.constraints}

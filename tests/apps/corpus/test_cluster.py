@@ -72,11 +72,11 @@ def test_a_worker_that_is_lost(
     thread.start()
     done = parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
     thread.join(60)
-    assert killed and (done.parsed, done.failed) == (8, 0)
+    assert killed and (done["parsed"], done["failed"]) == (8, 0)
     assert contents(one) == contents(out)
     # what is done is known to nodes, too
     done = parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
-    assert (done.parsed, done.kept) == (0, 8)
+    assert (done["parsed"], done["kept"]) == (0, 8)
 
 
 def test_nodes_that_differ(
