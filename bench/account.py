@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from measure import arguments, known, markdown, read_sample, write_result
+from measure import arguments, markdown, read_sample, result, write_result
 from one_backbone import OneBackbone
 from rules import Balanced, Depth
 
@@ -147,7 +147,7 @@ def main() -> None:
         train = read_sample(given.train, given.sentences)
         parsers, size = learned(given, train), len(train)
     inputs = measured(given, parsers, dev)
-    rows = known("account", "rows") | {
+    rows = result("account").get("rows", {}) | {
         given.name: {
             "sentences": size, "config": given.config, "inputs": inputs,
             "seconds": time.process_time() - started,

@@ -24,8 +24,9 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from measure import arguments, markdown, prune_of, read_sample, write_result
+from measure import arguments, markdown, read_sample, write_result
 
+from bbparse.apps.cli.options import prune_number
 from bbparse.core import Problem
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import WorkerError
@@ -127,7 +128,7 @@ def main() -> None:
     rng = np.random.default_rng(1)
     picked = rng.permutation(len(long_enough))[: given.sentences]
     sentences = [long_enough[i] for i in picked]
-    problems = [parser.problem(sentence, prune_of(given.k)) for sentence in sentences]
+    problems = [parser.problem(sentence, prune_number(given.k)) for sentence in sentences]
     spreads = [float(np.abs(p.arc_score).max(initial=0.0)) or 1.0 for p in problems]
     found: dict[str, dict[str, Any]] = {}
     missing = []

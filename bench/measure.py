@@ -50,12 +50,6 @@ def result(name: str) -> dict[str, Any]:
     return found
 
 
-def known(name: str, part: str) -> dict[str, Any]:
-    """A part of ``results/NAME.json``, as an earlier run has left it."""
-    found: dict[str, Any] = result(name).get(part, {})
-    return found
-
-
 def write_result(
     name: str, facts: dict[str, Any], text: str = "", packages: Sequence[str] = ()
 ) -> None:
@@ -214,8 +208,3 @@ def peak_memory_mb() -> float | None:
         return None
     unit = 2**20 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-def prune_of(name: str) -> int:
-    """``none`` is 0."""
-    return 0 if name == "none" else int(name)

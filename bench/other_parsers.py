@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from measure import arguments, known, markdown, turns, write_result
+from measure import arguments, markdown, result, turns, write_result
 
 from bbparse.adapters import SentenceScores, decode
 from bbparse.adapters import stanza as stanza_adapter
@@ -215,13 +215,13 @@ def tables(result: dict[str, Any]) -> str:
 
 def main() -> None:
     args = arguments(__doc__, "kind", "models+", sentences=int)
-    result = {kind: known("other_parsers", kind) for kind in ("stanza", "supar")}
+    found = {kind: result("other_parsers").get(kind, {}) for kind in ("stanza", "supar")}
     for text in args.models:
         name, _, files = text.partition("=")
         model, _, dev = files.rpartition(",")
         run = {"stanza": stanza_table, "supar": supar_table}[args.kind]
-        result[args.kind][name] = run(model, dev, args.sentences)
-    write_result("other_parsers", result, tables(result), ["torch", "stanza", "supar"])
+        found[args.kind][name] = run(model, dev, args.sentences)
+    write_result("other_parsers", found, tables(found), ["torch", "stanza", "supar"])
 
 
 if __name__ == "__main__":

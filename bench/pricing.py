@@ -26,7 +26,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import arguments, known, markdown, read_sample, turns, write_result
+from measure import arguments, markdown, read_sample, result, turns, write_result
 
 from bbparse.core import Problem, Solution
 from bbparse.inference.programs.price_and_cut import price_and_cut
@@ -181,7 +181,7 @@ def main() -> None:
     given = arguments(
         __doc__, "treebanks+", sentences=100, words=60, full_words=25, others=4, limit=5.0
     )
-    treebanks = known("pricing", "treebanks")
+    treebanks = result("pricing").get("treebanks", {})
     for treebank in given.treebanks:
         name, _, files = treebank.partition("=")
         options = {key: value for key, value in vars(given).items() if key != "treebanks"}

@@ -63,13 +63,12 @@ class Service:
         return sum(int(f[13]) + int(f[14]) for f in fields) / TICK
 
     def memory(self) -> dict[str, float]:
-        """MB that each kind of process has for itself, at most."""
+        """MB that the first process and the largest worker have for themselves."""
         private: list[float] = []
         for pid in self.pids():
             rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             private.append(sum(int(r.split()[1]) for r in rows if r.startswith("Private")) / 1024)
-        first, speaker, *workers = private
-        return {"first": first, "http": speaker, "workers": max(workers)}
+        return {"first": private[0], "workers": max(private[1:])}
 
 
 @contextmanager
@@ -110,14 +109,7 @@ class Client:
         writer.write(sent)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        body = b""
-        if length:
-            body = await reader.readexactly(int(length))
-        while not length:
-            size = int((await reader.readline()).strip(), 16)
-            body += (await reader.readexactly(size + 2))[:size]
-            if not size:
-                break
+        body = await reader.readexactly(int(length))
         if b"connection: close" in head:
             self.close()
         return int(head.split()[1]), body

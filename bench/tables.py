@@ -29,9 +29,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from measure import RESULTS, arguments, known, markdown, prune_of, read_sample, write_result
+from measure import RESULTS, arguments, markdown, read_sample, result, write_result
 from one_backbone import OneBackbone
 
+from bbparse.apps.cli.options import prune_number
 from bbparse.apps.tuning.measure import Setting, measure_settings, suggest
 from bbparse.apps.tuning.plots import plot_settings
 from bbparse.models.configuration import Configuration
@@ -156,7 +157,7 @@ class Treebank:
     def table_3(self) -> list[Setting]:
         """The last row's model under several numbers of candidate heads; draws the figures."""
         model = self.store / f"{list(self.rows())[-1]}.model"
-        prunes = [prune_of(name) for name in self.given.prune.split(",")]
+        prunes = [prune_number(name) for name in self.given.prune.split(",")]
         settings = self.measured(Parser.load(model), prunes)
         plot_settings(
             settings, RESULTS / f"tables-{self.store.name}.svg", suggestion=suggest(settings, 0.001)
@@ -177,7 +178,7 @@ def main() -> None:
         tags=("gold", "dev"), prune="none,20,10,5,3", sentences=int,
     )
     RESULTS.mkdir(exist_ok=True)
-    found = known("tables", "treebanks")
+    found = result("tables").get("treebanks", {})
     for folder in map(Path, given.treebanks):
         treebank = Treebank(folder, given)
         config = treebank.settings()

@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import arguments, known, markdown, train_udpipe, turns, udpipe, write_result
+from measure import arguments, markdown, result, train_udpipe, turns, udpipe, write_result
 
 from bbparse.parser.parser import Parser
 from bbparse.text import sentences_of_text
@@ -138,7 +138,7 @@ def main() -> None:
         systems[title] = lambda text: list(read_conllu(io.StringIO(process(text))))
         notes[title] = {**note, "megabytes": given.udpipe.stat().st_size / 1e6}
     rows = measured(gold, systems, given.repeat)
-    every = known("text", "rows")
+    every = result("text").get("rows", {})
     for title, row in rows.items():
         every[f"{given.name}, {title}"] = {**row, **notes.get(title, {})}
     every = dict(sorted(every.items()))

@@ -20,8 +20,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from measure import arguments, markdown, prune_of, race, read_sample, write_result
+from measure import arguments, markdown, race, read_sample, write_result
 
+from bbparse.apps.cli.options import prune_number
 from bbparse.apps.cli.parse import parse_files
 from bbparse.apps.corpus.files import FileOptions
 from bbparse.core import Solution
@@ -122,7 +123,7 @@ def main() -> None:
         Path(model).stem: (model, None) for model in given.model
     }
     for k in filter(None, given.prune.split(",")):
-        settings[f"{first}, k = {k}"] = given.model[0], prune_of(k)
+        settings[f"{first}, k = {k}"] = given.model[0], prune_number(k)
     rows: dict[str, dict[str, Any]] = {}
     parsers = {model: Parser.load(model) for model in given.model}
     folder = tempfile.TemporaryDirectory()

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, arguments, known, markdown, race, turns, write_result
+from measure import RESULTS, arguments, markdown, race, result, turns, write_result
 from udtools import Validator
 
 from bbparse.apps.tuning.plots import label, legend_below, new_figure, save_figure
@@ -238,7 +238,7 @@ def main() -> None:
         "longest": sorted(slowest, reverse=True)[:5],
         "confidence": confidence(parser, sentences),
     }
-    rows = known("validity", "rows")
+    rows = result("validity").get("rows", {})
     rows[f"{given.name}, {given.tags}"] = row
     write(rows)
     print(json.dumps(row))
