@@ -149,7 +149,7 @@ class LabelLearner:
 
     ``rows`` are those of the vectors of the elements of each sequence; ``gold`` (int64[n, kinds])
     the numbers of their labels, -1 where there is nothing to learn; ``counts`` the numbers of
-    labels of each kind; the first `n_gold` sequences, by default all, are gold.
+    labels of each kind.
     """
 
     def __init__(
@@ -157,7 +157,6 @@ class LabelLearner:
         gold: Sequence[NDArray[Any]], counts: Sequence[int], n_values: int, seed: int,
         width: int = 0,
     ) -> None:
-        self.n_gold = len(rows)
         self.network, self.settings, self.seed = network, settings, seed
         self.rows, self.gold = rows, gold
         self.bounds = list(pairwise(accumulate(counts, initial=0)))
@@ -195,15 +194,15 @@ class LabelLearner:
 
     def learn(
         self, keys: Hashes, names: Sequence[str],
-        vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None,
+        vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None, n_gold: int,
     ) -> LabelNetwork:
-        """Train, and return the network with the first labels, which have these names."""
+        """Train on sequences, of which the first are gold, and keep the labels with these names."""
 
         def learn_from(chosen: list[int], done: float) -> Longs:
             known = None if vectors is None else vectors[1](chosen)
             return touched_rows(self.loss(chosen, known)[0])
 
-        settings, network, n_gold = self.settings, self.network, self.n_gold
+        settings, network = self.settings, self.network
         sizes = np.array([len(rows) for rows in self.rows], np.int64)
         n, n_silver = int(sizes[:n_gold].sum()), int(sizes[n_gold:].sum())
         epochs = min(settings.epochs, passes(n, n_silver, settings.elements))
@@ -248,8 +247,7 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
     members = []
     for start in range(seed, seed + settings.members):
         learner = LabelLearner(network, settings, rows, numbered, counts, len(keys), start, width)
-        learner.n_gold = len(values)
-        members.append(learner.learn(keys, names, vectors))
+        members.append(learner.learn(keys, names, vectors, len(values)))
     first, *others = members
     ensemble = first.with_others(others)
     ensemble.counts = tuple(counts[:n_kinds])

@@ -71,18 +71,15 @@ class Setting:
             "words_per_second": self.words_per_second, "seconds": self.passes, **self.figures,
         }
 
-    def by_length(self, width: int = 5, min_sentences: int = 5) -> NDArray[np.float64]:
-        """Average over sentences of similar length: float64[ranges, 3], as `per_sentence`.
-
-        Ranges of `width` words with fewer than `min_sentences` are merged with a neighbour.
-        """
+    def by_length(self) -> NDArray[np.float64]:
+        """Average over ranges of five words, or of five sentences: float64[ranges, 3]."""
         rows = self.per_sentence[np.argsort(self.per_sentence[:, 0], kind="stable")]
-        classes = (rows[:, 0] - 1) // width
+        classes = (rows[:, 0] - 1) // 5
         starts = [0]
         for i in range(1, len(rows)):
-            if classes[i] != classes[i - 1] and i - starts[-1] >= min_sentences:
+            if classes[i] != classes[i - 1] and i - starts[-1] >= 5:
                 starts.append(i)
-        if len(rows) - starts[-1] < min_sentences and len(starts) > 1:
+        if len(rows) - starts[-1] < 5 and len(starts) > 1:
             starts.pop()
         parts = [part for part in np.split(rows, starts[1:]) if len(part)]
         return np.array([part.mean(axis=0) for part in parts]).reshape(-1, 3)
