@@ -14,7 +14,6 @@
     tip.style.top = (y < 8 ? Math.min(at.bottom + 8, innerHeight - own.height - 8) : y) + "px";
   };
   const of = (event) => event.target.closest && event.target.closest("[data-tip]");
-  document.querySelectorAll("[data-tip] > title").forEach((title) => title.remove());
   for (const kind of ["pointerover", "focusin", "click"])
     document.addEventListener(kind, (event) => { const t = of(event); t ? show(t) : hide(); });
   document.addEventListener("focusout", hide);
