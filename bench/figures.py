@@ -38,7 +38,7 @@ KINDS = {"tags": "words/s, tags given", "text": "words/s from text"}
 #: Solvers of decode.json.
 SOLVERS = {
     "default": "bbparse", "toulbar2": "toulbar2", "ad3": "AD3 (approximate)",
-    "highs": "HiGHS, integer program",
+    "highs": "HiGHS, an earlier integer program",
 }
 
 

@@ -123,7 +123,7 @@ def test_faults_are_seen() -> None:
         "twice": rows_of(three, [0, 0]),
         "are not those of the arcs": rows_of(three, [0, 1], heads=s.heads[::-1]),
         "without such a limit": rows_of(three, [0, 1], status="node_limit"),
-        "not all are proved": rows_of(three, [0, 1], proved=[True, False]),
+        "not all are proved": rows_of(three, [0, 1], proved=np.array([True, False])),
     }.items():
         none = words.startswith("status")
         known = forest_of(p, np.zeros((0, 3))) if none else trees
