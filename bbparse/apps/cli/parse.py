@@ -142,7 +142,7 @@ def parse_files(
         if spans is not None:
             spans.check_found(has_spans, ", ".join(sources))
         if left_out and left_out == count:
-            raise TreebankError(f"no sentence is left to parse: {count} are invalid")
+            raise TreebankError(f"no sentence is left to parse: {count} invalid")
     if left_out:
         tell(f"{left_out} of {count} sentences were skipped")
 

@@ -203,7 +203,7 @@ def _parse(parser: FileParser, task: Task, digest: str) -> Outcome:
                 sentences, words = sentences + answer.sentences, words + answer.words
         if left_out and not sentences:
             raise TreebankError(
-                f"{task.shard}: no sentence is left to parse: {len(left_out)} are invalid"
+                f"{task.shard}: no sentence is left to parse: {len(left_out)} invalid"
             )
     entry = task.entry(
         input_sha256=digest, output_sha256=digest_of(task.output), sentences=sentences,

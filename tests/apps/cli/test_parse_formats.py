@@ -145,7 +145,7 @@ def test_invalid_sentences_are_left_out(run: Run, model: Path, tmp_path: Path) -
     cycle = f"skipped: {tmp_path}/heads.conllu, line 1: "
     assert sum(first in line for line in done.err.splitlines()) == 1
     assert sum(cycle in line for line in done.err.splitlines()) == 1
-    assert f"{tmp_path}/none.conllu: no sentence is left to parse: 2 are invalid" in done.err
+    assert f"{tmp_path}/none.conllu: no sentence is left to parse: 2 invalid" in done.err
     assert "2 shards parsed (" in done.err and "; skipped: 2 sentences" in done.err
     alone = run("parse", toy.DEV, "--model", model, "--keep-heads").out
     assert (out / "some.conllu").read_text(encoding="utf-8") == alone

@@ -166,5 +166,5 @@ def test_bad_sentences_may_be_left_out(
     path.write_text(bad, encoding="utf-8")
     out = tmp_path / "out.conllu"
     done = run("parse", path, *limits, "--skip-invalid", "--output", out)
-    assert done.complaint(alone=False) == "no sentence is left to parse: 1 are invalid"
+    assert done.complaint(alone=False) == "no sentence is left to parse: 1 invalid"
     assert not out.exists()
