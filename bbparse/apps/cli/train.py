@@ -209,14 +209,16 @@ def train(
             silver, temporary = _silver(raw, teacher, target, learn, identity, sentences)
             words, left_out = silver.counts()
             say(f"raw text: {words} words; skipped {left_out} in sentences of low confidence")
-        parser = learn(target, silver)
+        parser, facts = learn(target, silver), dict[str, Any]()
         if silver is not None:
             by = "a model of TRAIN alone" if teacher is None else Path(teacher).stem
-            parser.notes[NOTE]["raw_text"] = {"words": words, "teacher": by}
+            facts["raw_text"] = {"words": words, "teacher": by}
         if dev_sentences:
-            parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
-            say(table(accuracy))
-        parser.save(target)
+            facts["results"] = results(parser.model, dev_sentences)
+            say(table(facts["results"]))
+        if facts:  # what the training itself does not know
+            parser.notes[NOTE] |= facts
+            parser.save(target)
     for path in temporary:
         path.unlink(missing_ok=True)
     say(f"wrote {target}")
