@@ -1,6 +1,6 @@
 # make parse   parses TEXT with the English model of the package and draws the best tree
 # make test    runs the tests
-# make lint    ruff and mypy
+# make lint    ruff (findings and format), mypy and the layers
 # make docs    builds the documentation into build/docs
 # Each sets up its own virtual environment in .venv; nothing but Python (with pip) is needed.
 
@@ -23,6 +23,7 @@ test: $(VENV)/installed-dev
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

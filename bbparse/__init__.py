@@ -50,12 +50,36 @@ _OF_MODULE = {
 _HOME = {name: module for module, names in _OF_MODULE.items() for name in names.split()}
 
 __all__ = [
-    "Agreement", "BBParseError", "ConfigError", "Document", "FactorError", "ModelError",
-    "OutputError", "ParsedSentence", "Parser", "Pipeline", "Problem", "ProblemError",
-    "ScoredTree", "Sentence", "Solution", "Tree", "TreebankError", "VerificationError", "Word",
-    "__version__", "agree", "best_tree", "best_trees", "explain_infeasible", "load",
-    "read_conllu", "solve", "solve_batch", "verify",
-]  # fmt: skip
+    "Agreement",
+    "BBParseError",
+    "ConfigError",
+    "Document",
+    "FactorError",
+    "ModelError",
+    "OutputError",
+    "ParsedSentence",
+    "Parser",
+    "Pipeline",
+    "Problem",
+    "ProblemError",
+    "ScoredTree",
+    "Sentence",
+    "Solution",
+    "Tree",
+    "TreebankError",
+    "VerificationError",
+    "Word",
+    "__version__",
+    "agree",
+    "best_tree",
+    "best_trees",
+    "explain_infeasible",
+    "load",
+    "read_conllu",
+    "solve",
+    "solve_batch",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:

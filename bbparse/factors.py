@@ -74,6 +74,12 @@ from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.factors.view import FactorView
 
 __all__ = [
-    "Arc", "FactorBatch", "FactorFamily", "FactorView", "Feature", "TemplateFamily", "TreeFamily",
+    "Arc",
+    "FactorBatch",
+    "FactorFamily",
+    "FactorView",
+    "Feature",
+    "TemplateFamily",
+    "TreeFamily",
     "check_family",
 ]

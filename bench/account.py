@@ -113,7 +113,8 @@ def measured(given: Any, parsers: dict[str, Parser], dev: list[Sentence]) -> dic
                 for measure in MEASURES
             }
         result[title] = {
-            "rows": rows, "oracle": oracle(dev, parsed(alone, sentences, k_best=max(KS)))
+            "rows": rows,
+            "oracle": oracle(dev, parsed(alone, sentences, k_best=max(KS))),
         }
     return result
 
@@ -125,10 +126,12 @@ def lines(found: dict[str, Any]) -> str:
         for title, part in treebank["inputs"].items():
             rows += [(f"{name}, {title}, {row}", values) for row, values in part["rows"].items()]
             best += [(f"{name}, {title}, k = {k}", values) for k, values in part["oracle"].items()]
-    columns = " | ".join([
-        *(f"{name.upper()} {{{name}[value]:.2f}}" for name in MEASURES),
-        *(f"+ {name} (p) {{{name}[gain]:+.2f}} ({{{name}[p]:.3f}})" for name in MEASURES),
-    ])
+    columns = " | ".join(
+        [
+            *(f"{name.upper()} {{{name}[value]:.2f}}" for name in MEASURES),
+            *(f"+ {name} (p) {{{name}[gain]:+.2f}} ({{{name}[p]:.3f}})" for name in MEASURES),
+        ]
+    )
     oracles = " | ".join(f"{name.upper()} {{{name}:.2f}}" for name in MEASURES)
     return markdown("dev", rows, columns) + "\n" + markdown("best of k", best, oracles)
 
@@ -136,8 +139,18 @@ def lines(found: dict[str, Any]) -> str:
 def main() -> None:
     """Train what is missing, measure, and add the rows."""
     given = arguments(
-        __doc__, "name", "train", "dev", sentences=int, config="universal", crossing=False,
-        tags=False, alone=False, trained=False, tree_score=False, store="build/account",
+        __doc__,
+        "name",
+        "train",
+        "dev",
+        sentences=int,
+        config="universal",
+        crossing=False,
+        tags=False,
+        alone=False,
+        trained=False,
+        tree_score=False,
+        store="build/account",
     )
     dev = read_sample(given.dev, None)
     started = time.process_time()
@@ -149,7 +162,9 @@ def main() -> None:
     inputs = measured(given, parsers, dev)
     rows = result("account").get("rows", {}) | {
         given.name: {
-            "sentences": size, "config": given.config, "inputs": inputs,
+            "sentences": size,
+            "config": given.config,
+            "inputs": inputs,
             "seconds": time.process_time() - started,
         }
     }

@@ -36,9 +36,7 @@ def parsed(model: Path, dev: str) -> dict[str, float]:
         subprocess.run([*command, "--output", output], check=True)
         scores = evaluate(read_conllu(dev, require_heads=True), read_conllu(output))
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return {
-        "las_full": 100 * scores.las, "complete": 100 * scores.complete, "memory_mb": memory
-    }
+    return {"las_full": 100 * scores.las, "complete": 100 * scores.complete, "memory_mb": memory}
 
 
 def main() -> None:
@@ -56,10 +54,14 @@ def main() -> None:
         for title, key in GIVEN.items():
             rows[f"{name}, {title}"] = {measure: found[key][measure] for measure in MEASURES}
         rows[f"{name}, gold tags"] |= files[name]
-    table = markdown("dev set, input", rows.items(), """
+    table = markdown(
+        "dev set, input",
+        rows.items(),
+        """
         sentences {sentences:.2f} | words {words:.2f} | UPOS {upos:.2f} | FEATS {ufeats:.2f}
         | UAS {uas:.2f} | LAS {las:.2f} | MLAS {mlas:.2f} | LAS, full labels {las_full:.2f}
-        | complete trees {complete:.2f} | memory, MB {memory_mb:.0f}""")
+        | complete trees {complete:.2f} | memory, MB {memory_mb:.0f}""",
+    )
     facts = {"model": given.model, "megabytes": path.stat().st_size / 1e6}
     write_result("accuracy", {**facts, "rows": rows}, table)
 

@@ -147,10 +147,14 @@ def main() -> None:
     beam = rows["UDPipe 1, beam of 5"]
     for row in rows.values():
         row["ratios"] = {kind: row[kind] / beam[kind] for kind in kinds if kind in row}
-    table = markdown("system", rows.items(), """
+    table = markdown(
+        "system",
+        rows.items(),
+        """
         words/s, tags given {tags:,.0f} | times UDPipe's beam {ratios[tags]:.2f}
         | words/s from text {text:,.0f} | times UDPipe's beam {ratios[text]:.2f}
-        | UAS {uas:.2p} | LAS {las:.2p}""")
+        | UAS {uas:.2p} | LAS {las:.2p}""",
+    )
     facts = {"dev": Path(given.dev).name, "words": words, "rows": rows}
     name = "beside_udpipe_stream" if given.stream else "beside_udpipe"
     write_result(name, facts, table, ["ufal.udpipe", "spacy"])

@@ -50,7 +50,9 @@ def answer_of(solver: str, time_limit: float, task: tuple[float, Problem]) -> di
     answer = getattr(importlib.import_module(module), function)(problem, time_limit)
     good = answer.arcs is not None and problem.is_feasible(answer.arcs)
     return {
-        "seconds": answer.seconds, "building": answer.building, "proved": answer.proved,
+        "seconds": answer.seconds,
+        "building": answer.building,
+        "proved": answer.proved,
         "score": problem.score(answer.arcs) if good else None,
     }
 
@@ -73,8 +75,13 @@ def run(name: str, problems: list[Problem], time_limit: float) -> list[dict[str,
             died = isinstance(future.exception(), WorkerError)
             if died and time.perf_counter() - started < task[0]:
                 raise SystemExit(f"the process of {name} died at problem {number}")
-            ended_row = {"seconds": time_limit, "building": 0.0, "proved": False, "score": None,
-                         "ended": True}
+            ended_row = {
+                "seconds": time_limit,
+                "building": 0.0,
+                "proved": False,
+                "score": None,
+                "ended": True,
+            }
             rows.append(ended_row if died else future.result())
             started = time.perf_counter()
     return rows[1:]
@@ -116,7 +123,13 @@ COLUMNS = """
 def main() -> None:
     """Export, run all solvers, compare."""
     given = arguments(
-        __doc__, "model", "dev", k="10", sentences=100, least=2, time_limit=60.0,
+        __doc__,
+        "model",
+        "dev",
+        k="10",
+        sentences=100,
+        least=2,
+        time_limit=60.0,
         solvers=",".join(SOLVERS),
     )
     names = dict.fromkeys(["default", *given.solvers.split(",")])
@@ -145,12 +158,16 @@ def main() -> None:
     table = markdown("solver", [(SOLVERS[n][0], row) for n, row in found.items()], COLUMNS)
     lengths = [sentence.n_words for sentence in sentences]
     result = {
-        "model": Path(given.model).name, "k": given.k,
+        "model": Path(given.model).name,
+        "k": given.k,
         "margin": parser.config.pruner.margin,
         "heads_a_word": sum(len(p.arc_head) for p in problems) / sum(lengths),
         "sentences": len(sentences),
-        "time_limit": given.time_limit, "not_installed": missing, "words": lengths,
-        "factors": [len(p.factor_score) for p in problems], "solvers": found,
+        "time_limit": given.time_limit,
+        "not_installed": missing,
+        "words": lengths,
+        "factors": [len(p.factor_score) for p in problems],
+        "solvers": found,
     }
     write_result("decode", result, table, ["highspy", "pytoulbar2", "ad3"])
 

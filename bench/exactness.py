@@ -111,12 +111,16 @@ def totals(seed: int, cases: Iterable[tuple[int, Report | None, list[str]]]) -> 
             wrong.append(line(seed, index, found))
             print(wrong[-1], flush=True)
     return {
-        "problems": asked.total(), "seed": seed, "disagreements": wrong,
+        "problems": asked.total(),
+        "seed": seed,
+        "disagreements": wrong,
         "kinds": {kind: asked[kind] for kind in KIND_SHARES if asked[kind]},
-        "wrong": dict(failed), "traits": {name: told[name] for name in TRAITS},
+        "wrong": dict(failed),
+        "traits": {name: told[name] for name in TRAITS},
         "met": dict(sorted(notes.items())),
         "processor_seconds": {kind: round(s, 1) for kind, s in seconds.items()},
-        "slowest": slowest, "wall_seconds": time.perf_counter() - started,
+        "slowest": slowest,
+        "wall_seconds": time.perf_counter() - started,
     }
 
 
@@ -125,10 +129,14 @@ def write(found: dict[str, Any]) -> None:
     wrong = {**found["wrong"], "all": len(found["disagreements"])}
     asked = {KINDS[kind]: kind for kind in found["kinds"]} | {"all": "all"}
     numbers = {**found["kinds"], "all": found["problems"]}
-    text = markdown("case", asked.items(), (
-        ("problems", lambda kind: f"{numbers[kind]:,}"),
-        ("wrong", lambda kind: f"{wrong.get(kind, 0):,}"),
-    ))
+    text = markdown(
+        "case",
+        asked.items(),
+        (
+            ("problems", lambda kind: f"{numbers[kind]:,}"),
+            ("wrong", lambda kind: f"{wrong.get(kind, 0):,}"),
+        ),
+    )
     traits = ", ".join(f"{name} {number:,}" for name, number in found["traits"].items())
     lies = sum(number for name, number in found["met"].items() if name.startswith("lie: "))
     text += (
@@ -141,7 +149,13 @@ def write(found: dict[str, Any]) -> None:
 def main() -> None:
     """Run all cases, or one."""
     given = arguments(
-        __doc__, problems=100_000, seed=1, processes=1, kinds=[], only=str, no_result=False,
+        __doc__,
+        problems=100_000,
+        seed=1,
+        processes=1,
+        kinds=[],
+        only=str,
+        no_result=False,
     )
     kinds = set(given.kinds) or {*KIND_SHARES}
     if not kinds <= {*KIND_SHARES}:

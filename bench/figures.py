@@ -30,14 +30,20 @@ TRAINED = {
     "zh_gsd (first 1,500)": ("Chinese GSD", "1,500"),
 }
 SCORES = {
-    "sentences": "sentences", "words": "words", "upos": "UPOS", "uas": "UAS", "las": "LAS",
+    "sentences": "sentences",
+    "words": "words",
+    "upos": "UPOS",
+    "uas": "UAS",
+    "las": "LAS",
     "mlas": "MLAS",
 }
 #: Columns of times beside UDPipe's.
 KINDS = {"tags": "words/s, tags given", "text": "words/s from text"}
 #: Solvers of decode.json.
 SOLVERS = {
-    "default": "bbparse", "toulbar2": "toulbar2", "ad3": "AD3 (approximate)",
+    "default": "bbparse",
+    "toulbar2": "toulbar2",
+    "ad3": "AD3 (approximate)",
     "highs": "HiGHS, an earlier integer program",
 }
 
@@ -90,11 +96,15 @@ def page(name: str, values: dict[str, Any]) -> str:
 
 def in_lines(text: str) -> str:
     """Wrap paragraphs at 105 characters."""
-    return "\n\n".join(
-        block if block.startswith(("#", "|", "Measured"))
-        else textwrap.fill(block, 105, break_long_words=False, break_on_hyphens=False)
-        for block in text.strip().split("\n\n")
-    ) + "\n"
+    return (
+        "\n\n".join(
+            block
+            if block.startswith(("#", "|", "Measured"))
+            else textwrap.fill(block, 105, break_long_words=False, break_on_hyphens=False)
+            for block in text.strip().split("\n\n")
+        )
+        + "\n"
+    )
 
 
 def known() -> Results:
@@ -104,14 +114,17 @@ def known() -> Results:
     beside, english = found["beside_udpipe"]["rows"], found["throughput"]["rows"]["english"]
     ours = [beside[f"bbparse, english{few}"]["tags"] for few in ("", ", `--members 1`")]
     return Results(
-        ewt=accuracy["en_ewt, gold tags"], english=english,
+        ewt=accuracy["en_ewt, gold tags"],
+        english=english,
         microseconds=sum(english["microseconds_a_word"].values()),
-        ours=round(ours[0], -2), ours_of_one=round(ours[1], -2),
+        ours=round(ours[0], -2),
+        ours_of_one=round(ours[1], -2),
         stream=found["beside_udpipe_stream"]["rows"],
         beam=round(beside["UDPipe 1, beam of 5"]["tags"], -2),
         wrong=len(exactness["disagreements"]) or "none",
         lies=sum(n for name, n in exactness["met"].items() if name.startswith("lie: ")),
-        measured=measured(found["startup"]), **tables(found),
+        measured=measured(found["startup"]),
+        **tables(found),
     )
 
 
@@ -126,7 +139,8 @@ def tables(found: Results) -> dict[str, str]:
     for name, (title, size) in TRAINED.items():
         for system in ("UDPipe 1", "bbparse"):
             (row,) = (
-                row for key, row in text.items()
+                row
+                for key, row in text.items()
                 if key.removeprefix(f"{name}, ").partition(" (")[0] == system and "las" in row
             )
             trained.append([title, size, system, *(f"{row[n]:.2f}" for n in SCORES)])
@@ -141,11 +155,15 @@ def tables(found: Results) -> dict[str, str]:
     pruned = []
     for k in (3, 5, 10, 20):
         row = found["throughput"]["rows"]["english" if k == 10 else f"english, k = {k}"]
-        pruned.append([
-            f"{k}, the default" if k == 10 else str(k), f"{100 * row['uas']:.2f}",
-            f"{100 * row['las']:.2f}", *(f"{row['words_per_second'][t]:,.0f}" for t in "12"),
-            f"{100 * row['proved']:.0f}",
-        ])
+        pruned.append(
+            [
+                f"{k}, the default" if k == 10 else str(k),
+                f"{100 * row['uas']:.2f}",
+                f"{100 * row['las']:.2f}",
+                *(f"{row['words_per_second'][t]:,.0f}" for t in "12"),
+                f"{100 * row['proved']:.0f}",
+            ]
+        )
     rows = found["decode"]["solvers"]
     solvers = [
         [title, "{median_ms:.2f}".format(**rows[key]), "{median_ratio:,.0f}".format(**rows[key])]
@@ -154,19 +172,28 @@ def tables(found: Results) -> dict[str, str]:
     first, k_best = found["startup"], found["limits"]["k_best"]["of the model"]
     costs = [
         ["the model's file", f"{found['accuracy']['megabytes']:.1f} MB"],
-        ["peak memory of `bbparse parse` on EWT dev",
-         f"{accuracy['en_ewt, gold tags']['memory_mb']:.0f} MB"],
-        ["first sentence ever, with compilation",
-         "{seconds:.0f} s, {processor_seconds:.0f} s of processor time".format(**first["cold"])],
+        [
+            "peak memory of `bbparse parse` on EWT dev",
+            f"{accuracy['en_ewt, gold tags']['memory_mb']:.0f} MB",
+        ],
+        [
+            "first sentence ever, with compilation",
+            "{seconds:.0f} s, {processor_seconds:.0f} s of processor time".format(**first["cold"]),
+        ],
         ["one sentence, later runs", f"{first['warm']['seconds']:.1f} s"],
         ["100 best trees of a long sentence, earlier model", f"{k_best['100']['seconds']:.2f} s"],
         ["10,000 best trees of it", f"{k_best['10000']['seconds']:.1f} s"],
     ]
     made = {
-        "accuracy_table": table(["dev set", "input", *SCORES.values()], [
-            [TREEBANKS[name], title, *(f"{row[n]:.2f}" for n in SCORES)]
-            for name, inputs in by_input.items() for title, row in inputs
-        ], 2),
+        "accuracy_table": table(
+            ["dev set", "input", *SCORES.values()],
+            [
+                [TREEBANKS[name], title, *(f"{row[n]:.2f}" for n in SCORES)]
+                for name, inputs in by_input.items()
+                for title, row in inputs
+            ],
+            2,
+        ),
         "accuracy_beside_table": table(
             ["dev set", "trained on", "system", *SCORES.values()], trained, 3
         ),
@@ -177,10 +204,13 @@ def tables(found: Results) -> dict[str, str]:
         ),
         "solver_table": table(["solver", "median, ms", "times bbparse"], solvers),
         "cost_table": table(["", ""], costs),
-        "input_table": table(["input", "UPOS", "UAS", "LAS"], [
-            [title, *(f"{row[n]:.2f}" for n in ("upos", "uas", "las"))]
-            for title, row in by_input["en_ewt"]
-        ]),
+        "input_table": table(
+            ["input", "UPOS", "UAS", "LAS"],
+            [
+                [title, *(f"{row[n]:.2f}" for n in ("upos", "uas", "las"))]
+                for title, row in by_input["en_ewt"]
+            ],
+        ),
     }
     return {name: text.rstrip("\n") for name, text in made.items()}
 

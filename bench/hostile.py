@@ -91,7 +91,10 @@ def by_spacy(nlp: Any, words: list[str]) -> bool:
 
 
 WAYS: dict[str, Callable[[Any, list[str]], bool]] = {
-    "Python": by_python, "text": by_text, "CoNLL-U": by_conllu, "spaCy": by_spacy
+    "Python": by_python,
+    "text": by_text,
+    "CoNLL-U": by_conllu,
+    "spaCy": by_spacy,
 }
 
 
@@ -116,10 +119,15 @@ def through(way: str, model: str, count: int) -> dict[str, Any]:
         times.append(time.perf_counter() - started)
         processor.append(time.process_time() - used)
     return {
-        "sentences": count, "mean": mean(times), "slowest": max(times),
-        "mean_processor": mean(processor), "slowest_processor": max(processor),
+        "sentences": count,
+        "mean": mean(times),
+        "slowest": max(times),
+        "mean_processor": mean(processor),
+        "slowest_processor": max(processor),
         "slowest_short": max(t for i, t in enumerate(processor) if i % 100 != 99),
-        "memory_mb": peak_memory_mb(), "failed": failed, "failures": len(failed),
+        "memory_mb": peak_memory_mb(),
+        "failed": failed,
+        "failures": len(failed),
     }
 
 
@@ -194,7 +202,8 @@ ACTS: dict[str, tuple[dict[str, Any], int]] = {
     "a tag with NUL": ({"kind": "cell", "column": "upos", "word": 1, "value": "A\0"}, 422),
     "a tag with blanks": ({"kind": "cell", "column": "upos", "word": 1, "value": "A B"}, 422),
     "a tag of 300,000 characters": (
-        {"kind": "cell", "column": "upos", "word": 1, "value": "A" * 300_000}, 422,
+        {"kind": "cell", "column": "upos", "word": 1, "value": "A" * 300_000},
+        422,
     ),
     "a word that is its own head": ({"kind": "fix", "word": 1, "head": 1}, 422),
     "a head of 30 digits": ({"kind": "fix", "word": 1, "head": 10**30}, 422),
@@ -206,7 +215,9 @@ def commands() -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         files = {
-            "d": SLIP, "other": SLIP.replace("Birds", "Dogs"), "blank": SLIP.replace("sing", " "),
+            "d": SLIP,
+            "other": SLIP.replace("Birds", "Dogs"),
+            "blank": SLIP.replace("sing", " "),
             "keeps.toml": '[[rule]]\nname = "a"\narc = "label=det"\nexample = "a/X/0/root"\n',
             "c.toml": "[learning]\nepoks = 1\n",
             "long": "".join(f"{i}\ta{i % 99}\t_\tX" + "\t_" * 6 + "\n" for i in range(1, 20_001)),
@@ -233,14 +244,18 @@ def commands() -> dict[str, dict[str, Any]]:
                 text = err.read()
             lost = expected == 2 and (place / "d").read_bytes() != before
             rows[name] = {
-                "status": process.returncode, "expected": expected, "seconds": seconds,
+                "status": process.returncode,
+                "expected": expected,
+                "seconds": seconds,
                 "memory_mb": used.ru_maxrss / 1024,
                 "bad": process.returncode != expected or lost or "Traceback" in text,
             }
         (place / "a").write_text("1\tBirds" + "\t_" * 8 + "\n2\tsing" + "\t_" * 8 + "\n\n")
         page = subprocess.Popen(
-            [sys.executable, "-m", "bbparse", "annotate", "a", "--port", "0"], cwd=place,
-            stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "bbparse", "annotate", "a", "--port", "0"],
+            cwd=place,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert page.stderr is not None
         url = next(line for line in page.stderr if " on http" in line).split()[-1]
@@ -251,7 +266,10 @@ def commands() -> dict[str, dict[str, Any]]:
             code, _ = answered(Request(f"{url}api/sentences/0", data, kind))
             seconds = time.perf_counter() - started
             rows[name] = {
-                "status": code, "expected": expected, "seconds": seconds, "bad": code != expected
+                "status": code,
+                "expected": expected,
+                "seconds": seconds,
+                "bad": code != expected,
             }
         page.terminate()
         page.wait()
@@ -280,11 +298,15 @@ def main() -> None:
         command = [sys.executable, __file__, given.model, "--sentences", str(given.sentences)]
         rows[way] = json.loads(subprocess.check_output([*command, "--way", way]))  # own memory
         print(way, rows[way], flush=True)
-    text = markdown("entry point", rows.items(), """
+    text = markdown(
+        "entry point",
+        rows.items(),
+        """
         sentences {sentences:,} | mean, s {mean:.3f} | slowest, s {slowest:.2f}
         | processor time: mean, s {mean_processor:.3f} | slowest {slowest_processor:.2f}
         | up to 120 words {slowest_short:.2f} | memory, MB {memory_mb:.0f}
-        | without tree or bound {failures}""")
+        | without tree or bound {failures}""",
+    )
     service = over_http(given.model)
     print(service, flush=True)
     requests = service["requests"].items()

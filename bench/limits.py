@@ -42,7 +42,8 @@ def problems(parser: Parser) -> dict[str, tuple[Problem, int]]:
     return {
         "16 words, dense, 10,000 trees": (dense, 10_000),
         "60 words, dense, 10,000 trees": (
-            Problem.from_arc_scores(rng.normal(size=(61, 61))), 10_000
+            Problem.from_arc_scores(rng.normal(size=(61, 61))),
+            10_000,
         ),
         "12 words, dense, 400 factors": (hard(rng, 12, True, 400), 1),
         "30 words, dense, 3,000 factors": (hard(rng, 30, True, 3000), 1),
@@ -61,7 +62,9 @@ def measured(repeat: int, problem: Problem, **options: Any) -> dict[str, Any]:
         runs.append([time.perf_counter(), time.process_time()] - before)
     seconds, processor = np.min(runs, axis=0).tolist()
     return {
-        "seconds": seconds, "processor": processor, "status": solution.status,
+        "seconds": seconds,
+        "processor": processor,
+        "status": solution.status,
         "trees": len(solution.scores),
     }
 
@@ -104,12 +107,16 @@ def main() -> None:
         name: {limit: "{seconds:.2f} ({processor:.2f})".format(**at) for limit, at in row.items()}
         for name, row in rows.items()
     }
-    text = markdown("seconds (of processor time) with a limit of", shown.items(), [
-        (f"{limit:g} s", lambda row, limit=limit: row.get(str(limit), "")) for limit in LIMITS
-    ])
-    text += "\n" + markdown("processor seconds for the k best, k =", best.items(), [
-        (f"{k:,}", lambda row, k=k: f"{row[str(k)]['seconds']:.4f}") for k in MANY
-    ])
+    text = markdown(
+        "seconds (of processor time) with a limit of",
+        shown.items(),
+        [(f"{limit:g} s", lambda row, limit=limit: row.get(str(limit), "")) for limit in LIMITS],
+    )
+    text += "\n" + markdown(
+        "processor seconds for the k best, k =",
+        best.items(),
+        [(f"{k:,}", lambda row, k=k: f"{row[str(k)]['seconds']:.4f}") for k in MANY],
+    )
     write_result("limits", {"rows": rows, "k_best": best}, text)
 
 

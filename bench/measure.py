@@ -36,8 +36,11 @@ def machine(*packages: str) -> dict[str, Any]:
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     model = [*names, platform.processor() or platform.machine()][0]
     return {
-        "processor": model, "cores": os.cpu_count(), "system": platform.system(),
-        "python": platform.python_version(), "versions": found,
+        "processor": model,
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "versions": found,
         "date": time.strftime("%Y-%m-%d"),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     }
@@ -109,7 +112,9 @@ class Cells(string.Formatter):
 
 
 def turns(
-    calls: dict[str, Callable[[], Any]], repeat: int, clock: Callable[[], Any] = time.perf_counter,
+    calls: dict[str, Callable[[], Any]],
+    repeat: int,
+    clock: Callable[[], Any] = time.perf_counter,
 ) -> Iterator[tuple[str, Any, Any]]:
     """Call all in turns, in both orders; yield names, what calls gave, and the seconds taken."""
     for turn in range(repeat):
@@ -120,7 +125,8 @@ def turns(
 
 
 def race(
-    calls: dict[str, Callable[[], object]], repeat: int,
+    calls: dict[str, Callable[[], object]],
+    repeat: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
     """Median seconds of each call; they take turns, after one turn that does not count."""

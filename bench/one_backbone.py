@@ -26,7 +26,10 @@ class OneBackbone:
     """
 
     def __init__(
-        self, train: Sequence[Sentence], dev: Sequence[Sentence], config: Configuration,
+        self,
+        train: Sequence[Sentence],
+        dev: Sequence[Sentence],
+        config: Configuration,
         checkpoint: Path,
     ) -> None:
         if not config.network.epochs:

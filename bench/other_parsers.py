@@ -29,7 +29,8 @@ from bbparse.treebank import Sentence, read_conllu
 
 #: The three groups of labels of Stanza's repair, of each of which a word has one at most.
 GREEDY = (
-    "label=nsubj|csubj label!=nsubj:outer|csubj:outer", "label=nsubj:outer|csubj:outer",
+    "label=nsubj|csubj label!=nsubj:outer|csubj:outer",
+    "label=nsubj:outer|csubj:outer",
     "label=obj",
 )
 Tree = tuple[tuple[int, ...], tuple[str, ...]]
@@ -46,7 +47,12 @@ def predictions(path: str, dev: str) -> tuple[list[Any], Any]:
     trainer = Trainer.load(path, pretrain=None, device="cpu")
     trainer.model.eval()
     batch = DataLoader(
-        CoNLL.conll2doc(dev), 1000, trainer.args, None, vocab=trainer.vocab, evaluation=True,
+        CoNLL.conll2doc(dev),
+        1000,
+        trainer.args,
+        None,
+        vocab=trainer.vocab,
+        evaluation=True,
         sort_during_eval=True,
     )
     found = []
@@ -89,7 +95,8 @@ def stanza_ways(vocab: Any, groups: Rules) -> dict[str, Callable[..., Tree]]:
         return decoded
 
     return {
-        "Stanza without repair": plain, "Stanza's greedy repair": repaired,
+        "Stanza without repair": plain,
+        "Stanza's greedy repair": repaired,
         "exact, no rules": exactly(None, True),
         "exact, rules of the repair": exactly(groups, True),
         "exact, UD's rules": exactly("ud", True),
@@ -102,13 +109,16 @@ def stanza_table(path: str, dev: str, count: int | None) -> dict[str, Any]:
     found, vocab = predictions(path, dev)
     gold = list(read_conllu(dev))[:count]
     rules = Rules.load("ud").binding
-    groups = Rules([
-        Rule(text, (condition,), "beside", (condition,))
-        for text, condition in zip(GREEDY, map(ArcCondition.parse, GREEDY))
-    ], RELATIONS)
+    groups = Rules(
+        [
+            Rule(text, (condition,), "beside", (condition,))
+            for text, condition in zip(GREEDY, map(ArcCondition.parse, GREEDY))
+        ],
+        RELATIONS,
+    )
     ways = stanza_ways(vocab, groups)
     names = vocab.unmap(range(len(vocab) - found[0][2].shape[-1], len(vocab)))
-    for sentence, preds in list(zip(gold, found))[:20]:   # compiles and fills tables
+    for sentence, preds in list(zip(gold, found))[:20]:  # compiles and fills tables
         for way in ways.values():
             way(*preds, sentence)
     counts = ("faults", "faulty", "groups", "score", "las", "uas", "seconds")
@@ -196,21 +206,37 @@ def tables(result: dict[str, Any]) -> str:
     for name, one in result["stanza"].items():
         n, words = one["sentences"], one["words"]
         rows = {
-            way: {**row, "las": row["las"] / words, "uas": row["uas"] / words,
-                  "ms": 1000 * row["seconds"] / n}
+            way: {
+                **row,
+                "las": row["las"] / words,
+                "uas": row["uas"] / words,
+                "ms": 1000 * row["seconds"] / n,
+            }
             for way, row in one["rows"].items()
         }
         text += f"Stanza, {name}: {n:,} sentences, {words:,} words\n\n"
-        text += markdown("decoder", rows.items(), """
+        text += (
+            markdown(
+                "decoder",
+                rows.items(),
+                """
             changed {changed:,} | violations {faults:,} | in sentences {faulty:,}
             | of the repair's rules {groups:,} | score {score:,.1f} | LAS {las:.2p}
-            | UAS {uas:.2p} | ms {ms:.2f}""") + "\n"
+            | UAS {uas:.2p} | ms {ms:.2f}""",
+            )
+            + "\n"
+        )
     found = [
         (f"{name}, {kind}", {**row, "mean": row["loss"] / max(1, row["missed"])})
-        for name, one in result["supar"].items() for kind, row in one["rows"].items()
+        for name, one in result["supar"].items()
+        for kind, row in one["rows"].items()
     ]
-    return text + markdown("SuPar", found, """
-        trees {trees:,} | missed {missed:,} | mean loss {mean:.2f} | largest loss {largest:.2f}""")
+    return text + markdown(
+        "SuPar",
+        found,
+        """
+        trees {trees:,} | missed {missed:,} | mean loss {mean:.2f} | largest loss {largest:.2f}""",
+    )
 
 
 def main() -> None:

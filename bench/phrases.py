@@ -70,9 +70,13 @@ def row(
     gold = [to_phrase(tree).heads() for tree in trees]
     right = sum(a == b for one, heads in zip(found, gold) for a, b in zip(one.heads, heads))
     shown: dict[str, Any] = {
-        "precision": scores.precision, "recall": scores.recall, "f1": scores.f1,
-        "exact": scores.exact / scores.sentences, "tags": scores.tags / scores.words,
-        "heads": right / words, "words_per_second": words / seconds,
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "f1": scores.f1,
+        "exact": scores.exact / scores.sentences,
+        "tags": scores.tags / scores.words,
+        "heads": right / words,
+        "words_per_second": words / seconds,
         "sentences_per_second": len(trees) / seconds,
         "fallback": sum(one.fallback for one in found),
     }
@@ -87,9 +91,13 @@ def agreed(found: list[PhraseParse]) -> dict[str, Any]:
     at_root = [a.root_calls for a in some if a.nodes == 1 and a.proved]
     bins = [sum(low < c <= high for c in at_root) for low, high in zip((0, *CALLS), CALLS)]
     return {
-        "sentences": len(some), "calls": bins, "more": len(at_root) - sum(bins),
-        "at_root": len(at_root), "proved": sum(a.proved for a in some),
-        "nodes": sum(a.nodes for a in some), "most_nodes": max((a.nodes for a in some), default=0),
+        "sentences": len(some),
+        "calls": bins,
+        "more": len(at_root) - sum(bins),
+        "at_root": len(at_root),
+        "proved": sum(a.proved for a in some),
+        "nodes": sum(a.nodes for a in some),
+        "most_nodes": max((a.nodes for a in some), default=0),
     }
 
 
@@ -100,7 +108,8 @@ def limits(parser: PhraseParser, trees: list[PhraseTree]) -> Iterator[dict[str, 
         found = [parser.parse(tree.words, use="both", node_limit=1) for tree in trees]
         scores = compare_trees([(tree, one.trees[0]) for tree, one in zip(trees, found)])
         yield {
-            "calls": calls, "f1": scores.f1,
+            "calls": calls,
+            "f1": scores.f1,
             "certificates": sum(one.agreement is not None and one.agreement.proved for one in found)
             / len(trees),
         }
@@ -115,7 +124,8 @@ def shown(result: dict[str, Any]) -> str:
             first[title]["against"] = f"{first[title]['p']:.4f} ({against})"
     speed = result["speed"]
     first["dependency parser alone"] = {
-        "heads": result["heads_alone"], "words_per_second": speed["dependency parser"]
+        "heads": result["heads_alone"],
+        "words_per_second": speed["dependency parser"],
     }
     text = f"{result['sentences']} sentences, {result['words']} words ({result['gold']}):\n\n"
     text += markdown("", first.items(), TABLE)
@@ -126,10 +136,14 @@ def shown(result: dict[str, Any]) -> str:
         shares = {f"share {i}": count / a["sentences"] for i, count in enumerate(counts)}
         second.append((name, {**a, **shares}))
     text += "\nPercent of sentences by calls until the root was proved, and by branching:\n\n"
-    text += markdown("models", second, """
+    text += markdown(
+        "models",
+        second,
+        """
         sentences {sentences} | 1-3 {share 0:.1p} | 4-10 {share 1:.1p}
         | 11-20 {share 2:.1p} | 21-50 {share 3:.1p} | more {share 4:.1p}
-        | at root, % {share 5:.1p} | proved, % {share 6:.1p} | nodes, most {most_nodes}""")
+        | at root, % {share 5:.1p} | proved, % {share 6:.1p} | nodes, most {most_nodes}""",
+    )
     told = ", ".join(f"{name} {value:,.0f}" for name, value in speed.items())
     text += f"\nWords per second: {told}. Peak memory: {result['megabytes']:.0f} MB.\n"
     limits = [(str(one["calls"]), one) for one in result.get("limits", ())]
@@ -164,7 +178,9 @@ def main() -> None:
             rows[name]["p"] = paired_p(scores[name], scores[against])
         print(name, rows[name], flush=True)
     result = facts | {
-        "heads_alone": right / words, "speed": speed, "rows": rows,
+        "heads_alone": right / words,
+        "speed": speed,
+        "rows": rows,
         "megabytes": peak_memory_mb(),
     }
     write_result("phrases", result, shown(result))  # what comes now takes long

@@ -44,18 +44,23 @@ PARTS = ("lp", "pricing")
 
 
 def parse(
-    parser: Parser, sentence: Sentence, delayed: bool, nodes: float = np.inf,
+    parser: Parser,
+    sentence: Sentence,
+    delayed: bool,
+    nodes: float = np.inf,
     seconds: float | None = None,
-) -> Solution:  # fmt: skip
+) -> Solution:
     """A sentence, scored and solved."""
     limits = SearchLimits(Deadline.after(seconds), nodes)
     return price_and_cut(parser.problem(sentence, prune=0), limits=limits, delayed=delayed)
 
 
 def run(
-    parser: Parser, sentences: list[Sentence], every: dict[str, bool],
+    parser: Parser,
+    sentences: list[Sentence],
+    every: dict[str, bool],
     **limits: Any,
-) -> dict[str, dict[str, Any]]:  # fmt: skip
+) -> dict[str, dict[str, Any]]:
     """Sums over sentences, for each of the settings; these take turns, twice, the faster counts."""
     totals = {key: Counter[str](sentences=len(sentences)) for key in every}
     for sentence in sentences:
@@ -68,10 +73,13 @@ def run(
             totals[key].update({name: s.stats[name] for name in COUNTS})
             totals[key].update({part: s.stats[f"{part}_seconds"] for part in PARTS})
             totals[key].update(
-                seconds=seconds, score=s.scores[0], bound=s.stats["root_bound"],
-                exact=s.status == "optimal", right=int((s.heads[0, 1:] == gold).sum()),
+                seconds=seconds,
+                score=s.scores[0],
+                bound=s.stats["root_bound"],
+                exact=s.status == "optimal",
+                right=int((s.heads[0, 1:] == gold).sum()),
                 words=sentence.n_words,
-            )  # fmt: skip
+            )
     return {key: dict(total) for key, total in totals.items()}
 
 
@@ -91,18 +99,26 @@ def others(problems: list[Problem], limit: float) -> dict[str, dict[str, Any]]:
             rows.append([seconds, s.status == "optimal", gap, s.stats.get("nodes", 0)])
         means, medians = np.mean(rows, axis=0).tolist(), np.median(rows, axis=0).tolist()
         found[method] = {
-            "problems": len(problems), "seconds": means[0], "median": medians[0],
-            "exact": means[1], "gap": medians[2], "nodes": means[3],
-        }  # fmt: skip
+            "problems": len(problems),
+            "seconds": means[0],
+            "median": medians[0],
+            "exact": means[1],
+            "gap": medians[2],
+            "nodes": means[3],
+        }
     return found
 
 
 def compared(groups: dict[str, dict[str, dict[str, Any]]]) -> str:
     """One line for each group of problems and method."""
     lines = [(f"{group}, {name}", row) for group in groups for name, row in groups[group].items()]
-    return markdown("problems", lines, """
+    return markdown(
+        "problems",
+        lines,
+        """
         number {problems} | seconds, mean {seconds:.4f} | median {median:.4f}
-        | exact, % {exact:.0p} | gap, median {gap:.2g} | nodes {nodes:.1f}""")
+        | exact, % {exact:.0p} | gap, median {gap:.2g} | nodes {nodes:.1f}""",
+    )
 
 
 def of_factors(parser: Parser, sample: list[Sentence], limit: float) -> dict[str, Any]:
@@ -122,18 +138,23 @@ def share(above: str, below: str) -> Any:
 def table(rows: list[tuple[str, dict[str, Any]]], base: dict[str, Any]) -> str:
     """One line for each system; speed and objective relative to `base`."""
     speed = base["sentences"] / base["seconds"]
-    return markdown("", rows, (
-        ("sentences/s", lambda r: f"{r['sentences'] / r['seconds']:.1f}"),
-        ("relative, %", lambda r: f"{100 * r['sentences'] / r['seconds'] / speed:.0f}"),
-        ("triples added, %", share("added", "triples")),
-        ("objective, %", lambda r: f"{100 * r['bound'] / base['bound']:.4f}"),
-        ("integral, %", share("integral_at_root", "sentences")),
-        ("exact, %", share("exact", "sentences")),
-        ("UAS", share("right", "words")),
-        ("rounds", lambda r: f"{r['rounds'] / r['sentences']:.1f}"),
-        ("nodes", lambda r: f"{r['nodes'] / r['sentences']:.2f}"),
-        ("LP, %", share("lp", "seconds")), ("pricing, %", share("pricing", "seconds")),
-    ))  # fmt: skip
+    return markdown(
+        "",
+        rows,
+        (
+            ("sentences/s", lambda r: f"{r['sentences'] / r['seconds']:.1f}"),
+            ("relative, %", lambda r: f"{100 * r['sentences'] / r['seconds'] / speed:.0f}"),
+            ("triples added, %", share("added", "triples")),
+            ("objective, %", lambda r: f"{100 * r['bound'] / base['bound']:.4f}"),
+            ("integral, %", share("integral_at_root", "sentences")),
+            ("exact, %", share("exact", "sentences")),
+            ("UAS", share("right", "words")),
+            ("rounds", lambda r: f"{r['rounds'] / r['sentences']:.1f}"),
+            ("nodes", lambda r: f"{r['nodes'] / r['sentences']:.2f}"),
+            ("LP, %", share("lp", "seconds")),
+            ("pricing, %", share("pricing", "seconds")),
+        ),
+    )
 
 
 def measure(model_file: str, dev: str, given: argparse.Namespace) -> dict[str, Any]:

@@ -174,7 +174,8 @@ class Bench:
             added.append((time.perf_counter() - middle) - (middle - started))
         client.close()
         return {
-            "batch_ratio": median(ratios), "words_per_second_here": median(here_words),
+            "batch_ratio": median(ratios),
+            "words_per_second_here": median(here_words),
             "added_ms": 1e3 * median(added),
         }
 
@@ -207,9 +208,11 @@ class Bench:
         seconds = time.perf_counter() - started
         times.sort()
         return {
-            "requests_per_second": requests / seconds, "median_ms": 1e3 * median(times),
+            "requests_per_second": requests / seconds,
+            "median_ms": 1e3 * median(times),
             "p99_ms": 1e3 * times[int(0.99 * (len(times) - 1))],
-            "answered": statuses[200] / requests, "killed": kill,
+            "answered": statuses[200] / requests,
+            "killed": kill,
         }
 
     async def hostile(self, count: int) -> dict[str, Any]:
@@ -275,7 +278,9 @@ class Bench:
 
         await asyncio.gather(*(one() for _ in range(16)))
         return {
-            "requests": count, "good": good, "answers": dict(sorted(statuses.items())),
+            "requests": count,
+            "good": good,
+            "answers": dict(sorted(statuses.items())),
             "memory_mb": memory,
         }
 
@@ -290,9 +295,13 @@ def main() -> None:
         bench = Bench(service, Parser.load(given.model), sentences)
         result = asyncio.run(bench.all(given))
     rows = [(name, row) for name, row in result.items() if "median_ms" in row]
-    table = markdown("", rows, """
+    table = markdown(
+        "",
+        rows,
+        """
         requests/s {requests_per_second:.0f} | median, ms {median_ms:.1f}
-        | 99th percentile, ms {p99_ms:.1f} | answered {answered:.1p} %""")
+        | 99th percentile, ms {p99_ms:.1f} | answered {answered:.1p} %""",
+    )
     here, hostile = result["here"], result["hostile"]
     memory = [sum(kinds.values()) for kinds in hostile["memory_mb"]]
     table += (

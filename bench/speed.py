@@ -30,7 +30,9 @@ from bbparse.treebank.writing import with_columns
 #: UD 2.5, and UDify: github.com/aymara/lima-models, eval.md (UD 2.6). spaCy: speed of its English
 #: transformer, spacy.io/usage/facts-figures; LAS of roberta-base, github.com/explosion/projects.
 PUBLISHED = {
-    "UDPipe 1.2": (2281, 81.08), "UDify": (92, 88.53), "spaCy, transformer": (684, 89.42),
+    "UDPipe 1.2": (2281, 81.08),
+    "UDify": (92, 88.53),
+    "spaCy, transformer": (684, 89.42),
 }
 PICTURE = HERE.parent / "docs" / "pictures" / "speed.svg"
 
@@ -49,9 +51,7 @@ def draw(rows: dict[str, dict[str, Any]]) -> None:
         speeds = [row["words_per_second"] for row in points]
         ax.plot(speeds, [row["las"] for row in points], "o-", color=colour, label=model)
         for row, speed in zip(points, speeds):
-            ax.annotate(
-                row["networks"], (speed, row["las"]), (6, 4), textcoords="offset points"
-            )
+            ax.annotate(row["networks"], (speed, row["las"]), (6, 4), textcoords="offset points")
     for name, (speed, las) in PUBLISHED.items():
         ax.plot(speed, las, "o", color="0.5", fillstyle="none")
         ax.annotate(f"{name} (published)", (speed, las), (7, -3), textcoords="offset points")
@@ -84,8 +84,12 @@ def main() -> None:
                 calls[name] = partial(parse_file, fewer, several)
         for name, seconds in race(calls, given.repeat, clock=time.process_time).items():
             rows[name]["words_per_second"] = given.times * words / seconds
-    table = markdown("model, networks", rows.items(), """
-        words/s {words_per_second:,.0f} | UPOS {upos:.2f} | UAS {uas:.2f} | LAS {las:.2f}""")
+    table = markdown(
+        "model, networks",
+        rows.items(),
+        """
+        words/s {words_per_second:,.0f} | UPOS {upos:.2f} | UAS {uas:.2f} | LAS {las:.2f}""",
+    )
     write_result("speed", {"dev": Path(given.dev).name, "words": words, "rows": rows}, table)
     draw(rows)
 

@@ -32,7 +32,9 @@ INSTALLED = {key: value for key, value in os.environ.items() if key != "PYTHONDO
 COMMAND = "from bbparse.apps.cli.console import console; console()"
 #: What the table tells, and how.
 KINDS = {
-    "cold": "first, with compilation", "second": "next, of 40 sentences", "warm": "later",
+    "cold": "first, with compilation",
+    "second": "next, of 40 sentences",
+    "warm": "later",
     "together": "two first runs at once",
 }
 
@@ -53,7 +55,8 @@ def timed(model: list[str], sentence: Path, folder: Path, processes: int = 1) ->
         if process.returncode or any(not line.startswith(b"bbparse: compiling") for line in told):
             raise SystemExit(f"exit code {process.returncode}: {complaints.decode()}")
     return {
-        "seconds": round(seconds, 3), "processor_seconds": round(used, 3),
+        "seconds": round(seconds, 3),
+        "processor_seconds": round(used, 3),
         "output": [out for out, _ in answers],
     }
 
@@ -90,8 +93,16 @@ def main() -> None:
         "compiled_functions": compiled,
     }
     rows = [(meaning, result[kind]) for kind, meaning in KINDS.items()]
-    write_result("startup", result, markdown("run of one sentence", rows, """
-        seconds {seconds:.1f} | processor seconds {processor_seconds:.1f}"""))
+    write_result(
+        "startup",
+        result,
+        markdown(
+            "run of one sentence",
+            rows,
+            """
+        seconds {seconds:.1f} | processor seconds {processor_seconds:.1f}""",
+        ),
+    )
 
 
 if __name__ == "__main__":

@@ -126,16 +126,24 @@ class Treebank:
         # where a run was interrupted, training took longer than the clock says
         seconds = float(clock.read_text()) if clock.exists() else 0.0
         figures = {
-            **found.as_dict(), **found.tally.scores().as_dict(), "families": families,
-            "factor_features": len(parser.maker.table.pruned()), "training_seconds": seconds,
+            **found.as_dict(),
+            **found.tally.scores().as_dict(),
+            "families": families,
+            "factor_features": len(parser.maker.table.pruned()),
+            "training_seconds": seconds,
         }
         return figures, found.tally
 
     def measured(self, parser: Parser, prunes: list[int]) -> list[Setting]:
         """Accuracy, work and speed by the processor's clock; one pass for each and for speed."""
         return measure_settings(
-            parser, list(read_conllu(self.dev, require_heads=True)), prunes, passes=1,
-            node_limit=200, valid="none", clock=time.process_time,
+            parser,
+            list(read_conllu(self.dev, require_heads=True)),
+            prunes,
+            passes=1,
+            node_limit=200,
+            valid="none",
+            clock=time.process_time,
         )
 
     def table_2(self) -> list[tuple[str, dict[str, Any]]]:
@@ -174,8 +182,15 @@ def run(*arguments: object) -> None:
 def main() -> None:
     """Make every table of every treebank."""
     given = arguments(
-        __doc__, "treebanks+", models="build/tables", config=str, rows=str, epochs=int,
-        tags=("gold", "dev"), prune="none,20,10,5,3", sentences=int,
+        __doc__,
+        "treebanks+",
+        models="build/tables",
+        config=str,
+        rows=str,
+        epochs=int,
+        tags=("gold", "dev"),
+        prune="none,20,10,5,3",
+        sentences=int,
     )
     RESULTS.mkdir(exist_ok=True)
     found = result("tables").get("treebanks", {})
@@ -198,16 +213,20 @@ def text_of(found: dict[str, Any]) -> str:
     """The tables of all treebanks in Markdown."""
     models = [
         (name if model == BASELINE else f"{name} {model}", row)
-        for name, tables in found.items() for model, row in tables["table_2"].items()
+        for name, tables in found.items()
+        for model, row in tables["table_2"].items()
     ]
     heads = [
         (f"{name}, {prune}", row)
-        for name, tables in found.items() for prune, row in tables.get("table_3", {}).items()
+        for name, tables in found.items()
+        for prune, row in tables.get("table_3", {}).items()
     ]
-    return "\n".join([
-        markdown("treebank, + family", models, TABLE_2),
-        markdown("treebank, candidate heads", heads, TABLE_3),
-    ])
+    return "\n".join(
+        [
+            markdown("treebank, + family", models, TABLE_2),
+            markdown("treebank, candidate heads", heads, TABLE_3),
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -101,8 +101,17 @@ TABLE = """
 
 def main() -> None:
     given = arguments(
-        __doc__, "name", "train", "dev", model=str, seconds=float, udpipe=Path,
-        options="epochs=100", full=False, parser="", repeat=3,
+        __doc__,
+        "name",
+        "train",
+        "dev",
+        model=str,
+        seconds=float,
+        udpipe=Path,
+        options="epochs=100",
+        full=False,
+        parser="",
+        repeat=3,
     )
     sentences = list(read_conllu(given.train))
     if given.udpipe is not None and not given.udpipe.exists():

@@ -97,7 +97,9 @@ class Run:
             tally.add(gold, solution.heads[0, 1:].tolist(), labels[0])
         scores = tally.scores()
         return {
-            "uas": scores.uas, "las": scores.las, "complete": scores.complete,
+            "uas": scores.uas,
+            "las": scores.las,
+            "complete": scores.complete,
             "dp_calls": mean(solution.stats["dp_calls"] for solution in self.solutions),
             "proved": mean(bool(solution.proved[0]) for solution in self.solutions),
         }
@@ -111,7 +113,13 @@ def text_of(sentences: list[Sentence]) -> str:
 def main() -> None:
     """Time every model and every pruning."""
     given = arguments(
-        __doc__, "dev", model=[], prune="3,5,10,20", threads="1,2", sentences=int, times=4,
+        __doc__,
+        "dev",
+        model=[],
+        prune="3,5,10,20",
+        threads="1,2",
+        sentences=int,
+        times=4,
         repeat=5,
     )
     gc.set_threshold(200_000, 20, 100)  # as the command does
@@ -135,21 +143,22 @@ def main() -> None:
         times = race(run.calls(threads), given.repeat)
         outputs = {path.with_name(f"parsed-{t}.conllu").read_bytes() for t in threads}
         rows[name] = {
-            "words_per_second": {
-                t: given.times * words / times[f"threads {t}"] for t in threads
-            },
+            "words_per_second": {t: given.times * words / times[f"threads {t}"] for t in threads},
             "speed_up": times[f"threads {threads[0]}"] / times[f"threads {threads[-1]}"],
             "same_output": len(outputs) == 1,
             **run.quality(),
             "microseconds_a_word": {phase: 1e6 * times[phase] / words for phase in PHASES},
         }
         print(name, rows[name], flush=True)
-    columns = " | ".join([
-        "UAS {uas:.2p}", "LAS {las:.2p}",
-        *(f"words/s, `--threads {t}` {{words_per_second[{t}]:,.0f}}" for t in threads),
-        "speed-up {speed_up:.2f}",
-        *(f"{phase}, µs/word {{microseconds_a_word[{phase}]:.1f}}" for phase in PHASES),
-    ])
+    columns = " | ".join(
+        [
+            "UAS {uas:.2p}",
+            "LAS {las:.2p}",
+            *(f"words/s, `--threads {t}` {{words_per_second[{t}]:,.0f}}" for t in threads),
+            "speed-up {speed_up:.2f}",
+            *(f"{phase}, µs/word {{microseconds_a_word[{phase}]:.1f}}" for phase in PHASES),
+        ]
+    )
     table = markdown("model", rows.items(), columns)
     facts = {"dev": Path(given.dev).name, "sentences": len(sentences), "words": words}
     write_result("throughput", {**facts, "rows": rows}, table)

@@ -33,7 +33,10 @@ def calls_of(arcs: Any, second: Any) -> dict[tuple[str, str], Call]:
     batch, size, _ = arcs.shape
     leaf, sib = arcs.clone().requires_grad_(), second.clone().requires_grad_()
     rows = [
-        (i, h, s, d) for i in range(batch) for d in range(1, size) for h in range(1, size)
+        (i, h, s, d)
+        for i in range(batch)
+        for d in range(1, size)
+        for h in range(1, size)
         for s in range(min(h, d) + 1, max(h, d))
     ]
     index = torch.tensor(rows)
@@ -95,21 +98,31 @@ def main() -> None:
     second = torch.tensor(rng.normal(size=(given.batch, size, size, size)), dtype=torch.float32)
     calls = calls_of(arcs, second)
     values = {key: call() for key, call in calls.items()}
-    times = race({" ".join(key): call for key, call in calls.items()}, given.repeat,
-                 clock=time.process_time)
+    times = race(
+        {" ".join(key): call for key, call in calls.items()}, given.repeat, clock=time.process_time
+    )
     rows = []
     for (question, who), value in values.items():
         ours = values[question, "bbparse"]
         seconds = times[f"{question} {who}"]
-        rows.append((f"{question}, {who}", {
-            "ms": 1000.0 * seconds / given.batch,
-            "ratio": seconds / times[f"{question} bbparse"],
-            "same_value": (same := abs(value - ours) < 1e-4 * abs(ours)),
-            "same": "yes" if same else "no",
-        }))
+        rows.append(
+            (
+                f"{question}, {who}",
+                {
+                    "ms": 1000.0 * seconds / given.batch,
+                    "ratio": seconds / times[f"{question} bbparse"],
+                    "same_value": (same := abs(value - ours) < 1e-4 * abs(ours)),
+                    "same": "yes" if same else "no",
+                },
+            )
+        )
     rows.sort(key=lambda row: row[0].partition(",")[0])
-    table = markdown("question, package", rows, """
-        ms a sentence {ms:.3f} | times ours {ratio:.1f} | same value {same}""")
+    table = markdown(
+        "question, package",
+        rows,
+        """
+        ms a sentence {ms:.3f} | times ours {ratio:.1f} | same value {same}""",
+    )
     facts = {"words": given.words, "batch": given.batch, "rows": dict(rows)}
     write_result("torch_layer", facts, table, ["torch", "torch-struct", "supar"])
 

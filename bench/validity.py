@@ -41,7 +41,9 @@ UD = Rules.load("ud")
 
 #: Ways to parse, as `Parser.parse_all` takes them.
 WAYS: dict[str, dict[str, Any]] = {
-    "none": {"valid": "none"}, "ud": {"valid": "ud"}, "sure": {"valid": "ud", "confidence": True},
+    "none": {"valid": "none"},
+    "ud": {"valid": "ud"},
+    "sure": {"valid": "ud", "confidence": True},
 }
 
 
@@ -136,7 +138,9 @@ def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, An
     chance = [calibration_error(a, random.random(len(a)) < a) for _ in range(20)]
     tenths = np.array_split(np.argsort(a, kind="stable"), 20)
     return {
-        "arcs": len(a), "right": float(r.mean()), "ece": calibration_error(a, r),
+        "arcs": len(a),
+        "right": float(r.mean()),
+        "ece": calibration_error(a, r),
         "ece_by_chance": float(np.mean(chance)),
         "ece_either": calibration_error(np.array(either), np.array(both)),
         "either": float(np.mean(both)),
@@ -153,40 +157,57 @@ def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, An
 
 
 #: A difference that rules make, with its interval.
-MADE = "{{difference[{0}][0]:+.2p}} [{{difference[{0}][1]:+.2p}}, {{difference[{0}][2]:+.2p}}]" \
+MADE = (
+    "{{difference[{0}][0]:+.2p}} [{{difference[{0}][1]:+.2p}}, {{difference[{0}][2]:+.2p}}]"
     " (p = {{difference[{0}][3]:.3f}})"
+)
 
 
 def write(rows: dict[str, Any]) -> None:
     """The tables and the plot."""
     shown = {
-        name: {**row, "speed": row["words"] / row["seconds"]["none"],
-               "slowest": max(row["longest"], default=0)}
+        name: {
+            **row,
+            "speed": row["words"] / row["seconds"]["none"],
+            "slowest": max(row["longest"], default=0),
+        }
         for name, row in rows.items()
     }
-    first = markdown("treebank, tags", shown.items(), f"""
+    first = markdown(
+        "treebank, tags",
+        shown.items(),
+        f"""
         sentences {{sentences:,}} | faults {{faults[0]}} | with rules {{faults[1]}}
         | LAS {{before[las]:.2p}} | LAS with rules {MADE.format("las")}
         | UAS with rules {MADE.format("uas")}
         | complete with labels {MADE.format("complete_labelled")} | solved again {{again}}
         | words/s {{speed:,.0f}} | extra time, % {{more:.1f}} | with confidence, % {{more_sure:.1f}}
-        | largest extra time, ms {{slowest}}""")
+        | largest extra time, ms {{slowest}}""",
+    )
     sure = [(name, row["confidence"]) for name, row in rows.items()]
-    second = markdown("confidence: treebank, tags", sure, """
+    second = markdown(
+        "confidence: treebank, tags",
+        sure,
+        """
         right arcs, % {right:.2p} | calibration error, % {ece:.2p}
         | the same if perfectly calibrated, % {ece_by_chance:.2p}
         | head or rival right, % {either:.2p} | calibration error of that, % {ece_either:.2p}
         | calibration error of trees, % {ece_trees:.2p}
         | errors in the least sure 5 % {errors_5:.2p} | 10 % {errors_10[confidence]:.2p}
         | 10 %, by softmax {errors_10[softmax]:.2p} | 10 %, by k best {errors_10[k best]:.2p}
-        | 10 %, upper limit {errors_10[possible]:.2p}""")
+        | 10 %, upper limit {errors_10[possible]:.2p}""",
+    )
     names = Counter[str]()
     for row in rows.values():
         names.update(row["rules"][0])
-    third = markdown("rule", ((name, name) for name, _ in names.most_common()), [
-        (title, lambda n, r=row: f"{r['rules'][0].get(n, 0)} → {r['rules'][1].get(n, 0)}")
-        for title, row in rows.items()
-    ])
+    third = markdown(
+        "rule",
+        ((name, name) for name, _ in names.most_common()),
+        [
+            (title, lambda n, r=row: f"{r['rules'][0].get(n, 0)} → {r['rules'][1].get(n, 0)}")
+            for title, row in rows.items()
+        ],
+    )
     write_result("validity", {"rows": rows}, "\n".join([first, second, third]), ["udtools"])
     figure, (ax,) = new_figure(1, width=5.5, height=5.0)
     ax.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
@@ -220,10 +241,12 @@ def main() -> None:
         faults = [official_faults(Path(folder) / f"{n}.conllu") for n in ("plain", "valid")]
     scores = [evaluate(gold, trees) for trees in (before, after)]
     row = {
-        "sentences": len(gold), "words": sum(s.n_words for s in gold),
+        "sentences": len(gold),
+        "words": sum(s.n_words for s in gold),
         "rules": [dict(one) for one in faults],
         "faults": [sum(n for name, n in f.items() if name[0] != "(") for f in faults],
-        "before": scores[0].as_dict(), "after": scores[1].as_dict(),
+        "before": scores[0].as_dict(),
+        "after": scores[1].as_dict(),
         "difference": {
             name: [one.difference, one.low, one.high, one.p_value]
             for name, one in compare(gold, after, before).items()

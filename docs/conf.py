@@ -51,9 +51,13 @@ exclude_patterns = ["build"]
 
 #: Records of a configuration's tables, in the order of the page.
 TABLES = (
-    records.ModelConfig, records.PrunerConfig, records.NetworkConfig, records.FactorConfig,
-    records.LearningConfig, records.LabelConfig,
-)  # fmt: skip
+    records.ModelConfig,
+    records.PrunerConfig,
+    records.NetworkConfig,
+    records.FactorConfig,
+    records.LearningConfig,
+    records.LabelConfig,
+)
 
 
 def commands() -> str:
@@ -180,7 +184,7 @@ def contents(text: str) -> str:
             caption = f"{section}: {column[0].strip().lower()}" if rows else section
             sections[caption] = pages
     return text + "".join(
-        f"\n```{{toctree}}\n:hidden:\n:caption: \"{caption}\"\n\n" + "\n".join(pages) + "\n```\n"
+        f'\n```{{toctree}}\n:hidden:\n:caption: "{caption}"\n\n' + "\n".join(pages) + "\n```\n"
         for caption, pages in sections.items()
     )
 

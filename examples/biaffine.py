@@ -91,9 +91,14 @@ def batches(sentences: list[Sentence], words: int) -> Iterator[list[Sentence]]:
 
 
 def train(
-    name: str, groups: list[list[Sentence]], model: Biaffine, vocabulary: Vocabulary,
-    layer: TreeLayer, seed: int, epochs: int,
-) -> None:  # fmt: skip
+    name: str,
+    groups: list[list[Sentence]],
+    model: Biaffine,
+    vocabulary: Vocabulary,
+    layer: TreeLayer,
+    seed: int,
+    epochs: int,
+) -> None:
     """Train a parser; the learning rate falls to 0 in a line."""
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, betas=(0.9, 0.95))
     steps = epochs * len(groups)

@@ -31,9 +31,14 @@ def scores_of(model: str, treebank: str) -> list[SentenceScores]:
     trainer = Trainer.load(model, pretrain=None, device="cpu")
     trainer.model.eval()
     batches = DataLoader(
-        CoNLL.conll2doc(treebank), 1000, trainer.args, None, vocab=trainer.vocab, evaluation=True,
+        CoNLL.conll2doc(treebank),
+        1000,
+        trainer.args,
+        None,
+        vocab=trainer.vocab,
+        evaluation=True,
         sort_during_eval=True,
-    )  # fmt: skip
+    )
     scores = []
     with torch.no_grad():
         for batch in batches:

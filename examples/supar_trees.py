@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-torch.load = partial(torch.load, weights_only=False)   # SuPar's files hold more than tensors
+torch.load = partial(torch.load, weights_only=False)  # SuPar's files hold more than tensors
 
 import supar  # noqa: E402
 from supar.utils import Dataset  # noqa: E402

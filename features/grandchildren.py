@@ -20,9 +20,18 @@ class AllGrandchildren(TemplateFamily):
     arcs = ("g h", "h m")
     common = "g.upos h.upos m.upos"
     templates = (
-        "", "distance", "g.xpos h.xpos m.xpos", "g.lexpos h.lexpos m.lexpos",
-        "g.lexpos h.lexpos m.lexpos distance", "g.lemma", "h.lemma", "m.lemma", "h.lemma m.lexpos",
-        "g.lemma m.lexpos", "g.lemma m.lemma", "g.verbform h.verbform h.case m.case",
+        "",
+        "distance",
+        "g.xpos h.xpos m.xpos",
+        "g.lexpos h.lexpos m.lexpos",
+        "g.lexpos h.lexpos m.lexpos distance",
+        "g.lemma",
+        "h.lemma",
+        "m.lemma",
+        "h.lemma m.lexpos",
+        "g.lemma m.lexpos",
+        "g.lemma m.lemma",
+        "g.verbform h.verbform h.case m.case",
     )
     order: ClassVar = {"g h": 2, "h m": 1}
     distance: ClassVar = {"g h": (2, 3, 7), "h m": (2, 3, 7)}
@@ -36,8 +45,14 @@ class GreatGrandchildren(TemplateFamily):
     arcs = ("a b", "b c", "c d")
     common = "a.upos b.upos c.upos d.upos"
     templates = (
-        "", "distance", "a.xpos b.xpos c.xpos d.xpos", "a.lexpos b.lexpos c.lexpos d.lexpos",
-        "a.lemma d.lexpos", "b.lemma d.lexpos", "c.lemma d.lexpos", "d.lemma",
+        "",
+        "distance",
+        "a.xpos b.xpos c.xpos d.xpos",
+        "a.lexpos b.lexpos c.lexpos d.lexpos",
+        "a.lemma d.lexpos",
+        "b.lemma d.lexpos",
+        "c.lemma d.lexpos",
+        "d.lemma",
     )
     order: ClassVar = {"a b": 4, "b c": 2, "c d": 1}
     distance: ClassVar = {"a b": (2, 5), "b c": (2, 5), "c d": (2, 5)}

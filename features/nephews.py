@@ -21,9 +21,16 @@ class Nephews(TemplateFamily):
     arcs = ("h s", "h m", "m c")
     common = "h.upos s.upos m.upos c.upos"
     templates = (
-        "", "distance", "h.xpos s.xpos m.xpos c.xpos", "s.lexpos m.lexpos c.lexpos",
-        "h.lexpos s.lexpos m.lexpos c.lexpos", "s.lexpos c.lexpos distance", "h.lemma c.lexpos",
-        "s.lemma c.lexpos", "m.lemma c.lexpos", "h.lemma s.lexpos c.lexpos",
+        "",
+        "distance",
+        "h.xpos s.xpos m.xpos c.xpos",
+        "s.lexpos m.lexpos c.lexpos",
+        "h.lexpos s.lexpos m.lexpos c.lexpos",
+        "s.lexpos c.lexpos distance",
+        "h.lemma c.lexpos",
+        "s.lemma c.lexpos",
+        "m.lemma c.lexpos",
+        "h.lemma s.lexpos c.lexpos",
         "h.verbform m.verbform s.lexpos c.lexpos",
     )
     order: ClassVar = {"h s": 8, "h m": 4, "m c": 2, "s m": 1}

@@ -38,8 +38,13 @@ class ParallelLabels(TemplateFamily):
     summary = "modifiers with the same label of a word and its conjunct"
     arcs = ("h m", "h s", "m c")
     templates = (
-        "@m", "@s h.xpos m.xpos", "@m @s", "@m @s h.upos m.upos", "@m @s s.upos c.upos",
-        "@m @s s.xpos c.xpos", "@m s.lexpos c.lexpos",
+        "@m",
+        "@s h.xpos m.xpos",
+        "@m @s",
+        "@m @s h.upos m.upos",
+        "@m @s s.upos c.upos",
+        "@m @s s.xpos c.xpos",
+        "@m s.lexpos c.lexpos",
     )
     order: ClassVar = {"h m": 8, "h s": 4, "m c": 2, "s = c": 1}
     alike = "s"

@@ -27,9 +27,17 @@ class AllSiblings(TemplateFamily):
     arcs = ("h m1", "h m2")
     common = "m1.upos m2.upos"
     templates = (
-        "", "h.upos", "h.upos distance", "h.xpos m1.xpos m2.xpos", "h.upos m1.lexpos m2.lexpos",
-        "h.upos m1.case m1.verbform m2.case m2.verbform", "m1.lower m2.lower", "h.lemma",
-        "h.upos m1.lemma", "h.upos m2.lemma", "h.lemma m1.lexpos m2.lexpos",
+        "",
+        "h.upos",
+        "h.upos distance",
+        "h.xpos m1.xpos m2.xpos",
+        "h.upos m1.lexpos m2.lexpos",
+        "h.upos m1.case m1.verbform m2.case m2.verbform",
+        "m1.lower m2.lower",
+        "h.lemma",
+        "h.upos m1.lemma",
+        "h.upos m2.lemma",
+        "h.lemma m1.lexpos m2.lexpos",
         "h.upos m1.lexpos m1-1.lexpos m2.lexpos m2-1.lexpos",
     )
     order: ClassVar = {"m1 h": 1, "m2 h": 1}
@@ -48,8 +56,14 @@ class SiblingLabels(TemplateFamily):
     arcs = ("h m1", "h m2")
     common = ""
     templates = (
-        "@m1 @m2", "@m1 @m2 distance", "@m1 @m2 h.upos", "@m1 @m2 h.xpos", "@m1 @m2 h.lemma",
-        "@m1 @m2 h.verbform m1.upos m2.upos", "@m1 @m2 m1.lexpos m2.lexpos", "@m1 m2.lemma",
+        "@m1 @m2",
+        "@m1 @m2 distance",
+        "@m1 @m2 h.upos",
+        "@m1 @m2 h.xpos",
+        "@m1 @m2 h.lemma",
+        "@m1 @m2 h.verbform m1.upos m2.upos",
+        "@m1 @m2 m1.lexpos m2.lexpos",
+        "@m1 m2.lemma",
         "@m2 m1.lemma",
     )
     order: ClassVar = {"m1 h": 1, "m2 h": 1}
@@ -64,8 +78,14 @@ class TriSiblings(TemplateFamily):
     arcs = ("h m1", "h m2", "h m3")
     common = "h.upos m1.upos m2.upos m3.upos"
     templates = (
-        "", "distance", "h.xpos m1.xpos m2.xpos m3.xpos", "m1.lexpos m2.lexpos m3.lexpos",
-        "h.lexpos m1.lexpos m2.lexpos m3.lexpos", "h.lemma", "m1.lower m3.lower", "m2.lemma",
+        "",
+        "distance",
+        "h.xpos m1.xpos m2.xpos m3.xpos",
+        "m1.lexpos m2.lexpos m3.lexpos",
+        "h.lexpos m1.lexpos m2.lexpos m3.lexpos",
+        "h.lemma",
+        "m1.lower m3.lower",
+        "m2.lemma",
     )
     order: ClassVar = {"m1 h": 1, "m2 h": 1, "m3 h": 1}
     distance: ClassVar = {"m1 m3": LENGTHS}

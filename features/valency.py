@@ -18,8 +18,18 @@ MOST = 4
 
 #: Tags that are counted together; each tag is in one class at most.
 CLASSES = (
-    ("NOUN", "PROPN", "PRON", "NUM"), ("VERB",), ("AUX",), ("ADP",), ("DET",), ("ADJ",), ("ADV",),
-    ("CCONJ", "CONJ"), ("SCONJ",), ("PART",), ("PUNCT",), ("INTJ", "SYM", "X"),
+    ("NOUN", "PROPN", "PRON", "NUM"),
+    ("VERB",),
+    ("AUX",),
+    ("ADP",),
+    ("DET",),
+    ("ADJ",),
+    ("ADV",),
+    ("CCONJ", "CONJ"),
+    ("SCONJ",),
+    ("PART",),
+    ("PUNCT",),
+    ("INTJ", "SYM", "X"),
 )
 
 #: Attributes of the head that features read.
@@ -35,10 +45,13 @@ def _counted(view: FactorView, kind: str, is_counted: Sequence[bool]) -> Counts:
             arcs = [(head, mod) for mod in mods if (mod < head) == (side == "left")]
             if arcs:
                 numbers = [*map(str, range(1, MOST)), f"{MOST} or more"]
-                yield arcs, [
-                    [f"{kind}: {number} on the {side}, {value}" for value in values]
-                    for number in numbers
-                ]
+                yield (
+                    arcs,
+                    [
+                        [f"{kind}: {number} on the {side}, {value}" for value in values]
+                        for number in numbers
+                    ],
+                )
 
 
 class Valency(FactorFamily):

@@ -254,16 +254,23 @@ def random_problem(  # noqa: C901, PLR0913, PLR0915 – all kinds of part, facto
             if table[number] == -np.inf and rng.random() < 0.9:
                 table[number] = 0.0
     return Problem(
-        n, head, mod, scores,
-        [a[2] for a in arcs] if labelled else None, state, **fields,
+        n,
+        head,
+        mod,
+        scores,
+        [a[2] for a in arcs] if labelled else None,
+        state,
+        **fields,
         factor_ptr=np.cumsum([0] + [len(f) for f in factors]),
         factor_arcs=[a for f in factors for a in f],
         factor_score=weights,
         count_ptr=np.cumsum([0] + [len(s) for s in sets]),
         count_arcs=[a for s in sets for a in s],
         count_score=[score for table in tables for score in table],
-        projective=projective, single_root=single_root, quantum=quantum,
-    )  # fmt: skip
+        projective=projective,
+        single_root=single_root,
+        quantum=quantum,
+    )
 
 
 def shuffled_factors(rng: np.random.Generator, p: Problem) -> Problem:
@@ -279,8 +286,7 @@ def shuffled_factors(rng: np.random.Generator, p: Problem) -> Problem:
         for c in count_order
     ]
     tables = [
-        p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]].tolist()
-        for c in count_order
+        p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]].tolist() for c in count_order
     ]
     return dataclasses.replace(
         p,

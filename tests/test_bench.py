@@ -49,9 +49,15 @@ def test_solvers_that_are_compared_find_the_best_tree(
 ) -> None:
     monkeypatch.syspath_prepend(BENCH)
     problem = random_problem(
-        np.random.default_rng(2), min_words=4, max_words=4, projective=True, labelled=False,
-        scale="normal", states=False, hard=False,
-    )  # fmt: skip
+        np.random.default_rng(2),
+        min_words=4,
+        max_words=4,
+        projective=True,
+        labelled=False,
+        scale="normal",
+        states=False,
+        hard=False,
+    )
     answer = getattr(importlib.import_module("rivals.ours"), way)(problem, 5.0)
     assert answer.proved
     assert problem.score(answer.arcs) == pytest.approx(enumerate_trees(problem)[0][0])

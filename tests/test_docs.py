@@ -132,9 +132,11 @@ def environment(page: Path) -> dict[str, str]:
     small = [] if page.name in TRAINED else [str(ROOT / "tests" / "small")]
     python_path = [*small, str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {
-        **os.environ, "PATH": os.pathsep.join(path), "PYTHONUTF8": "1",
+        **os.environ,
+        "PATH": os.pathsep.join(path),
+        "PYTHONUTF8": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -148,9 +150,14 @@ def test_a_page(page: Path, tmp_path: Path) -> None:
     script = tmp_path / f"{page.stem}.py"
     script.write_text(PRELUDE + python_of(page), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True,
-        encoding="utf-8", timeout=900, env=environment(page),
-    )  # fmt: skip
+        [sys.executable, script.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=900,
+        env=environment(page),
+    )
     assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
     if expected := promised(page):
         check_printed(expected, done.stdout.splitlines())

@@ -32,8 +32,7 @@ def texts() -> list[tuple[Path, int, str]]:
 
 
 def exists(dotted: str) -> bool:
-    """Whether a module, or something in it, has this name; of `bbparse.torch`, only with PyTorch.
-    """
+    """Whether a module or its member has this name; of `bbparse.torch`, only with PyTorch."""
     try:
         pkgutil.resolve_name(dotted)
     except (ImportError, AttributeError):

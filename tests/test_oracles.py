@@ -67,9 +67,12 @@ def test_arrays_of_trees_of_more_words() -> None:
     rng = np.random.default_rng(5)
     for _ in range(10):
         p = random_problem(
-            rng, min_words=7, max_words=7, projective=bool(rng.integers(2)),
+            rng,
+            min_words=7,
+            max_words=7,
+            projective=bool(rng.integers(2)),
             parts={"arc": (0.1, 0.2), "gsib": (0.2,)},
-        )  # fmt: skip
+        )
         trees = forest(p)
         found = dict(zip(map(tuple, trees.arcs.tolist()), trees.high.tolist()))
         assert found == {arcs: score for score, arcs in enumerate_trees(p)}
@@ -82,7 +85,15 @@ def test_sums_of_trees_keep_every_digit() -> None:
     p = Problem(2, [0, 1, 0], [1, 2, 2], [1e100, -1e100, 1e-30], single_root=False)
     trees = forest(p)
     assert sorted(trees.high.tolist()) == [0.0, 1e100]
-    small = Problem(2, [0, 1], [1, 2], [3e38, 1.0], sib_head=[0], sib_inner=[-1], sib_outer=[1],
-                    sib_score=[-3e38])  # fmt: skip
+    small = Problem(
+        2,
+        [0, 1],
+        [1, 2],
+        [3e38, 1.0],
+        sib_head=[0],
+        sib_inner=[-1],
+        sib_outer=[1],
+        sib_score=[-3e38],
+    )
     assert forest(small).high.tolist() == [1.0]
     assert forest(small).size.tolist() == [6e38]

@@ -111,7 +111,12 @@ class SentenceScores:
         if joint and self.labels is not None:
             scores = scores + self.labels[mods, heads].max(axis=-1)
         return Problem(
-            self.n_words, heads, mods, scores, projective=projective, single_root=single_root,
+            self.n_words,
+            heads,
+            mods,
+            scores,
+            projective=projective,
+            single_root=single_root,
             **self._parts(),
         )
 
@@ -137,8 +142,12 @@ class SentenceScores:
 
 
 def from_batch(
-    arcs: Any, lengths: Sequence[int] | None = None, *, labels: Any = None,
-    names: Sequence[str] = (), siblings: Any = None,
+    arcs: Any,
+    lengths: Sequence[int] | None = None,
+    *,
+    labels: Any = None,
+    names: Sequence[str] = (),
+    siblings: Any = None,
 ) -> list[SentenceScores]:
     """Split the padded scores of a batch into sentences.
 
@@ -198,9 +207,15 @@ def _texts(what: str, values: Any) -> list[str]:
 
 
 def decode(
-    scores: SentenceScores, sentence: Sentence | None = None, *, k_best: int = 1,
-    valid: str | Rules | None = None, projective: bool = True, single_root: bool = True,
-    joint: bool = True, time_limit: float | None = None,
+    scores: SentenceScores,
+    sentence: Sentence | None = None,
+    *,
+    k_best: int = 1,
+    valid: str | Rules | None = None,
+    projective: bool = True,
+    single_root: bool = True,
+    joint: bool = True,
+    time_limit: float | None = None,
 ) -> list[ScoredTree]:
     """Find the k best labelled trees of a sentence, with proofs.
 
@@ -251,8 +266,13 @@ def decode(
     else:
         ruled, label_scores = _ruled(scores, sentence, rules)
         found = solve_valid(
-            problem, ruled, scores.names, lambda head, mod: label_scores[mod, head], solve_it,
-            k_best=k_best, deadline=deadline,
+            problem,
+            ruled,
+            scores.names,
+            lambda head, mod: label_scores[mod, head],
+            solve_it,
+            k_best=k_best,
+            deadline=deadline,
         )
     if sentence is None:
         return trees_of(found.solution, found.labels)

@@ -94,8 +94,10 @@ def check_exact(name: str, values: NDArray[Any]) -> None:
         flat = values.ravel()
         refuse(
             (flat > MAX_EXACT) | ((flat < 0) & (flat < -MAX_EXACT)),
-            lambda i: f"{name}[{', '.join(map(str, np.unravel_index(i, values.shape)))}] is"
-            f" {flat[i]}, expected at most 2**53, beyond which digits are lost, or a float",
+            lambda i: (
+                f"{name}[{', '.join(map(str, np.unravel_index(i, values.shape)))}] is"
+                f" {flat[i]}, expected at most 2**53, beyond which digits are lost, or a float"
+            ),
         )
 
 
@@ -197,8 +199,10 @@ def check_problem(p: ProblemArrays) -> None:
             values = getattr(p, name)
             refuse(
                 off_quantum(values, p.quantum),
-                lambda i: f"{name}[{i}] is {values[i]}, expected a multiple of"  # noqa: B023
-                f" quantum = {p.quantum}",
+                lambda i: (
+                    f"{name}[{i}] is {values[i]}, expected a multiple of"  # noqa: B023
+                    f" quantum = {p.quantum}"
+                ),
             )
 
 
@@ -212,8 +216,10 @@ def _check_distinct(name: str, other: str, values: NDArray[Any], excluded: NDArr
 def _check_arcs(p: ProblemArrays) -> None:
     n, count = p.n_words, len(p.arc_head)
     arrays: dict[str, NDArray[Any]] = {
-        "arc_mod": p.arc_mod, "arc_score": p.arc_score, "arc_state": p.arc_state
-    }  # fmt: skip
+        "arc_mod": p.arc_mod,
+        "arc_score": p.arc_score,
+        "arc_state": p.arc_state,
+    }
     if p.arc_label is not None:
         arrays["arc_label"] = p.arc_label
     check_lengths(arrays, count, "arc_head")
@@ -272,8 +278,11 @@ def _check_parts(p: ProblemArrays, kind: str) -> None:
     if grand and inner:
         refuse(
             (part.grand == -1) != (part.head == 0),
-            lambda i: f"{grand}[{i}] is {part.grand[i]}, expected"
-            f" {'0..' + str(p.n_words) if part.head[i] else -1} as {head}[{i}] is {part.head[i]}",
+            lambda i: (
+                f"{grand}[{i}] is {part.grand[i]},"
+                f" expected {'0..' + str(p.n_words) if part.head[i] else -1}"
+                f" as {head}[{i}] is {part.head[i]}"
+            ),
         )
         _check_distinct(grand, head, part.grand, part.head)
         _check_distinct(grand, mod, part.grand, part.mod)
@@ -290,8 +299,10 @@ def _check_inner(part: Part, inner: str, head: str, mod: str) -> None:
     between = (ends[0] < part.inner) & (part.inner < ends[1])
     refuse(
         (part.inner != -1) & ~between,
-        lambda i: f"{inner}[{i}] is {part.inner[i]}, expected -1 or a word strictly between"
-        f" {head}[{i}] = {part.head[i]} and {mod}[{i}] = {part.mod[i]}",
+        lambda i: (
+            f"{inner}[{i}] is {part.inner[i]}, expected -1 or a word strictly between"
+            f" {head}[{i}] = {part.head[i]} and {mod}[{i}] = {part.mod[i]}"
+        ),
     )
 
 
@@ -305,13 +316,17 @@ def _check_sets(p: ProblemArrays, kind: str, title: str, min_arcs: int) -> None:
     sizes = np.diff(ptr)
     refuse(
         (sizes < 0) | (ptr[1:] > len(arcs)),
-        lambda f: f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}, expected {ptr[f] + min_arcs}..{len(arcs)}"
-        f" after {kind}_ptr[{f}] = {ptr[f]}",
+        lambda f: (
+            f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}, expected {ptr[f] + min_arcs}..{len(arcs)}"
+            f" after {kind}_ptr[{f}] = {ptr[f]}"
+        ),
     )
     refuse(
         sizes < min_arcs,
-        lambda f: f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}: {title} {f} has {sizes[f]} arcs,"
-        f" expected at least {min_arcs}",
+        lambda f: (
+            f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}: {title} {f} has {sizes[f]} arcs,"
+            f" expected at least {min_arcs}"
+        ),
     )
     if ptr[-1] != len(arcs):
         raise ProblemError(
@@ -344,8 +359,10 @@ def _check_counts(p: ProblemArrays) -> None:
     sizes = np.diff(p.count_ptr)
     refuse(
         ptr != expected,
-        lambda i: f"count_score_ptr[{i}] is {ptr[i]}, expected {expected[i]}"
-        + (f": count factor {i - 1} has {sizes[i - 1]} arcs" if i else ""),
+        lambda i: (
+            f"count_score_ptr[{i}] is {ptr[i]}, expected {expected[i]}"
+            + (f": count factor {i - 1} has {sizes[i - 1]} arcs" if i else "")
+        ),
     )
     if len(p.count_score) != ptr[-1]:
         raise ProblemError(

@@ -100,8 +100,13 @@ def with_at_least(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
 
 
 def with_valency(
-    problem: P, head: int | Iterable[int], low: int = 0, high: int | None = None, *,
-    side: Literal["left", "right"] | None = None, label: int | None = None,
+    problem: P,
+    head: int | Iterable[int],
+    low: int = 0,
+    high: int | None = None,
+    *,
+    side: Literal["left", "right"] | None = None,
+    label: int | None = None,
 ) -> P:
     """Return this problem with limits on the number of modifiers of one or several words.
 
@@ -150,7 +155,7 @@ def _words(problem: ProblemArrays, head: int | Iterable[int]) -> list[int]:
 
 def with_subtree(
     problem: P, words: Iterable[int], *, complete: bool = True, weight: float | None = None
-) -> P:  # fmt: skip
+) -> P:
     """Return this problem with the constraint that some words form a connected subtree.
 
     They do if exactly one of them has its head outside.

@@ -57,9 +57,12 @@ def named_arcs(
 
 
 def named_set(
-    problem: ProblemArrays, index: dict[tuple[int, int], list[int]], arcs: list[Any], place: str,
+    problem: ProblemArrays,
+    index: dict[tuple[int, int], list[int]],
+    arcs: list[Any],
+    place: str,
     each: str,
-) -> list[list[int]]:  # fmt: skip
+) -> list[list[int]]:
     """Return what `named_arcs` gives for all arcs of a set; ``each`` formats their places."""
     if not arcs:
         raise ProblemError(f"{place} names no arc")

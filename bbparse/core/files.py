@@ -17,12 +17,18 @@ _PROBLEM = "bbparse.Problem"
 _SOLUTION = "bbparse.Solution"
 
 _SOLUTION_RULES: dict[str, Rule] = {
-    "heads": (INTS, 2, "scores"), "arcs": (INTS, 2, "scores"), "scores": (REALS, 1, "scores"),
-    "upper_bounds": (REALS, 1, "scores"), "proved": (FLAGS, 1, "scores"), "status": str,
-    "stats": dict, "conflict": list,
+    "heads": (INTS, 2, "scores"),
+    "arcs": (INTS, 2, "scores"),
+    "scores": (REALS, 1, "scores"),
+    "upper_bounds": (REALS, 1, "scores"),
+    "proved": (FLAGS, 1, "scores"),
+    "status": str,
+    "stats": dict,
+    "conflict": list,
 }
 _PROOF_RULES: dict[str, Rule] = {
-    "proof_problem": str, "proof_k_best": int,
+    "proof_problem": str,
+    "proof_k_best": int,
     **{
         f"proof_{name}": (REALS if dtype is np.float64 else INTS, ndim, None)
         for name, (dtype, ndim) in ARRAYS.items()
@@ -30,8 +36,11 @@ _PROOF_RULES: dict[str, Rule] = {
 }
 
 _PROBLEM_RULES: dict[str, Rule] = {
-    "n_words": int, "quantum": float, "projective": bool, "single_root": bool
-}  # fmt: skip
+    "n_words": int,
+    "quantum": float,
+    "projective": bool,
+    "single_root": bool,
+}
 for _name in (*DTYPES, "arc_label"):
     _kind = _name.partition("_")[0]
     _like = None if _kind in ("factor", "count") else f"{_kind}_head"

@@ -91,8 +91,12 @@ def in_rank(solution: Solution, problem: ProblemArrays, order: Longs | None) -> 
 
 
 def ranked(
-    problem: ProblemArrays, trees: Sequence[Ints] | Ints, scores: Sequence[float] | Float64s,
-    bound: float, status: str, stats: dict[str, float | int],
+    problem: ProblemArrays,
+    trees: Sequence[Ints] | Ints,
+    scores: Sequence[float] | Float64s,
+    bound: float,
+    status: str,
+    stats: dict[str, float | int],
 ) -> Solution:
     """Make the solution of a search from its trees, int32[n] each (arc of each word), and scores.
 

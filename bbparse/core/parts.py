@@ -87,9 +87,14 @@ class Counts(NamedTuple):
 
 #: Flat names of the arrays of factors and of count factors.
 SET_NAMES = (
-    "factor_ptr", "factor_arcs", "factor_score",
-    "count_ptr", "count_arcs", "count_score_ptr", "count_score",
-)  # fmt: skip
+    "factor_ptr",
+    "factor_arcs",
+    "factor_score",
+    "count_ptr",
+    "count_arcs",
+    "count_score_ptr",
+    "count_score",
+)
 #: Flat names of the arrays of each kind of part: words, then scores.
 PART_NAMES = {
     "sib": ("sib_head", "sib_inner", "sib_outer", "sib_score"),
@@ -187,7 +192,7 @@ class ProblemArrays:
             Part(p.gc_grand, p.gc_head, np.full_like(p.gc_head, ANY), p.gc_mod, p.gc_score),
             Part(p.ogc_grand, p.ogc_head, np.full_like(p.ogc_head, ANY), p.ogc_mod, p.ogc_score),
             Part(p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score),
-        )  # fmt: skip
+        )
 
     @cached_property
     def factors(self) -> Factors:
@@ -237,7 +242,7 @@ class ProblemArrays:
     @classmethod
     def _of(cls, existing: dict[str, Any], values: dict[str, Any]) -> Self:
         problem = object.__new__(cls)
-        problem.__dict__.update(existing)   # its arrays are already read-only
+        problem.__dict__.update(existing)  # its arrays are already read-only
         problem._fill(values)
         return problem
 
@@ -262,13 +267,16 @@ _NO_PARTS = np.empty((4, 0), np.int32), np.empty(0), np.zeros(5, np.int64)
 FIELDS = tuple(field.name for field in fields(ProblemArrays))
 #: Flat name → dtype, for all arrays except the labels of arcs.
 DTYPES: dict[str, type] = {
-    name: np.float64 if name.endswith("_score")
-    else np.int64 if name.endswith("_ptr")
-    else np.int8 if name == "arc_state"
+    name: np.float64
+    if name.endswith("_score")
+    else np.int64
+    if name.endswith("_ptr")
+    else np.int8
+    if name == "arc_state"
     else np.int32
     for name in FIELDS
     if name not in ("n_words", "arc_label", "projective", "single_root", "quantum")
-}  # fmt: skip
+}
 
 _EMPTY: dict[type, NDArray[Any]] = {
     dtype: np.zeros(int(dtype is np.int64), dtype) for dtype in DTYPES.values()

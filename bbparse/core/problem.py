@@ -169,7 +169,10 @@ class Problem(ProblemArrays):
             )
         mods, heads = np.nonzero(matrix > -np.inf)
         return cls.trusted(
-            size - 1, heads.astype(np.int32), mods.astype(np.int32), matrix[mods, heads],
+            size - 1,
+            heads.astype(np.int32),
+            mods.astype(np.int32),
+            matrix[mods, heads],
             projective=check.as_flag("projective", projective),
             single_root=check.as_flag("single_root", single_root),
         )

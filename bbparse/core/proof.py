@@ -55,9 +55,13 @@ TOLERANCE, ZERO_TOLERANCE = 1e-9, 1e-13
 
 #: Name → dtype and number of dimensions.
 ARRAYS: dict[str, tuple[type, int]] = {
-    "node_kind": (np.int8, 1), "node_ptr": (np.int64, 1), "node_arcs": (np.int32, 1),
-    "node_bound": (np.float64, 1), "node_vector": (np.int32, 1),
-    "factor_multipliers": (np.float64, 2), "count_multipliers": (np.float64, 2),
+    "node_kind": (np.int8, 1),
+    "node_ptr": (np.int64, 1),
+    "node_arcs": (np.int32, 1),
+    "node_bound": (np.float64, 1),
+    "node_vector": (np.int32, 1),
+    "factor_multipliers": (np.float64, 2),
+    "count_multipliers": (np.float64, 2),
     "pair_multipliers": (np.float64, 2),
 }
 
@@ -97,16 +101,18 @@ class Proof:
             for name, (dtype, ndim) in ARRAYS.items():
                 value = getattr(self, name)
                 array = (
-                    as_floats(name, value, ndim) if dtype is np.float64
+                    as_floats(name, value, ndim)
+                    if dtype is np.float64
                     else as_ints(name, value, dtype, ndim)
                 )
                 array.setflags(write=False)
                 object.__setattr__(self, name, array)
             ptr = self.node_ptr
             columns: dict[str, NDArray[Any]] = {
-                "node_bound": self.node_bound, "node_vector": self.node_vector,
+                "node_bound": self.node_bound,
+                "node_vector": self.node_vector,
                 "node_ptr[1:]": ptr[1:],
-            }  # fmt: skip
+            }
             check_lengths(columns, len(self.node_kind), "node_kind")
             if ptr[0] != 0 or ptr[-1] != len(self.node_arcs) or bool((ptr[1:] < ptr[:-1]).any()):
                 raise ProblemError(

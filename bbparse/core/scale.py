@@ -91,8 +91,9 @@ def scaled(problem: P, terms: list[float]) -> Scaled[P]:
     changes: dict[str, Any] = {
         "arc_score": np.zeros(len(alive)),
         "factor_score": cut(weights - factor_gain),
-        "count_score": cut(table - np.repeat(count_best, sizes)), "quantum": 0.0,
-    }  # fmt: skip
+        "count_score": cut(table - np.repeat(count_best, sizes)),
+        "quantum": 0.0,
+    }
     changes["arc_score"][alive] = cut(p.arc_score[alive] - best[p.arc_mod[alive]])
     for kind, part, gain in zip(KINDS, p.parts, part_gain):
         changes[f"{kind}_score"] = cut(part.score - gain[part.mod])

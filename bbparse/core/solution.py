@@ -86,10 +86,16 @@ class Solution:
             return self
         labels = None if self.labels is None else self.labels[:count]
         return replace(
-            self, heads=self.heads[:count], arcs=self.arcs[:count], scores=self.scores[:count],
-            upper_bounds=self.upper_bounds[:count], proved=self.proved[:count], labels=labels,
-            status="time_limit", proof=None,
-        )  # fmt: skip
+            self,
+            heads=self.heads[:count],
+            arcs=self.arcs[:count],
+            scores=self.scores[:count],
+            upper_bounds=self.upper_bounds[:count],
+            proved=self.proved[:count],
+            labels=labels,
+            status="time_limit",
+            proof=None,
+        )
 
     def stopped(self, status: str, unproved: bool = False) -> Solution:
         """Return this solution with the status of a limit, and without its proof if `unproved`."""

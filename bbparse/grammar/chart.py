@@ -133,12 +133,26 @@ def _builder(n: int, n_leaves: int, n_keys: int, room: int) -> _Builder:
         return _Bases(zeros(), zeros(), ints(), ints(), ints(), ints(), np.empty(room), zeros(1))
 
     chart = Chart(
-        zeros(0), ints(), ints(), np.empty(room), ints(), np.full(room, -1, np.int32),
-        zeros(room), np.zeros(room, np.int8), *_no_groups(0),
+        zeros(0),
+        ints(),
+        ints(),
+        np.empty(room),
+        ints(),
+        np.full(room, -1, np.int32),
+        zeros(room),
+        np.zeros(room, np.int8),
+        *_no_groups(0),
     )
     return _Builder(
-        chart, ints(), np.array([1, 0], np.int32), np.zeros(1, np.bool_),
-        np.full((n_keys, n_leaves), -1, np.int32), zeros(), zeros(), bases(), bases(),
+        chart,
+        ints(),
+        np.array([1, 0], np.int32),
+        np.zeros(1, np.bool_),
+        np.full((n_keys, n_leaves), -1, np.int32),
+        zeros(),
+        zeros(),
+        bases(),
+        bases(),
         np.empty(7, np.uint64),
     )
 
@@ -164,9 +178,15 @@ def build_chart(
     order = np.argsort(made, kind="stable")
     item_ptr = np.searchsorted(made[order], np.arange(n_items + 1)).astype(np.int32)
     return Chart(
-        item_ptr, chart.left[order], chart.right[order], chart.weight[order],
-        chart.coordinate[order], chart.symbol[:n_items], chart.head[:n_items],
-        chart.kind[:n_items], *_no_groups(n_items),
+        item_ptr,
+        chart.left[order],
+        chart.right[order],
+        chart.weight[order],
+        chart.coordinate[order],
+        chart.symbol[:n_items],
+        chart.head[:n_items],
+        chart.kind[:n_items],
+        *_no_groups(n_items),
     )
 
 
@@ -220,9 +240,7 @@ def _stop_weight(builder, leaves, grammar, side, pair, state, q):
     """Return the weight of STOP on a side of a pair."""
     parent, head = grammar.pairs.parent[pair], grammar.pairs.head[pair]
     child = HeadChild(side, parent, head, state, leaves.tag[q], leaves.number[q])
-    return modifier_weight(
-        grammar.table, child, Modifier(-1, 0, 0), grammar.forms, builder.scratch
-    )
+    return modifier_weight(grammar.table, child, Modifier(-1, 0, 0), grammar.forms, builder.scratch)
 
 
 @kernel
@@ -295,7 +313,12 @@ def _start_pairs(builder, leaves, grammar, retained, here, begin, end):
             if not is_alone and not is_bare:
                 continue
             weight = head_weight(
-                grammar.table, parent, symbol, leaves.tag[q], leaves.number[q], grammar.forms,
+                grammar.table,
+                parent,
+                symbol,
+                leaves.tag[q],
+                leaves.number[q],
+                grammar.forms,
                 builder.scratch,
             )
             if is_bare:
@@ -364,8 +387,6 @@ def _fill(builder, leaves, grammar, retained):
         arc = retained.arc[0, leaves.word[q]]
         if grammar.pairs.root[label] > NEG and arc != FORBIDDEN:
             modifier = Modifier(label, leaves.tag[q], leaves.number[q])
-            weight = modifier_weight(
-                grammar.table, root, modifier, grammar.forms, builder.scratch
-            )
+            weight = modifier_weight(grammar.table, root, modifier, grammar.forms, builder.scratch)
             _push(builder, WHOLE, 0, 0, (item, 0), weight, arc)
     return builder.size[_ITEMS] > n_items

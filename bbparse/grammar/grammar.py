@@ -40,9 +40,7 @@ FACTOR = 5.0
 FLOOR = 1e-6
 #: Weight of log probabilities of words, which are unreliable for rare words.
 WORDS = 0.5
-_VERBAL = frozenset(
-    "VP S SBAR SQ SINV SBARQ VB VBD VBG VBN VBP VBZ MD TO VH VV".split()
-)
+_VERBAL = frozenset("VP S SBAR SQ SINV SBARQ VB VBD VBG VBN VBP VBZ MD TO VH VV".split())
 _PUNCTUATION = frozenset([",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"])
 
 
@@ -320,9 +318,13 @@ def _pairs(heads: Any, modifiers: Any, roots: list[int], n_symbols: int) -> Pair
     for label, c in Counter(roots).items():
         root[label] = np.log(c / len(roots))
     return Pairs(
-        np.array([p for p, _ in pairs], np.int32), np.array([h for _, h in pairs], np.int32),
-        np.array(score, np.float32), stop.astype(np.float32), ptr.astype(np.int32),
-        np.array([x for _, _, x in rules], np.int32), np.array([s for _, s, _ in rules], np.int32),
+        np.array([p for p, _ in pairs], np.int32),
+        np.array([h for _, h in pairs], np.int32),
+        np.array(score, np.float32),
+        stop.astype(np.float32),
+        ptr.astype(np.int32),
+        np.array([x for _, _, x in rules], np.int32),
+        np.array([s for _, s, _ in rules], np.int32),
         np.array(
             [[value(s, x, label, f) for f in (0, 1)] for label, s, x in rules], np.float32
         ).reshape(-1, 2),

@@ -31,11 +31,20 @@ from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
 KIND = "bbparse.Phrases"
 _RULES: dict[str, Rule] = {
     "phrases": dict,
-    "parent": (INTS, 1, "parent"), "head": (INTS, 1, "parent"), "score": (REALS, 1, "parent"),
-    "stop": (REALS, 3, None), "rule_ptr": (INTS, 1, None), "rule_pair": (INTS, 1, "rule_pair"),
-    "rule_side": (INTS, 1, "rule_pair"), "rule_score": (REALS, 2, None), "root": (REALS, 1, None),
-    "table_keys": ("u", 1, "table_keys"), "table_values": (REALS, 1, "table_keys"),
-    "dependencies": ("u", 1, None), **TAGGER_FIELDS, **TOKENIZER_FIELDS,
+    "parent": (INTS, 1, "parent"),
+    "head": (INTS, 1, "parent"),
+    "score": (REALS, 1, "parent"),
+    "stop": (REALS, 3, None),
+    "rule_ptr": (INTS, 1, None),
+    "rule_pair": (INTS, 1, "rule_pair"),
+    "rule_side": (INTS, 1, "rule_pair"),
+    "rule_score": (REALS, 2, None),
+    "root": (REALS, 1, None),
+    "table_keys": ("u", 1, "table_keys"),
+    "table_values": (REALS, 1, "table_keys"),
+    "dependencies": ("u", 1, None),
+    **TAGGER_FIELDS,
+    **TOKENIZER_FIELDS,
 }
 
 
@@ -98,10 +107,14 @@ def _pairs(fields: Fields, n_symbols: int) -> Pairs:
     pairs = Pairs(**columns)
     n_pairs, n_rules = len(pairs.parent), len(pairs.rule_pair)
     for field, minimum, limit, shape in (
-        ("parent", 0, n_symbols, (n_pairs,)), ("head", 0, n_symbols, (n_pairs,)),
-        ("rule_pair", 0, n_pairs, (n_rules,)), ("rule_side", 0, 2, (n_rules,)),
-        ("rule_ptr", 0, n_rules + 1, (n_symbols + 1,)), ("stop", -np.inf, 1, (2, 2, n_pairs)),
-        ("rule_score", -np.inf, 1, (n_rules, 2)), ("root", -np.inf, 1, (n_symbols,)),
+        ("parent", 0, n_symbols, (n_pairs,)),
+        ("head", 0, n_symbols, (n_pairs,)),
+        ("rule_pair", 0, n_pairs, (n_rules,)),
+        ("rule_side", 0, 2, (n_rules,)),
+        ("rule_ptr", 0, n_rules + 1, (n_symbols + 1,)),
+        ("stop", -np.inf, 1, (2, 2, n_pairs)),
+        ("rule_score", -np.inf, 1, (n_rules, 2)),
+        ("root", -np.inf, 1, (n_symbols,)),
     ):
         array = getattr(pairs, field)
         if array.shape != shape or (

@@ -67,7 +67,11 @@ class PhraseParser:
     root_calls = 50  #: Maximum number of calls of `bbparse.agree` at its root.
 
     def __init__(
-        self, vocabulary: Vocabulary, grammar: Grammar, tagger: PhraseTagger, tokenizer: Tokenizer,
+        self,
+        vocabulary: Vocabulary,
+        grammar: Grammar,
+        tagger: PhraseTagger,
+        tokenizer: Tokenizer,
         dependencies: Parser | None = None,
     ) -> None:
         self.vocabulary, self.grammar = vocabulary, grammar
@@ -76,13 +80,26 @@ class PhraseParser:
         by_head = np.argsort(pairs.head, kind="stable").astype(np.int32)
         head_ptr = np.searchsorted(pairs.head[by_head], np.arange(len(pairs.root) + 1))
         self.chart_grammar = ChartGrammar(
-            grammar.forms, grammar.kind, grammar.n_tags, pairs, possible_rules(pairs),
-            grammar.table, tagger.joins, by_head, head_ptr.astype(np.int32),
+            grammar.forms,
+            grammar.kind,
+            grammar.n_tags,
+            pairs,
+            possible_rules(pairs),
+            grammar.table,
+            tagger.joins,
+            by_head,
+            head_ptr.astype(np.int32),
         )
 
     def parse(
-        self, words: Sequence[str], tags: Sequence[str] | None = None, *, use: str = "both",
-        k: int = 1, heads: Sequence[int] | None = None, time_limit: float | None = None,
+        self,
+        words: Sequence[str],
+        tags: Sequence[str] | None = None,
+        *,
+        use: str = "both",
+        k: int = 1,
+        heads: Sequence[int] | None = None,
+        time_limit: float | None = None,
         node_limit: int | None = None,
     ) -> PhraseParse:
         """Parse a sentence.
@@ -158,7 +175,10 @@ class _Sentence:
                 oracles: list[Oracle] = [grammar, ProjectiveTrees(problem)]
                 names: list[Any] = [np.arange(len(group)), n_tags + np.arange(len(arc_mod))]
                 agreement = agree(
-                    oracles, names, root_calls=self.parser.root_calls, time_limit=deadline.limit(),
+                    oracles,
+                    names,
+                    root_calls=self.parser.root_calls,
+                    time_limit=deadline.limit(),
                     node_limit=node_limit,
                 )
                 if not agreement.on:
@@ -170,8 +190,11 @@ class _Sentence:
             trees, complete = grammar.k_best(np.zeros(len(group)), k, read, deadline)
             scores, steps = zip(*trees.values())
             return PhraseParse(
-                list(trees), list(scores), False,
-                complete and (agreement is None or agreement.proved), agreement,
+                list(trees),
+                list(scores),
+                False,
+                complete and (agreement is None or agreement.proved),
+                agreement,
                 derived(steps[0]).heads(),
             )
         return self._in_parts(deadline, node_limit)
@@ -256,7 +279,11 @@ def _derived(grammar: Grammar, chart: Chart, leaves: Leaves, steps: Ints) -> Phr
                 inner_item = int(left[e])
         inner = phrase(inner_item)
         return Phrase(
-            label, inner.word, inner.tag, inner, [phrase(i) for i in reversed(before)],
+            label,
+            inner.word,
+            inner.tag,
+            inner,
+            [phrase(i) for i in reversed(before)],
             [phrase(i) for i in reversed(after)],
         )
 

@@ -94,11 +94,21 @@ def _inside(leaf, pairs, entries, phrase, hook):
                 a, b = cell(n, i, k), cell(n, k, j)
                 p, q, r, t = start[a], end[a], start[b], end[b]
                 if hook_of[b] >= 0 and q > p:
-                    _join(pair[p:q], value[BARE, p:q], value[RIGHT, p:q], hook[hook_of[b], 1],
-                          best[RIGHT])
+                    _join(
+                        pair[p:q],
+                        value[BARE, p:q],
+                        value[RIGHT, p:q],
+                        hook[hook_of[b], 1],
+                        best[RIGHT],
+                    )
                 if hook_of[a] >= 0 and t > r:
-                    _join(pair[r:t], value[AFTER, r:t], value[LEFT, r:t], hook[hook_of[a], 0],
-                          best[LEFT])
+                    _join(
+                        pair[r:t],
+                        value[AFTER, r:t],
+                        value[LEFT, r:t],
+                        hook[hook_of[a], 0],
+                        best[LEFT],
+                    )
             for x in range(score.shape[0]):
                 _raise_to(inner, parent[x], best[RIGHT, x] + stop[1, 1, x] + stop[0, 0, x])
                 _raise_to(inner, parent[x], best[LEFT, x] + stop[0, 1, x])

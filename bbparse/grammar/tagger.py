@@ -58,8 +58,10 @@ class PhraseTagger:
         unseen = np.full((len(joins), 1), LEAST)
         return Leaves(
             np.searchsorted(word, np.arange(len(words) + 1)).astype(np.int32),
-            word.astype(np.int32), self._tag[labels[keep]],
-            np.array(self.vocabulary.numbers(words), np.int32)[word], best[keep],
+            word.astype(np.int32),
+            self._tag[labels[keep]],
+            np.array(self.vocabulary.numbers(words), np.int32)[word],
+            best[keep],
             JOINS * np.hstack((np.maximum(joins, LEAST), unseen)),
         )
 

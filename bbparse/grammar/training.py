@@ -45,8 +45,12 @@ def read_treebank(path: str) -> list[PhraseTree]:
 
 
 def train_phrases(
-    trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "phrases", *,
-    tagger_settings: LabelSettings | None = None, report: Callable[[str], None] = lambda _: None,
+    trees: Sequence[PhraseTree],
+    dev: Sequence[PhraseTree] = (),
+    config: str | None = "phrases",
+    *,
+    tagger_settings: LabelSettings | None = None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> PhraseParser:
     """Train a grammar, a tagger and, unless `config` is None, a dependency parser on trees."""
     phrases = [to_phrase(tree) for tree in trees]

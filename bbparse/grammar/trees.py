@@ -287,7 +287,8 @@ def _to_phrase(tree: PhraseTree, at: int) -> tuple[Phrase, int]:
     h = _head(tree.label, [part.label.split(JOIN)[0] for part in parts])
     head = parts[h]
     return (
-        Phrase(JOIN.join(labels), head.word, head.tag, head, parts[:h][::-1], parts[h + 1 :]), at
+        Phrase(JOIN.join(labels), head.word, head.tag, head, parts[:h][::-1], parts[h + 1 :]),
+        at,
     )
 
 

@@ -76,9 +76,14 @@ class _Node(Node):
 
 
 def agree(
-    oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]], *,
-    step: float = 0.5, root_calls: int = 50, node_calls: int = 20,
-    node_limit: int | None = None, time_limit: float | None = None,
+    oracles: Sequence[Oracle],
+    shared: Sequence[Sequence[Hashable | None]],
+    *,
+    step: float = 0.5,
+    root_calls: int = 50,
+    node_calls: int = 20,
+    node_limit: int | None = None,
+    time_limit: float | None = None,
 ) -> Agreement:
     """Find the best structures of several oracles that agree on their shared coordinates.
 
@@ -116,10 +121,12 @@ def agree(
         If an argument has an impossible value.
     """
     for name, number, within in (
-        ("step", step, Range(0, whole=False)), ("root_calls", root_calls, Range(1)),
-        ("node_calls", node_calls, Range(1)), ("node_limit", node_limit, OPTIONS["node_limit"]),
+        ("step", step, Range(0, whole=False)),
+        ("root_calls", root_calls, Range(1)),
+        ("node_calls", node_calls, Range(1)),
+        ("node_limit", node_limit, OPTIONS["node_limit"]),
         ("time_limit", time_limit, OPTIONS["time_limit"]),
-    ):  # fmt: skip
+    ):
         check_number(name, number, within)
     if not step > 0:
         raise ConfigError(f"step is {step}, expected more than 0")
@@ -131,9 +138,13 @@ class _Agreeing(Bounder[_Node]):
     """Lagrangian bounds of nodes, and the best joint structure so far."""
 
     def __init__(
-        self, oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]],
-        step: float, calls: tuple[int, int], limits: SearchLimits,
-    ) -> None:  # fmt: skip
+        self,
+        oracles: Sequence[Oracle],
+        shared: Sequence[Sequence[Hashable | None]],
+        step: float,
+        calls: tuple[int, int],
+        limits: SearchLimits,
+    ) -> None:
         self.shared = Shared(oracles, shared)  # checks them
         self.oracles = list(oracles)
         self.step = step
@@ -148,9 +159,11 @@ class _Agreeing(Bounder[_Node]):
         """Search until no open node can beat the best joint structure, or until a limit."""
         n_shared = len(self.shared.names)
         root = _Node(
-            oracles=self.oracles, multipliers=np.zeros((len(self.oracles), n_shared)),
-            dispute=np.zeros(n_shared), fixed=np.zeros(n_shared, np.bool_),
-        )  # fmt: skip
+            oracles=self.oracles,
+            multipliers=np.zeros((len(self.oracles), n_shared)),
+            dispute=np.zeros(n_shared),
+            fixed=np.zeros(n_shared, np.bool_),
+        )
         search = Search(self)
         bound, status = NEG, "optimal"
         if search.bound(root):
@@ -161,10 +174,15 @@ class _Agreeing(Bounder[_Node]):
         for k, on in enumerate(self.on):
             names |= self.shared.read(k, on)
         return Agreement(
-            status, self.value, max(bound, self.value), self.on,
+            status,
+            self.value,
+            max(bound, self.value),
+            self.on,
             tuple(self.shared.names[s] for s in np.flatnonzero(names)),
-            self.calls, self.root_calls, search.n_nodes,
-        )  # fmt: skip
+            self.calls,
+            self.root_calls,
+            search.n_nodes,
+        )
 
     @property
     def worst(self) -> float:
@@ -313,8 +331,10 @@ class _Agreeing(Bounder[_Node]):
         node.bound += self._doubt(node)  # which the parts inherit
         return [
             _Node(
-                oracles=self._restricted(node.oracles, on, off), multipliers=multipliers,
-                dispute=node.dispute, fixed=node.fixed | chosen,
+                oracles=self._restricted(node.oracles, on, off),
+                multipliers=multipliers,
+                dispute=node.dispute,
+                fixed=node.fixed | chosen,
             )
             for on, off in ((chosen, none), (none, chosen))
-        ]  # fmt: skip
+        ]

@@ -175,11 +175,17 @@ def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
         ]
     kinds = {constraint.kind for constraint in kept}
     return Problem.trusted(
-        p.n_words, p.arc_head, p.arc_mod, np.zeros_like(p.arc_score), arc_label=p.arc_label,
-        arc_state=state, **set_fields("factor", never["factor"]),
+        p.n_words,
+        p.arc_head,
+        p.arc_mod,
+        np.zeros_like(p.arc_score),
+        arc_label=p.arc_label,
+        arc_state=state,
+        **set_fields("factor", never["factor"]),
         **set_fields("count", never["count"]),
-        projective="crossing" in kinds, single_root="root" in kinds,
-    )  # fmt: skip
+        projective="crossing" in kinds,
+        single_root="root" in kinds,
+    )
 
 
 def _describe(problem: Problem, constraint: Constraint) -> str:

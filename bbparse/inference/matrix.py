@@ -135,7 +135,7 @@ def as_array(
                 values = values.double()
             values = values.cpu().numpy()
         array = np.asarray(unmasked(values))
-    except Exception as error:   # whatever a library says of arrays on devices it has no driver for
+    except Exception as error:  # whatever a library says of arrays on devices it has no driver for
         reason = one_line(error)
         raise ProblemError(
             f"{name} is a {kind} that numpy cannot read ({reason:.120}), expected one array on the"

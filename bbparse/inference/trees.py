@@ -66,8 +66,11 @@ _SOME = ("node_limit", "work_limit", "backbone", "settings", "observer")
 #: The options that each method supports besides ``k_best``, ``time_limit`` and ``gap``, which all
 #: support. auto is branch and bound, which can solve every problem.
 METHODS: dict[str, tuple[str, ...]] = {
-    "auto": _SOME, "bb": _SOME, "ilp": (), "price-and-cut": ("node_limit",),
-}  # fmt: skip
+    "auto": _SOME,
+    "bb": _SOME,
+    "ilp": (),
+    "price-and-cut": ("node_limit",),
+}
 
 
 def check_request(problem: Any, method: Any, options: Options) -> None:
@@ -171,9 +174,7 @@ def _branch_and_bound(problem: Problem, options: Options) -> Answer:
     except TimeOver:
         trees = np.empty((0, problem.n_words), np.int32)
         return _answer(problem, options, Outcome(trees, np.inf, "time_limit", {}), 0.0)
-    bounder = Lagrangian(
-        root, options.k_best, options.settings, problem.quantum, options.observer
-    )
+    bounder = Lagrangian(root, options.k_best, options.settings, problem.quantum, options.observer)
     return _answer(problem, options, bounder.run(options.limits), root.slack)
 
 
@@ -183,9 +184,13 @@ def _linear(problem: Problem, mode: int, options: Options) -> Answer:
     arcs, edges, slack, bound = linear_trees(problem, mode, k, options.deadline.at)
     status = "optimal" if bound == -np.inf else "time_limit"
     stats: dict[str, float | int] = {
-        "nodes": 1, "dp_calls": 1, "trees_tried": len(arcs), "closed_at_root": 1, "edges": edges,
+        "nodes": 1,
+        "dp_calls": 1,
+        "trees_tried": len(arcs),
+        "closed_at_root": 1,
+        "edges": edges,
         "dp_work": 1.0 if k == 1 else 1.0 + LISTED * n * len(arcs) / max(1, edges),
-    }  # fmt: skip
+    }
     answer = _answer(problem, options, Outcome(arcs, bound + slack, status, stats), slack)
     if not slack and len(arcs):  # no bound is needed; but large terms may have hidden small ones
         size, least = answer.sizes[:, 0].tolist()

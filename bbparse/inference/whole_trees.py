@@ -68,9 +68,12 @@ class TreeScore:
 
 
 def checked_score(
-    where: str, value: Any, most: float = MAX_SCORE, or_never: bool = False,
+    where: str,
+    value: Any,
+    most: float = MAX_SCORE,
+    or_never: bool = False,
     error: type[BBParseError] = ProblemError,
-) -> float:  # fmt: skip
+) -> float:
     """Return a number as a float; raise `error` unless it is in range, or -inf if that may be."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise error(f"{where} is {value!r:.60}, expected a number")
@@ -131,10 +134,12 @@ class _Search:
         """Return the ``count`` best trees of the problem, within what is left of the limits."""
         o, nodes = self.options, int(self.stats.get("nodes", 0))
         left = replace(
-            o, k_best=count, gap=0.0,
+            o,
+            k_best=count,
+            gap=0.0,
             node_limit=None if o.node_limit is None else max(1, o.node_limit - nodes),
             work_limit=None if o.work_limit is None else max(0.0, o.work_limit - self.work),
-        )  # fmt: skip
+        )
         listed = find_trees(self.problem, self.method, left)
         self.work += work_of(listed)
         self.stats["lists"] += 1

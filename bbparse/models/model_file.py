@@ -46,11 +46,16 @@ TAGGER_KIND = "bbparse.Tagger"
 
 _READING_FIELDS: dict[str, Rule] = {**EMBEDDINGS_FIELDS, **TAGGER_FIELDS, **TOKENIZER_FIELDS}
 _RULES: dict[str, Rule] = {
-    "model": dict, "backbone": ("i", 1, None), "pruner": ("i", 1, None),
-    "labels": dict, "label": ("i", 1, None),
-    "factor_keys": ("u", 1, "factor_keys"), "factor_weights": (REALS, 1, "factor_keys"),
-    **ARC_FIELDS, **_READING_FIELDS,
-}  # fmt: skip
+    "model": dict,
+    "backbone": ("i", 1, None),
+    "pruner": ("i", 1, None),
+    "labels": dict,
+    "label": ("i", 1, None),
+    "factor_keys": ("u", 1, "factor_keys"),
+    "factor_weights": (REALS, 1, "factor_keys"),
+    **ARC_FIELDS,
+    **_READING_FIELDS,
+}
 _OPTIONAL = set(_RULES) - {"model", "factor_keys", "factor_weights"}
 
 
@@ -75,8 +80,9 @@ def _fields_of(model: Model) -> Fields:
     fields: Fields = {
         "model": {"configuration": model.config.to_table(), "notes": model.notes},
         **(maker.network.to_fields() if maker.network is not None else {}),
-        "factor_keys": table.keys, "factor_weights": table.weights,
-    }  # fmt: skip
+        "factor_keys": table.keys,
+        "factor_weights": table.weights,
+    }
     if maker.scorer is not None and maker.pruner is not None:
         fields |= {"backbone": maker.scorer.weights, "pruner": maker.pruner.weights}
     if isinstance(labeller, Labeller):

@@ -88,7 +88,8 @@ class WordAtom(NamedTuple):
             raise ConfigError(f"{text!r} is not an atom: expected role.attribute or @name")
         atom = cls(match[1], int(match[2] or 0), match[3])
         for what, name, known in (
-            ("role", atom.role, roles), ("attribute", atom.attribute, ATTRIBUTES)
+            ("role", atom.role, roles),
+            ("attribute", atom.attribute, ATTRIBUTES),
         ):
             if name not in known:
                 raise ConfigError(

@@ -82,7 +82,12 @@ def _to_bytes(x: Float32s, steps: np.float32, out: Bytes) -> bool:
 
 @kernel
 def _multiply(
-    x: Bytes, panels: Ints, start: Ints, scale: Float32s, units: Float32s, bias: Float32s,
+    x: Bytes,
+    panels: Ints,
+    start: Ints,
+    scale: Float32s,
+    units: Float32s,
+    bias: Float32s,
     out: Float32s,
 ) -> None:
     """Set ``out`` to ``(x - ZERO) @ matrix * scale * units + bias``.

@@ -79,8 +79,10 @@ class LabelNetwork(SequenceNetwork):
         hidden, columns = sizes["hidden"], -(-n_labels // 16) * 16
         return {
             **super().shapes(kinds, sizes, n_labels),
-            "end_w": (sizes["width"], hidden), "end_b": (hidden,),
-            "label_w": (hidden, columns), "label_b": (columns,),
+            "end_w": (sizes["width"], hidden),
+            "end_b": (hidden,),
+            "label_w": (hidden, columns),
+            "label_b": (columns,),
         }
 
     def labels_of(self, kind: int) -> tuple[str, ...]:
@@ -127,7 +129,11 @@ class LabelNetwork(SequenceNetwork):
 
 
 def _label_scores(
-    w: Weights, kinds: str, batch: Ragged, words: Float32s, noise: Dropout | None = None,
+    w: Weights,
+    kinds: str,
+    batch: Ragged,
+    words: Float32s,
+    noise: Dropout | None = None,
     rate: float = 0.0,
 ) -> tuple[Float32s, Backward]:
     """Return the scores of all labels of the elements of a batch, float32[R, L or more]."""
@@ -153,8 +159,14 @@ class LabelLearner:
     """
 
     def __init__(
-        self, network: type[LabelNetwork], settings: LabelSettings, rows: Sequence[NDArray[Any]],
-        gold: Sequence[NDArray[Any]], counts: Sequence[int], n_values: int, seed: int,
+        self,
+        network: type[LabelNetwork],
+        settings: LabelSettings,
+        rows: Sequence[NDArray[Any]],
+        gold: Sequence[NDArray[Any]],
+        counts: Sequence[int],
+        n_values: int,
+        seed: int,
         width: int = 0,
     ) -> None:
         self.network, self.settings, self.seed = network, settings, seed
@@ -193,8 +205,11 @@ class LabelLearner:
         return rows, loss / len(rows)
 
     def learn(
-        self, keys: Hashes, names: Sequence[str],
-        vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None, n_gold: int,
+        self,
+        keys: Hashes,
+        names: Sequence[str],
+        vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None,
+        n_gold: int,
     ) -> LabelNetwork:
         """Train on sequences, of which the first are gold, and keep the labels with these names."""
 
@@ -214,16 +229,19 @@ class LabelLearner:
         for name in ("label_w", "label_b"):
             parameters[name] = parameters[name][..., : shapes[name][-1]].copy()
             parameters[name][..., len(names) :] = 0.0
-        return network(
-            names, settings.layers, self.learner.sizes, keys, table, rounded(parameters)
-        )
+        return network(names, settings.layers, self.learner.sizes, keys, table, rounded(parameters))
 
 
 def train_labels(  # noqa: PLR0913 – data of two kinds
-    network: type[LabelNetwork], values: Sequence[Hashes], labels: Sequence[Sequence[str]],
-    gold: Sequence[Longs], settings: LabelSettings, seed: int,
+    network: type[LabelNetwork],
+    values: Sequence[Hashes],
+    labels: Sequence[Sequence[str]],
+    gold: Sequence[Longs],
+    settings: LabelSettings,
+    seed: int,
     vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None = None,
-    n_kinds: int | None = None, silver: Callable[[], Iterable[tuple[Hashes, Longs]]] = tuple,
+    n_kinds: int | None = None,
+    silver: Callable[[], Iterable[tuple[Hashes, Longs]]] = tuple,
 ) -> LabelNetwork:
     """Train a network on encoded sequences.
 

@@ -267,8 +267,13 @@ def norm(
 
 @kernel
 def _norm_back(
-    gradient: Float32s, x: Float32s, gain: Float32s, scale: Float32s, out: Float32s,
-    gain_gradient: Float32s, shift_gradient: Float32s,
+    gradient: Float32s,
+    x: Float32s,
+    gain: Float32s,
+    scale: Float32s,
+    out: Float32s,
+    gain_gradient: Float32s,
+    shift_gradient: Float32s,
 ) -> None:
     """Compute the gradients of `norm` from the gradient of its ``out``."""
     width = np.uint64(gain.shape[0])
@@ -294,8 +299,13 @@ def normalisation(w: Weights, name: str, x: Float32s) -> tuple[Float32s, Backwar
     def backward(d_out: Float32s) -> Float32s:
         d_x = np.empty_like(d_out)
         _norm_back(
-            np.ascontiguousarray(d_out), x, gain, scale, d_x,
-            w.gradients[f"{name}_gain"], w.gradients[f"{name}_shift"],
+            np.ascontiguousarray(d_out),
+            x,
+            gain,
+            scale,
+            d_x,
+            w.gradients[f"{name}_gain"],
+            w.gradients[f"{name}_shift"],
         )
         return d_x
 

@@ -76,8 +76,13 @@ class NetworkLearner:
     """Weights of a network during training; ``n_values`` attribute values have vectors."""
 
     def __init__(
-        self, network: type[SequenceNetwork], kinds: str, sizes: Mapping[str, int], n_labels: int,
-        n_values: int, seed: int,
+        self,
+        network: type[SequenceNetwork],
+        kinds: str,
+        sizes: Mapping[str, int],
+        n_labels: int,
+        n_values: int,
+        seed: int,
     ) -> None:
         keep_freed_memory()
         random = np.random.default_rng([seed, 2])
@@ -87,7 +92,8 @@ class NetworkLearner:
         self._dense = Learned.of(np.zeros((1, total_size(self.shapes)), np.float32))
         self._matrices: dict[str, ByteMatrix] = {}
         self.weights = Weights(
-            split(self._dense.weights[0], self.shapes), split(self._dense.gradient[0], self.shapes),
+            split(self._dense.weights[0], self.shapes),
+            split(self._dense.gradient[0], self.shapes),
             self._matrices,
         )
         network.start(self.shapes, self.weights.values, random)
@@ -113,8 +119,15 @@ class NetworkLearner:
         adam(touched, self.vectors, rate, self._clock)
 
     def learn(
-        self, sizes: Longs, epochs: int, batch: int, rate: float, seed: int,
-        learn_from: Callable[[list[int], float], Longs], name: str, n_gold: int | None = None,
+        self,
+        sizes: Longs,
+        epochs: int,
+        batch: int,
+        rate: float,
+        seed: int,
+        learn_from: Callable[[list[int], float], Longs],
+        name: str,
+        n_gold: int | None = None,
     ) -> tuple[NDArray[np.int8], dict[str, Float32s]]:
         """Train, and return the vectors, in steps of `QUANTUM`, and the weights; means at the end.
 

@@ -76,7 +76,11 @@ class Dropout:
         return (noise >= np.float32(rate)).reshape(shape)
 
     def hide(
-        self, rows: Longs, vectors: Float32s | None, attribute_rate: float, word_rate: float,
+        self,
+        rows: Longs,
+        vectors: Float32s | None,
+        attribute_rate: float,
+        word_rate: float,
         n_lexical: int,
     ) -> None:
         """Hide attributes and words in place, so that a network learns to do without them.
@@ -108,8 +112,13 @@ class SequenceNetwork:
     SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "embeddings")
 
     def __init__(
-        self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Hashes,
-        vectors: NDArray[np.int8], parameters: Mapping[str, Float32s],
+        self,
+        labels: Sequence[str],
+        kinds: str,
+        sizes: Mapping[str, int],
+        keys: Hashes,
+        vectors: NDArray[np.int8],
+        parameters: Mapping[str, Float32s],
     ) -> None:
         keep_freed_memory()
         self.labels = tuple(labels)
@@ -135,8 +144,10 @@ class SequenceNetwork:
         """Return the fields in a file, with the rules by which `read_archive` checks them."""
         keys = f"{cls.NAME}_keys"
         return {
-            cls.NAME: dict, keys: ("u", 1, None),
-            f"{cls.NAME}_vectors": ("i", 2, keys), f"{cls.NAME}_weights": ("i", 1, None),
+            cls.NAME: dict,
+            keys: ("u", 1, None),
+            f"{cls.NAME}_vectors": ("i", 2, keys),
+            f"{cls.NAME}_weights": ("i", 1, None),
         }
 
     @property
@@ -166,7 +177,9 @@ class SequenceNetwork:
 
     @classmethod
     def start(
-        cls, shapes: Mapping[str, tuple[int, ...]], p: Mapping[str, Float32s],
+        cls,
+        shapes: Mapping[str, tuple[int, ...]],
+        p: Mapping[str, Float32s],
         random: np.random.Generator,
     ) -> None:
         """Fill weights of zeros with their initial values."""
@@ -262,7 +275,11 @@ def _check_sizes(kinds: str, sizes: Mapping[str, int]) -> None:
 
 
 def in_sentence(
-    w: Weights, kinds: str, batch: Ragged, words: Float32s, noise: Dropout | None = None,
+    w: Weights,
+    kinds: str,
+    batch: Ragged,
+    words: Float32s,
+    noise: Dropout | None = None,
     rate: float = 0.0,
 ) -> tuple[Float32s, Backward]:
     """Return the vectors of words in context, float32[R, width], from their sums ``words``."""

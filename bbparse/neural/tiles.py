@@ -102,7 +102,13 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
 
     @intrinsic
     def tile(
-        typing_context: Any, x: Any, at: Any, panel: Any, start: Any, out: Any, row: Any,
+        typing_context: Any,
+        x: Any,
+        at: Any,
+        panel: Any,
+        start: Any,
+        out: Any,
+        row: Any,
         column: Any,
     ) -> Any:
         """Emit code of a tile: rows `row + r` and columns `column + c` of a matrix product.

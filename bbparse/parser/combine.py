@@ -70,8 +70,11 @@ class Combination(NamedTuple):
 
 
 def combine(
-    parses: Sequence[Sentence], rules: Rules, weights: Sequence[Sequence[float]] | None = None,
-    options: RepairOptions | None = None, k_best: int = 1,
+    parses: Sequence[Sentence],
+    rules: Rules,
+    weights: Sequence[Sequence[float]] | None = None,
+    options: RepairOptions | None = None,
+    k_best: int = 1,
 ) -> Combination:
     """Find the k valid trees with the most votes among all trees of a sentence.
 

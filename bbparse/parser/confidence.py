@@ -94,8 +94,11 @@ def evidence_of(model: Model, scored: Scored, arcs: Ints, labels: Sequence[str])
     clipped = np.minimum(np.maximum(gaps[:, None], -KNOTS), KNOTS)
     largest = clipped[:, -1]
     columns = [
-        np.ones((n, 1)), clipped, np.append(KNOTS[-1], largest)[heads],
-        np.full(n, largest.min()), np.full(n, np.log(n)),
+        np.ones((n, 1)),
+        clipped,
+        np.append(KNOTS[-1], largest)[heads],
+        np.full(n, largest.min()),
+        np.full(n, np.log(n)),
     ]
     if scored.scores is not None:
         odds = scored.scores.log_odds(scored.problem.arc_head, scored.problem.arc_mod)

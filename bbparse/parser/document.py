@@ -63,8 +63,20 @@ class Tree(ScoredTree):
         rows = zip(self.heads, labels, sure, miscs(s), zip(offsets(s), rivals))
         for i, (head, label, chance, misc, (place, (rival, either))) in enumerate(rows):
             yield Word(
-                i + 1, s.forms[i], s.lemmas[i], s.upos[i], s.xpos[i], s.feats[i], head, label,
-                chance, misc, *place, tuple(children[i + 1]), rival, either,
+                i + 1,
+                s.forms[i],
+                s.lemmas[i],
+                s.upos[i],
+                s.xpos[i],
+                s.feats[i],
+                head,
+                label,
+                chance,
+                misc,
+                *place,
+                tuple(children[i + 1]),
+                rival,
+                either,
             )
 
     @property
@@ -88,7 +100,12 @@ class Tree(ScoredTree):
         if against is not None and len(against) != len(self):
             raise ValueError(f"against has {len(against)} words, expected {len(self)}")
         return draw_svg(
-            s.forms, self.heads, self.labels, s.upos, other_heads=heads, other_labels=labels,
+            s.forms,
+            self.heads,
+            self.labels,
+            s.upos,
+            other_heads=heads,
+            other_labels=labels,
             title=title,
         )
 

@@ -104,7 +104,10 @@ class Parse(NamedTuple):
             trees[k] = replace(trees[k], broken=tuple(dict.fromkeys(texts)))
         for k, sure in enumerate(self.sure):
             trees[k] = replace(
-                trees[k], confidences=sure.arcs, confidence=sure.tree, rivals=sure.rivals,
+                trees[k],
+                confidences=sure.arcs,
+                confidence=sure.tree,
+                rivals=sure.rivals,
                 either=sure.either,
             )
         return trees
@@ -113,8 +116,11 @@ class Parse(NamedTuple):
 def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:
     """Convert the trees of a solution to plain records, with the labels of each if given."""
     rows = zip(
-        solution.heads[:, 1:].tolist(), solution.scores.tolist(), solution.upper_bounds.tolist(),
-        solution.proved.tolist(), labels or [()] * len(solution),
+        solution.heads[:, 1:].tolist(),
+        solution.scores.tolist(),
+        solution.upper_bounds.tolist(),
+        solution.proved.tolist(),
+        labels or [()] * len(solution),
     )
     return [
         ScoredTree(tuple(heads), score, bound, proved, tuple(names))

@@ -47,8 +47,11 @@ class Parser:
 
     @classmethod
     def train(
-        cls, sentences: Iterable[Sentence], dev: Iterable[Sentence] = (),
-        config: Configuration | str = "english", *,
+        cls,
+        sentences: Iterable[Sentence],
+        dev: Iterable[Sentence] = (),
+        config: Configuration | str = "english",
+        *,
         embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
         **options: Any,
     ) -> Parser:
@@ -102,7 +105,8 @@ class Parser:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str],
+        cls,
+        path: str | os.PathLike[str],
         factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
     ) -> Self:
         """Read a model file; see `bbparse.models.model_file.load_model`."""
@@ -184,7 +188,11 @@ class Parser:
         return self.model.labels_of(scored, tree)
 
     def parse_all(
-        self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *, threads: int = 1,
+        self,
+        sentences: Iterable[Sentence],
+        options: ParseOptions = USUAL,
+        *,
+        threads: int = 1,
         **more: Any,
     ) -> Iterator[Parse]:
         """Parse many sentences, in order, with labels and validity rules; yield a `Parse` for each.
@@ -220,8 +228,13 @@ class Parser:
                 raise error
 
     def parse_around(
-        self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, *,
-        restrict: Restriction | None = None, reasons: bool = True, **more: Any,
+        self,
+        sentences: Iterable[Sentence],
+        options: ParseOptions = USUAL,
+        *,
+        restrict: Restriction | None = None,
+        reasons: bool = True,
+        **more: Any,
     ) -> Iterator[Parse]:
         """Parse sentences one by one, keeping the heads and labels that they have.
 

@@ -72,7 +72,11 @@ class Pipeline:
     def __call__(
         self,
         text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
-        options: ParseOptions = USUAL, *, split: Split = "text", threads: int = 1, **changes: Any,
+        options: ParseOptions = USUAL,
+        *,
+        split: Split = "text",
+        threads: int = 1,
+        **changes: Any,
     ) -> Document:
         """Parse a text, a sentence or several sentences.
 
@@ -107,8 +111,12 @@ class Pipeline:
         return Document([sentence for document in parsed for sentence in document])
 
     def pipe(
-        self, texts: Iterable[Sentence | str | Sequence[Token]], options: ParseOptions = USUAL, *,
-        split: Split = "text", **more: Any,
+        self,
+        texts: Iterable[Sentence | str | Sequence[Token]],
+        options: ParseOptions = USUAL,
+        *,
+        split: Split = "text",
+        **more: Any,
     ) -> Iterator[Document]:
         """Parse a stream of texts, sentences, or lists of words; yield a `Document` for each.
 

@@ -44,15 +44,30 @@ _AFTER = frozenset({"flat", "compound", "fixed", "goeswith"})
 @Language.factory(
     "bbparse",
     default_config={
-        "model": DEFAULT_MODEL, "k_best": 1, "prune": None, "node_limit": None, "time_limit": None,
+        "model": DEFAULT_MODEL,
+        "k_best": 1,
+        "prune": None,
+        "node_limit": None,
+        "time_limit": None,
     },
     assigns=[
-        "token.head", "token.dep", "token.is_sent_start", "doc.sents",
-        "token.pos", "token.tag", "token.lemma", "token.morph",
+        "token.head",
+        "token.dep",
+        "token.is_sent_start",
+        "doc.sents",
+        "token.pos",
+        "token.tag",
+        "token.lemma",
+        "token.morph",
     ],
 )
 def make_parser(
-    nlp: Language, name: str, model: str, k_best: int, prune: int | None, node_limit: int | None,
+    nlp: Language,
+    name: str,
+    model: str,
+    k_best: int,
+    prune: int | None,
+    node_limit: int | None,
     time_limit: float | None,
 ) -> SpacyParser:
     """Make the component; settings and errors are those of `bbparse.Pipeline`.
@@ -166,7 +181,8 @@ class SpacyParser:
         starts = [i for i, start in enumerate(begins) if start or i == 0]
         # Blanks alone belong to the sentence before them.
         starts = [
-            a for a, b in zip(starts, [*starts[1:], len(doc)])
+            a
+            for a, b in zip(starts, [*starts[1:], len(doc)])
             if a == 0 or preset[a] or not all(t.is_space for t in doc[a:b])
         ]
         yield from zip(starts, [*starts[1:], len(doc)])
@@ -217,8 +233,11 @@ def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:
     """Return a tree as a dictionary over the tokens of the document."""
     heads = [words[head - 1].i if head else words[m].i for m, head in enumerate(tree.heads)]
     return {
-        "heads": heads, "labels": list(tree.labels), "score": tree.score,
-        "upper_bound": tree.upper_bound, "proved": tree.proved,
+        "heads": heads,
+        "labels": list(tree.labels),
+        "score": tree.score,
+        "upper_bound": tree.upper_bound,
+        "proved": tree.proved,
     }
 
 
@@ -289,7 +308,9 @@ def _sentence_of(tokens: list[Token]) -> Sentence:
         return [" ".join(str(value).split()) or "_" for value in values]
 
     return Sentence.from_words(
-        column(t.text for t in tokens), upos=column(t.pos_ for t in tokens),
-        xpos=column(t.tag_ for t in tokens), lemmas=column(t.lemma_ for t in tokens),
+        column(t.text for t in tokens),
+        upos=column(t.pos_ for t in tokens),
+        xpos=column(t.tag_ for t in tokens),
+        lemmas=column(t.lemma_ for t in tokens),
         feats=column(t.morph for t in tokens),
     )

@@ -70,7 +70,8 @@ class Spans:
                         continue
                     name = bracket[:-1]
                     fits = [
-                        i for i, (other, _) in enumerate(opened)
+                        i
+                        for i, (other, _) in enumerate(opened)
                         if not name or name in (other[1:], other[1:].partition("-")[0])
                     ]
                     if not fits:
@@ -103,4 +104,3 @@ class Spans:
         """Raise `TreebankError` if no word of a source has the key."""
         if not found:
             raise TreebankError(f"{source}: no word has {self.key}= in MISC")
-

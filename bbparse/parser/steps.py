@@ -91,8 +91,13 @@ class Steps:
 
     @classmethod
     def of(
-        cls, model: Model, options: ParseOptions, *, tree_score: AnyTreeFamily | None = None,
-        until: Deadline = NO_DEADLINE, **changes: Any,
+        cls,
+        model: Model,
+        options: ParseOptions,
+        *,
+        tree_score: AnyTreeFamily | None = None,
+        until: Deadline = NO_DEADLINE,
+        **changes: Any,
     ) -> Steps:
         """Resolve options, some of them changed, against a model; see `Parser.parse_all`."""
         check_type("options", options, ParseOptions, "ParseOptions", ProblemError)
@@ -238,7 +243,8 @@ class Steps:
 
         def solve_within(problem: Problem, spent: float = 0.0, **changes: Any) -> Solution:
             limits: dict[str, Any] = {
-                "k_best": options.k_best, "node_limit": options.node_limit,
+                "k_best": options.k_best,
+                "node_limit": options.node_limit,
                 "time_limit": deadline.limit(),
             }
             # Branch and bound solves problems with labels, which validity rules add.
@@ -255,8 +261,13 @@ class Steps:
     # ---- find valid trees, label, judge --------------------------------------------------------
 
     def best_trees(
-        self, sentence: Sentence, score: Score, scored: Scored | None = None, *,
-        fixed: Mapping[int, str] = _NO_LABELS, reasons: bool = True,
+        self,
+        sentence: Sentence,
+        score: Score,
+        scored: Scored | None = None,
+        *,
+        fixed: Mapping[int, str] = _NO_LABELS,
+        reasons: bool = True,
     ) -> tuple[Scored, Parse, bool]:
         """Find the best valid trees with labels, over more arcs as long as there are too few.
 
@@ -314,8 +325,14 @@ class Steps:
         if self.rules is None or labeller is None or not any(parse.faults):
             return parse
         return valid_parse(
-            labeller, self.rules, solver, scored, parse, k_best=self.options.k_best,
-            deadline=self.deadline, fixed=fixed,
+            labeller,
+            self.rules,
+            solver,
+            scored,
+            parse,
+            k_best=self.options.k_best,
+            deadline=self.deadline,
+            fixed=fixed,
         )
 
     def _with_faults(self, scored: Scored, parse: Parse) -> Parse:

@@ -54,14 +54,15 @@ def no_tree(scored: Scored, solution: Solution, complete: bool, restricted: bool
     conflict = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
     kind = "projective tree" if scored.problem.projective else "tree"
     and_more = " and satisfies the constraints" if restricted else ""
-    return TreebankError(
-        f"{where} {kind} with one root has all fixed heads{and_more}{conflict}"
-    )
+    return TreebankError(f"{where} {kind} with one root has all fixed heads{and_more}{conflict}")
 
 
 def scored_around(
-    maker: ProblemMaker, sentence: Sentence, restrict: Restriction | None = None,
-    prune: int | None = None, margin: float | None = None,
+    maker: ProblemMaker,
+    sentence: Sentence,
+    restrict: Restriction | None = None,
+    prune: int | None = None,
+    margin: float | None = None,
 ) -> Scored:
     """Return the scored sentence whose trees have all its heads; these are always candidates."""
     heads = given_heads(sentence)
@@ -86,8 +87,15 @@ def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | 
 
 
 def valid_parse(
-    labeller: Labelling, rules: Rules, solver: Callable[..., Solution], scored: Scored,
-    parse: Parse, *, k_best: int, deadline: Deadline, fixed: Mapping[int, str],
+    labeller: Labelling,
+    rules: Rules,
+    solver: Callable[..., Solution],
+    scored: Scored,
+    parse: Parse,
+    *,
+    k_best: int,
+    deadline: Deadline,
+    fixed: Mapping[int, str],
 ) -> Parse:
     """Return the k best valid trees; ``parse`` has those without rules, and their faults."""
     ruled, faults = RuledSentence(rules, scored.sentence), parse.faults
@@ -111,7 +119,13 @@ def valid_parse(
         return solution
 
     valid = solve_valid(
-        scored.problem, ruled, names, scores, solve_again, k_best=k_best, deadline=deadline,
+        scored.problem,
+        ruled,
+        names,
+        scores,
+        solve_again,
+        k_best=k_best,
+        deadline=deadline,
         broken=broken,
     )
     solution = valid.solution

@@ -79,9 +79,12 @@ def _write(file: IO[bytes], kind: str, fields: Fields, level: int) -> None:
 
 
 def read_archive(
-    source: str | os.PathLike[str] | bytes, kind: str, rules: Mapping[str, Rule],
-    optional: Set[str] = frozenset(), error: type[BBParseError] = BBParseError,
-) -> Fields:  # fmt: skip
+    source: str | os.PathLike[str] | bytes,
+    kind: str,
+    rules: Mapping[str, Rule],
+    optional: Set[str] = frozenset(),
+    error: type[BBParseError] = BBParseError,
+) -> Fields:
     """Read the fields of an archive, a file or its bytes; check its kind, format and fields."""
     check_type("path", source, (str, os.PathLike, bytes), "a path", error)
     where = "bytes" if isinstance(source, bytes) else os.fspath(source)

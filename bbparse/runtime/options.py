@@ -23,18 +23,20 @@ class Range(NamedTuple):
     most: float = inf  #: Maximum.
 
 
-OPTIONS: Mapping[str, Range] = MappingProxyType({
-    "k_best": Range(1),
-    "prune": Range(0, optional=True, most=(1 << 31) - 1),
-    "time_limit": Range(0, whole=False, optional=True),
-    "node_limit": Range(1, optional=True),
-    "tree_limit": Range(1, optional=True),
-    "work_limit": Range(0, whole=False, optional=True),
-    "gap": Range(0, whole=False),
-    "threads": Range(1, most=1024),
-    "members": Range(1, optional=True, most=16),
-    "seed": Range(0),
-})  # fmt: skip
+OPTIONS: Mapping[str, Range] = MappingProxyType(
+    {
+        "k_best": Range(1),
+        "prune": Range(0, optional=True, most=(1 << 31) - 1),
+        "time_limit": Range(0, whole=False, optional=True),
+        "node_limit": Range(1, optional=True),
+        "tree_limit": Range(1, optional=True),
+        "work_limit": Range(0, whole=False, optional=True),
+        "gap": Range(0, whole=False),
+        "threads": Range(1, most=1024),
+        "members": Range(1, optional=True, most=16),
+        "seed": Range(0),
+    }
+)
 
 
 def check_options(values: Mapping[str, Any], error: type[BBParseError] = ConfigError) -> None:
@@ -63,9 +65,12 @@ def check_number(
 
 
 def check_type(
-    name: str, value: Any, kind: type | tuple[type, ...], expected: str,
+    name: str,
+    value: Any,
+    kind: type | tuple[type, ...],
+    expected: str,
     error: type[BBParseError] = ConfigError,
-) -> None:  # fmt: skip
+) -> None:
     """Raise `error` unless a value is of a type, or of one of several."""
     if not isinstance(value, kind):
         raise error(f"{name} is of type {type(value).__name__}, expected {expected}")

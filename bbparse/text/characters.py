@@ -17,14 +17,28 @@ Words = NDArray[np.uint64]
 #: between spaces) that ends with it and the suffix that begins with it, as characters and as kinds;
 #: the same for its run of letters and digits; marks of its chunk.
 CHARACTER_COLUMNS = (
-    "char", "low", "kind", "before", "after", "kbefore", "kafter", "rbefore", "rafter", "chunk",
+    "char",
+    "low",
+    "kind",
+    "before",
+    "after",
+    "kbefore",
+    "kafter",
+    "rbefore",
+    "rafter",
+    "chunk",
 )
 
 BLANK = 0
 #: Kinds of punctuation and symbols; the kind of other characters is their Unicode category.
 _MARKS = {
-    ".!?…。！？": 5, "\"'”“’‘»«`„": 6, ")]}>」』）": 7, "([{<「『（": 8, ",;:，；：、": 9,
-    "-–—_": 10, "/\\|@&=+%#*~^": 11,
+    ".!?…。！？": 5,
+    "\"'”“’‘»«`„": 6,
+    ")]}>」』）": 7,
+    "([{<「『（": 8,
+    ",;:，；：、": 9,
+    "-–—_": 10,
+    "/\\|@&=+%#*~^": 11,
 }
 _KIND_OF_MARK = {mark: kind for marks, kind in _MARKS.items() for mark in marks}
 _CATEGORIES = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 3, "Nd": 4, "No": 4}
@@ -35,9 +49,18 @@ UNSPACED = 13
 #: Kind of accents, joiners and soft hyphens: no token or word ends before them.
 JOINED = 14
 _UNSPACED_SCRIPTS = (
-    (0x0E00, 0x0EFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x2FDF),
-    (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
+    (0x0E00, 0x0EFF),
+    (0x0F00, 0x0FFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x2E80, 0x2FDF),
+    (0x3005, 0x3007),
+    (0x3040, 0x30FF),
+    (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
 )
 _BASE = 0x9E3779B97F4A7C15 | 1
 
@@ -72,7 +95,8 @@ def _hashed(text: str) -> tuple[NDArray[np.int64], Words, Words]:
     codes, indices = np.unique(_codes(text), return_inverse=True)
     kinds, chars, lows = zip(*(_character(int(code)) for code in codes))
     return (
-        np.array(kinds, np.int64)[indices], np.array(chars, np.uint64)[indices],
+        np.array(kinds, np.int64)[indices],
+        np.array(chars, np.uint64)[indices],
         np.array(lows, np.uint64)[indices],
     )
 
@@ -150,9 +174,13 @@ def _marks(chunk: str) -> int:
     bits = 0
     for bit, holds in enumerate(
         (
-            "://" in chunk or chunk.startswith("www."), "@" in chunk[1:-1],
-            any(c.isdigit() for c in chunk), any(c.isalpha() for c in chunk),
-            chunk.count(".") > 1, chunk.count("-") > 1, chunk.count("/") > 1,
+            "://" in chunk or chunk.startswith("www."),
+            "@" in chunk[1:-1],
+            any(c.isdigit() for c in chunk),
+            any(c.isalpha() for c in chunk),
+            chunk.count(".") > 1,
+            chunk.count("-") > 1,
+            chunk.count("/") > 1,
         )
     ):
         bits |= holds << bit

@@ -21,9 +21,22 @@ N_GRAMS = 24
 LENGTHS = (3, 4, 5)
 #: Attributes of a form, and the one of its sentence: the use of capitals.
 COLUMNS: tuple[str, ...] = (
-    "form", "lower", "prefix1", "prefix2", "prefix3", "prefix4",
-    "suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "shape", "kinds", "habit",
-    *(f"gram{i}" for i in range(N_GRAMS)), "style",
+    "form",
+    "lower",
+    "prefix1",
+    "prefix2",
+    "prefix3",
+    "prefix4",
+    "suffix1",
+    "suffix2",
+    "suffix3",
+    "suffix4",
+    "suffix5",
+    "shape",
+    "kinds",
+    "habit",
+    *(f"gram{i}" for i in range(N_GRAMS)),
+    "style",
 )
 #: Number of the first columns that are the whole word.
 N_WHOLE = 2
@@ -37,8 +50,12 @@ def _kinds(form: str) -> str:
             ("A", form.isupper() and len(form) > 1),
             ("T", form[:1].isupper() and not form[1:].isupper()),
             ("X", any(c.isupper() for c in form[1:]) and not form.isupper()),
-            ("d", any(c.isdigit() for c in form)), ("-", "-" in form), (".", "." in form),
-            ("@", "@" in form[1:-1]), ("/", "/" in form), ("o", not any(c.isalnum() for c in form)),
+            ("d", any(c.isdigit() for c in form)),
+            ("-", "-" in form),
+            (".", "." in form),
+            ("@", "@" in form[1:-1]),
+            ("/", "/" in form),
+            ("o", not any(c.isalnum() for c in form)),
             ("u", not form.isascii()),
         )
         if there
@@ -71,9 +88,20 @@ def _row(habits: Mapping[str, str], form: str) -> NDArray[np.uint64]:
     # affixes of digits are not informative
     plain = "".join("0" if c.isdigit() else c for c in lower)
     values = (
-        form, lower, plain[:1], plain[:2], plain[:3], plain[:4],
-        plain[-1:], plain[-2:], plain[-3:], plain[-4:], plain[-5:],
-        shape(form, 4), f"{shape(form)}|{kinds}", f"{habit}|{kinds}",
+        form,
+        lower,
+        plain[:1],
+        plain[:2],
+        plain[:3],
+        plain[:4],
+        plain[-1:],
+        plain[-2:],
+        plain[-3:],
+        plain[-4:],
+        plain[-5:],
+        shape(form, 4),
+        f"{shape(form)}|{kinds}",
+        f"{habit}|{kinds}",
     )
     hashes = row_of(zip(COLUMNS, values))
     hashes += [attribute_hash("gram", gram) for gram in grams(plain)]

@@ -42,7 +42,10 @@ def split_of_name(source: str) -> Split | None:
 
 
 def stream_text(
-    source: Source, tokenizer: Tokenizer, split: Split = "text", first: int = 1,
+    source: Source,
+    tokenizer: Tokenizer,
+    split: Split = "text",
+    first: int = 1,
     document: str | None = None,
 ) -> Iterator[Sentence | None]:
     """Read the sentences of a file as `sentences_of_text`; yield None where reading has to wait.
@@ -72,7 +75,12 @@ def stream_text(
 
 
 def sentences_of_text(
-    text: str, tokenizer: Tokenizer, *, split: Split = "text", offset: int = 0, first: int = 1,
+    text: str,
+    tokenizer: Tokenizer,
+    *,
+    split: Split = "text",
+    offset: int = 0,
+    first: int = 1,
 ) -> Iterator[Sentence]:
     """Split a text into sentences.
 
@@ -169,8 +177,16 @@ def _sentence(
     n = len(forms)
     empty = ["_"] * n
     return Sentence(
-        lines, word_lines, forms, empty, empty.copy(), empty.copy(), empty.copy(), [-1] * n,
-        empty.copy(), number=number,
+        lines,
+        word_lines,
+        forms,
+        empty,
+        empty.copy(),
+        empty.copy(),
+        empty.copy(),
+        [-1] * n,
+        empty.copy(),
+        number=number,
     )
 
 

@@ -46,8 +46,10 @@ class TagNetwork(LabelNetwork):
 
 #: Fields of a tagger, with the rules that `bbparse.runtime.archive.read_archive` checks them by.
 TAGGER_FIELDS: dict[str, Rule] = {
-    "tagger": dict, "tagger_pairs": (INTS, 2, None), **TagNetwork.rules()
-}  # fmt: skip
+    "tagger": dict,
+    "tagger_pairs": (INTS, 2, None),
+    **TagNetwork.rules(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,14 @@ class Tagger:
     """
 
     def __init__(
-        self, network: TagNetwork, pairs: NDArray[np.int32], rules: Mapping[str, Sequence[int]],
-        lexicon: Mapping[str, str], habits: Mapping[str, str],
-        notes: Mapping[str, Any] | None = None, embeddings: Embeddings | None = None,
+        self,
+        network: TagNetwork,
+        pairs: NDArray[np.int32],
+        rules: Mapping[str, Sequence[int]],
+        lexicon: Mapping[str, str],
+        habits: Mapping[str, str],
+        notes: Mapping[str, Any] | None = None,
+        embeddings: Embeddings | None = None,
     ) -> None:
         self.network, self.pairs, self.embeddings = network, pairs, embeddings
         self.encode = FormEncoder(habits)
@@ -166,7 +173,10 @@ class Tagger:
                 yield sentence if keep else next(columns).of(sentence, keep_tags=keep_tags)
 
     def _columns(
-        self, forms: Sequence[str], tag_scores: Float32s, feats_scores: Float32s,
+        self,
+        forms: Sequence[str],
+        tag_scores: Float32s,
+        feats_scores: Float32s,
         rule_scores: Float32s,
     ) -> TagColumns:
         """Return the columns of a sentence with these scores of its words."""
@@ -217,7 +227,9 @@ class Tagger:
 def tagger_fields(tagger: Tagger) -> Fields:
     """Return the fields that `tagger_from` reads."""
     card = {
-        "habits": tagger.encode.habits, "lexicon": tagger.lexicon, "notes": tagger.notes,
+        "habits": tagger.encode.habits,
+        "lexicon": tagger.lexicon,
+        "notes": tagger.notes,
         "rules": tagger.rules,
     }
     return {"tagger": card, "tagger_pairs": tagger.pairs, **tagger.network.to_fields()}

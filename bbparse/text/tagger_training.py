@@ -22,8 +22,12 @@ _KNOWN = 3
 
 
 def train_tagger(
-    sentences: Sequence[Sentence], settings: LabelSettings | None = None, seed: int = 1, *,
-    embeddings: Embeddings | None = None, silver: Iterable[Sentence] = (),
+    sentences: Sequence[Sentence],
+    settings: LabelSettings | None = None,
+    seed: int = 1,
+    *,
+    embeddings: Embeddings | None = None,
+    silver: Iterable[Sentence] = (),
 ) -> Tagger:
     """Train a tagger; `TreebankError` if a word has no UPOS. Other columns of ``_`` stay ``_``.
 
@@ -45,9 +49,12 @@ def train_tagger(
     def columns(sentence: Sentence) -> NDArray[np.int64]:
         """Return the numbers of the labels of a sentence, -1 for those of silver ones alone."""
         names: tuple[tuple[Mapping[str, int], Sequence[str]], ...] = (
-            (tags, _tags(sentence)), (feats, sentence.feats), (lemmas.numbers, _rules(sentence)),
+            (tags, _tags(sentence)),
+            (feats, sentence.feats),
+            (lemmas.numbers, _rules(sentence)),
             # further labels that help to train the encoder
-            (upos, sentence.upos), (deprels, sentence.deprels),
+            (upos, sentence.upos),
+            (deprels, sentence.deprels),
         )
         return np.array([[of.get(name, -1) for name in row] for of, row in names], np.int64).T
 
@@ -61,9 +68,14 @@ def train_tagger(
         text = LearningText(sentences, silver)
         vectors = source.width, lambda chosen: source(text(chosen))
     network = train_labels(
-        TagNetwork, [encode(sentence.forms) for sentence in sentences],
-        (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)), gold,
-        settings or LabelSettings(), seed, vectors, n_kinds=3,
+        TagNetwork,
+        [encode(sentence.forms) for sentence in sentences],
+        (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)),
+        gold,
+        settings or LabelSettings(),
+        seed,
+        vectors,
+        n_kinds=3,
         silver=lambda: ((encode(sentence.forms), columns(sentence)) for sentence in silver),
     )
     assert isinstance(network, TagNetwork)

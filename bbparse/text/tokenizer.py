@@ -99,8 +99,10 @@ def contexts(kinds_of_text: NDArray[np.int64]) -> tuple[list[str], NDArray[np.in
     triples = (current & 15) + 16 * (following + 1) + 4096 * (beyond + 1)
     _, first, indices = np.unique(triples, return_index=True, return_inverse=True)
     names = [
-        "joined" if after >> 4 > 0
-        else f"{kind & 15} {after}" if after != BLANK
+        "joined"
+        if after >> 4 > 0
+        else f"{kind & 15} {after}"
+        if after != BLANK
         else f"{kind & 15} 0 {last}"
         for kind, after, last in kinds[first[:, np.newaxis] + np.arange(3)].tolist()
     ]
@@ -117,7 +119,9 @@ class Tokenizer:
     """
 
     def __init__(
-        self, network: CharacterNetwork, allowed: Mapping[str, Sequence[int]],
+        self,
+        network: CharacterNetwork,
+        allowed: Mapping[str, Sequence[int]],
         multiwords: Mapping[str, Sequence[str]],
     ) -> None:
         self.network = network

@@ -26,8 +26,18 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import Piece
 
 _SETTINGS = LabelSettings(
-    layers="rr", word=32, width=96, hidden=32, dropout=0.2, attribute_dropout=0.1, unknown=0.0,
-    cutoff=6, epochs=40, elements=10_000_000, batch=3000, members=1,
+    layers="rr",
+    word=32,
+    width=96,
+    hidden=32,
+    dropout=0.2,
+    attribute_dropout=0.1,
+    unknown=0.0,
+    cutoff=6,
+    epochs=40,
+    elements=10_000_000,
+    batch=3000,
+    members=1,
 )
 #: A label that has less than this fraction of the occurrences of a context is no candidate there.
 _MIN_FRACTION = 0.0003
@@ -92,8 +102,12 @@ def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
     multiwords = _multiwords(texts)
     gold = [_labels(text, multiwords) for text in texts]
     network = train_labels(
-        CharacterNetwork, [encode_characters(text.text) for text in texts],
-        (CHARACTER_LABELS, SENTENCE_LABELS), gold, _SETTINGS, seed,
+        CharacterNetwork,
+        [encode_characters(text.text) for text in texts],
+        (CHARACTER_LABELS, SENTENCE_LABELS),
+        gold,
+        _SETTINGS,
+        seed,
     )
     assert isinstance(network, CharacterNetwork)
     return Tokenizer(network, _allowed(texts, gold), multiwords)

@@ -84,7 +84,10 @@ class Parts:
 
 
 def sentences_of(
-    flat: NDArray[np.float64], lengths: list[int], shape: Sequence[int], parts: list[Parts],
+    flat: NDArray[np.float64],
+    lengths: list[int],
+    shape: Sequence[int],
+    parts: list[Parts],
     flags: dict[str, Any],
 ) -> list[ScoredSentence]:
     """Make the sentences of a batch from its flat scores; drop factors over missing arcs."""

@@ -28,7 +28,10 @@ class _Computed(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, flat: Tensor, value: Float64s, dtype: torch.dtype,
+        ctx: Any,
+        flat: Tensor,
+        value: Float64s,
+        dtype: torch.dtype,
         back: Callable[[Float64s], Float64s],
     ) -> Tensor:
         ctx.back, ctx.dtype = back, flat.dtype
@@ -71,7 +74,10 @@ class TreeLayer(torch.nn.Module):
         self.threads = threads
 
     def forward(
-        self, arcs: Tensor | Sequence[Tensor], lengths: Any = None, *,
+        self,
+        arcs: Tensor | Sequence[Tensor],
+        lengths: Any = None,
+        *,
         siblings: tuple[Tensor, Tensor] | None = None,
         grandchildren: tuple[Tensor, Tensor] | None = None,
         factors: tuple[Sequence[tuple[int, Any]], Tensor] | None = None,
@@ -100,7 +106,8 @@ class TreeLayer(torch.nn.Module):
         """
         arcs, words = padded_arcs(arcs, lengths)
         parts = [
-            Parts("siblings", siblings, arcs, 4), Parts("grandchildren", grandchildren, arcs, 4),
+            Parts("siblings", siblings, arcs, 4),
+            Parts("grandchildren", grandchildren, arcs, 4),
             Parts("factors", factors, arcs, 0),
         ]
         flat = torch.cat([arcs.reshape(-1), *(kind.scores for kind in parts)])
@@ -119,8 +126,12 @@ class TreeBatch:
     """
 
     def __init__(
-        self, flat: Tensor, sentences: list[ScoredSentence], shape: tuple[int, ...],
-        sizes: list[int], threads: int,
+        self,
+        flat: Tensor,
+        sentences: list[ScoredSentence],
+        shape: tuple[int, ...],
+        sizes: list[int],
+        threads: int,
     ) -> None:
         self._flat, self._sentences, self._shape = flat, sentences, shape
         self._sizes, self._threads = sizes, threads
@@ -236,15 +247,19 @@ class TreeBatch:
         """Return values [b] or [b, k] with gradients [C] or [k, C] of each sentence."""
 
         def back(slope: Float64s) -> Float64s:
-            return self._spread([
-                part.T @ row[: len(part)] if part.ndim == 2 else part * row
-                for part, row in zip(slopes, slope)
-            ])
+            return self._spread(
+                [
+                    part.T @ row[: len(part)] if part.ndim == 2 else part * row
+                    for part, row in zip(slopes, slope)
+                ]
+            )
 
         return _Computed.apply(self._flat, np.array(values, np.float64), torch.float64, back)
 
     def _marginals(
-        self, vectors: Sequence[Float64s], states: Sequence[Any],
+        self,
+        vectors: Sequence[Float64s],
+        states: Sequence[Any],
         back: Callable[[ScoredSentence, Float64s, Any], Float64s],
     ) -> TreeMarginals:
         """Return vectors [C] of all sentences as tensors; gradients come from their states."""

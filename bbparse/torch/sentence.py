@@ -80,7 +80,8 @@ class ScoredSentence:
         places = []
         sib, gc, *_ = p.parts
         for part, known in (
-            ((sib.head, sib.inner, sib.mod), chart.sib), ((gc.grand, gc.head, gc.mod), chart.gc)
+            ((sib.head, sib.inner, sib.mod), chart.sib),
+            ((gc.grand, gc.head, gc.mod), chart.gc),
         ):
             keys, wanted = (
                 ((words[0].astype(np.int64) + 1) * size + words[1] + 1) * size + words[2]

@@ -10,6 +10,12 @@ from bbparse.treebank.trees import is_projective
 from bbparse.treebank.writing import format_sentence, write_conllu
 
 __all__ = [
-    "NO_HEAD", "Sentence", "compare", "evaluate", "format_sentence", "is_projective", "read_conllu",
+    "NO_HEAD",
+    "Sentence",
+    "compare",
+    "evaluate",
+    "format_sentence",
+    "is_projective",
+    "read_conllu",
     "write_conllu",
 ]

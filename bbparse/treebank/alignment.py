@@ -19,9 +19,16 @@ Span = tuple[int, int]
 
 #: Measure of aligned words → its count.
 _COUNTS = {
-    "upos": "upos", "xpos": "xpos", "ufeats": "ufeats", "all_tags": "all_tags",
-    "lemmas": "lemmas", "uas": "heads", "las": "universal", "clas": "content_right",
-    "mlas": "content_morphology", "blex": "content_lemmas",
+    "upos": "upos",
+    "xpos": "xpos",
+    "ufeats": "ufeats",
+    "all_tags": "all_tags",
+    "lemmas": "lemmas",
+    "uas": "heads",
+    "las": "universal",
+    "clas": "content_right",
+    "mlas": "content_morphology",
+    "blex": "content_lemmas",
 }
 
 
@@ -146,8 +153,9 @@ def _aligned(gold: Sequence[_Word], predicted: Sequence[_Word]) -> list[tuple[in
             a, b = _region(gold, predicted, a, b, left.end if left.in_multiword else right.end)
             pairs += [
                 (first + i, second + j)
-                for i, j in _common([w.form for w in gold[first:a]],
-                                    [w.form for w in predicted[second:b]])
+                for i, j in _common(
+                    [w.form for w in gold[first:a]], [w.form for w in predicted[second:b]]
+                )
             ]
         elif (left.start, left.end) == (right.start, right.end):
             pairs.append((a, b))

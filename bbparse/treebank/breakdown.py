@@ -16,7 +16,8 @@ _ROOT = "root"
 _DISTANCES = {1: "1", 2: "2", 3: "3-6", 7: "7-10", 11: "11-20", 21: "21-"}
 
 _RETRIEVAL: dict[str, Measure] = {
-    "recall": (("right",), ("gold",)), "precision": (("right",), ("predicted",)),
+    "recall": (("right",), ("gold",)),
+    "precision": (("right",), ("predicted",)),
     "f1": (("right", "right"), ("gold", "predicted")),
 }
 #: Columns of a row: counts, then measures.
@@ -24,7 +25,8 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], dict[str, Measure]]] = {
     "length": (
         ("sentences", "words"),
         {
-            "uas": (("heads",), ("words",)), "las": (("labels",), ("words",)),
+            "uas": (("heads",), ("words",)),
+            "las": (("labels",), ("words",)),
             "complete": (("complete",), ("sentences",)),
         },
     ),
@@ -52,7 +54,8 @@ def breakdown(
     numbers, measures = _COLUMNS[by]
     return [
         {
-            by: key, **{name: counts[key][name] for name in numbers},
+            by: key,
+            **{name: counts[key][name] for name in numbers},
             **shares(counts[key], measures),
         }
         for key in sorted(counts, key=place)

@@ -22,9 +22,7 @@ PAD = 3
 
 #: UPOS tags whose words are distinguished by their form rather than by their tag (`lexpos`).
 #: CONJ is the name of CCONJ in UD version 1.
-CLOSED_CLASSES = frozenset(
-    ("ADP", "AUX", "CCONJ", "CONJ", "SCONJ", "DET", "PART", "PRON", "PUNCT")
-)
+CLOSED_CLASSES = frozenset(("ADP", "AUX", "CCONJ", "CONJ", "SCONJ", "DET", "PART", "PRON", "PUNCT"))
 
 
 def _feature_values(feats: str) -> dict[str, str]:
@@ -36,9 +34,12 @@ def shape(form: str, longest: int = 1) -> str:
     kinds = ""
     for character in form[:40]:
         kind = (
-            "X" if character.isupper()
-            else "d" if character.isdigit()
-            else "x" if character.isalpha()
+            "X"
+            if character.isupper()
+            else "d"
+            if character.isdigit()
+            else "x"
+            if character.isalpha()
             else character
         )
         if not kinds.endswith(kind * longest):

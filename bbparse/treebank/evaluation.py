@@ -41,10 +41,31 @@ _PUNCTUATION = "PUNCT"
 
 #: Counts of a sentence, in the order of the columns of :attr:`Tally.counts`.
 COUNTS = (
-    "sentences", "words", "words_no_punct", "heads", "labels", "universal", "heads_no_punct",
-    "labels_no_punct", "universal_no_punct", "content_gold", "content_predicted", "content_right",
-    "complete", "complete_labelled", "roots", "upos", "xpos", "feats", "ufeats", "all_tags",
-    "lemmas", "content_morphology", "content_lemmas", "crossing_gold", "crossing_predicted",
+    "sentences",
+    "words",
+    "words_no_punct",
+    "heads",
+    "labels",
+    "universal",
+    "heads_no_punct",
+    "labels_no_punct",
+    "universal_no_punct",
+    "content_gold",
+    "content_predicted",
+    "content_right",
+    "complete",
+    "complete_labelled",
+    "roots",
+    "upos",
+    "xpos",
+    "feats",
+    "ufeats",
+    "all_tags",
+    "lemmas",
+    "content_morphology",
+    "content_lemmas",
+    "crossing_gold",
+    "crossing_predicted",
     "crossing_right",
 )
 
@@ -75,8 +96,13 @@ MEASURES: dict[str, Measure] = {
 
 # Measures that need tags, and the columns that they need.
 _NEEDS = {
-    "upos": ("upos",), "xpos": ("xpos",), "feats": ("feats",), "ufeats": ("feats",),
-    "all_tags": ("upos", "xpos", "feats"), "lemmas": ("lemmas",), "mlas": ("upos", "feats"),
+    "upos": ("upos",),
+    "xpos": ("xpos",),
+    "feats": ("feats",),
+    "ufeats": ("feats",),
+    "all_tags": ("upos", "xpos", "feats"),
+    "lemmas": ("lemmas",),
+    "mlas": ("upos", "feats"),
     "blex": ("lemmas",),
 }
 _COLUMNS = ("upos", "xpos", "feats", "lemmas")
@@ -144,7 +170,10 @@ class Tally:
         return np.array(self._rows, np.int64).reshape(-1, len(COUNTS))
 
     def add(
-        self, gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None = None,
+        self,
+        gold: Sentence,
+        heads: Sequence[int],
+        deprels: Sequence[str] | None = None,
         tags: Sentence | None = None,
     ) -> None:
         """Count one sentence; without ``deprels`` or predicted ``tags``, none counts as right."""
@@ -158,15 +187,23 @@ class Tally:
         labelled = _all(universal, map(eq, gold.deprels, labels))
         crossing, predicted_crossing = crossing_words(gold.heads), crossing_words(heads)
         row = {
-            "sentences": 1, "words": n, "words_no_punct": sum(not_punct),
-            "heads": sum(right), "heads_no_punct": sum(_all(right, not_punct)),
-            "labels": sum(labelled), "labels_no_punct": sum(_all(labelled, not_punct)),
-            "universal": sum(universal), "universal_no_punct": sum(_all(universal, not_punct)),
-            "content_gold": words.n_content, "content_predicted": predicted.n_content,
+            "sentences": 1,
+            "words": n,
+            "words_no_punct": sum(not_punct),
+            "heads": sum(right),
+            "heads_no_punct": sum(_all(right, not_punct)),
+            "labels": sum(labelled),
+            "labels_no_punct": sum(_all(labelled, not_punct)),
+            "universal": sum(universal),
+            "universal_no_punct": sum(_all(universal, not_punct)),
+            "content_gold": words.n_content,
+            "content_predicted": predicted.n_content,
             "content_right": sum(agreed["content_right"]),
-            "complete": all(right), "complete_labelled": all(labelled),
+            "complete": all(right),
+            "complete_labelled": all(labelled),
             "roots": all((a == 0) == (b == 0) for a, b in zip(gold.heads, heads)),
-            "crossing_gold": len(crossing), "crossing_predicted": len(predicted_crossing),
+            "crossing_gold": len(crossing),
+            "crossing_predicted": len(predicted_crossing),
             "crossing_right": sum(right[m - 1] for m in crossing & predicted_crossing),
         }
         if tags is not None:
@@ -197,7 +234,8 @@ class Tally:
 
 
 def shares(
-    total: Mapping[str, Any], measures: Mapping[str, Measure],
+    total: Mapping[str, Any],
+    measures: Mapping[str, Measure],
     divide: Callable[[Any, Any], Any] = lambda part, whole: part / whole if whole else 0.0,
 ) -> dict[str, Any]:
     """Divide sums of counts, by name of the measure; 0 where the denominator is 0."""
@@ -309,8 +347,14 @@ class WordColumns(NamedTuple):
         universal = _all(heads, labels)
         content = _all(universal, (label in CONTENT for label in self.labels))
         return {
-            "heads": heads, "universal": universal, "content_right": content,
-            "upos": upos, "xpos": xpos, "ufeats": ufeats, "all_tags": _all(upos, xpos, ufeats),
-            "lemmas": lemmas, "content_lemmas": _all(content, lemmas),
+            "heads": heads,
+            "universal": universal,
+            "content_right": content,
+            "upos": upos,
+            "xpos": xpos,
+            "ufeats": ufeats,
+            "all_tags": _all(upos, xpos, ufeats),
+            "lemmas": lemmas,
+            "content_lemmas": _all(content, lemmas),
             "content_morphology": _all(content, upos, ufeats, functional),
         }

@@ -55,8 +55,12 @@ class _Malformed(Exception):
 
 
 def read_conllu(
-    source: Source, *, require_heads: bool = False, single_root: bool = False,
-    skip_invalid: bool = False, on_skip: Callable[[TreebankError], None] | None = None,
+    source: Source,
+    *,
+    require_heads: bool = False,
+    single_root: bool = False,
+    skip_invalid: bool = False,
+    on_skip: Callable[[TreebankError], None] | None = None,
 ) -> Iterator[Sentence]:
     """Yield the sentences of a file; it is opened when the first one is requested.
 
@@ -267,8 +271,17 @@ def _parse_block(raw: list[bytes]) -> Sentence:
         list(map(intern, columns[place])) for place in (1, 2, 3, 4, 5, 7)
     )
     return Sentence(
-        lines, word_lines, forms, lemmas, upos, xpos, feats, heads, deprels,
-        before=before, after=after,
+        lines,
+        word_lines,
+        forms,
+        lemmas,
+        upos,
+        xpos,
+        feats,
+        heads,
+        deprels,
+        before=before,
+        after=after,
     )
 
 

@@ -50,8 +50,11 @@ KINDS: dict[str, Callable[[Sentence], list[str]]] = {
         "_" if "_" in pair else " ".join(pair) for pair in zip(_distances(s), s.deprels)
     ],
     "head": _distances,
-    "label": attrgetter("deprels"), "upos": attrgetter("upos"), "xpos": attrgetter("xpos"),
-    "feats": attrgetter("feats"), "lemma": attrgetter("lemmas"),
+    "label": attrgetter("deprels"),
+    "upos": attrgetter("upos"),
+    "xpos": attrgetter("xpos"),
+    "feats": attrgetter("feats"),
+    "lemma": attrgetter("lemmas"),
 }
 
 
@@ -90,9 +93,7 @@ class Annotations:
             counts.update((min(a, b), max(a, b)) for a, b in zip(one, other) if a != b)
         return [(*pair, n) for pair, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
 
-    def agreement(
-        self, kind: str, category: str | None = None, resamples: int = 1000
-    ) -> Agreement:
+    def agreement(self, kind: str, category: str | None = None, resamples: int = 1000) -> Agreement:
         """Measure agreement in a kind of category, or in one category against all others."""
         columns = self.columns(kind)
         if category is not None:

@@ -134,10 +134,16 @@ class Sentence:
 
     @classmethod
     def from_words(
-        cls, forms: Sequence[str], *, upos: Sequence[str] | None = None,
-        xpos: Sequence[str] | None = None, lemmas: Sequence[str] | None = None,
-        feats: Sequence[str] | None = None, heads: Sequence[int] | None = None,
-        deprels: Sequence[str] | None = None, name: str | None = None,
+        cls,
+        forms: Sequence[str],
+        *,
+        upos: Sequence[str] | None = None,
+        xpos: Sequence[str] | None = None,
+        lemmas: Sequence[str] | None = None,
+        feats: Sequence[str] | None = None,
+        heads: Sequence[int] | None = None,
+        deprels: Sequence[str] | None = None,
+        name: str | None = None,
     ) -> Sentence:
         """Make a sentence from words; omitted columns become ``_``.
 
@@ -161,7 +167,11 @@ class Sentence:
             raise ValueError("forms: a sentence has at least one word, found none")
 
         inputs = {
-            "forms": forms, "lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats,
+            "forms": forms,
+            "lemmas": lemmas,
+            "upos": upos,
+            "xpos": xpos,
+            "feats": feats,
             "deprels": deprels,
         }
         columns: dict[str, Any] = {
@@ -182,9 +192,7 @@ class Sentence:
         *words, labels = columns.values()
         rows = zip(map(str, range(1, n + 1)), *words, texts, labels)
         lines += ["\t".join((*row, "_", "_")) for row in rows]
-        return cls(
-            lines=lines, word_lines=list(range(first, first + n)), heads=numbers, **columns
-        )
+        return cls(lines=lines, word_lines=list(range(first, first + n)), heads=numbers, **columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,4 +104,3 @@ def variations(sentences: Iterable[Sentence]) -> list[Variation]:
         for words, found in places.items()
         if any(place.analysis != found[0].analysis for place in found)
     ]
-

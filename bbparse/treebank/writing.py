@@ -15,8 +15,13 @@ _COLUMNS = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
 
 
 def format_sentence(
-    sentence: Sentence, heads: Sequence[int] | None = None, deprels: Sequence[str] | None = None, *,
-    comments: Sequence[str] = (), confidences: Sequence[float] = (), first: bool = True,
+    sentence: Sentence,
+    heads: Sequence[int] | None = None,
+    deprels: Sequence[str] | None = None,
+    *,
+    comments: Sequence[str] = (),
+    confidences: Sequence[float] = (),
+    first: bool = True,
     last: bool = True,
 ) -> str:
     """Format a sentence with the line breaks around it, and optionally a new HEAD and DEPREL.
@@ -34,7 +39,8 @@ def format_sentence(
     lines = sentence.lines
     if heads is not None or deprels is not None:
         lines = with_tree(
-            sentence, sentence.heads if heads is None else heads,
+            sentence,
+            sentence.heads if heads is None else heads,
             sentence.deprels if deprels is None else deprels,
         ).lines
         for i, confidence in zip(sentence.word_lines, confidences):
@@ -105,8 +111,12 @@ def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[S
 
 
 def with_columns(
-    sentence: Sentence, *, lemmas: Sequence[str] | None = None, upos: Sequence[str] | None = None,
-    xpos: Sequence[str] | None = None, feats: Sequence[str] | None = None,
+    sentence: Sentence,
+    *,
+    lemmas: Sequence[str] | None = None,
+    upos: Sequence[str] | None = None,
+    xpos: Sequence[str] | None = None,
+    feats: Sequence[str] | None = None,
 ) -> Sentence:
     """Return a copy with new columns in its lists and lines; `likely_tags` go with the tags."""
     given = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
@@ -163,8 +173,13 @@ def _connect(lines: list[str], word_lines: Sequence[int]) -> None:
         new = {node for node, heads in nodes.items() if heads & reached}
         if not new:
             cells = next(
-                (cells for node in nodes if node in words
-                 if (cells := lines[words[node]].split("\t"))[6] in reached), [],
+                (
+                    cells
+                    for node in nodes
+                    if node in words
+                    if (cells := lines[words[node]].split("\t"))[6] in reached
+                ),
+                [],
             )
             if not cells:
                 return

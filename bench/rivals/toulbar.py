@@ -92,8 +92,11 @@ class Network:
             m, k = int(p.arc_mod[a]), int(p.arc_mod[b])
             if m != k:
                 self.pair(
-                    m, k, self.places(m, int(p.arc_head[a])),
-                    self.places(k, int(p.arc_head[b])), math.inf,
+                    m,
+                    k,
+                    self.places(m, int(p.arc_head[a])),
+                    self.places(k, int(p.arc_head[b])),
+                    math.inf,
                 )
         if p.single_root:
             roots = [m for m in range(1, self.n + 1) if len(self.places(m, 0))]

@@ -26,27 +26,36 @@ class PrepositionalPhrases(FactorFamily):
         verbs_between, nouns_between = counter(upos, ("VERB",)), counter(upos, _NOUNS)
         for p, n, h in introduced(view, places(upos, ("ADP",))):
             adp, verbs, nouns = lower[p], verbs_between(h, p), nouns_between(h, p)
-            yield [(h, n), (n, p)], [
-                (adp, upos[h], upos[n], verbs, nouns),
-                (adp, upos[h], verbs, nouns, lower[p - 1] == ","),
-                (lemmas[h], adp, nouns),
-                (upos[h], adp, lemmas[n]),
-            ]
+            yield (
+                [(h, n), (n, p)],
+                [
+                    (adp, upos[h], upos[n], verbs, nouns),
+                    (adp, upos[h], verbs, nouns, lower[p - 1] == ","),
+                    (lemmas[h], adp, nouns),
+                    (upos[h], adp, lemmas[n]),
+                ],
+            )
             if upos[h] in NOMINAL:
                 for v in view.heads_of(h):
                     if upos[v] in _GOVERNORS:
-                        yield [(v, h), (h, n), (n, p)], [
-                            ("low", v < h, upos[v], adp, upos[n]),
-                            ("low", v < h, lemmas[v], adp),
-                            ("low", v < h, upos[v], lemmas[h], adp),
-                        ]
+                        yield (
+                            [(v, h), (h, n), (n, p)],
+                            [
+                                ("low", v < h, upos[v], adp, upos[n]),
+                                ("low", v < h, lemmas[v], adp),
+                                ("low", v < h, upos[v], lemmas[h], adp),
+                            ],
+                        )
             for o in view.modifiers_of(h):
                 if h < o < p and upos[o] in NOMINAL:
-                    yield [(h, o), (h, n), (n, p)], [
-                        ("high", upos[h], upos[o], adp, nouns, o == p - 1),
-                        ("high", lemmas[h], upos[o], adp),
-                        ("high", upos[h], lemmas[o], adp),
-                    ]
+                    yield (
+                        [(h, o), (h, n), (n, p)],
+                        [
+                            ("high", upos[h], upos[o], adp, nouns, o == p - 1),
+                            ("high", lemmas[h], upos[o], adp),
+                            ("high", upos[h], lemmas[o], adp),
+                        ],
+                    )
 
 
 class SamePreposition(FactorFamily):
@@ -64,14 +73,20 @@ class SamePreposition(FactorFamily):
                 for m in view.heads_of(q) if p < n < q else ():
                     for h in view.heads_of(m) if m > q else ():
                         if h == n:
-                            yield [(n, m), (m, q), (n, p)], [
-                                "below", ("below", lower[p]), ("below", upos[n], upos[m])
-                            ]
+                            yield (
+                                [(n, m), (m, q), (n, p)],
+                                ["below", ("below", lower[p]), ("below", upos[n], upos[m])],
+                            )
                         else:
-                            yield [(h, n), (h, m), (n, p), (m, q)], [
-                                "beside", ("beside", lower[p]), ("beside", lower[p], upos[h]),
-                                ("beside", upos[h], h < n),
-                            ]
+                            yield (
+                                [(h, n), (h, m), (n, p), (m, q)],
+                                [
+                                    "beside",
+                                    ("beside", lower[p]),
+                                    ("beside", lower[p], upos[h]),
+                                    ("beside", upos[h], h < n),
+                                ],
+                            )
 
 
 class Markers(FactorFamily):
@@ -98,14 +113,17 @@ class Markers(FactorFamily):
                     elif h <= c or h > v:
                         left, right = (h, c) if h < c else (v, h)
                         verbs, comma = verbs_between(left, right), commas_between(left, right) > 0
-                        yield [(h, v), (v, c)], [
-                            (mark, h < v, upos[h], verbs, nouns_between(left, right)),
-                            (mark, h < v, upos[h], comma, verbs),
-                            (mark, h < v, upos[h], upos[v], verbs, before == ","),
-                            (mark, h < v, lemmas[h], verbs),
-                            (mark, h < v, upos[h], lemmas[v]),
-                            (mark, h < v, before, upos[h]),
-                        ]
+                        yield (
+                            [(h, v), (v, c)],
+                            [
+                                (mark, h < v, upos[h], verbs, nouns_between(left, right)),
+                                (mark, h < v, upos[h], comma, verbs),
+                                (mark, h < v, upos[h], upos[v], verbs, before == ","),
+                                (mark, h < v, lemmas[h], verbs),
+                                (mark, h < v, upos[h], lemmas[v]),
+                                (mark, h < v, before, upos[h]),
+                            ],
+                        )
 
 
 class RelativeClauses(FactorFamily):
@@ -123,18 +141,24 @@ class RelativeClauses(FactorFamily):
         for r, v, n in introduced(view, pronouns):
             who, nouns, number = lower[r], nouns_between(n, r), feature(feats[n], "Number")
             base = [(n, v), (v, r)]
-            yield base, [
-                (who, xpos[r], upos[n], nouns),
-                (who, xpos[r], upos[n], nouns, lower[r - 1] == ","),
-                (who, view.lemmas[n]),
-                (who, upos[n], number, xpos[v], nouns),
-            ]
+            yield (
+                base,
+                [
+                    (who, xpos[r], upos[n], nouns),
+                    (who, xpos[r], upos[n], nouns, lower[r - 1] == ","),
+                    (who, view.lemmas[n]),
+                    (who, upos[n], number, xpos[v], nouns),
+                ],
+            )
             for x in view.modifiers_of(v):
                 if r < x < v and upos[x] == "AUX":
                     own = feature(feats[x], "Number")
                     yield [*base, (v, x)], [("agrees", number, own, lower[x], r + 1 == x)]
                 elif r < x < v and upos[x] in NOMINAL:
-                    yield [*base, (v, x)], [
-                        ("subject", who, upos[n], upos[x]),
-                        ("subject", who, nouns, xpos[v]),
-                    ]
+                    yield (
+                        [*base, (v, x)],
+                        [
+                            ("subject", who, upos[n], upos[x]),
+                            ("subject", who, nouns, xpos[v]),
+                        ],
+                    )

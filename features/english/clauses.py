@@ -35,12 +35,15 @@ class Agreement(FactorFamily):
                 for m in view.modifiers_of(v):
                     if upos[m] in NOMINAL and m != x:
                         order = (m < x, x < v, m < v)
-                        yield [(v, m), (v, x)], [
-                            (*order, number, person, feature(feats[m], "Number"), upos[m]),
-                            (*order, lower[x], xpos[m]),
-                            (*order, number, feature(feats[m], "Case"), upos[v]),
-                            (*order, upos[v], upos[m], m == x - 1),
-                        ]
+                        yield (
+                            [(v, m), (v, x)],
+                            [
+                                (*order, number, person, feature(feats[m], "Number"), upos[m]),
+                                (*order, lower[x], xpos[m]),
+                                (*order, number, feature(feats[m], "Case"), upos[v]),
+                                (*order, upos[v], upos[m], m == x - 1),
+                            ],
+                        )
 
 
 class Speech(FactorFamily):
@@ -60,17 +63,23 @@ class Speech(FactorFamily):
                     if x == 0:
                         for c in view.modifiers_of(v):
                             if c != m and upos[c] in ("VERB", "ADJ", "NOUN"):
-                                yield [(x, v), (v, m), (v, c)], [
-                                    ("above", lemmas[v], c < v, m < v),
-                                    ("above", c < v, m < v, before),
-                                ]
+                                yield (
+                                    [(x, v), (v, m), (v, c)],
+                                    [
+                                        ("above", lemmas[v], c < v, m < v),
+                                        ("above", c < v, m < v, before),
+                                    ],
+                                )
                         continue
                     mark = before if x < v else after
-                    yield [(x, v), (v, m)], [
-                        ("below", lemmas[v], x < v, m < v),
-                        ("below", x < v, m < v, mark),
-                        ("below", x < v, lemmas[v], mark, upos[x]),
-                    ]
+                    yield (
+                        [(x, v), (v, m)],
+                        [
+                            ("below", lemmas[v], x < v, m < v),
+                            ("below", x < v, m < v, mark),
+                            ("below", x < v, lemmas[v], mark, upos[x]),
+                        ],
+                    )
 
 
 class Comparison(FactorFamily):
@@ -90,16 +99,22 @@ class Comparison(FactorFamily):
                     for h in heads:
                         if h == d:
                             for g in view.heads_of(d):
-                                yield [(g, d), (d, b), (b, c)], [
-                                    ("degree", kind, lower[c]),
-                                    ("degree", kind, lower[c], upos[g], upos[b]),
-                                ]
+                                yield (
+                                    [(g, d), (d, b), (b, c)],
+                                    [
+                                        ("degree", kind, lower[c]),
+                                        ("degree", kind, lower[c], upos[g], upos[b]),
+                                    ],
+                                )
                         else:
-                            yield [(h, d), (h, b), (b, c)], [
-                                ("compared", kind, lower[c]),
-                                ("compared", kind, lower[c], upos[h], upos[b]),
-                                ("compared", d < h, kind, lower[c]),
-                            ]
+                            yield (
+                                [(h, d), (h, b), (b, c)],
+                                [
+                                    ("compared", kind, lower[c]),
+                                    ("compared", kind, lower[c], upos[h], upos[b]),
+                                    ("compared", d < h, kind, lower[c]),
+                                ],
+                            )
 
 
 class Fronted(FactorFamily):
@@ -120,15 +135,21 @@ class Fronted(FactorFamily):
                 if v < comma:  # the comma hangs from what is fronted
                     for h in view.heads_of(v):
                         for m in subjects(h):
-                            yield [(h, v), (v, comma), (h, m)], [
-                                ("own", upos[v], upos[h], upos[m]),
-                                ("own", lower[1], upos[v]),
-                            ]
+                            yield (
+                                [(h, v), (v, comma), (h, m)],
+                                [
+                                    ("own", upos[v], upos[h], upos[m]),
+                                    ("own", lower[1], upos[v]),
+                                ],
+                            )
                     continue
                 own = subjects(v)
                 for f in view.modifiers_of(v) if own else ():
                     for m in own if f < comma else ():
-                        yield [(v, f), (v, comma), (v, m)], [
-                            ("head's", upos[f], upos[v], upos[m]),
-                            ("head's", upos[f], f == comma - 1, view.xpos[m]),
-                        ]
+                        yield (
+                            [(v, f), (v, comma), (v, m)],
+                            [
+                                ("head's", upos[f], upos[v], upos[m]),
+                                ("head's", upos[f], f == comma - 1, view.xpos[m]),
+                            ],
+                        )

@@ -12,8 +12,13 @@ _FUNCTION = frozenset(("ADP", "SCONJ", "PART", "DET", "AUX", "PRON", "PUNCT", "A
 
 #: The conjunction that a correlative announces.
 _PARTNERS = {
-    "both": "and", "either": "or", "neither": "nor", "not": "but", "only": "but",
-    "whether": "or", "between": "and",
+    "both": "and",
+    "either": "or",
+    "neither": "nor",
+    "not": "but",
+    "only": "but",
+    "whether": "or",
+    "between": "and",
 }
 
 
@@ -36,20 +41,23 @@ class Conjuncts(FactorFamily):
             nearer = min(upos[a + 1 : cc].count(upos[b]), 3)
             exact = min(xpos[a + 1 : cc].count(xpos[b]), 2)
             starts = lower[a - 1] == lower[cc + 1] and cc + 1 < b
-            yield [(a, b), (b, cc)], [
-                (same, nearer, exact),
-                (same, xpos[b] in xpos[1:cc], exact),
-                (upos[a], upos[b], nearer, exact),
-                (xpos[a], xpos[b], exact),
-                (lower[cc], upos[a], upos[b], same),
-                ("feats", feats[a] == feats[b], upos[a], nearer),
-                ("suffix", lower[a][-2:] == lower[b][-2:], same),
-                ("capitals", forms[a][:1].isupper(), forms[b][:1].isupper(), same),
-                ("next", a == cc - 1, b == cc + 1, same),
-                ("comma", lower[cc - 1] == ",", upos[a], upos[b], nearer),
-                ("same start" if starts else "-", upos[cc + 1], upos[a], upos[b]),
-                ("lemma", lemmas[a], lemmas[b]),
-            ]
+            yield (
+                [(a, b), (b, cc)],
+                [
+                    (same, nearer, exact),
+                    (same, xpos[b] in xpos[1:cc], exact),
+                    (upos[a], upos[b], nearer, exact),
+                    (xpos[a], xpos[b], exact),
+                    (lower[cc], upos[a], upos[b], same),
+                    ("feats", feats[a] == feats[b], upos[a], nearer),
+                    ("suffix", lower[a][-2:] == lower[b][-2:], same),
+                    ("capitals", forms[a][:1].isupper(), forms[b][:1].isupper(), same),
+                    ("next", a == cc - 1, b == cc + 1, same),
+                    ("comma", lower[cc - 1] == ",", upos[a], upos[b], nearer),
+                    ("same start" if starts else "-", upos[cc + 1], upos[a], upos[b]),
+                    ("lemma", lemmas[a], lemmas[b]),
+                ],
+            )
 
 
 class ParallelConjuncts(FactorFamily):
@@ -71,15 +79,17 @@ class ParallelConjuncts(FactorFamily):
             base, tag_a, tag_b = [(a, b), (b, cc)], upos[a], upos[b]
             for y in brought:
                 tag, word = upos[y], lower[y]
-                yield [*base, (b, y)], [
-                    ("brings", tag, tag_a, tag_b), ("brings", word, tag_a, tag_b)
-                ]
+                yield (
+                    [*base, (b, y)],
+                    [("brings", tag, tag_a, tag_b), ("brings", word, tag_a, tag_b)],
+                )
                 for x in own:
                     if upos[x] == tag or lower[x] == word:
                         same = "word" if lower[x] == word else "tag"
-                        yield [*base, (b, y), (a, x)], [
-                            (same, tag), (same, tag, tag_a, tag_b), (same, word)
-                        ]
+                        yield (
+                            [*base, (b, y), (a, x)],
+                            [(same, tag), (same, tag, tag_a, tag_b), (same, word)],
+                        )
 
 
 class Series(FactorFamily):
@@ -104,22 +114,28 @@ class Series(FactorFamily):
                     if a < comma:
                         fine = xpos[a] == xpos[b] == xpos[c]
                         like = (upos[a] == upos[b], upos[b] == upos[c], fine)
-                        yield [(a, c), (c, cc), (a, b), (b, comma)], [
-                            like,
-                            (like, upos[a]),
-                            (upos[a], upos[b], upos[c]),
-                            ("comma", like, lower[cc - 1] == ","),
-                        ]
+                        yield (
+                            [(a, c), (c, cc), (a, b), (b, comma)],
+                            [
+                                like,
+                                (like, upos[a]),
+                                (upos[a], upos[b], upos[c]),
+                                ("comma", like, lower[cc - 1] == ","),
+                            ],
+                        )
         for cc, c, b in later:
             for a in view.heads_of(b):
                 # one below the other, which UD has for nested coordination only
                 if 0 < a < b and "," in lower[a + 1 : b]:
                     fine = xpos[a] == xpos[b] == xpos[c]
-                    yield [(a, b), (b, c), (c, cc)], [
-                        "nested",
-                        ("nested", upos[a], upos[b], upos[c]),
-                        ("nested", fine, lower[cc - 1] == ","),
-                    ]
+                    yield (
+                        [(a, b), (b, c), (c, cc)],
+                        [
+                            "nested",
+                            ("nested", upos[a], upos[b], upos[c]),
+                            ("nested", fine, lower[cc - 1] == ","),
+                        ],
+                    )
 
 
 class Correlatives(FactorFamily):
@@ -136,7 +152,10 @@ class Correlatives(FactorFamily):
                 for head in view.heads_of(x) if x < cc and _PARTNERS[lower[x]] == lower[cc] else ():
                     side = "before" if head < x else "after"
                     place = "first" if head == a else "second" if head == b else side
-                    yield [(a, b), (b, cc), (head, x)], [
-                        (lower[x], place),
-                        (lower[x], place, upos[a], upos[b], upos[x + 1] == upos[cc + 1]),
-                    ]
+                    yield (
+                        [(a, b), (b, cc), (head, x)],
+                        [
+                            (lower[x], place),
+                            (lower[x], place, upos[a], upos[b], upos[x + 1] == upos[cc + 1]),
+                        ],
+                    )

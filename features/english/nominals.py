@@ -36,19 +36,25 @@ class Compounds(FactorFamily):
             for h in view.heads_of(a):
                 if h != b:
                     near = "next" if h == b + 1 else "right" if h > b else "left"
-                    yield [(h, a), (h, b)], [
-                        ("beside", near, *pair, first, last),
-                        ("beside", near, upos[a], upos[b], kind(view, h)),
-                        ("beside", near, lemmas[a], lemmas[b]),
-                    ]
+                    yield (
+                        [(h, a), (h, b)],
+                        [
+                            ("beside", near, *pair, first, last),
+                            ("beside", near, upos[a], upos[b], kind(view, h)),
+                            ("beside", near, lemmas[a], lemmas[b]),
+                        ],
+                    )
             for low, high in ((a, b), (b, a)):
                 for h in view.heads_of(high) if view.has_arc(high, low) else ():
                     near = "next" if abs(h - high) == 1 else "right" if h > b else "left"
-                    yield [(h, high), (high, low)], [
-                        ("below", low < high, near, *pair, first, last),
-                        ("below", low < high, near, upos[a], upos[b], kind(view, h)),
-                        ("below", low < high, lemmas[low], lemmas[high]),
-                    ]
+                    yield (
+                        [(h, high), (high, low)],
+                        [
+                            ("below", low < high, near, *pair, first, last),
+                            ("below", low < high, near, upos[a], upos[b], kind(view, h)),
+                            ("below", low < high, lemmas[low], lemmas[high]),
+                        ],
+                    )
 
 
 class Appositions(FactorFamily):
@@ -66,9 +72,12 @@ class Appositions(FactorFamily):
         for mark, b, a in introduced(view, marks):
             if upos[a] in _NOUNS and upos[b] in _NOUNS:
                 nouns, joined = nouns_between(a, mark), joins(b, b + 7) > 0
-                yield [(a, b), (b, mark)], [
-                    (lower[mark], kind(view, a), kind(view, b), joined),
-                    (lower[mark], nouns, joined),
-                    (lower[mark], upos[a], upos[b], nouns, upos[mark + 1]),
-                    (lower[mark], a == mark - 1, upos[mark + 1], joined),
-                ]
+                yield (
+                    [(a, b), (b, mark)],
+                    [
+                        (lower[mark], kind(view, a), kind(view, b), joined),
+                        (lower[mark], nouns, joined),
+                        (lower[mark], upos[a], upos[b], nouns, upos[mark + 1]),
+                        (lower[mark], a == mark - 1, upos[mark + 1], joined),
+                    ],
+                )

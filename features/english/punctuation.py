@@ -43,26 +43,35 @@ class Brackets(FactorFamily):
                 inside = i < h < j
                 for k in view.heads_of(j):
                     if h != k:
-                        yield [(h, i), (k, j)], [
-                            "apart",
-                            ("apart", form),
-                            ("apart", inside, i < k < j),
-                            ("apart", form, upos[h], upos[k]),
-                        ]
+                        yield (
+                            [(h, i), (k, j)],
+                            [
+                                "apart",
+                                ("apart", form),
+                                ("apart", inside, i < k < j),
+                                ("apart", form, upos[h], upos[k]),
+                            ],
+                        )
                 if not view.has_arc(h, j):
                     continue
-                yield [(h, i), (h, j)], [
-                    ("pair", inside),
-                    ("pair", form, inside),
-                    ("pair", form, inside, upos[h]),
-                    ("pair", inside, j - i == 2, upos[h]),
-                ]
+                yield (
+                    [(h, i), (h, j)],
+                    [
+                        ("pair", inside),
+                        ("pair", form, inside),
+                        ("pair", form, inside, upos[h]),
+                        ("pair", inside, j - i == 2, upos[h]),
+                    ],
+                )
                 for g in view.heads_of(h) if inside else ():
                     if not i <= g <= j:
-                        yield [(g, h), (h, i), (h, j)], [
-                            ("under", form, g < i, upos[g], upos[h]),
-                            ("under", g < i, upos[g], g == i - 1),
-                        ]
+                        yield (
+                            [(g, h), (h, i), (h, j)],
+                            [
+                                ("under", form, g < i, upos[g], upos[h]),
+                                ("under", g < i, upos[g], g == i - 1),
+                            ],
+                        )
 
 
 Counts = Iterator[tuple[list[Arc], list[list[Feature]]]]
@@ -71,10 +80,7 @@ Counts = Iterator[tuple[list[Arc], list[list[Feature]]]]
 def arcs_into(view: FactorView, left: int, right: int) -> list[Arc]:
     """Candidate arcs into the words left..right from outside."""
     return [
-        (g, x)
-        for x in range(left, right + 1)
-        for g in view.heads_of(x)
-        if not left <= g <= right
+        (g, x) for x in range(left, right + 1) for g in view.heads_of(x) if not left <= g <= right
     ]
 
 
@@ -112,15 +118,18 @@ class Segments(FactorFamily):
             into = arcs_into(view, left + 1, right - 1)
             size = min((right - left - 1) // 3, 3)
             verb = "VERB" in upos[left + 1 : right]
-            yield into, [
+            yield (
+                into,
                 [
-                    (k, lower[left], lower[right]),
-                    (k, lower[left], upos[left + 1], verb),
-                    (k, lower[right], upos[left + 1], size),
-                    (k, verb, size),
-                ]
-                for k in (1, 2, 3)
-            ]
+                    [
+                        (k, lower[left], lower[right]),
+                        (k, lower[left], upos[left + 1], verb),
+                        (k, lower[right], upos[left + 1], size),
+                        (k, verb, size),
+                    ]
+                    for k in (1, 2, 3)
+                ],
+            )
 
 
 class PairedCommas(FactorFamily):
@@ -138,16 +147,22 @@ class PairedCommas(FactorFamily):
                     if not view.has_arc(h, j):
                         continue
                     where = "inside" if i < h < j else "left" if h < i else "right"
-                    yield [(h, i), (h, j)], [
-                        (where, between),
-                        (where, lower[i], lower[j], upos[h], between),
-                    ]
+                    yield (
+                        [(h, i), (h, j)],
+                        [
+                            (where, between),
+                            (where, lower[i], lower[j], upos[h], between),
+                        ],
+                    )
                     for g in view.heads_of(h) if where == "inside" else ():
                         if not i <= g <= j:
-                            yield [(g, h), (h, i), (h, j)], [
-                                ("under", g < i, upos[g], upos[h]),
-                                ("under", g < i, g == i - 1, upos[h], between),
-                            ]
+                            yield (
+                                [(g, h), (h, i), (h, j)],
+                                [
+                                    ("under", g < i, upos[g], upos[h]),
+                                    ("under", g < i, g == i - 1, upos[h], between),
+                                ],
+                            )
 
 
 class FinalStop(FactorFamily):
@@ -167,14 +182,20 @@ class FinalStop(FactorFamily):
         for x in view.heads_of(last):
             for r in view.modifiers_of(0):
                 if r == x:
-                    yield [(0, r), (r, last)], [
-                        ("root", kind),
-                        ("root", kind, upos[r], upos[1]),
-                        ("root", kind, xpos[r], view.lower[1]),
-                    ]
+                    yield (
+                        [(0, r), (r, last)],
+                        [
+                            ("root", kind),
+                            ("root", kind, upos[r], upos[1]),
+                            ("root", kind, xpos[r], view.lower[1]),
+                        ],
+                    )
                 elif r != last:
-                    yield [(0, r), (x, last)], [
-                        ("apart", kind),
-                        ("apart", kind, upos[r], upos[x]),
-                        ("apart", kind, r < x),
-                    ]
+                    yield (
+                        [(0, r), (x, last)],
+                        [
+                            ("apart", kind),
+                            ("apart", kind, upos[r], upos[x]),
+                            ("apart", kind, r < x),
+                        ],
+                    )

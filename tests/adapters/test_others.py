@@ -45,7 +45,7 @@ def test_trankits_label_for_none_is_none_of_the_rules() -> None:
     arcs, labels = random(2, 4, 4), np.full((2, 4, 4), 2)
     arcs[:, range(4), range(4)] = -np.inf
     labels[:, range(4), range(4)] = labels[:, 0] = 0
-    labels[1, :, 3] = labels[1, 3] = 0      # padding of the second sentence
+    labels[1, :, 3] = labels[1, 3] = 0  # padding of the second sentence
     labels[:, 1:, 0] = 1
     vocab = {"_": 0, "root": 1, "dep": 2}
     words = Sentence.from_words(["see", "saws", "now"], upos=["VERB", "NOUN", "ADV"])
@@ -53,7 +53,7 @@ def test_trankits_label_for_none_is_none_of_the_rules() -> None:
     assert [*long.names] == [*short.names] == ["", "root", "dep"]
     (tree,) = decode(long, words, valid="ud")
     assert tree.proved and set(tree.labels) == {"root", "dep"}
-    labels[0, 1, 2] = 0                     # Trankit would write _
+    labels[0, 1, 2] = 0  # Trankit would write _
     long, short = trankit.scores((arcs, labels), [3, 2], vocab)
     assert [*long.names] == [*vocab] and "_" not in short.names
     arcs[0, 1, 2] = 99.0
@@ -80,15 +80,17 @@ def test_spacy_has_roots_on_the_diagonal() -> None:
     full[1:, 1:], full[1:, 0] = flat[:3], flat[:3].diagonal()
     tree = decode(long, projective=False)[0]
     assert [-1, *tree.heads] == best_tree(full, projective=False).tolist()
-    assert tree.heads.count(0) == 1      # spaCy's own decoder may give several
+    assert tree.heads.count(0) == 1  # spaCy's own decoder may give several
     assert short.arcs[1, 0] == flat[3, 0] and short.arcs[2, 1] == flat[4, 0]
     for wrong, lengths in ((flat, [3, 3]), (flat[:, :2], [3, 2])):
         with pytest.raises(ProblemError, match=r"flat has shape .*, expected \(\d, 3\) or wider"):
             spacy_experimental.scores(wrong, lengths)
     nan = np.vstack([flat[:3], flat[:3] * np.nan])
     for scores, numbers, message in (
-        (flat, [6, -1], r"lengths\[1\] is -1, expected 1"), (flat, [3.0, 2.0], "lengths.* is 3.0"),
-        (flat, 5, r"lengths has shape \(\)"), (flat, None, "lengths has shape"),
+        (flat, [6, -1], r"lengths\[1\] is -1, expected 1"),
+        (flat, [3.0, 2.0], "lengths.* is 3.0"),
+        (flat, 5, r"lengths has shape \(\)"),
+        (flat, None, "lengths has shape"),
         (nan, [3, 3], r"sentence 1 of the batch: arcs\[1, 0\] is nan"),
     ):
         with pytest.raises(ProblemError, match=message):

@@ -52,7 +52,7 @@ def random_scores(seed: int, n: int = 4, siblings: bool = False) -> SentenceScor
     arcs = rng.normal(size=(n + 1, n + 1)) * 2
     arcs[rng.random(arcs.shape) < 0.1] = -np.inf
     arcs[1:, 0] = rng.normal(size=n)
-    arcs[0] = np.nan                # padding of a model: not looked at
+    arcs[0] = np.nan  # padding of a model: not looked at
     labels = rng.normal(size=(n + 1, n + 1, len(NAMES))) * 2
     sib = rng.normal(size=(n + 1,) * 3) if siblings else None
     return SentenceScores(arcs, labels, NAMES, sib)
@@ -101,9 +101,7 @@ def test_valid_trees_are_the_best_of_all(
     scores = random_scores(seed, siblings=siblings)
     for joint, valid in ((True, rules), (False, rules), (True, None)):
         expected = ranked(scores, projective, joint, valid)[:3]
-        found = decode(
-            scores, SENTENCE, k_best=3, valid=valid, projective=projective, joint=joint
-        )
+        found = decode(scores, SENTENCE, k_best=3, valid=valid, projective=projective, joint=joint)
         assert [tree.heads for tree in found] == [heads for _, heads in expected]
         assert [tree.score for tree in found] == pytest.approx([score for score, _ in expected])
         for tree in found:
@@ -150,12 +148,16 @@ ARCS, LABELS = np.zeros((2, 5, 5)), np.zeros((2, 5, 5, 4))
         (ARCS, {"labels": LABELS[:1]}, r"labels has shape \(1, 5, 5, 4\), and arcs \(2, 5, 5\)"),
         (ARCS, {"siblings": np.zeros((2, 4, 5, 5))}, r"siblings has shape \(2, 4, 5, 5\)"),
         (ARCS, {"labels": LABELS, "names": [1] * 4}, r"of names is of type int, expected str"),
-        (ARCS, {"labels": LABELS, "names": ["a", "b"]},
-         r"sentence 0 .*labels has shape \(5, 5, 4\), expected \(5, 5, 2\) as names has 2 labels"),
+        (
+            ARCS,
+            {"labels": LABELS, "names": ["a", "b"]},
+            r"sentence 0 .*labels has shape \(5, 5, 4\), expected \(5, 5, 2\) as names has 2"
+            " labels",
+        ),
         (ARCS, {"labels": LABELS * np.nan, "names": NAMES}, r"labels\[1, 0, 0\] is nan"),
         (ARCS, {"labels": LABELS, "names": [""] * 4}, r"labels\[1, 0\] is -inf for all labels"),
     ],
-)  # fmt: skip
+)
 def test_bad_batches_get_a_line(arcs: Any, options: Any, message: str) -> None:
     with pytest.raises(ProblemError, match=message) as error:
         from_batch(arcs, **options)

@@ -52,8 +52,9 @@ def best_of(arcs: Any, siblings: Any) -> float:
     trees = (h for h in product(range(n + 1), repeat=n) if h.count(0) == 1)
     return max(
         tree_score(arcs, siblings, heads)
-        for heads in trees if is_tree([-1, *heads]) and is_projective([-1, *heads])
-    )  # fmt: skip
+        for heads in trees
+        if is_tree([-1, *heads]) and is_projective([-1, *heads])
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -71,7 +72,7 @@ def test_siblings_are_those_of_the_second_order_model(seed: int) -> None:
 def test_other_parsers_have_the_same_shapes() -> None:
     arcs, labels, mask, _ = recorded()
     masked = arcs.copy()
-    masked[1, :, 3:] = -np.inf           # DiaParser masks padding and loops so
+    masked[1, :, 3:] = -np.inf  # DiaParser masks padding and loops so
     masked[:, range(5), range(5)] = -np.inf
     expected = [decode(one)[0].heads for one in adapter.scores(arcs, labels, mask, LABELS)]
     found = diaparser.scores(masked, labels, mask, Vocab)
@@ -115,12 +116,28 @@ def parser(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     dep = pytest.importorskip("supar.parsers.dep")
     torch.manual_seed(1)
     path = tmp_path_factory.mktemp("supar") / "model"
-    sizes = {"n_embed": 8, "n_pretrained": 8, "n_feat_embed": 8, "n_lstm_hidden": 8,
-             "n_lstm_layers": 1, "n_arc_mlp": 8, "n_sib_mlp": 8, "n_rel_mlp": 8}  # fmt: skip
+    sizes = {
+        "n_embed": 8,
+        "n_pretrained": 8,
+        "n_feat_embed": 8,
+        "n_lstm_hidden": 8,
+        "n_lstm_layers": 1,
+        "n_arc_mlp": 8,
+        "n_sib_mlp": 8,
+        "n_rel_mlp": 8,
+    }
     built = getattr(dep, f"{request.param}DependencyParser").build(
-        str(path), min_freq=1, train=f"{DATA}/small-train.conllu", encoder="lstm", feat=["tag"],
-        embed=None, unk="unk", build=True, mbr=False, **sizes,
-    )  # fmt: skip
+        str(path),
+        min_freq=1,
+        train=f"{DATA}/small-train.conllu",
+        encoder="lstm",
+        feat=["tag"],
+        embed=None,
+        unk="unk",
+        build=True,
+        mbr=False,
+        **sizes,
+    )
     for weights in built.model.parameters():
         weights.data.normal_(0, 0.6)
     return built

@@ -14,8 +14,11 @@ from bbparse.core import Problem, Solution
 def two_words(**fields: Any) -> Problem:
     """Every arc of two words: 0→1, 0→2, 1→2, 2→1; changed by `fields`."""
     values: dict[str, Any] = {
-        "n_words": 2, "arc_head": [0, 0, 1, 2], "arc_mod": [1, 2, 2, 1], "arc_score": [1, 2, 3, 4]
-    }  # fmt: skip
+        "n_words": 2,
+        "arc_head": [0, 0, 1, 2],
+        "arc_mod": [1, 2, 2, 1],
+        "arc_score": [1, 2, 3, 4],
+    }
     return Problem(**{**values, **fields})
 
 
@@ -24,10 +27,14 @@ def three_words(**fields: Any) -> Problem:
 
 
 SOLUTION = Solution(
-    np.array([[-1, 0, 1], [-1, 2, 0]], np.int32), np.array([[0, 2], [3, 1]], np.int32),
-    np.array([4.0, 3.0]), np.array([4.0, math.inf]), np.array([True, False]), "node_limit",
+    np.array([[-1, 0, 1], [-1, 2, 0]], np.int32),
+    np.array([[0, 2], [3, 1]], np.int32),
+    np.array([4.0, 3.0]),
+    np.array([4.0, math.inf]),
+    np.array([True, False]),
+    "node_limit",
     {"nodes": 3, "seconds": 0.5},
-)  # fmt: skip
+)
 
 
 def no_trees(status: str) -> Solution:

@@ -124,9 +124,12 @@ def labelled() -> Problem:
     """Three words; all arcs under labels 0 and 1."""
     pairs = [(h, m, x) for m in (1, 2, 3) for h in range(4) if h != m for x in (0, 1)]
     return Problem(
-        3, [h for h, _, _ in pairs], [m for _, m, _ in pairs], np.zeros(len(pairs)),
+        3,
+        [h for h, _, _ in pairs],
+        [m for _, m, _ in pairs],
+        np.zeros(len(pairs)),
         [x for _, _, x in pairs],
-    )  # fmt: skip
+    )
 
 
 def test_labelled_arcs() -> None:

@@ -30,9 +30,10 @@ def test_from_arc_scores_orders_arcs_by_modifier_and_drops_minus_inf() -> None:
     assert (p.projective, p.single_root) == (False, False)
     checked = dataclasses.replace(p)
     assert all(
-        getattr(p, f).dtype == getattr(checked, f).dtype for f in FIELDS if "_" in f and
-        isinstance(getattr(p, f), np.ndarray)
-    )  # fmt: skip
+        getattr(p, f).dtype == getattr(checked, f).dtype
+        for f in FIELDS
+        if "_" in f and isinstance(getattr(p, f), np.ndarray)
+    )
 
 
 @pytest.mark.parametrize(

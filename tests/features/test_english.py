@@ -29,9 +29,25 @@ from tests.features import plain
 from tests.models.factors.helpers import random_arcs, random_sentence, random_tree
 
 FAMILIES: tuple[type[FactorFamily], ...] = (
-    Conjuncts, ParallelConjuncts, Series, Correlatives, PrepositionalPhrases, SamePreposition,
-    Markers, RelativeClauses, Brackets, PairedCommas, FinalStop, Agreement, Speech, Comparison,
-    Fronted, Compounds, Appositions, BracketSpans, Segments,
+    Conjuncts,
+    ParallelConjuncts,
+    Series,
+    Correlatives,
+    PrepositionalPhrases,
+    SamePreposition,
+    Markers,
+    RelativeClauses,
+    Brackets,
+    PairedCommas,
+    FinalStop,
+    Agreement,
+    Speech,
+    Comparison,
+    Fronted,
+    Compounds,
+    Appositions,
+    BracketSpans,
+    Segments,
 )
 
 
@@ -121,7 +137,8 @@ def test_two_words_that_are_joined_and_a_modifier_of_each(share: float) -> None:
         view = FactorView(random_sentence(rng, n_words), head, mod, None, labels, names)
         label = dict(zip(arcs, labels.tolist()))
         expected = [
-            (joined, one, other) for one, joined, other in plain.nephews(arcs)
+            (joined, one, other)
+            for one, joined, other in plain.nephews(arcs)
             if one[0] and label[joined] in (1, 4) and label[one] == label[other]
         ]
         found = factors_of(view)

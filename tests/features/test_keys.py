@@ -21,16 +21,55 @@ from tests import toy
 from tests.models.factors.helpers import all_arcs
 
 WORDS = (
-    "in/ADP", "in/ADP", "with/ADP", "and/CCONJ", "and/CCONJ", "or/CCONJ", ",/PUNCT", ",/PUNCT",
-    "(/PUNCT", ")/PUNCT", '"/PUNCT', "./PUNCT", "–/PUNCT", "-/PUNCT", "May/PROPN", "USA/PROPN",
-    "2003/NUM", "cats/NOUN", "cats/NOUN", "Dog/NOUN", "old/ADJ", "red/ADJ", "as/ADV", "as/SCONJ",
-    "more/ADJ", "than/SCONJ", "says/VERB", "runs/VERB", "runs/VERB", "is/AUX", "are/AUX",
-    "he/PRON", "Him/PRON", "who/PRON", "that/SCONJ", "to/PART", "both/CCONJ", "not/PART",
-    "rather/ADV", "if/SCONJ", "the/DET", "naïve/ADJ",
+    "in/ADP",
+    "in/ADP",
+    "with/ADP",
+    "and/CCONJ",
+    "and/CCONJ",
+    "or/CCONJ",
+    ",/PUNCT",
+    ",/PUNCT",
+    "(/PUNCT",
+    ")/PUNCT",
+    '"/PUNCT',
+    "./PUNCT",
+    "–/PUNCT",
+    "-/PUNCT",
+    "May/PROPN",
+    "USA/PROPN",
+    "2003/NUM",
+    "cats/NOUN",
+    "cats/NOUN",
+    "Dog/NOUN",
+    "old/ADJ",
+    "red/ADJ",
+    "as/ADV",
+    "as/SCONJ",
+    "more/ADJ",
+    "than/SCONJ",
+    "says/VERB",
+    "runs/VERB",
+    "runs/VERB",
+    "is/AUX",
+    "are/AUX",
+    "he/PRON",
+    "Him/PRON",
+    "who/PRON",
+    "that/SCONJ",
+    "to/PART",
+    "both/CCONJ",
+    "not/PART",
+    "rather/ADV",
+    "if/SCONJ",
+    "the/DET",
+    "naïve/ADJ",
 )
 FEATS = {
-    "is": "Number=Sing|Person=3|VerbForm=Fin", "are": "Number=Plur|VerbForm=Fin",
-    "he": "Case=Nom|Number=Sing", "him": "Case=Acc|Number=Sing", "cats": "Number=Plur",
+    "is": "Number=Sing|Person=3|VerbForm=Fin",
+    "are": "Number=Plur|VerbForm=Fin",
+    "he": "Case=Nom|Number=Sing",
+    "him": "Case=Acc|Number=Sing",
+    "cats": "Number=Plur",
 }
 LABELS = ("conj", "nsubj", "punct", "list")
 #: What chance hardly ever makes, with all arcs.
@@ -115,8 +154,11 @@ def test_factors_stay(name: str) -> None:
         batch = family.propose_all(view)
         n_sets += len(batch)
         for array, dtype in (
-            (batch.ptr, np.int64), (batch.arcs, np.int32), (batch.cell_ptr, np.int64),
-            (batch.feat_ptr, np.int64), (batch.feat_keys, np.uint64),
+            (batch.ptr, np.int64),
+            (batch.arcs, np.int32),
+            (batch.cell_ptr, np.int64),
+            (batch.feat_ptr, np.int64),
+            (batch.feat_keys, np.uint64),
         ):
             digest.update(array.astype(dtype).tobytes())
     assert (n_sets, digest.hexdigest()) == DIGESTS[name]

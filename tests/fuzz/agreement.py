@@ -28,10 +28,13 @@ def check_agreement(rng: np.random.Generator, notes: Counter[str]) -> str:
     sizes = [size for _, size in joint.values()]
     limit = int(rng.integers(1, 4)) if rng.random() < 0.2 else None
     found = agree(
-        oracles, shared, root_calls=int(rng.choice([1, 3, 10, 50])),
+        oracles,
+        shared,
+        root_calls=int(rng.choice([1, 3, 10, 50])),
         node_calls=int(rng.choice([1, 4, 20])),
-        step=float(rng.choice([0.5, np.median(sizes) or 1.0 if sizes else 1.0])), node_limit=limit,
-    )  # fmt: skip
+        step=float(rng.choice([0.5, np.median(sizes) or 1.0 if sizes else 1.0])),
+        node_limit=limit,
+    )
     notes[f"agree: {found.status}"] += 1
     said = _fault(found, joint, limit)
     return f"agree: {found.status}: {said}" if said else ""
@@ -101,9 +104,12 @@ def trees_of_two(rng: np.random.Generator) -> tuple[list[Any], list[Any], Joint]
     size = min(1e99, float(np.median(np.abs(p.arc_score)))) if len(p.arc_head) else 1.0
     own = np.clip(rng.normal(size=len(p.arc_head)), -9.0, 9.0) * (size or 1.0)
     q = dataclasses.replace(
-        p, projective=False, arc_score=own, quantum=0.0,
+        p,
+        projective=False,
+        arc_score=own,
+        quantum=0.0,
         **{name: [] for name in vars(p) if name[:3] in ("sib", "gc_", "ogc", "gsi")},
-    )  # fmt: skip
+    )
     trees = forest(p)
     joint: Joint = {}
     for arcs, high, low, own in zip(trees.arcs, trees.high, trees.low, trees.size):

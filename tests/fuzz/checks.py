@@ -97,9 +97,7 @@ def _bound_fault(s: Solution, trees: Forest) -> str:
     index = [trees.place[tuple(row)] for row in s.arcs.tolist()]
     size = trees.size[index]
     # a tree that beats no bound by its own terms need not be looked at
-    above = np.flatnonzero(
-        (trees.high - s.upper_bounds[-1]) + trees.low > TOLERANCE * trees.size
-    )
+    above = np.flatnonzero((trees.high - s.upper_bounds[-1]) + trees.low > TOLERANCE * trees.size)
     high, low, sizes = trees.high[above], trees.low[above], trees.size[above]
     for i, bound in enumerate(s.upper_bounds.tolist()):
         slack = TOLERANCE * np.maximum(sizes, size[i])

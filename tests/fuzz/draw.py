@@ -16,18 +16,29 @@ from tests.strategies import random_problem
 
 #: What is asked, and how often in a hundred.
 KIND_SHARES = {
-    "search": 34, "settings": 17, "gap": 5, "limit": 6, "ilp": 4, "pricing": 9,
-    "proof": 12, "batch": 4, "agree": 5, "rules": 1.5, "large": 3.5,
-}  # fmt: skip
+    "search": 34,
+    "settings": 17,
+    "gap": 5,
+    "limit": 6,
+    "ilp": 4,
+    "pricing": 9,
+    "proof": 12,
+    "batch": 4,
+    "agree": 5,
+    "rules": 1.5,
+    "large": 3.5,
+}
 SIZES, SIZE_SHARES = (1, 2, 3, 4, 5, 6), (0.02, 0.08, 0.22, 0.3, 0.26, 0.12)
 #: Scores that people write for "never", and for "always" with the other sign.
 PENALTIES = (1e3, 1e4, 1e6, 1e8, 1e9, 1e10, 1e11, 1e12, 1e14, 1e16, 1e20, 1e30, 3.4e38, 1e100)
 GROUPS = {"arc_score": "arcs", "factor_score": "factors", "count_score": "counts"}
 #: Backbones that hold all parts of these kinds.
 BACKBONES = (
-    ("first", ()), ("sibling", ("sib",)), ("carreras", ("sib", "ogc")),
+    ("first", ()),
+    ("sibling", ("sib",)),
+    ("carreras", ("sib", "ogc")),
     ("grandsib", ("sib", "gc", "ogc", "gsib")),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -84,9 +95,11 @@ def draw(seed: int, index: int, only: str = "") -> Case:
 def draw_settings(rng: np.random.Generator) -> SearchSettings:
     """Settings of the search."""
     return SearchSettings(
-        root_calls=int(rng.choice([1, 2, 12, 40, 200])), node_calls=int(rng.choice([1, 2, 8, 200])),
-        eliminate_every=int(rng.choice([0, 1, 3])), close_k=int(rng.choice([1, 2, 16])),
-    )  # fmt: skip
+        root_calls=int(rng.choice([1, 2, 12, 40, 200])),
+        node_calls=int(rng.choice([1, 2, 8, 200])),
+        eliminate_every=int(rng.choice([0, 1, 3])),
+        close_k=int(rng.choice([1, 2, 16])),
+    )
 
 
 def draw_limit(rng: np.random.Generator) -> dict[str, Any]:
@@ -118,10 +131,15 @@ def draw_problem(rng: np.random.Generator, small: bool = False) -> Problem:
     elif options["labelled"]:
         n = min(n, 5 if projective else 4)
     problem = random_problem(
-        rng, min_words=n, max_words=n, projective=projective, parts=chosen,
-        max_factors=int(rng.choice([0, 2, 12, 30])), max_counts=int(rng.choice([0, 0, 2, 4])),
+        rng,
+        min_words=n,
+        max_words=n,
+        projective=projective,
+        parts=chosen,
+        max_factors=int(rng.choice([0, 2, 12, 30])),
+        max_counts=int(rng.choice([0, 0, 2, 4])),
         **options,
-    )  # fmt: skip
+    )
     if rng.random() < 0.25:
         problem = constrained(rng, problem)
     return proportioned(rng, problem)
@@ -133,10 +151,15 @@ def draw_large(rng: np.random.Generator) -> Problem:
     parts: dict[str, tuple[float, ...]] = {"arc": (3.0 / n, 5.0 / n, 9.0 / n)}
     parts.update((kind, (0.02, 0.05)) for kind in KINDS if rng.random() < 0.3)
     problem = random_problem(
-        rng, min_words=n, max_words=n, projective=bool(rng.random() < 0.6), parts=parts,
-        max_factors=int(rng.choice([0, 12, 40])), max_counts=int(rng.choice([0, 2])),
+        rng,
+        min_words=n,
+        max_words=n,
+        projective=bool(rng.random() < 0.6),
+        parts=parts,
+        max_factors=int(rng.choice([0, 12, 40])),
+        max_counts=int(rng.choice([0, 2])),
         labelled=bool(rng.random() < 0.1),
-    )  # fmt: skip
+    )
     if rng.random() < 0.25:
         problem = constrained(rng, problem)
     return proportioned(rng, problem)

@@ -49,8 +49,11 @@ def run(case: Case, notes: Notes) -> str:
     if case.kind == "batch":
         return check_batch(case, trees)
     answer = answer_of(case)
-    notes["gap that was not asked for" if answer.status == "gap" and "gap" not in case.options
-          else answer.status] += 1
+    notes[
+        "gap that was not asked for"
+        if answer.status == "gap" and "gap" not in case.options
+        else answer.status
+    ] += 1
     wrong = fault(p, answer, trees, case)
     if not wrong and case.kind == "proof":
         wrong = check_proof(case, answer, trees, notes)
@@ -67,9 +70,7 @@ def answer_of(case: Case) -> Solution:
         return in_rank(within(ordered, found, case.k_best), p, order)
     for _ in range(2):  # the first call may load kernels
         started = time.process_time()
-        answer = solve(
-            p, k_best=case.k_best, explain=False, proof=case.kind == "proof", **options
-        )
+        answer = solve(p, k_best=case.k_best, explain=False, proof=case.kind == "proof", **options)
         spent = time.process_time() - started
         if spent <= options.get("time_limit", math.inf) + 1.0:
             return answer
@@ -118,10 +119,13 @@ def without_penalties(p: Problem) -> Problem:
     least = -1e3 * float(np.median(sizes)) if len(sizes) else -np.inf
     state = np.where((p.arc_score < least) & (p.arc_state == 0), -1, p.arc_state)
     return dataclasses.replace(
-        p, arc_state=state, arc_score=np.where(state == -1, 0.0, p.arc_score), quantum=0.0,
+        p,
+        arc_state=state,
+        arc_score=np.where(state == -1, 0.0, p.arc_score),
+        quantum=0.0,
         factor_score=np.where(p.factor_score < least, -np.inf, p.factor_score),
         count_score=np.where(p.count_score < least, -np.inf, p.count_score),
-    )  # fmt: skip
+    )
 
 
 def check_batch(case: Case, trees: Forest) -> str:
@@ -130,9 +134,12 @@ def check_batch(case: Case, trees: Forest) -> str:
     assert p is not None
     other, order = permuted(rng, p)
     answers = solve_batch(
-        [p, other, p], threads=int(rng.integers(1, 4)), k_best=case.k_best, explain=False,
+        [p, other, p],
+        threads=int(rng.integers(1, 4)),
+        k_best=case.k_best,
+        explain=False,
         **case.options,
-    )  # fmt: skip
+    )
     for answer in (answers[0], answers[2]):
         if wrong := fault(p, answer, trees, case):
             return wrong
@@ -144,10 +151,20 @@ def check_batch(case: Case, trees: Forest) -> str:
 def spoiled(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
     """A proof with one random change."""
     arrays = {name: np.array(getattr(proof, name)) for name in ARRAYS}
-    name = str(rng.choice([
-        "node_kind", "node_bound", "node_vector", "node_arcs", "factor_multipliers",
-        "count_multipliers", "pair_multipliers", "two leaves",
-    ]))  # fmt: skip
+    name = str(
+        rng.choice(
+            [
+                "node_kind",
+                "node_bound",
+                "node_vector",
+                "node_arcs",
+                "factor_multipliers",
+                "count_multipliers",
+                "pair_multipliers",
+                "two leaves",
+            ]
+        )
+    )
     if name == "two leaves":
         pair = rng.integers(len(proof.node_kind), size=2)
         for field in ("node_bound", "node_vector"):
@@ -222,18 +239,21 @@ def lies(rng: np.random.Generator, p: Problem, s: Solution, trees: Forest) -> An
         arcs = trees.arcs[rows].astype(np.int32)
         scores = trees.high[rows]
         arrays = {
-            "arcs": arcs, "scores": scores, "upper_bounds": scores,
+            "arcs": arcs,
+            "scores": scores,
+            "upper_bounds": scores,
             "heads": np.hstack([np.full((len(arcs), 1), -1, np.int32), p.arc_head[arcs]]),
             "proved": np.ones(len(arcs), np.bool_),
-        }  # fmt: skip
+        }
         return dataclasses.replace(s, labels=None, **{**arrays, **changes})
 
     rows = [trees.place[tuple(row)] for row in s.arcs.tolist()]
     worse = [
-        t for t in order.tolist()
+        t
+        for t in order.tolist()
         if (trees.high[rows[-1]] - trees.high[t]) + (trees.low[rows[-1]] - trees.low[t])
         > 1e-6 * max(trees.size[rows[-1]], trees.size[t])
-    ]  # fmt: skip
+    ]
     if worse:
         place = int(rng.integers(len(rows)))
         kept = rows[:place] + rows[place + 1 :]
@@ -241,12 +261,11 @@ def lies(rng: np.random.Generator, p: Problem, s: Solution, trees: Forest) -> An
         yield "the worst tree", of([*kept, worse[-1]])
         if kept:
             yield "one tree fewer, all there are", of(kept)
-        yield "all there are", dataclasses.replace(
-            s, proof=dataclasses.replace(s.proof, k_best=len(s) + 1)
+        yield (
+            "all there are",
+            dataclasses.replace(s, proof=dataclasses.replace(s.proof, k_best=len(s) + 1)),
         )
-    yield "infeasible", dataclasses.replace(
-        of(rows[:0]), status="infeasible", proof=s.proof
-    )
+    yield "infeasible", dataclasses.replace(of(rows[:0]), status="infeasible", proof=s.proof)
 
 
 def check_rules(case: Case) -> str:

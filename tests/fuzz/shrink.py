@@ -110,9 +110,11 @@ def _less(p: Problem) -> Iterator[dict[str, Any]]:
     for kind in reversed(KINDS):
         rows = rows_of(getattr(p, name) for name in PART_NAMES[kind])
         for kept in _without(rows):
-            yield dict(zip(PART_NAMES[kind], map(list, zip(*kept)))) if kept else {
-                name: [] for name in PART_NAMES[kind]
-            }
+            yield (
+                dict(zip(PART_NAMES[kind], map(list, zip(*kept))))
+                if kept
+                else {name: [] for name in PART_NAMES[kind]}
+            )
     for kind in ("factor", "count"):
         for kept in _without(set_rows(p, kind)):
             yield set_fields(kind, kept)

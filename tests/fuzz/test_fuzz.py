@@ -60,12 +60,18 @@ def wrong_ones(cases: Iterable[Case], notes: Notes) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "count", "options", "met"),
     [
-        ("batch", 150, {}, ""), ("batch", 12, PROGRAM, ""), ("ilp", 80, {}, "optimal"),
-        ("pricing", 150, {}, "optimal"), ("gap", 100, {}, "gap"), ("limit", 100, {}, "node_limit"),
-        ("proof", 200, {}, "lie: infeasible"), ("proof", 15, PROGRAM, "optimal"),
-        ("large", 40, {}, "large: search: optimal"), ("agree", 400, {}, "agree: optimal"),
+        ("batch", 150, {}, ""),
+        ("batch", 12, PROGRAM, ""),
+        ("ilp", 80, {}, "optimal"),
+        ("pricing", 150, {}, "optimal"),
+        ("gap", 100, {}, "gap"),
+        ("limit", 100, {}, "node_limit"),
+        ("proof", 200, {}, "lie: infeasible"),
+        ("proof", 15, PROGRAM, "optimal"),
+        ("large", 40, {}, "large: search: optimal"),
+        ("agree", 400, {}, "agree: optimal"),
     ],
-)  # fmt: skip
+)
 def test_more_of_a_kind(kind: str, count: int, options: dict[str, Any], met: str) -> None:
     notes: Notes = Counter()
     cases = (draw(SEED + 1, index, kind) for index in range(count))
@@ -105,9 +111,12 @@ def rows_of(s: Solution, rows: list[int], **changes: Any) -> Solution:
 def test_faults_are_seen() -> None:
     """A penalty that no tree of the answer pays excuses nothing."""
     p = Problem(
-        3, [0, 0, 1, 2, 3, 1], [1, 2, 2, 3, 1, 3], [1e-9, 0.0, 5e-10, 2e-9, -1e11, 0.0],
+        3,
+        [0, 0, 1, 2, 3, 1],
+        [1, 2, 2, 3, 1, 3],
+        [1e-9, 0.0, 5e-10, 2e-9, -1e11, 0.0],
         single_root=False,
-    )  # fmt: skip
+    )
     trees = forest(p)
     three = solve(p, k_best=3)
     case = Case("search", (0, 0), p, 2)

@@ -19,7 +19,10 @@ from bbparse.grammar.trees import JOIN, SPLIT, clean, read_trees_text
 from tests.grammar import toy
 
 SENTENCES = [
-    "Ada saw the fly .", "it walks .", "the saw sees it in a park .", "Kim saw Ada with it .",
+    "Ada saw the fly .",
+    "it walks .",
+    "the saw sees it in a park .",
+    "Kim saw Ada with it .",
 ]
 
 
@@ -178,13 +181,12 @@ def _ambiguous() -> Any:
 @pytest.mark.parametrize(
     ("text", "n_trees"),
     [
-        ("the dog saw the fly .", 1), ("the dog walk in the park saw the fly and dog .", 8),
+        ("the dog saw the fly .", 1),
+        ("the dog walk in the park saw the fly and dog .", 8),
         ("dog and fly park saw the dog and walk in park .", 24),
     ],
 )
-def test_the_best_trees_are_different_and_all_that_are_better(
-    text: str, n_trees: int
-) -> None:
+def test_the_best_trees_are_different_and_all_that_are_better(text: str, n_trees: int) -> None:
     words, p = text.split(), _ambiguous()
     tag = {"the": "DT", "saw": "VBZ", "in": "IN", "and": "CC", ".": "."}
     sentence = _Sentence(p, words, [tag.get(word, "NN") for word in words], "none")

@@ -68,8 +68,18 @@ def test_probabilities_are_those_of_the_formula(seed: int) -> None:
     side, state = rng.integers(0, 3, n), rng.integers(0, STATES, n)
     label = np.where(rng.random(n) < 0.3, -1, symbols[3])
     modifiers = np.stack(
-        [side, symbols[0], symbols[1], state, symbols[2], words[0], label,
-         np.where(label < 0, 0, symbols[4]), np.where(label < 0, 0, words[1])], axis=1,
+        [
+            side,
+            symbols[0],
+            symbols[1],
+            state,
+            symbols[2],
+            words[0],
+            label,
+            np.where(label < 0, 0, symbols[4]),
+            np.where(label < 0, 0, words[1]),
+        ],
+        axis=1,
     )
     table = _learn_table(heads, modifiers, forms)
 
@@ -80,16 +90,24 @@ def test_probabilities_are_those_of_the_formula(seed: int) -> None:
         z = 0 if z == STATES - 1 else z
         near, far = (s, p, h, z), (s, plain[p], plain[h], z)
         return [
-            ("l0", *near, t, w), ("l1", *far, t, w), ("l2", *near, t), ("l3", *far, t),
-            ("l4", *near), ("l5", *far), ("l6", s, base[p]),
+            ("l0", *near, t, w),
+            ("l1", *far, t, w),
+            ("l2", *near, t),
+            ("l3", *far, t),
+            ("l4", *near),
+            ("l5", *far),
+            ("l6", s, base[p]),
         ]
 
     def of_word(child: tuple[int, ...], x: int, tag: int) -> Levels:
         s, p, h, z, t, w = child
         known, adjacent = (tag, plain[x]), z % (STATES - 1) == 0
         return [
-            ("w0", *known, s, plain[p], plain[h], adjacent, t, w), ("w1", *known, s, base[p], t, w),
-            ("w2", *known, s, base[p], t), ("w3", *known), ("w4", tag),
+            ("w0", *known, s, plain[p], plain[h], adjacent, t, w),
+            ("w1", *known, s, base[p], t, w),
+            ("w2", *known, s, base[p], t),
+            ("w3", *known),
+            ("w4", tag),
         ]
 
     rows = [tuple(row) for row in modifiers.tolist()]

@@ -162,7 +162,8 @@ def test_commands_refuse_what_is_wrong(model: Path, tmp_path: Path) -> None:
         assert isinstance(result.exception, BBParseError)
         assert message in str(result.exception) and not out.exists()
     for arguments in (
-        ("phrases", str(bad), "--model", str(bad)), ("parse", str(bad), "--model", str(model)),
+        ("phrases", str(bad), "--model", str(bad)),
+        ("parse", str(bad), "--model", str(model)),
     ):
         result = _run(*arguments, "-o", str(out))
         assert isinstance(result.exception, ModelError) and not out.exists()

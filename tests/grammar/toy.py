@@ -12,8 +12,12 @@ from bbparse.grammar.trees import PhraseTree, clean, read_trees_text
 from tests.toy import NETWORK
 
 _WORDS = {
-    "DT": ["the", "a", "every"], "NN": ["dog", "saw", "park", "telescope", "fly", "walk"],
-    "NNP": ["Ada", "Kim"], "PRP": ["it"], "VBZ": ["sees", "walks", "saw"], "IN": ["in", "with"],
+    "DT": ["the", "a", "every"],
+    "NN": ["dog", "saw", "park", "telescope", "fly", "walk"],
+    "NNP": ["Ada", "Kim"],
+    "PRP": ["it"],
+    "VBZ": ["sees", "walks", "saw"],
+    "IN": ["in", "with"],
 }
 
 

@@ -97,8 +97,12 @@ def test_a_large_chart_keeps_its_deadline_and_the_memory() -> None:
         Problem.from_arc_scores(scores),
         dataclasses.replace(
             Problem.from_arc_scores(scores[:201, :201], projective=False),
-            gsib_grand=[0], gsib_head=[1], gsib_inner=[2], gsib_outer=[3], gsib_score=[1.0],
+            gsib_grand=[0],
+            gsib_head=[1],
+            gsib_inner=[2],
+            gsib_outer=[3],
+            gsib_score=[1.0],
         ),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ProblemError, match=f"{p.n_words} words with .* prune arcs"):
             solve(p, k_best=2)

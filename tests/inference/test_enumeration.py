@@ -34,20 +34,28 @@ def in_batch(p: Problem, k: int) -> Solution:
 
 #: Each solver, and what is drawn for it.
 SOLVERS: dict[str, tuple[Solver, dict[str, Any]]] = {
-    **{name: (by(backbone=name), {"projective": True, "parts": tuple(sorted(some.holds))})
-       for name, some in RECURRENCES.items()},
-    **{f"{name}, arcs and parts only":
-       (by(backbone=name), {"projective": True, "parts": sorted(some.holds), "max_factors": 0})
-       for name, some in RECURRENCES.items()},
+    **{
+        name: (by(backbone=name), {"projective": True, "parts": tuple(sorted(some.holds))})
+        for name, some in RECURRENCES.items()
+    },
+    **{
+        f"{name}, arcs and parts only": (
+            by(backbone=name),
+            {"projective": True, "parts": sorted(some.holds), "max_factors": 0},
+        )
+        for name, some in RECURRENCES.items()
+    },
     "observed": (by(observer=lambda *_: None), {"max_factors": 25, "max_counts": 2}),
     "branching": (by(settings=WEAK), {"max_factors": 40, "max_counts": 2}),
     "crossing": (by(), {"projective": False, "max_factors": 60, "max_counts": 2, "min_words": 4}),
     "batch": (in_batch, {"max_factors": 25, "max_counts": 2}),
     "ilp": (by(method="ilp"), {"max_counts": 2, "max_words": 4}),
     "price and cut": (by(method="price-and-cut"), {"max_counts": 2, "max_words": 4}),
-    "all columns": (lambda p, k: price_and_cut(p, k, delayed=False),
-                    {"projective": False, "parts": ("gc",), "scale": "normal", "max_words": 4}),
-}  # fmt: skip
+    "all columns": (
+        lambda p, k: price_and_cut(p, k, delayed=False),
+        {"projective": False, "parts": ("gc",), "scale": "normal", "max_words": 4},
+    ),
+}
 
 PROGRAMS = ("ilp", "price and cut", "all columns")
 

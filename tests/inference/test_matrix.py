@@ -43,7 +43,7 @@ def test_rows_are_dependents_everywhere() -> None:
 def test_a_batch_is_cut_to_its_lengths() -> None:
     rng = np.random.default_rng(3)
     batch = rng.normal(size=(3, 6, 6))
-    batch[0, 4:], batch[0, :, 4:] = np.nan, np.nan   # padding may be anything
+    batch[0, 4:], batch[0, :, 4:] = np.nan, np.nan  # padding may be anything
     lengths = [3, 5, 1]
     heads = best_tree(batch, lengths=lengths)
     assert heads.dtype == np.int32 and heads.shape == (3, 6)
@@ -105,13 +105,19 @@ class Remote:
         (np.zeros(4), None, r"shape \(4,\) and dtype float64, expected .*\(n \+ 1, n \+ 1\)"),
         (np.zeros((4, 4, 2)), None, r"scores\[0\] has shape \(4, 2\), expected \(n \+ 1, n \+ 1\)"),
         (np.zeros((1, 1)), None, r"shape \(1, 1\), expected .* for n >= 1 words"),
-        (scores_with(np.s_[:, 0], -np.inf), None,
-         r"shape \(4, 4\) and column 0 is -inf.* transpose the matrix"),
+        (
+            scores_with(np.s_[:, 0], -np.inf),
+            None,
+            r"shape \(4, 4\) and column 0 is -inf.* transpose the matrix",
+        ),
         ([[[0, 0], [0, 0]], [[0]]], None, r"numpy cannot read .* expected one array on the"),
         (np.zeros((1, 4, 4)), [10**5], r"lengths\[0\] is 100000, expected 1..32000"),
         (np.zeros((1, 4, 4)), [3.0], r"lengths\[0\] is 3.0, expected an integer"),
-        (scores_with((2, 1), np.nan), None,
-         r"scores\[2, 1\] is nan, expected a number of magnitude <= 1e\+100 or -inf in shape"),
+        (
+            scores_with((2, 1), np.nan),
+            None,
+            r"scores\[2, 1\] is nan, expected a number of magnitude <= 1e\+100 or -inf in shape",
+        ),
         (np.full((3, 3), np.inf), None, r"scores\[1, 0\] is inf"),
         (np.full((3, 3), 1e200), None, r"scores\[1, 0\] is 1e\+200, expected .* <= 1e\+100"),
         (Remote(), None, r"Remote that numpy cannot read \(Implicit conversion is not allowed\)"),
@@ -120,8 +126,11 @@ class Remote:
         (np.zeros((2, 4, 4)), [3], r"1 lengths, expected 2"),
         (np.zeros((2, 4, 4)), [3, 4], r"lengths\[1\] is 4, expected 1..3"),
         (np.zeros((2, 5, 4)), [4, 4], r"sentence 0 has shape \(5, 4\), expected \(5, 5\) or more"),
-        (scores_with(3, -np.inf), None,
-         r"sentence 0 allow no tree: no candidate arcs .* to word 3"),
+        (
+            scores_with(3, -np.inf),
+            None,
+            r"sentence 0 allow no tree: no candidate arcs .* to word 3",
+        ),
     ],
 )
 def test_bad_scores_get_a_line(scores: Any, lengths: Any, message: str) -> None:

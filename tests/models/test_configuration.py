@@ -19,9 +19,11 @@ PLAIN: dict[str, Any] = {"templates": TEMPLATES, "pruner": {"templates": TEMPLAT
 @pytest.mark.parametrize(
     ("table", "changes", "message"),
     [
-        *(("network", {name: size}, f"network.{name} is {size}, expected a multiple of 16 up to")
-          for name in ("word", "width", "pairs", "shared", "parts", "naming")
-          for size in (0, 8, 4112)),
+        *(
+            ("network", {name: size}, f"network.{name} is {size}, expected a multiple of 16 up to")
+            for name in ("word", "width", "pairs", "shared", "parts", "naming")
+            for size in (0, 8, 4112)
+        ),
         ("network", {"layers": "rx"}, "network.layers is 'rx', expected at most 8 letters r and c"),
         ("network", {"epochs": -1}, "network.epochs is -1"),
         ("network", {"dropout": 1.0}, "network.dropout is 1.0, expected at least 0 and below 1"),
@@ -131,7 +133,8 @@ def test_templates_that_cannot_be(text: str, kind: str, message: str) -> None:
 
 def test_equal_templates_count_once() -> None:
     assert texts("arc", "h.upos m.upos", "m.upos h.upos", "h.upos h.upos m.upos +@dir") == [
-        "h.upos m.upos", "h.upos m.upos @dir",
+        "h.upos m.upos",
+        "h.upos m.upos @dir",
     ]
     assert texts("arc", "h.upos +@dir", "h.{upos,xpos}") == ["h.upos", "h.upos @dir", "h.xpos"]
 

@@ -44,7 +44,9 @@ def normalisation(p: Arrays, name: str, x: np.ndarray) -> np.ndarray:
 
 
 def in_sentence(
-    p: Arrays, kinds: str, words: np.ndarray,
+    p: Arrays,
+    kinds: str,
+    words: np.ndarray,
     rounded: Callable[[np.ndarray], np.ndarray] = np.asarray,
 ) -> np.ndarray:
     """Vectors of words in their sentence, made of their sums; layers see ``rounded`` numbers."""
@@ -67,7 +69,10 @@ def slope(loss: Callable[[], float], array: np.ndarray, place: tuple[int, ...]) 
 
 
 def assert_slopes(
-    loss: Callable[[], float], arrays: Arrays, gradients: Arrays, rng: np.random.Generator,
+    loss: Callable[[], float],
+    arrays: Arrays,
+    gradients: Arrays,
+    rng: np.random.Generator,
     count: int = 40,
 ) -> None:
     """See whether some elements of gradients are slopes of a loss by the same ones of arrays."""

@@ -36,10 +36,12 @@ def labels_of(count: int) -> list[list[str]]:
 def gold_of(count: int) -> list[np.ndarray]:
     upos, feats, _ = labels_of(count)
     return [
-        np.array([
-            [upos.index(tag), feats.index(value), (j % 3 if i % 2 else -1)]
-            for j, (tag, value) in enumerate(zip(s.upos, s.feats))
-        ])
+        np.array(
+            [
+                [upos.index(tag), feats.index(value), (j % 3 if i % 2 else -1)]
+                for j, (tag, value) in enumerate(zip(s.upos, s.feats))
+            ]
+        )
         for i, s in enumerate(toy.sentences()[:count])
     ]
 
@@ -54,7 +56,9 @@ def letters(dimension: int = 6, seed: int = 3) -> WordVectors:
 
 
 def trained(
-    count: int, settings: LabelSettings = toy.NETWORK, seed: int = 1,
+    count: int,
+    settings: LabelSettings = toy.NETWORK,
+    seed: int = 1,
     embeddings: Embeddings | None = None,
 ) -> TagNetwork:
     vectors = None

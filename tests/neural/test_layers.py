@@ -17,7 +17,8 @@ from tests.neural import plain
 SIZES = ([1], [3, 1, 6], [2, 2, 2, 2], [0, 70, 5])
 LAYERS: dict[str, tuple[Any, Any, dict[str, tuple[int, ...]]]] = {
     "linear": (
-        lambda w, name, x, _: layers.linear(w, name, x), plain.linear,
+        lambda w, name, x, _: layers.linear(w, name, x),
+        plain.linear,
         {"l_w": (32, 48), "l_b": (48,)},
     ),
     "five words": (layers.convolution, plain.convolution, {"l_w": (160, 16), "l_b": (16,)}),
@@ -25,7 +26,8 @@ LAYERS: dict[str, tuple[Any, Any, dict[str, tuple[int, ...]]]] = {
     "narrow": (layers.convolution, plain.convolution, {"l_w": (96, 10), "l_b": (10,)}),
     "recurrence": (layers.recurrence, plain.recurrence, {"l_in_w": (32, 64), "l_in_b": (64,)}),
     "normalisation": (
-        lambda w, name, x, _: layers.normalisation(w, name, x), plain.normalisation,
+        lambda w, name, x, _: layers.normalisation(w, name, x),
+        plain.normalisation,
         {"l_gain": (32,), "l_shift": (32,)},
     ),
 }

@@ -111,8 +111,9 @@ def _combined(choices: list[list[int]], projective: bool, single_root: bool) -> 
 
 @cache
 def _all_shapes(n: int, projective: bool) -> Shapes:
-    found = _combined([[h for h in range(n + 1) if h != m] for m in range(1, n + 1)],
-                      projective, False)  # fmt: skip
+    found = _combined(
+        [[h for h in range(n + 1) if h != m] for m in range(1, n + 1)], projective, False
+    )
     _ = found.inner, found.grand, found.outermost
     return found
 

@@ -29,7 +29,9 @@ def check_one(seed: int) -> bool:
     tags = [str(rng.choice(TAGS)) for _ in range(n)]
     parses = [
         Sentence.from_words(
-            ["w"] * n, upos=tags, heads=[int(rng.integers(-1, n + 1)) for _ in range(n)],
+            ["w"] * n,
+            upos=tags,
+            heads=[int(rng.integers(-1, n + 1)) for _ in range(n)],
             deprels=[str(rng.choice([*relations, "_"])) for _ in range(n)],
         )
         for _ in range(n_parses)

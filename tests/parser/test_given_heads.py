@@ -43,8 +43,10 @@ def test_given_heads_stay_and_the_rest_is_the_best() -> None:
         head = rng.choice([h for h in (0, *words) if h != m])
         found = fill_in(parser, with_heads(sentence, {m: head}, {}), k_best=2, prune=0)
         best = solve(
-            parser.problem(sentence, 0).with_heads({m: head}), k_best=2,
-            backbone=parser.config.model.backbone, settings=parser.config.search,
+            parser.problem(sentence, 0).with_heads({m: head}),
+            k_best=2,
+            backbone=parser.config.model.backbone,
+            settings=parser.config.search,
         )
         assert found.status == "optimal" and (found.heads[:, m] == head).all()
         assert found.scores.tolist() == best.scores.tolist()

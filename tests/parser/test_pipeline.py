@@ -28,7 +28,9 @@ def nlp(model: Path) -> Pipeline:
 
 def test_whatever_holds_the_words_the_trees_are_the_same(nlp: Pipeline) -> None:
     sentence = Sentence.from_words(
-        ["She", "slept", "."], upos=["PRON", "VERB", "PUNCT"], xpos=["PRP", "VBD", "."],
+        ["She", "slept", "."],
+        upos=["PRON", "VERB", "PUNCT"],
+        xpos=["PRP", "VBD", "."],
         lemmas=["she", "sleep", "_"],
     )
     expected = tuple(toy.parser().parse(sentence, k_best=2))
@@ -164,7 +166,15 @@ def test_words_say_where_they_stand(reader: Pipeline) -> None:
 
 
 STRANGE = [
-    "", "x", "\0", "\ud800 a", "😀", "\u200f\u200f", "שלום עולם.", "我喜欢书。", "a\rb\x1b[0m",
+    "",
+    "x",
+    "\0",
+    "\ud800 a",
+    "😀",
+    "\u200f\u200f",
+    "שלום עולם.",
+    "我喜欢书。",
+    "a\rb\x1b[0m",
 ]
 
 

@@ -61,8 +61,11 @@ def test_heads_and_labels_are_the_parsers(nlp: spacy.Language) -> None:
         assert span.root.dep_ == "ROOT"
         assert [t.text for t in span] == sentence.forms
         assert facts == {
-            "start": span.start, "end": span.end, "score": tree.score,
-            "upper_bound": tree.upper_bound, "proved": True,
+            "start": span.start,
+            "end": span.end,
+            "score": tree.score,
+            "upper_bound": tree.upper_bound,
+            "proved": True,
         }
     assert doc.has_annotation("DEP")
     assert [t.pos_ for t in doc] == [tag for s in sentences for tag in s.upos]

@@ -29,11 +29,14 @@ SIX = Sentence.from_words(["a"] * 6)
 def test_brackets() -> None:
     found = Spans("E").of(bracketed(SIX, "(1-x(2-y", "(3)2)", "", "1)(1-z", "(", ")1)"))
     assert [(span.name, [*span.words]) for span in found] == [
-        ("E=(2-y, words 1 to 2", [1, 2]), ("E=(1-x, words 1 to 4", [1, 2, 3, 4]),
-        ("E=(, words 5 to 6", [5, 6]), ("E=(1-z, words 4 to 6", [4, 5, 6]),
+        ("E=(2-y, words 1 to 2", [1, 2]),
+        ("E=(1-x, words 1 to 4", [1, 2, 3, 4]),
+        ("E=(, words 5 to 6", [5, 6]),
+        ("E=(1-z, words 4 to 6", [4, 5, 6]),
     ]
     for wrong, message in (
-        (("(1", "2)"), r"line 2, .*: E=2\) closes no span"), (("", "(1"), r"E=\(1 is never closed"),
+        (("(1", "2)"), r"line 2, .*: E=2\) closes no span"),
+        (("", "(1"), r"E=\(1 is never closed"),
         (("x", ""), "line 1, .*: E=x: expected brackets"),
     ):
         with pytest.raises(TreebankError, match=message):

@@ -25,7 +25,8 @@ def rule(name: str, arc: str, **second: str) -> Rule:
 
 RULES = Rules(
     [
-        rule("no-det", "label=det"), rule("lonely", "label=nsubj", beside="label=obj|obl|advmod"),
+        rule("no-det", "label=det"),
+        rule("lonely", "label=nsubj", beside="label=obj|obl|advmod"),
         rule("leaf-nsubj", "label=nsubj", below="label=amod|case|nmod|punct"),
     ]
 )

@@ -58,11 +58,12 @@ def test_an_error_leaves_what_was_there(
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ("missing/out", "missing/out: cannot be written: No such file"), (".", "it is a folder"),
+        ("missing/out", "missing/out: cannot be written: No such file"),
+        (".", "it is a folder"),
         ("file/out", "file/out: cannot be written: Not a directory"),
         ("out", "out: cannot be written: No space left on device"),
     ],
-)  # fmt: skip
+)
 def test_places_that_cannot_be_written(tmp_path: Path, place: str, message: str) -> None:
     """The last one is on a disk that is full by then."""
     (tmp_path / "file").touch()

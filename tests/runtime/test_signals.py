@@ -39,8 +39,10 @@ def started(tmp_path: Path, body: str) -> subprocess.Popen[str]:
     script.write_text(START + body + END)
     process = subprocess.Popen(
         [sys.executable, script, tmp_path],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.communicate()[1]
     return process
@@ -66,9 +68,7 @@ def work():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("wait", ["time.sleep(600)", "while True: pass"])
-def test_files_that_are_half_written_go(
-    tmp_path: Path, number: signal.Signals, wait: str
-) -> None:
+def test_files_that_are_half_written_go(tmp_path: Path, number: signal.Signals, wait: str) -> None:
     (tmp_path / "out").write_text("before")
     process = started(tmp_path, FILES.format(wait=wait))
     assert ended(process, number) == (128 + number, "", TOLD[number])

@@ -19,8 +19,13 @@ def column(values: np.ndarray, name: str) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("THE WHOLE TITLE", "A"), ("The Whole Title", "T"), ("the whole title", "l"),
-     ("The whole title is here", "x"), ("!", "?")],
+    [
+        ("THE WHOLE TITLE", "A"),
+        ("The Whole Title", "T"),
+        ("the whole title", "l"),
+        ("The whole title is here", "x"),
+        ("!", "?"),
+    ],
 )
 def test_style(words: str, found: str) -> None:
     assert style(words.split()) == found
@@ -28,8 +33,20 @@ def test_style(words: str, found: str) -> None:
 
 @pytest.mark.parametrize(
     ("form", "kinds"),
-    [("iPhone", "X"), ("McX", "TX"), ("Obama", "T"), ("IBM", "A"), ("U.S.", "A."), ("A", "T"),
-     ("1/2", "d/"), ("e-mail", "-"), ("a@b", "@"), ("@b", ""), ("!", "o"), ("été", "u")],
+    [
+        ("iPhone", "X"),
+        ("McX", "TX"),
+        ("Obama", "T"),
+        ("IBM", "A"),
+        ("U.S.", "A."),
+        ("A", "T"),
+        ("1/2", "d/"),
+        ("e-mail", "-"),
+        ("a@b", "@"),
+        ("@b", ""),
+        ("!", "o"),
+        ("été", "u"),
+    ],
 )
 def test_kinds_of_characters(form: str, kinds: str) -> None:
     assert column(FormEncoder({})([form]), "habit")[0] == attribute_hash("habit", f"|{kinds}")
@@ -61,10 +78,16 @@ def test_a_rule_makes_its_lemma(form: str, lemma: str) -> None:
 
 @pytest.mark.parametrize(
     ("form", "lemma", "other", "found"),
-    [("cities", "city", "Parties", "party"), ("Dogs", "dog", "cats", "cat"),
-     ("running", "run", "winning", "win"), ("running", "run", "going", None),
-     ("gemacht", "machen", "gelacht", "lachen"), ("Paris", "Paris", "London", "London"),
-     ("IBM", "IBM", "dog", "dog"), ("OBAMA", "Obama", "SMITH", "Smith")],
+    [
+        ("cities", "city", "Parties", "party"),
+        ("Dogs", "dog", "cats", "cat"),
+        ("running", "run", "winning", "win"),
+        ("running", "run", "going", None),
+        ("gemacht", "machen", "gelacht", "lachen"),
+        ("Paris", "Paris", "London", "London"),
+        ("IBM", "IBM", "dog", "dog"),
+        ("OBAMA", "Obama", "SMITH", "Smith"),
+    ],
 )
 def test_a_rule_goes_on_to_other_words(
     form: str, lemma: str, other: str, found: str | None

@@ -158,8 +158,11 @@ def test_lemmas_of_known_and_of_new_words() -> None:
     found = [
         other._lemma(form, tag, feats)
         for form, tag, feats in [
-            ("Xylo", "NOUN\tNN", "_"), ("Xs", "NOUN\tNN", "_"), ("Ys", "NOUN\tNN", "_"),
-            ("Ys", "NOUN\tNN", "Case=Nom"), ("y", "VERB\tVB", "_"),
+            ("Xylo", "NOUN\tNN", "_"),
+            ("Xs", "NOUN\tNN", "_"),
+            ("Ys", "NOUN\tNN", "_"),
+            ("Ys", "NOUN\tNN", "Case=Nom"),
+            ("y", "VERB\tVB", "_"),
         ]
     ]
     assert found == ["x", second, first, second, both]

@@ -49,7 +49,8 @@ def forms(text: str) -> list[str]:
         ("C++, (C#) and g++. F#", "C++ , ( C# ) and g++ . F#"),
         ("node.js, main.py or a.tar.gz.", "node.js , main.py or a.tar.gz ."),
         ("See http://a.com/x.html?y=1 now", "See http://a.com/x.html?y=1 now"),
-        ("e.g. this", "e.g. this"), ("i.e., that", "i.e. , that"),
+        ("e.g. this", "e.g. this"),
+        ("i.e., that", "i.e. , that"),
         ("A++ tele#84 job#", "A ++ tele # 84 job #"),
         ("שלום עולם, مرحبا안녕하세요! Привет", "שלום עולם , مرحبا안녕하세요 ! Привет"),
         ("Come at five o'clock 😀.", "Come at five o'clock 😀 ."),
@@ -65,8 +66,11 @@ def test_sentences_and_paragraphs() -> None:
     text = "Mr. Kim left at 5 p.m. on Monday. She\nstayed!\n\nA title\n \n'Yes,' he said. No."
     sentences = cut(text)
     assert [s.lines[s.lines.index(f"# sent_id = {i}") + 1] for i, s in enumerate(sentences, 1)] == [
-        "# text = Mr. Kim left at 5 p.m. on Monday.", "# text = She stayed!", "# text = A title",
-        "# text = 'Yes,' he said.", "# text = No.",
+        "# text = Mr. Kim left at 5 p.m. on Monday.",
+        "# text = She stayed!",
+        "# text = A title",
+        "# text = 'Yes,' he said.",
+        "# text = No.",
     ]
     assert [s.lines[0] == "# newpar" for s in sentences] == [True, False, True, True, False]
     assert [s.number for s in sentences] == [1, 2, 3, 4, 5]
@@ -88,7 +92,11 @@ def test_contractions_are_multiword_tokens() -> None:
     (sentence,) = cut("I don't!")
     assert [line.split("\t")[0] for line in sentence.lines[3:]] == ["1", "2-3", "2", "3", "4"]
     assert ranges(sentence) == [
-        ("I", 0, 1), ("don't", 2, 7), ("do", 2, 4), ("n't", 4, 7), ("!", 7, 8),
+        ("I", 0, 1),
+        ("don't", 2, 7),
+        ("do", 2, 4),
+        ("n't", 4, 7),
+        ("!", 7, 8),
     ]
     misc = [line.split("\t")[9] for line in sentence.lines[3:]]
     assert ["SpaceAfter=No" in value for value in misc] == [False, True, False, False, False]
@@ -164,10 +172,15 @@ def test_lines_and_words() -> None:
     text = "I don't know. You do\n  not\n\n\nYes ,no.\n"
     lines = cut(text, "lines")
     assert [s.forms for s in lines] == [
-        ["I", "do", "n't", "know", ".", "You", "do"], ["not"], ["Yes", ",", "no", "."],
+        ["I", "do", "n't", "know", ".", "You", "do"],
+        ["not"],
+        ["Yes", ",", "no", "."],
     ]
     assert [s.lines[0] == "# newpar" for s in lines] == [True, False, True]
     words = cut(text, "words")
-    assert [s.forms for s in words] == [["I", "don't", "know.", "You", "do"], ["not"],
-                                        ["Yes", ",no."]]
+    assert [s.forms for s in words] == [
+        ["I", "don't", "know.", "You", "do"],
+        ["not"],
+        ["Yes", ",no."],
+    ]
     assert ranges(words[2])[1] == (",no.", text.index(",no."), text.index(",no.") + 4)

@@ -84,7 +84,8 @@ def test_a_script_without_blanks() -> None:
     tokenizer = train_tokenizer(made)
     found = tokenized(tokenizer, "我们喜欢书。老师学习中文。")
     assert [[word for (word,) in s] for s in found] == [
-        ["我们", "喜欢", "书", "。"], ["老师", "学习", "中文", "。"],
+        ["我们", "喜欢", "书", "。"],
+        ["老师", "学习", "中文", "。"],
     ]
 
 

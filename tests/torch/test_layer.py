@@ -62,14 +62,23 @@ class Batch(NamedTuple):
             if s == i and all(arc in number for arc in arcs)
         ]
         return Problem(
-            n, problem.arc_head, problem.arc_mod, problem.arc_score, **self.layer.flags,
-            sib_head=sib[:, 1], sib_inner=sib[:, 2], sib_outer=sib[:, 3],
-            sib_score=numbers[0][own[0]], gc_grand=gc[:, 1], gc_head=gc[:, 2], gc_mod=gc[:, 3],
+            n,
+            problem.arc_head,
+            problem.arc_mod,
+            problem.arc_score,
+            **self.layer.flags,
+            sib_head=sib[:, 1],
+            sib_inner=sib[:, 2],
+            sib_outer=sib[:, 3],
+            sib_score=numbers[0][own[0]],
+            gc_grand=gc[:, 1],
+            gc_head=gc[:, 2],
+            gc_mod=gc[:, 3],
             gc_score=numbers[1][own[1]],
             factor_ptr=np.cumsum([0, *(len(arcs) for arcs, _ in factors)]),
             factor_arcs=np.array([a for arcs, _ in factors for a in arcs], int),
             factor_score=np.array([score for _, score in factors]),
-        )  # fmt: skip
+        )
 
 
 def draw(seed: int, projective: bool, parts: str = "", single_root: bool = True) -> Batch:
@@ -80,9 +89,11 @@ def draw(seed: int, projective: bool, parts: str = "", single_root: bool = True)
     indices: list[Any] = []
     for letter, kind in (("s", "sib"), ("g", "gc")):
         rows = [
-            (i, *words) for i, n in enumerate(LENGTHS) for words in all_parts(kind, n)
+            (i, *words)
+            for i, n in enumerate(LENGTHS)
+            for words in all_parts(kind, n)
             if letter in parts and rng.random() < 0.4
-        ]  # fmt: skip
+        ]
         indices.append(np.array(rows, int).reshape(-1, 4))
     factors = []
     for i, n in [(0, 4), (1, 3)] * 8:  # two or three arcs of a tree, pruned ones among them
@@ -165,16 +176,20 @@ def test_gradients_are_those_of_differences(name: str, projective: bool) -> None
         finite = batch.scores[2] > -np.inf
 
         def loss(
-            arcs: Any, sib: Any, gc: Any, factor: Any, batch: Any = batch, gold: Any = gold,
+            arcs: Any,
+            sib: Any,
+            gc: Any,
+            factor: Any,
+            batch: Any = batch,
+            gold: Any = gold,
             hard: tuple[Any, Any] = (~candidates, ~finite),
-        ) -> Any:  # fmt: skip
+        ) -> Any:
             arcs = arcs.masked_fill(hard[0], -torch.inf)
             factor = factor.masked_fill(hard[1], -torch.inf)
             return {**LOSSES, **SUMS}[name](batch.trees(arcs, [sib, gc, factor]), gold)
 
         values = [
-            x.detach().nan_to_num(neginf=0.0).requires_grad_()
-            for x in (batch.arcs, *batch.scores)
+            x.detach().nan_to_num(neginf=0.0).requires_grad_() for x in (batch.arcs, *batch.scores)
         ]
         assert torch.autograd.gradcheck(loss, values, fast_mode=True)
         value = loss(*values)
@@ -194,15 +209,15 @@ def test_sparse_map_is_optimal(seed: int, projective: bool) -> None:
     own = TreeMarginals(batch.arcs.detach().nan_to_num(neginf=0.0) - mean.arcs, *batch.scores)
     soft = batch.scores[2].isfinite()
     directions = [own] + [
-        TreeMarginals(*[torch.tensor(rng.normal(size=x.shape)) for x in own[:3]],
-                      torch.tensor(rng.normal(size=len(soft))).where(soft, -torch.inf))
+        TreeMarginals(
+            *[torch.tensor(rng.normal(size=x.shape)) for x in own[:3]],
+            torch.tensor(rng.normal(size=len(soft))).where(soft, -torch.inf),
+        )
         for _ in range(20)
-    ]  # fmt: skip
+    ]
     for number, slope in enumerate(directions):
         most = sum(enumerate_trees(batch.problem(i, slope))[0][0] for i in range(3))
-        value = sum(
-            float((x.nan_to_num(neginf=0.0) * own).sum()) for x, own in zip(slope, mean)
-        )
+        value = sum(float((x.nan_to_num(neginf=0.0) * own).sum()) for x, own in zip(slope, mean))
         assert value <= most + 1e-8  # it is a convex combination of trees
         if number == 0:  # no tree is better under the gradient, so it is the best of them
             assert value == pytest.approx(most, abs=1e-8)

@@ -24,12 +24,17 @@ def row(number: str, form: str, head: str = "_", deprel: str = "_", misc: str = 
     return "\t".join((number, form, form.lower(), "X", "_", "_", head, deprel, "_", misc))
 
 
-SMALL = "\n".join((
-    "# sent_id = a-1", "# text = Don't!",
-    "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No", row("1", "Do", "0", "root"),
-    row("2", "n't", "1", "advmod"), row("2.1", "go", "_", "_"),
-    row("3", "!", "1", "punct", "SpaceAfter=No|Odd=ä"),
-))
+SMALL = "\n".join(
+    (
+        "# sent_id = a-1",
+        "# text = Don't!",
+        "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No",
+        row("1", "Do", "0", "root"),
+        row("2", "n't", "1", "advmod"),
+        row("2.1", "go", "_", "_"),
+        row("3", "!", "1", "punct", "SpaceAfter=No|Odd=ä"),
+    )
+)
 
 
 def read(data: str | bytes, **options: object) -> list[Sentence]:
@@ -50,7 +55,9 @@ def test_columns_of_words() -> None:
     assert sentence.lines == SMALL.split("\n") and sentence.word_lines == [3, 4, 6]
     columns = (sentence.forms, sentence.lemmas, sentence.upos, sentence.heads, sentence.deprels)
     assert [*zip(*columns, strict=True)] == [
-        ("Do", "do", "X", 0, "root"), ("n't", "n't", "X", 1, "advmod"), ("!", "!", "X", 1, "punct"),
+        ("Do", "do", "X", 0, "root"),
+        ("n't", "n't", "X", 1, "advmod"),
+        ("!", "!", "X", 1, "punct"),
     ]
 
 
@@ -252,7 +259,9 @@ def test_skipping_invalid_sentences() -> None:
     sentences = read(data, **skipping, on_skip=errors.append)
     assert [sentence.number for sentence in sentences] == [1, 5]
     assert [str(error).split(":")[0] for error in errors] == [
-        "input, line 4, sentence #2", "input, line 6", "input, line 8",
+        "input, line 4, sentence #2",
+        "input, line 6",
+        "input, line 8",
     ]
     assert len(read(data, **skipping)) == 2
 
@@ -264,7 +273,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         list(read_conllu(tmp_path))
     packed = gzip.compress((DATA / "small-dev.conllu").read_bytes())
     for name, data in {
-        "cut.gz": packed[: len(packed) // 2], "plain.gz": GOOD.encode(), "plain.xz": GOOD.encode(),
+        "cut.gz": packed[: len(packed) // 2],
+        "plain.gz": GOOD.encode(),
+        "plain.xz": GOOD.encode(),
         "cut.xz": lzma.compress(GOOD.encode())[:-20],
         "damaged.gz": packed[:100] + bytes(100) + packed[200:],
     }.items():
@@ -298,11 +309,14 @@ def test_lines_and_sentences_have_a_limit(
 @pytest.mark.parametrize(
     ("misc", "value", "expected"),
     [
-        ("_", "0.97", "Confidence=0.97"), ("Confidence=0.5", "0.97", "Confidence=0.97"),
+        ("_", "0.97", "Confidence=0.97"),
+        ("Confidence=0.5", "0.97", "Confidence=0.97"),
         ("A=b|Confidence=0.5|SpaceAfter=No", "0.97", "A=b|SpaceAfter=No|Confidence=0.97"),
-        ("Confidence=0.5", "", "_"), ("A=b", "", "A=b"), ("_\r", "1", "Confidence=1\r"),
+        ("Confidence=0.5", "", "_"),
+        ("A=b", "", "A=b"),
+        ("_\r", "1", "Confidence=1\r"),
         ("Confidences=2", "1", "Confidences=2|Confidence=1"),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_misc_replaces_the_old_one(misc: str, value: str, expected: str) -> None:
     assert with_misc(f"1\tsee\t{misc}", "Confidence", value) == f"1\tsee\t{expected}"

@@ -79,8 +79,14 @@ def test_agrees_with_the_official_scorer(rate: float) -> None:
     assert ours.uas == pytest.approx(official["UAS"].f1, abs=1e-12)
     assert ours.las_universal == pytest.approx(official["LAS"].f1, abs=1e-12)
     for name, title in (
-        ("clas", "CLAS"), ("mlas", "MLAS"), ("blex", "BLEX"), ("upos", "UPOS"), ("xpos", "XPOS"),
-        ("ufeats", "UFeats"), ("all_tags", "AllTags"), ("lemmas", "Lemmas"),
+        ("clas", "CLAS"),
+        ("mlas", "MLAS"),
+        ("blex", "BLEX"),
+        ("upos", "UPOS"),
+        ("xpos", "XPOS"),
+        ("ufeats", "UFeats"),
+        ("all_tags", "AllTags"),
+        ("lemmas", "Lemmas"),
     ):
         assert getattr(ours, name) == pytest.approx(official[title].f1, abs=1e-12), name
     assert ours.words == official["Words"].gold_total
@@ -153,10 +159,22 @@ def test_lengths() -> None:
     predicted = [replace(sentence, deprels=["root"] * sentence.n_words) for sentence in gold]
     predicted[1] = replace(predicted[1], heads=[0] * 10)
     assert breakdown("length", gold, predicted) == [
-        {"length": "1-10", "sentences": 2, "words": 11, "uas": 2 / 11, "las": 2 / 11,
-         "complete": 1 / 2},
-        {"length": "21-30", "sentences": 1, "words": 21, "uas": 1.0, "las": 1 / 21,
-         "complete": 1.0},
+        {
+            "length": "1-10",
+            "sentences": 2,
+            "words": 11,
+            "uas": 2 / 11,
+            "las": 2 / 11,
+            "complete": 1 / 2,
+        },
+        {
+            "length": "21-30",
+            "sentences": 1,
+            "words": 21,
+            "uas": 1.0,
+            "las": 1 / 21,
+            "complete": 1.0,
+        },
     ]
 
 
@@ -169,10 +187,20 @@ def test_relations() -> None:
     rows: dict[Any, Any] = {row.pop("relation"): row for row in of_both}
     assert list(rows) == ["obj", "nsubj", "root"]  # frequent first, then by name
     assert rows["obj"] == {
-        "gold": 2, "predicted": 3, "uas": 1 / 2, "recall": 1 / 2, "precision": 1 / 3, "f1": 2 / 5,
+        "gold": 2,
+        "predicted": 3,
+        "uas": 1 / 2,
+        "recall": 1 / 2,
+        "precision": 1 / 3,
+        "f1": 2 / 5,
     }
     assert rows["nsubj"] == {
-        "gold": 1, "predicted": 0, "uas": 1.0, "recall": 0.0, "precision": 0.0, "f1": 0.0,
+        "gold": 1,
+        "predicted": 0,
+        "uas": 1.0,
+        "recall": 0.0,
+        "precision": 0.0,
+        "f1": 0.0,
     }
 
 
@@ -200,9 +228,19 @@ def test_classes_add_up_to_the_whole() -> None:
 
 
 NAMES = {
-    "Tokens": "tokens", "Sentences": "sentences", "Words": "words", "UPOS": "upos", "XPOS": "xpos",
-    "UFeats": "ufeats", "AllTags": "all_tags", "Lemmas": "lemmas", "UAS": "uas", "LAS": "las",
-    "CLAS": "clas", "MLAS": "mlas", "BLEX": "blex",
+    "Tokens": "tokens",
+    "Sentences": "sentences",
+    "Words": "words",
+    "UPOS": "upos",
+    "XPOS": "xpos",
+    "UFeats": "ufeats",
+    "AllTags": "all_tags",
+    "Lemmas": "lemmas",
+    "UAS": "uas",
+    "LAS": "las",
+    "CLAS": "clas",
+    "MLAS": "mlas",
+    "BLEX": "blex",
 }
 
 
@@ -231,17 +269,31 @@ def treebank(random_: random.Random, text: str) -> list[Sentence]:
                 lines.append("")
         n = len(forms)
         root = random_.randint(1, n)
-        heads = [0 if m == root else random_.choice([h for h in range(1, n + 1) if h != m])
-                 for m in range(1, n + 1)]
-        heads = [0 if m == root else root if random_.random() < 0.7 else h
-                 for m, h in enumerate(heads, start=1)]
+        heads = [
+            0 if m == root else random_.choice([h for h in range(1, n + 1) if h != m])
+            for m in range(1, n + 1)
+        ]
+        heads = [
+            0 if m == root else root if random_.random() < 0.7 else h
+            for m, h in enumerate(heads, start=1)
+        ]
         if find_cycle(heads):
             heads = [0 if m == root else root for m in range(1, n + 1)]
         for i, place in enumerate(places):
             label = "root" if heads[i] == 0 else random_.choice(["nsubj", "obj:x", "case", "aux"])
             lines[place] = "\t".join(
-                (str(i + 1), forms[i], random_.choice("ab_"), random_.choice("NV"), "_",
-                 random_.choice(["_", "Number=Sing", "Foo=Bar"]), str(heads[i]), label, "_", "_")
+                (
+                    str(i + 1),
+                    forms[i],
+                    random_.choice("ab_"),
+                    random_.choice("NV"),
+                    "_",
+                    random_.choice(["_", "Number=Sing", "Foo=Bar"]),
+                    str(heads[i]),
+                    label,
+                    "_",
+                    "_",
+                )
             )
         sentences += read_conllu(io.StringIO("\n".join(lines) + "\n\n"))
     return sentences

@@ -15,13 +15,15 @@ from bbparse.treebank.reliability import Annotations
 
 def coded(*rows: str) -> Annotations:
     """Annotations with one sentence a word: its label is a letter, ``.`` is missing."""
-    return Annotations([
+    return Annotations(
         [
-            Sentence.from_words(["w"], deprels=["_" if code == "." else code])
-            for code in row.replace(" ", "")
+            [
+                Sentence.from_words(["w"], deprels=["_" if code == "." else code])
+                for code in row.replace(" ", "")
+            ]
+            for row in rows
         ]
-        for row in rows
-    ])
+    )
 
 
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, sections A, B and C.
@@ -32,8 +34,10 @@ def coded(*rows: str) -> Annotations:
         (("a a b b d c c c e d d a", "b a b b b c c c e d d d"), 0.692),
         (
             (
-                "1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3",
-                ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .",
+                "1 2 3 3 2 1 4 1 2 . . .",
+                "1 2 3 3 2 2 4 1 2 5 . 3",
+                ". 3 3 3 2 3 4 2 2 5 1 .",
+                "1 2 3 3 2 4 4 1 2 5 1 .",
             ),
             0.743,
         ),
@@ -81,18 +85,22 @@ def test_random_annotations_of_trees() -> None:
         files = []
         lengths = [rng.randint(1, 5) for _ in range(6)]
         for _ in range(rng.randint(2, 4)):
-            files.append([
-                Sentence.from_words(
-                    ["w"] * n, heads=[rng.randint(-1, n) for _ in range(n)],
-                    deprels=[rng.choice("abc_") for _ in range(n)],
-                )
-                for n in lengths
-            ])
+            files.append(
+                [
+                    Sentence.from_words(
+                        ["w"] * n,
+                        heads=[rng.randint(-1, n) for _ in range(n)],
+                        deprels=[rng.choice("abc_") for _ in range(n)],
+                    )
+                    for n in lengths
+                ]
+            )
         got = Annotations(files)
         heads = [
             [
                 "_" if h < 0 else "root" if h == 0 else str(h - m)
-                for s in file for m, h in enumerate(s.heads, start=1)
+                for s in file
+                for m, h in enumerate(s.heads, start=1)
             ]
             for file in files
         ]

@@ -19,9 +19,15 @@ from tests.treebank.test_conllu import DATA, SMALL, row
 
 #: Blocks of a file: good ones, and every kind of bad one.
 BLOCKS = [
-    SMALL, row("1", "A", "0", "root"), "# text = odd\n" + row("1", "ä\x85\u2028", "0", "root"),
-    "# only a comment", "1\tA", row("2", "A"), row("1", "A", "7", "x"),
-    row("1", "A") + "\nthree columns only", "\udcff",
+    SMALL,
+    row("1", "A", "0", "root"),
+    "# text = odd\n" + row("1", "ä\x85\u2028", "0", "root"),
+    "# only a comment",
+    "1\tA",
+    row("2", "A"),
+    row("1", "A", "7", "x"),
+    row("1", "A") + "\nthree columns only",
+    "\udcff",
 ]
 BREAKS = ["\n\n", "\n\n\n\n", "\n \t\n", "\n\x0b\n"]
 
@@ -57,7 +63,8 @@ def by_sections(source: io.BytesIO | Path) -> Iterator[Sentence]:
 @given(
     st.lists(st.tuples(st.sampled_from(BLOCKS), st.sampled_from(BREAKS)), max_size=8),
     st.sampled_from(["", "\n", "\n\n", "\ufeff", " \n"]),
-    st.sampled_from(["", "\n", "\r\n", "no line feed"]), st.booleans(),
+    st.sampled_from(["", "\n", "\r\n", "no line feed"]),
+    st.booleans(),
     st.sampled_from([1, 4, 500]),
 )
 def test_any_file(

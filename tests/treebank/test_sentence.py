@@ -17,8 +17,12 @@ from bbparse.treebank.writing import with_tree
 
 def test_from_words_and_back() -> None:
     sentence = Sentence.from_words(
-        ["Birds", "sing"], upos=["NOUN", "VERB"], lemmas=["bird", "sing"], heads=[2, 0],
-        deprels=["nsubj", "root"], name="birds-1",
+        ["Birds", "sing"],
+        upos=["NOUN", "VERB"],
+        lemmas=["bird", "sing"],
+        heads=[2, 0],
+        deprels=["nsubj", "root"],
+        name="birds-1",
     )
     assert sentence.name == "birds-1"
     assert sentence.text == "Birds sing"
@@ -83,7 +87,8 @@ def test_all_heads_of_short_sentences() -> None:
 def test_words_whose_arcs_cross(heads: list[int]) -> None:
     spans = {m: (min(h, m), max(h, m)) for m, h in enumerate(heads, 1) if h >= 0}
     expected = {
-        m for m, (a, b) in spans.items()
+        m
+        for m, (a, b) in spans.items()
         if any(a < c < b < d or c < a < d < b for c, d in spans.values())
     }
     assert crossing_words(heads) == expected
@@ -98,7 +103,8 @@ def with_rows(token: str, *words: str) -> str:
     """A sentence with an empty node and enhanced graphs, which ends in one token of two words."""
     rows = (
         "1\tI\t_\t_\t_\t_\t2\tnsubj\t2:nsubj|2.1:nsubj\tX=1",
-        "2\tsaw\t_\t_\t_\t_\t0\troot\t0:root\t_", "2.1\tsaw\t_\t_\t_\t_\t_\t_\t2:conj\tCopyOf=2",
+        "2\tsaw\t_\t_\t_\t_\t0\troot\t0:root\t_",
+        "2.1\tsaw\t_\t_\t_\t_\t_\t_\t2:conj\tCopyOf=2",
         f"3-4\t{token}\t_\t_\t_\t_\t_\t_\t_\t_",
     )
     return "\n".join([f"# text = 1.2 I saw {token}", *rows, *words, "", ""])
@@ -130,13 +136,16 @@ def test_graphs_keep_what_no_changed_arc_is() -> None:
     (sentence,) = read(plain)
     assert format_sentence(sentence, [2, 0], ["sb", "root"]) == plain
     assert format_sentence(sentence, [0, 1]).splitlines() == [
-        "1\tA\t_\tN\tN\t_\t0\tsb\t_\t_", "2\tB\t_\tV\tV\t_\t1\troot\t_\t_", "",
+        "1\tA\t_\tN\tN\t_\t0\tsb\t_\t_",
+        "2\tB\t_\tV\tV\t_\t1\troot\t_\t_",
+        "",
     ]
 
 
 def test_another_tree_changes_the_words_that_differ() -> None:
     text = with_rows(
-        "atit.", "3\tat\t_\t_\t_\t_\t2\tcase\t_\t_",
+        "atit.",
+        "3\tat\t_\t_\t_\t_\t2\tcase\t_\t_",
         "4\tit\t_\t_\t_\t_\t2\tobl\t2.1:conj|2:obl:at\t_",
     )
     for end in ("\n", "\r\n"):

@@ -14,7 +14,8 @@ from bbparse.treebank.variation import Analysis, variations
 def test_one_slip_among_three() -> None:
     def sentence(head: int, label: str) -> Sentence:
         return Sentence.from_words(
-            ["I", "saw", "the", "man", "."], heads=[2, 0, 4, head, 2],
+            ["I", "saw", "the", "man", "."],
+            heads=[2, 0, 4, head, 2],
             deprels=["nsubj", "root", "det", label, "punct"],
         )
 
@@ -34,10 +35,13 @@ def test_random_corpora(seed: int) -> None:
     corpus = []
     for _ in range(60):
         n = rng.randint(2, 6)
-        corpus.append(Sentence.from_words(
-            [rng.choice("ab") for _ in range(n)], heads=[rng.randint(-1, n) for _ in range(n)],
-            deprels=[rng.choice(["x", "y", "punct:x"]) for _ in range(n)],
-        ))
+        corpus.append(
+            Sentence.from_words(
+                [rng.choice("ab") for _ in range(n)],
+                heads=[rng.randint(-1, n) for _ in range(n)],
+                deprels=[rng.choice(["x", "y", "punct:x"]) for _ in range(n)],
+            )
+        )
         if any(h > 0 and corpus[-1].heads[h - 1] == m for m, h in enumerate(corpus[-1].heads, 1)):
             corpus.pop()  # two words are each other's heads
     places = []
@@ -60,8 +64,12 @@ def test_random_corpora(seed: int) -> None:
     numbers = {id(s): number for number, s in enumerate(corpus)}
     assert expected and expected == {
         v.words: {
-            ((p.analysis.side, p.analysis.label) if p.analysis.side else None,
-             numbers[id(p.sentence)], p.first, p.last)
+            (
+                (p.analysis.side, p.analysis.label) if p.analysis.side else None,
+                numbers[id(p.sentence)],
+                p.first,
+                p.last,
+            )
             for p in v.occurrences
         }
         for v in found

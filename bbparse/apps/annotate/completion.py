@@ -86,13 +86,19 @@ class Completer:
             return problem.without_arcs(sorted(marks.forbidden))
 
         (parse,) = parser.parse_around(
-            [around], restrict=restrict if marks.forbidden else None, k_best=k, valid=self.rules,
-            confidence=True, reasons=parser is self._crossing, spans=self.spans,
+            [around],
+            restrict=restrict if marks.forbidden else None,
+            k_best=k,
+            valid=self.rules,
+            confidence=True,
+            reasons=parser is self._crossing,
+            spans=self.spans,
         )
         return [
             self._with_marks(
                 RatedTree(tree.heads, tree.labels, tree.confidences, 0.0, tree.score, tree.proved),
-                around, marks,
+                around,
+                marks,
             )
             for tree in parse.trees
         ]
@@ -176,6 +182,7 @@ def _likely_first(values: Sequence[int | str], odds: NDArray[np.float64]) -> lis
 #: Descriptions of faults that are not rules: the heads form no tree.
 _SAYS = {
     "head-self-loop": "A word must not be its own head.",
-    "non-tree": "Heads must not form a cycle.", "multiple-roots": "There must be exactly one root.",
+    "non-tree": "Heads must not form a cycle.",
+    "multiple-roots": "There must be exactly one root.",
     "unknown-deprel": "The rules do not know this relation.",
 }

@@ -20,7 +20,9 @@ from bbparse.apps.serve.schema import Refused, Settings
 from bbparse.runtime.errors import OutputError
 
 _SAFE = {
-    **SAFE_HEADERS, "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+    **SAFE_HEADERS,
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
 }
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 Endpoint = Callable[[Request], Awaitable[Response]]

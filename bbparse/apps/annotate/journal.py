@@ -25,6 +25,7 @@ from bbparse.treebank import Sentence, read_conllu
 
 _FORMAT = {"bbparse": "annotate", "version": 1}
 
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """Marks of a sentence, and the best tree with them."""

@@ -46,9 +46,13 @@ class Marks:
         if sentence.has_heads and not suggest_only:
             return cls()
         rows = enumerate(zip(sentence.heads, sentence.deprels), start=1)
-        return cls({
-            m: (head, "" if label == "_" else label) for m, (head, label) in rows if head != NO_HEAD
-        })
+        return cls(
+            {
+                m: (head, "" if label == "_" else label)
+                for m, (head, label) in rows
+                if head != NO_HEAD
+            }
+        )
 
     def arcs(self, n: int) -> list[tuple[int, str]]:
         """Return the fixed head and label of each of n words; -1 and ``_`` if they are open."""

@@ -66,7 +66,11 @@ class Treebank:
     """
 
     def __init__(
-        self, source: Path, completer: Completer, output: Path | None = None, *,
+        self,
+        source: Path,
+        completer: Completer,
+        output: Path | None = None,
+        *,
         suggest_only: bool = False,
     ) -> None:
         self.completer, self.suggest_only = completer, suggest_only
@@ -109,14 +113,20 @@ class Treebank:
         for number, history in reversed(list(enumerate(histories))):  # newer ones have precedence
             name = replace(history.base, number=history.index + 1).name
             found = [
-                i for text in history.written for i in places.get(text, ())
+                i
+                for text in history.written
+                for i in places.get(text, ())
                 if self.entries[i].history is None
             ]
             if found:
                 saved = history.digests[history.at]
-                index = min(found, key=lambda i: (
-                    digest(self.entries[i].base_text) != saved, abs(i - history.index)
-                ))
+                index = min(
+                    found,
+                    key=lambda i: (
+                        digest(self.entries[i].base_text) != saved,
+                        abs(i - history.index),
+                    ),
+                )
                 self._restore_one(index, number, history)
                 restored.add(name)
             elif history.at and name not in restored:
@@ -278,7 +288,8 @@ class Treebank:
         """Raise `Impossible` if a field of an act has an invalid value."""
         needs_word = act.kind in ("fix", "forbid", "cell")
         for title, value, low, high in (
-            ("word", act.word, int(needs_word), n), ("head", act.head, 0, n),
+            ("word", act.word, int(needs_word), n),
+            ("head", act.head, 0, n),
             ("tree", act.tree, 0, MAX_TREE),
         ):
             if not low <= value <= high:

@@ -34,9 +34,14 @@ def row(treebank: Treebank, index: int) -> dict[str, Any]:
     if tree and tree.complaint and not broken:
         broken = ["no-tree"]
     return {
-        "index": index, "name": entry.base.name, "text": entry.base.written[:160],
-        "words": entry.base.n_words, "state": treebank.state(entry), "revision": entry.revision,
-        "sure": tree and round(tree.sure_of_all, 4), "least": tree and round(min(tree.sure), 4),
+        "index": index,
+        "name": entry.base.name,
+        "text": entry.base.written[:160],
+        "words": entry.base.n_words,
+        "state": treebank.state(entry),
+        "revision": entry.revision,
+        "sure": tree and round(tree.sure_of_all, 4),
+        "least": tree and round(min(tree.sure), 4),
         "broken": tree and broken,
     }
 
@@ -72,34 +77,58 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
         broken = treebank.completer.broken(sentence, tree) if number else entry.broken
         cells = []
         columns = zip(
-            sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats,
-            tree.heads, tree.labels, tree.sure,
+            sentence.forms,
+            sentence.lemmas,
+            sentence.upos,
+            sentence.xpos,
+            sentence.feats,
+            tree.heads,
+            tree.labels,
+            tree.sure,
         )
         for m, (form, lemma, upos, xpos, feats, head, label, sure) in enumerate(columns, start=1):
             fixed_head, fixed_label = marks.fixed.get(m, (NO_HEAD, ""))
             is_fixed = head == fixed_head >= 0 and fixed_label in ("", label)
             cells.append(
                 {
-                    "form": printable(form), "lemmas": lemma, "upos": upos, "xpos": xpos,
-                    "feats": feats, "head": head, "label": label, "sure": round(sure, 4),
-                    "fixed": is_fixed, "named": is_fixed and fixed_label == label,
+                    "form": printable(form),
+                    "lemmas": lemma,
+                    "upos": upos,
+                    "xpos": xpos,
+                    "feats": feats,
+                    "head": head,
+                    "label": label,
+                    "sure": round(sure, 4),
+                    "fixed": is_fixed,
+                    "named": is_fixed and fixed_label == label,
                 }
             )
         against = trees[0] if number else None
         return {
-            **row(treebank, index), "svg": _drawing(sentence, cells, broken, against),
-            "proved": tree.proved, "complaint": tree.complaint, "cells": cells, "tree": number,
-            "sure": round(tree.sure_of_all, 4), "source": tree.source,
-            "rtl": runs_to_the_left(sentence.forms), "written": sentence.written,
+            **row(treebank, index),
+            "svg": _drawing(sentence, cells, broken, against),
+            "proved": tree.proved,
+            "complaint": tree.complaint,
+            "cells": cells,
+            "tree": number,
+            "sure": round(tree.sure_of_all, 4),
+            "source": tree.source,
+            "rtl": runs_to_the_left(sentence.forms),
+            "written": sentence.written,
             "forbidden": sorted(map(list, marks.forbidden)),
-            "faults": [rule._asdict() for rule in broken], "undo": entry.at,
-            "redo": len(entry.steps) - 1 - entry.at, "saved": treebank.is_saved,
-            "trouble": treebank.trouble, **_others(entry),
+            "faults": [rule._asdict() for rule in broken],
+            "undo": entry.at,
+            "redo": len(entry.steps) - 1 - entry.at,
+            "saved": treebank.is_saved,
+            "trouble": treebank.trouble,
+            **_others(entry),
         }
 
 
 def _drawing(
-    sentence: Sentence, cells: list[dict[str, Any]], broken: Sequence[BrokenRule],
+    sentence: Sentence,
+    cells: list[dict[str, Any]],
+    broken: Sequence[BrokenRule],
     against: RatedTree | None,
 ) -> str:
     """Draw a tree; arcs that only the tree `against` has are drawn below the words."""
@@ -124,7 +153,8 @@ def _drawing(
         arc.classes, arc.tip = " ".join(filter(None, classes)), certainty
     return draw_arcs(
         [_short(form) for form in sentence.forms],
-        [arc for arc in arcs if arc.head >= 0 and arc.head != arc.mod], sentence.upos,
+        [arc for arc in arcs if arc.head >= 0 and arc.head != arc.mod],
+        sentence.upos,
         title="The tree",
         description="" if NO_HEAD in heads else describe_tree(sentence.forms, heads, labels),
     )

@@ -25,8 +25,14 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.host
 @options.port(8081)
 def annotate(
-    treebank: str, model: str, factors: list[str], output: str | None, host: str, port: int,
-    suggest_only: bool, **constraints: str | None,
+    treebank: str,
+    model: str,
+    factors: list[str],
+    output: str | None,
+    host: str,
+    port: int,
+    suggest_only: bool,
+    **constraints: str | None,
 ) -> None:
     """Annotate TREEBANK on a page in the browser, until Ctrl-C.
 

@@ -20,16 +20,19 @@ from bbparse.treebank.variation import Occurrence, Variation, variations
 if TYPE_CHECKING:
     from bbparse.parser.arc_scores import ModelScores
 
+
 @command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.rules
 @flag(
-    "--consistent", "Check instead whether the same words in the same context have the same"
-    " analysis.",
+    "--consistent",
+    "Check instead whether the same words in the same context have the same analysis.",
 )
 @option(
-    "--model", "With --consistent: sort by the probability that this model gives to each analysis,"
-    " lowest first.", MODELS,
+    "--model",
+    "With --consistent: sort by the probability that this model gives to each analysis,"
+    " lowest first.",
+    MODELS,
 )
 def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
     """Check the trees of INPUT against validity rules; report each fault by line.

@@ -28,17 +28,25 @@ from bbparse.treebank.sentence import ScoredTree
 @options.output
 @options.rules
 @option(
-    "--weights", "Weights of the files: numbers such as 1,0.5,0.7; 'confidence', to weight each"
+    "--weights",
+    "Weights of the files: numbers such as 1,0.5,0.7; 'confidence', to weight each"
     " word by Confidence=0.97 in its MISC; or a FILE with gold trees of some sentences, to weight"
-    " files by accuracy.  [default: equal weights]", metavar="NUMBERS|confidence|FILE",
+    " files by accuracy.  [default: equal weights]",
+    metavar="NUMBERS|confidence|FILE",
 )
 @options.number("k_best", "Number of trees per sentence, best first.", 1)
 @flag("--disputed", "Write only sentences in which files differ or there is no proof.")
 @option("--projective", "yes: forbid crossing arcs.", ["yes", "no"], "no")
 @options.time_limit
 def combine(
-    sources: Sequence[str], output: str, valid: str, weights: str | None, k_best: int,
-    disputed: bool, projective: str, time_limit: float | None,
+    sources: Sequence[str],
+    output: str,
+    valid: str,
+    weights: str | None,
+    k_best: int,
+    disputed: bool,
+    projective: str,
+    time_limit: float | None,
 ) -> None:
     """Combine parses or annotations of the same words into the valid tree with the most votes.
 
@@ -74,7 +82,9 @@ def combine(
                 of_words = [[w] * p.n_words for w, p in zip(by_file, parses)]
             result = find_combination(parses, rules, of_words, settings, k_best)
             counts.update(
-                sentences=1, disputed=result.disputed, words=sum(map(bool, result.disputes)),
+                sentences=1,
+                disputed=result.disputed,
+                words=sum(map(bool, result.disputes)),
                 unproved=not result.trees or not result.trees[0].proved,
                 faulty=not result.trees or bool(result.faults[0]),
             )

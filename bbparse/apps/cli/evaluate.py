@@ -19,15 +19,26 @@ from bbparse.treebank.significance import RESAMPLES, Difference, compare_tallies
 
 #: Measures and their titles; values without punctuation have a column of their own.
 _TITLES = {
-    "uas": "UAS", "las": "LAS", "las_universal": "LAS, universal labels", "clas": "CLAS",
-    "mlas": "MLAS", "blex": "BLEX", "complete": "complete trees",
-    "complete_labelled": "complete labelled trees", "root": "roots",
-    "crossing_precision": "crossing arcs, precision", "crossing_recall": "crossing arcs, recall",
+    "uas": "UAS",
+    "las": "LAS",
+    "las_universal": "LAS, universal labels",
+    "clas": "CLAS",
+    "mlas": "MLAS",
+    "blex": "BLEX",
+    "complete": "complete trees",
+    "complete_labelled": "complete labelled trees",
+    "root": "roots",
+    "crossing_precision": "crossing arcs, precision",
+    "crossing_recall": "crossing arcs, recall",
     "crossing_f1": "crossing arcs, F1",
 }
 TAGS = {
-    "upos": "UPOS", "xpos": "XPOS", "feats": "FEATS", "ufeats": "FEATS, universal",
-    "all_tags": "all tags", "lemmas": "lemmas",
+    "upos": "UPOS",
+    "xpos": "XPOS",
+    "feats": "FEATS",
+    "ufeats": "FEATS, universal",
+    "all_tags": "all tags",
+    "lemmas": "lemmas",
 }
 
 
@@ -37,21 +48,31 @@ TAGS = {
 @click.argument("more", type=FILE, metavar="", nargs=-1)
 @option("--by", "Break the accuracy down; may be repeated.", BREAKDOWNS, multiple=True)
 @option(
-    "--against", "Trees of another parser: test the difference for significance.", FILE,
+    "--against",
+    "Trees of another parser: test the difference for significance.",
+    FILE,
     metavar="OTHER",
 )
 @flag(
-    "--agreement", "Compare GOLD, PREDICTED and further files as annotators: Cohen's kappa and"
+    "--agreement",
+    "Compare GOLD, PREDICTED and further files as annotators: Cohen's kappa and"
     " Krippendorff's alpha.",
 )
 @option(
-    "--resamples", "Bootstrap samples.  [default: 10000 for --against, 1000 for --agreement]",
+    "--resamples",
+    "Bootstrap samples.  [default: 10000 for --against, 1000 for --agreement]",
     click.IntRange(1),
 )
 @flag("--json as_json", "Print one JSON object, with fractions from 0 to 1.")
 def evaluate(
-    gold: str, predicted: str, more: tuple[str, ...], by: tuple[str, ...], against: str | None,
-    agreement: bool, as_json: bool, resamples: int | None,
+    gold: str,
+    predicted: str,
+    more: tuple[str, ...],
+    by: tuple[str, ...],
+    against: str | None,
+    agreement: bool,
+    as_json: bool,
+    resamples: int | None,
 ) -> None:
     """Compare the trees of PREDICTED with those of GOLD.
 
@@ -96,7 +117,11 @@ def evaluate(
 
 
 def _print_scores(
-    gold: str, predicted: str, by: tuple[str, ...], against: str | None, as_json: bool,
+    gold: str,
+    predicted: str,
+    by: tuple[str, ...],
+    against: str | None,
+    as_json: bool,
     resamples: int,
 ) -> None:
     """Print the accuracy of one file, or of two and their difference."""
@@ -222,11 +247,16 @@ def _comparison(differences: dict[str, Difference]) -> str:
     for measure, title in titles.items():
         for name, shown in ((measure, title), (f"{measure}_no_punct", f"{title}, no punct")):
             if row := differences.get(name):
-                rows.append([
-                    shown, _percent(row.first), _percent(row.second),
-                    f"{100 * row.difference:+.2f}",
-                    f"{100 * row.low:+.2f} to {100 * row.high:+.2f}", f"{row.p_value:.4f}",
-                ])
+                rows.append(
+                    [
+                        shown,
+                        _percent(row.first),
+                        _percent(row.second),
+                        f"{100 * row.difference:+.2f}",
+                        f"{100 * row.low:+.2f} to {100 * row.high:+.2f}",
+                        f"{row.p_value:.4f}",
+                    ]
+                )
     return aligned(rows, left=[0]) + note
 
 
@@ -255,11 +285,16 @@ def _evaluate_phrases(gold: str, others: list[str], as_json: bool) -> None:
             [f"{path}:{line}" for line, _ in predicted],
         )
         tallies.append(scores)
-        reports.append({
-            "precision": scores.precision, "recall": scores.recall, "f1": scores.f1,
-            "exact": scores.exact / max(1, scores.sentences),
-            "tags": scores.tags / max(1, scores.words), "sentences": scores.sentences,
-        })
+        reports.append(
+            {
+                "precision": scores.precision,
+                "recall": scores.recall,
+                "f1": scores.f1,
+                "exact": scores.exact / max(1, scores.sentences),
+                "tags": scores.tags / max(1, scores.words),
+                "sentences": scores.sentences,
+            }
+        )
     if as_json:
         click.echo(json.dumps(reports[0] if len(others) == 1 else dict(zip(others, reports))))
         return

@@ -25,11 +25,15 @@ from bbparse.treebank import Sentence
 @options.model
 @options.text
 @option(
-    "-o --output", "The page; - is standard output.", OutputFile(), metavar="PAGE.html",
+    "-o --output",
+    "The page; - is standard output.",
+    OutputFile(),
+    metavar="PAGE.html",
     required=True,
 )
 @option(
-    "--sentence wanted", "Number of the sentence, from 1, or its sent_id. Default: the first.",
+    "--sentence wanted",
+    "Number of the sentence, from 1, or its sent_id. Default: the first.",
     metavar="N|ID",
 )
 @options.number("k_best", "Show the K best trees.", 3)
@@ -37,8 +41,13 @@ from bbparse.treebank import Sentence
 @options.prune
 @options.limits()
 def explain(
-    source: str, model: str, factors: list[str], split: Split | None, output: str,
-    wanted: str | None, **limits: Any,
+    source: str,
+    model: str,
+    factors: list[str],
+    split: Split | None,
+    output: str,
+    wanted: str | None,
+    **limits: Any,
 ) -> None:
     """Write an HTML page that explains why the best tree of a sentence is the best.
 

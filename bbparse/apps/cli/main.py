@@ -28,20 +28,29 @@ COMMANDS = {
     "combine": "Combine parses of the same words by voting.",
     "rules": "List validity rules, each with an example.",
     "tune": "Choose how much to prune: accuracy against speed.",
-    "train": "Train a model on a treebank.", "train-tagger": "Train a tagger on a treebank.",
+    "train": "Train a model on a treebank.",
+    "train-tagger": "Train a tagger on a treebank.",
     "train-phrases": "Train a phrase-structure parser on bracketed trees.",
-    "phrases": "Parse into phrase structure.", "tag": "Predict tags, features and lemmas.",
+    "phrases": "Parse into phrase structure.",
+    "tag": "Predict tags, features and lemmas.",
     "bundle": "Package a tagger into a parser's model.",
     "calibrate": "Calibrate a model's confidence on gold trees.",
     "model": "Show a model's card: data, settings, accuracy.",
-    "factors": "List the installed factor families.", "serve": "Run a parsing service over HTTP.",
+    "factors": "List the installed factor families.",
+    "serve": "Run a parsing service over HTTP.",
     "annotate": "Annotate a treebank in the browser.",
-    "solve": "Solve a decoding problem in a file.", "verify": "Check the proof of a solution.",
+    "solve": "Solve a decoding problem in a file.",
+    "verify": "Check the proof of a solution.",
 }
 
 FILES = {
-    "rules": "check", "bundle": "model", "calibrate": "model", "factors": "model",
-    "train_phrases": "phrases", "train_tagger": "train", "verify": "solve",
+    "rules": "check",
+    "bundle": "model",
+    "calibrate": "model",
+    "factors": "model",
+    "train_phrases": "phrases",
+    "train_tagger": "train",
+    "verify": "solve",
 }
 
 EXIT_USER_ERROR = 2

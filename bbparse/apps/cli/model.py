@@ -28,14 +28,19 @@ from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
 
 _SHOWN = {
-    "sentences": "sentences", "tokens": "tokens", "words": "words", "upos": "UPOS",
-    "xpos": "XPOS", "ufeats": "FEATS", "lemmas": "lemmas", "uas": "UAS", "las": "LAS",
+    "sentences": "sentences",
+    "tokens": "tokens",
+    "words": "words",
+    "upos": "UPOS",
+    "xpos": "XPOS",
+    "ufeats": "FEATS",
+    "lemmas": "lemmas",
+    "uas": "UAS",
+    "las": "LAS",
     "mlas": "MLAS",
 }
 #: Key of a card's row, the part of the treebank that the parser gets → its title.
-_TITLES = {
-    "its words and tags": "gold tags", "its words": "gold words", "its text": "from text"
-}
+_TITLES = {"its words and tags": "gold tags", "its words": "gold words", "its text": "from text"}
 
 #: Rows of F1 in percent: input → measure → value.
 Results = dict[str, dict[str, float]]
@@ -48,8 +53,11 @@ def results(model: Model, dev: Sequence[Sentence]) -> Results:
 
     def add(title: str, sentences: Iterable[Sentence]) -> None:
         parsed = [
-            replace(parse.sentence, heads=list(parse.trees[0].heads),
-                    deprels=list(parse.trees[0].labels) or ["_"] * parse.sentence.n_words)
+            replace(
+                parse.sentence,
+                heads=list(parse.trees[0].heads),
+                deprels=list(parse.trees[0].labels) or ["_"] * parse.sentence.n_words,
+            )
             for parse in parser.parse_all(sentences)
         ]
         scores = evaluate_text(dev, parsed)
@@ -68,7 +76,8 @@ def table(found: Results) -> str:
     """Format results as a table."""
     rows = [["dev, %", *_SHOWN.values()]]
     rows += [
-        [title, *(f"{found[key][name]:.2f}" for name in _SHOWN)] for key, title in _TITLES.items()
+        [title, *(f"{found[key][name]:.2f}" for name in _SHOWN)]
+        for key, title in _TITLES.items()
         if key in found
     ]
     return aligned(rows, left=[0])
@@ -107,13 +116,20 @@ def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
     more = entries.get("embeddings")
     embeddings = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
     return [
-        ("treebank", entries.get("name") or "-"), ("language", entries.get("language") or "-"),
-        ("licence", entries.get("license") or "-"), ("trained on", size("train")), *silver,
-        ("dev", size("dev")), ("takes", ", ".join(entries["takes"])),
+        ("treebank", entries.get("name") or "-"),
+        ("language", entries.get("language") or "-"),
+        ("licence", entries.get("license") or "-"),
+        ("trained on", size("train")),
+        *silver,
+        ("dev", size("dev")),
+        ("takes", ", ".join(entries["takes"])),
         ("trees", "projective" if entries["projective"] else "crossing arcs allowed"),
-        ("labels", str(len(entries["labels"]))), ("tags", str(entries["tags"])), *embeddings,
+        ("labels", str(len(entries["labels"]))),
+        ("tags", str(entries["tags"])),
+        *embeddings,
         ("factors", ", ".join(entries["factors"]) or "none"),
-        ("candidate heads", str(config["pruner"]["k"])), ("seed", str(entries["seed"])),
+        ("candidate heads", str(config["pruner"]["k"])),
+        ("seed", str(entries["seed"])),
         ("bbparse", entries.get("bbparse") or "-"),
     ]
 
@@ -156,7 +172,9 @@ def bundle(parser: str, tagger: str, output: str, factors: list[str]) -> None:
 @options.model
 @options.new_model
 @option(
-    "--tags", "Parse with the tags of DEV, or with those of the model's tagger.", ["given", "own"],
+    "--tags",
+    "Parse with the tags of DEV, or with those of the model's tagger.",
+    ["given", "own"],
     "given",
 )
 def calibrate(treebank: str, model: str, factors: list[str], output: str, tags: str) -> None:

@@ -34,8 +34,12 @@ def _names(context: click.Context, parameter: click.Parameter, value: str) -> li
 
 
 factors = option(
-    "--factors", "Allow the code of these factor families to run, if the model uses families that"
-    " no installed package provides.", metavar="MODULE:CLASS,…", default="", show_default=False,
+    "--factors",
+    "Allow the code of these factor families to run, if the model uses families that"
+    " no installed package provides.",
+    metavar="MODULE:CLASS,…",
+    default="",
+    show_default=False,
     callback=_names,
 )
 
@@ -54,36 +58,46 @@ def _split(context: click.Context, parameter: click.Parameter, value: str | None
 def text(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--text`` and ``--split``, passed as `split`: None if neither is given."""
     is_text = option(
-        "--text", "Read INPUT as running text, as files named .txt always are.",
-        is_flag=True, is_eager=True,
+        "--text",
+        "Read INPUT as running text, as files named .txt always are.",
+        is_flag=True,
+        is_eager=True,
     )
     how = option(
-        "--split", "How to segment running text. text: the model finds sentences and words; lines:"
+        "--split",
+        "How to segment running text. text: the model finds sentences and words; lines:"
         " one sentence per line; words: the same, with words separated by blanks.  [default: text]",
-        SPLITS, callback=_split,
+        SPLITS,
+        callback=_split,
     )
     return is_text(how(command))
 
 
 prune = option(
-    "--prune", "Candidate heads per word. Default: the model's number.", prune_number,
+    "--prune",
+    "Candidate heads per word. Default: the model's number.",
+    prune_number,
     metavar="K|none",
 )
 
 valid = option(
-    "--valid", "Validity rules for the trees: none, ud (Universal Dependencies), or ud together"
+    "--valid",
+    "Validity rules for the trees: none, ud (Universal Dependencies), or ud together"
     " with those of a plug-in or TOML file. Default: ud if the model was trained on UD relations.",
     metavar="none|ud|NAME|FILE",
 )
 
 rules = option(
-    "--valid", "Rules of Universal Dependencies, parallel coordination, a plug-in, or a TOML"
-    " file.", default="ud", metavar="ud|parallel|NAME|FILE",
+    "--valid",
+    "Rules of Universal Dependencies, parallel coordination, a plug-in, or a TOML file.",
+    default="ud",
+    metavar="ud|parallel|NAME|FILE",
 )
 
 
 spans = option(
-    "--spans", "Keep the words between brackets in this MISC item, such as Entity=(1-person and"
+    "--spans",
+    "Keep the words between brackets in this MISC item, such as Entity=(1-person and"
     " Entity=1), in one subtree. With a WEIGHT, each further head outside costs that much instead.",
     metavar="KEY[:WEIGHT]",
 )
@@ -97,13 +111,18 @@ def _treebank(given: dict[str, Any]) -> object:
 
 
 output = option(
-    "--output -o", "Output file. Default: standard output.", OutputFile(_treebank), "-",
+    "--output -o",
+    "Output file. Default: standard output.",
+    OutputFile(_treebank),
+    "-",
     show_default=False,
 )
 
 new_model = option(
-    "--output -o", "Where to write the model.",
-    OutputFile(lambda given: (given.get("parser") or given["model"],)), required=True,
+    "--output -o",
+    "Where to write the model.",
+    OutputFile(lambda given: (given.get("parser") or given["model"],)),
+    required=True,
 )
 
 host = option("--host", "Address to listen on.", default="127.0.0.1")
@@ -115,7 +134,10 @@ seed = option("--seed", "Random seed.", click.IntRange(0), metavar="S")
 def port(default: int) -> Decorator:
     """Return the option ``--port PORT``."""
     return option(
-        "--port", "Port to listen on; 0: any free port.", click.IntRange(0, 65535), default,
+        "--port",
+        "Port to listen on; 0: any free port.",
+        click.IntRange(0, 65535),
+        default,
         metavar=None,
     )
 

@@ -33,26 +33,31 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
 @options.text
 @options.output
 @option(
-    "--output-dir", "Write one output file per INPUT, or per file that a pattern such as"
+    "--output-dir",
+    "Write one output file per INPUT, or per file that a pattern such as"
     " 'in/*.conllu.xz' matches, into this folder. Finished files are skipped; manifest.jsonl lists"
-    " them.", click.Path(readable=False), metavar="FOLDER",
+    " them.",
+    click.Path(readable=False),
+    metavar="FOLDER",
 )
 @option(
-    "--cluster", "With --output-dir: parse on a Ray cluster whose nodes share these folders.",
+    "--cluster",
+    "With --output-dir: parse on a Ray cluster whose nodes share these folders.",
     metavar="auto|ADDRESS",
 )
 @option("--format format_name", "CoNLL-U, JSON lines, or drawn trees.", list(FORMATS), "conllu")
 @options.number("k_best", "Write the K best trees of each sentence, best first.", 1)
 @flag("--keep-heads", "Keep the heads of INPUT; predict only those that are _.")
 @option(
-    "--projective", "yes: projective trees only; no: crossing arcs, too. Default: as the model was"
-    " trained.", ["yes", "no"],
+    "--projective",
+    "yes: projective trees only; no: crossing arcs, too. Default: as the model was trained.",
+    ["yes", "no"],
 )
 @options.valid
 @options.spans
 @flag(
-    "--confidence", "Write the probability that an arc is right into MISC, and that of the tree"
-    " into a comment.",
+    "--confidence",
+    "Write the probability that an arc is right into MISC, and that of the tree into a comment.",
 )
 @flag(
     "--skip-invalid", "Leave out malformed sentences and those that cannot be parsed; report each."
@@ -60,13 +65,23 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
 @options.prune
 @options.members
 @option(
-    "--threads", "Parse with T parallel processes (threads on macOS and Windows).",
-    options.ranged("threads"), 1, metavar="T",
+    "--threads",
+    "Parse with T parallel processes (threads on macOS and Windows).",
+    options.ranged("threads"),
+    1,
+    metavar="T",
 )
 @options.limits(nodes=None)
 def parse(
-    model: str, factors: list[str], sources: tuple[str, ...], output: str, projective: str | None,
-    output_dir: str | None, cluster: str | None, threads: int, **fields: Any,
+    model: str,
+    factors: list[str],
+    sources: tuple[str, ...],
+    output: str,
+    projective: str | None,
+    output_dir: str | None,
+    cluster: str | None,
+    threads: int,
+    **fields: Any,
 ) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
 
@@ -110,7 +125,10 @@ def parse(
 
 
 def parse_files(
-    parser: Parser, sources: Sequence[str], output: str, settings: FileOptions = USUAL_FILES,
+    parser: Parser,
+    sources: Sequence[str],
+    output: str,
+    settings: FileOptions = USUAL_FILES,
     threads: int = 1,
 ) -> None:
     """Run the command after the model is loaded; see its options."""
@@ -121,7 +139,8 @@ def parse_files(
     has_spans = False
     size = _total_size(sources, settings.split)
     with (
-        open_output(output) as stream, Bar.over(size) as bar,
+        open_output(output) as stream,
+        Bar.over(size) as bar,
         closing(answers(work, work.sections(sources), threads)) as results,
     ):
         for section, answer in results:
@@ -148,8 +167,13 @@ def parse_files(
 
 
 def _parse_shards(
-    sources: Sequence[str], folder: str, model: str, factors: list[str], cluster: str | None,
-    settings: FileOptions, workers: int,
+    sources: Sequence[str],
+    folder: str,
+    model: str,
+    factors: list[str],
+    cluster: str | None,
+    settings: FileOptions,
+    workers: int,
 ) -> None:
     """Run the command with ``--output-dir``; report shards that cannot be parsed at the end."""
     from bbparse.apps.corpus.run import parse_corpus  # imported when needed

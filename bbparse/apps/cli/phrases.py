@@ -28,18 +28,27 @@ FORMATS = ("ptb", "tree", "jsonl")
 @option("--model", "Model of 'bbparse train-phrases'.", FILE, required=True)
 @options.text
 @option(
-    "--with use", "Models beside the grammar: the tagger (tags), the dependency parser (arcs), or"
-    " both.", WITH, "both",
+    "--with use",
+    "Models beside the grammar: the tagger (tags), the dependency parser (arcs), or both.",
+    WITH,
+    "both",
 )
 @options.output
 @option("--format format_name", "Brackets, drawn trees or JSON lines.", FORMATS, "ptb")
 @options.number(
-    "k_best", "Write the K best trees of each sentence, best first; all have the tags and arcs of"
-    " the best one.", 1,
+    "k_best",
+    "Write the K best trees of each sentence, best first; all have the tags and arcs of"
+    " the best one.",
+    1,
 )
 @options.limits()
 def phrases(
-    source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
+    source: str,
+    model: str,
+    split: Split | None,
+    use: str,
+    output: str,
+    format_name: str,
     **limits: Any,
 ) -> None:
     """Parse running text, CoNLL-U or bracketed trees (.ptb, .mrg) into phrase structure.
@@ -92,9 +101,14 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
         "heads": parsed.heads,
         "fallback": parsed.fallback,
         "complete": parsed.complete,
-        "agreement": None if agreement is None else {
-            "status": agreement.status, "value": agreement.value, "bound": agreement.bound,
-            "calls": agreement.calls, "nodes": agreement.nodes,
+        "agreement": None
+        if agreement is None
+        else {
+            "status": agreement.status,
+            "value": agreement.value,
+            "bound": agreement.bound,
+            "calls": agreement.calls,
+            "nodes": agreement.nodes,
         },
     }
     return json.dumps(record, ensure_ascii=False) + "\n"
@@ -105,8 +119,11 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
 @option("--dev", "Trees to report the accuracy on.", FILE)
 @option("--model", "Where to write the model.", OutputFile(), required=True)
 @option(
-    "--config", "Configuration of the dependency parser; none: train no parser.", CONFIGURATIONS,
-    "phrases", metavar="NAME|FILE|none",
+    "--config",
+    "Configuration of the dependency parser; none: train no parser.",
+    CONFIGURATIONS,
+    "phrases",
+    metavar="NAME|FILE|none",
 )
 def train_phrases(treebank: str, dev: str | None, model: str, config: str) -> None:
     """Train a grammar, a tagger and a dependency parser on the bracketed trees of TRAIN.

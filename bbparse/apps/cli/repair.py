@@ -33,25 +33,36 @@ from bbparse.treebank.writing import with_tree
 @option("--only", "Change heads of words with the relation punct, and nothing else.", ["punct"])
 @option("--projective", "yes: treat crossing arcs as faults, too.", ["yes", "no"], "no")
 @option(
-    "--weight key", "MISC item with the weight of a word's head and label: KEY=NUMBER from 0 to 10,"
-    " such as Confidence=0.97; words without it weigh 1.", metavar="KEY",
+    "--weight key",
+    "MISC item with the weight of a word's head and label: KEY=NUMBER from 0 to 10,"
+    " such as Confidence=0.97; words without it weigh 1.",
+    metavar="KEY",
 )
 @option(
-    "--model", "Model whose probabilities break ties. Default: short arcs are preferred.", MODELS,
+    "--model",
+    "Model whose probabilities break ties. Default: short arcs are preferred.",
+    MODELS,
 )
 @option(
-    "--report report_file", "File for the changes and their reasons.  [default: standard error]",
+    "--report report_file",
+    "File for the changes and their reasons.  [default: standard error]",
     OutputFile(),
 )
 @options.spans
 @flag(
-    "--consistent", "Also give the same words in the same context the same analysis, at the lowest"
+    "--consistent",
+    "Also give the same words in the same context the same analysis, at the lowest"
     " cost (see 'bbparse check --consistent'); reads all of INPUT first.",
 )
 @options.time_limit
 def repair(
-    source: str, output: str, valid: str, key: str | None, model: str | None,
-    report_file: str | None, **search: Any,
+    source: str,
+    output: str,
+    valid: str,
+    key: str | None,
+    model: str | None,
+    report_file: str | None,
+    **search: Any,
 ) -> None:
     """Make the trees of INPUT valid with the fewest changes to heads and labels.
 
@@ -72,8 +83,10 @@ def repair(
     rules = Rules.load(valid)
     scores = ModelScores(Parser.load(model)) if model is not None else None
     settings = RepairOptions(
-        only_punct=search["only"] is not None, projective=search["projective"] == "yes",
-        scores=scores, time_limit=search["time_limit"],
+        only_punct=search["only"] is not None,
+        projective=search["projective"] == "yes",
+        scores=scores,
+        time_limit=search["time_limit"],
         spans=None if search["spans"] is None else Spans.parsed(search["spans"]),
     )
     spans = settings.spans
@@ -95,8 +108,11 @@ def repair(
         for result in results():
             sentence = result.sentence
             counts.update(
-                sentences=1, changed=bool(result.changes), words=len(result.changes),
-                faulty=bool(result.after), unproved=not result.proved,
+                sentences=1,
+                changed=bool(result.changes),
+                words=len(result.changes),
+                faulty=bool(result.after),
+                unproved=not result.proved,
                 spanned=spans is not None and spans.are_in(sentence),
             )
             if result.before or result.changes:

@@ -18,26 +18,41 @@ from bbparse.runtime.errors import ModelError
 
 @command()
 @option(
-    "--model models", "A model, and its name for clients; may be repeated. The first model is the"
-    " default of requests.", MODELS, (DEFAULT_MODEL,), metavar="[NAME=]NAME|FILE", multiple=True,
+    "--model models",
+    "A model, and its name for clients; may be repeated. The first model is the"
+    " default of requests.",
+    MODELS,
+    (DEFAULT_MODEL,),
+    metavar="[NAME=]NAME|FILE",
+    multiple=True,
 )
 @options.factors
 @options.host
 @options.port(8080)
 @option("--workers", "Parallel processes.  [default: one per processor]", click.IntRange(1))
 @option(
-    "--queue", "Maximum number of waiting requests; further ones get status 429 (try again later).",
-    click.IntRange(1), 128,
+    "--queue",
+    "Maximum number of waiting requests; further ones get status 429 (try again later).",
+    click.IntRange(1),
+    128,
 )
 @option(
-    "--deadline", "Time limit per request; an interrupted search returns the best trees so far.",
-    RealRange(0, min_open=True), 60.0, metavar="SECONDS",
+    "--deadline",
+    "Time limit per request; an interrupted search returns the best trees so far.",
+    RealRange(0, min_open=True),
+    60.0,
+    metavar="SECONDS",
 )
 @option("--max-size", "Maximum size of a request.", RealRange(0, min_open=True), 4.0, metavar="MB")
 @option("--max-words", "Maximum length of a sentence.", click.IntRange(1), 1000)
 def serve(
-    models: tuple[str, ...], factors: list[str], host: str, port: int, workers: int | None,
-    max_size: float, **limits: Any,
+    models: tuple[str, ...],
+    factors: list[str],
+    host: str,
+    port: int,
+    workers: int | None,
+    max_size: float,
+    **limits: Any,
 ) -> None:
     """Run a parsing service over HTTP until SIGTERM or Ctrl-C.
 
@@ -79,4 +94,3 @@ def _named(text: str) -> tuple[str, Path]:
         return name, MODELS.path(rest).resolve()
     path = MODELS.path(text).resolve()
     return path.stem, path
-

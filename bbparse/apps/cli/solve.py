@@ -19,9 +19,13 @@ from bbparse.runtime.errors import VerificationError, one_line
 from bbparse.treebank.drawing.formats import finite
 
 _MEANING = {
-    "optimal": "proved", "gap": "stopped by the gap", "time_limit": "stopped by the time limit",
-    "node_limit": "stopped by the node limit", "work_limit": "stopped by the work limit",
-    "tree_limit": "stopped by the limit on trees", "infeasible": "no tree keeps all constraints",
+    "optimal": "proved",
+    "gap": "stopped by the gap",
+    "time_limit": "stopped by the time limit",
+    "node_limit": "stopped by the node limit",
+    "work_limit": "stopped by the work limit",
+    "tree_limit": "stopped by the limit on trees",
+    "infeasible": "no tree keeps all constraints",
 }
 
 
@@ -30,17 +34,25 @@ _MEANING = {
 @options.number("k_best", "Find the K best trees.", 1)
 @options.limits(nodes=None)
 @option(
-    "--gap", "Stop when score and bound differ by at most this fraction, such as 0.01.",
-    RealRange(0.0), 0.0, metavar="G", show_default=False,
+    "--gap",
+    "Stop when score and bound differ by at most this fraction, such as 0.01.",
+    RealRange(0.0),
+    0.0,
+    metavar="G",
+    show_default=False,
 )
 @option(
-    "--method", "Branch and bound, integer program, or price and cut; the last two need"
-    " bbparse[ilp].", list(METHODS), "auto",
+    "--method",
+    "Branch and bound, integer program, or price and cut; the last two need bbparse[ilp].",
+    list(METHODS),
+    "auto",
 )
 @option("--output", "Write the solution to a file.", OutputFile(), metavar="SOLUTION.npz")
 @option(
-    "--proof proof_file", "Prove the solution and write both to a file; see 'bbparse verify'.",
-    OutputFile(), metavar="SOLUTION.npz",
+    "--proof proof_file",
+    "Prove the solution and write both to a file; see 'bbparse verify'.",
+    OutputFile(),
+    metavar="SOLUTION.npz",
 )
 @flag("--json as_json", "Print one JSON object.")
 def solve(
@@ -86,8 +98,11 @@ def _as_dict(problem: Problem, solution: Solution) -> dict[str, object]:
         "n_words": problem.n_words,
         "trees": [
             {
-                "heads": heads, **({} if labels is None else {"labels": labels}),
-                "score": score, "upper_bound": finite(bound), "proved": proved,
+                "heads": heads,
+                **({} if labels is None else {"labels": labels}),
+                "score": score,
+                "upper_bound": finite(bound),
+                "proved": proved,
             }
             for heads, labels, score, bound, proved in _trees(problem, solution)
         ],

@@ -38,25 +38,33 @@ Loader = Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings]
 
 _OPTIONS = (
     option(
-        "--vectors", "Pretrained word vectors in the text format of word2vec, fastText (.vec) or"
-        " GloVe, plain or compressed (.gz, .xz).", FILE,
+        "--vectors",
+        "Pretrained word vectors in the text format of word2vec, fastText (.vec) or"
+        " GloVe, plain or compressed (.gz, .xz).",
+        FILE,
     ),
     option(
-        "--first-words", "Keep the first N vectors of --vectors and those of the treebank's words."
-        f"  [default: {FIRST_WORDS}]", click.IntRange(0),
+        "--first-words",
+        "Keep the first N vectors of --vectors and those of the treebank's words."
+        f"  [default: {FIRST_WORDS}]",
+        click.IntRange(0),
     ),
     option(
-        "--encoder", "Contextual encoder. One like BERT (MiniLM, e5, XLM-R) from a FOLDER with its"
+        "--encoder",
+        "Contextual encoder. One like BERT (MiniLM, e5, XLM-R) from a FOLDER with its"
         " model.safetensors becomes part of the model; with others, training and parsing need"
-        " PyTorch and transformers.", metavar="NAME|FOLDER",
+        " PyTorch and transformers.",
+        metavar="NAME|FOLDER",
     ),
     option(
-        "--encoder-layers", "Use the first N layers of --encoder.  [default: all]",
+        "--encoder-layers",
+        "Use the first N layers of --encoder.  [default: all]",
         click.IntRange(1),
     ),
     option(
-        "--pieces", "Keep the N most frequent pieces of --encoder, and single characters."
-        "  [default: all]", click.IntRange(1),
+        "--pieces",
+        "Keep the N most frequent pieces of --encoder, and single characters.  [default: all]",
+        click.IntRange(1),
     ),
     option(
         "--vectors-license", "Licence of the vectors or the encoder, for the card.", metavar="TEXT"
@@ -115,37 +123,51 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @click.argument("treebank", type=FILE, metavar="TRAIN")
 @option("--dev", "Development treebank, to calibrate confidence and to measure accuracy.", FILE)
 @option(
-    "--config config_name", "Configuration: a TOML file, or the name of one that comes with"
-    " bbparse.", CONFIGURATIONS, "english",
+    "--config config_name",
+    "Configuration: a TOML file, or the name of one that comes with bbparse.",
+    CONFIGURATIONS,
+    "english",
 )
 @option(
-    "--print-config", "Print a configuration and stop; edit it and pass it as --config.",
-    CONFIGURATIONS, is_eager=True, expose_value=False, callback=_print_configuration,
+    "--print-config",
+    "Print a configuration and stop; edit it and pass it as --config.",
+    CONFIGURATIONS,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_configuration,
 )
 @option("--model", "Where to write the model.", OutputFile(), required=True)
 @option(
-    "--factors", "Factor families, instead of the configuration's; '' for none. See 'bbparse"
-    " factors'.", metavar="NAME,NAME…",
+    "--factors",
+    "Factor families, instead of the configuration's; '' for none. See 'bbparse factors'.",
+    metavar="NAME,NAME…",
 )
 @option("--prune", "Candidate heads per word.", click.IntRange(1), metavar="K")
 @options.epochs
 @options.seed
 @option(
-    "--projective", "yes: projective trees only; no: crossing arcs, too; auto: no if at least 5 %"
-    " of the trees of TRAIN have some. Default: the configuration's.", ["yes", "no", "auto"],
+    "--projective",
+    "yes: projective trees only; no: crossing arcs, too; auto: no if at least 5 %"
+    " of the trees of TRAIN have some. Default: the configuration's.",
+    ["yes", "no", "auto"],
 )
 @option(
-    "--text-from", "Take tokenizer and tagger from this model or tagger instead of training them.",
+    "--text-from",
+    "Take tokenizer and tagger from this model or tagger instead of training them.",
     MODELS,
 )
 @flag("--no-text", "Train no tokenizer and no tagger: the model parses words with tags only.")
 @flag("--skip-invalid", "Leave out sentences without a well-formed tree; report their number.")
 @option(
-    "--raw", "Running text: the networks also learn from the trees that the teacher finds in it;"
-    " may be repeated.", FILE, multiple=True,
+    "--raw",
+    "Running text: the networks also learn from the trees that the teacher finds in it;"
+    " may be repeated.",
+    FILE,
+    multiple=True,
 )
 @option(
-    "--teacher", "Model that parses --raw. Default: a model that is first trained on TRAIN alone.",
+    "--teacher",
+    "Model that parses --raw. Default: a model that is first trained on TRAIN alone.",
     MODELS,
 )
 @embedding_options
@@ -153,8 +175,15 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @option("--language", "Language, such as hu, for the model's card.", metavar="CODE")
 @option("--license", "Licence of the model, for the card.", metavar="TEXT")
 def train(
-    treebank: str, dev: str | None, config_name: str, model: str, text_from: str | None,
-    no_text: bool, skip_invalid: bool, raw: tuple[str, ...], **about: Any,
+    treebank: str,
+    dev: str | None,
+    config_name: str,
+    model: str,
+    text_from: str | None,
+    no_text: bool,
+    skip_invalid: bool,
+    raw: tuple[str, ...],
+    **about: Any,
 ) -> None:
     """Train a model on the trees of TRAIN.
 
@@ -193,14 +222,26 @@ def train(
         def learn(target: Path, silver: Silver | None = None) -> Parser:
             def reading(embeddings: Embeddings | None, checkpoint: Checkpoint) -> Reading:
                 return known or learn_to_read(
-                    sentences, config.learning.seed, embeddings, checkpoint, silver=silver or (),
+                    sentences,
+                    config.learning.seed,
+                    embeddings,
+                    checkpoint,
+                    silver=silver or (),
                     say=say,
                 )
 
             return Parser.train(
-                sentences, dev_sentences, config, factors=names, model=target, embeddings=load,
-                reading=None if no_text else reading, about=about, report=say,
-                checkpoint=target.with_name(target.name + ".checkpoint"), silver=silver,
+                sentences,
+                dev_sentences,
+                config,
+                factors=names,
+                model=target,
+                embeddings=load,
+                reading=None if no_text else reading,
+                about=about,
+                report=say,
+                checkpoint=target.with_name(target.name + ".checkpoint"),
+                silver=silver,
             )
 
         silver, temporary = None, list[Path]()
@@ -225,8 +266,12 @@ def train(
 
 
 def _silver(
-    raw: Sequence[str], teacher: str | None, target: Path, learn: Callable[[Path], Parser],
-    identity: str, gold: Sequence[Sentence],
+    raw: Sequence[str],
+    teacher: str | None,
+    target: Path,
+    learn: Callable[[Path], Parser],
+    identity: str,
+    gold: Sequence[Sentence],
 ) -> tuple[Silver, list[Path]]:
     """Return the trees that a teacher finds in raw text, and the files to remove in the end."""
     text, temporary = check_raw(raw), list[Path]()
@@ -262,10 +307,15 @@ def _configured(name: str, options: dict[str, Any]) -> Configuration:
 def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
     """Read the trees of a treebank; report sentences that are skipped."""
     skipped: list[BBParseError] = []
-    sentences = list(read_conllu(
-        path, require_heads=True, single_root=single_root, skip_invalid=skip_invalid,
-        on_skip=skipped.append,
-    ))
+    sentences = list(
+        read_conllu(
+            path,
+            require_heads=True,
+            single_root=single_root,
+            skip_invalid=skip_invalid,
+            on_skip=skipped.append,
+        )
+    )
     if skipped:
         say(f"{len(skipped)} sentences skipped; the first: {skipped[0]}")
     if not sentences:

@@ -27,22 +27,34 @@ def prune_numbers(text: str) -> list[int]:
 @click.argument("dev", type=FILE, metavar="DEV")
 @options.model
 @option(
-    "--prune prunes", "Numbers of candidate heads to try; none: no pruning.", prune_numbers,
-    "3,5,10,20,none", metavar="K,K…",
+    "--prune prunes",
+    "Numbers of candidate heads to try; none: no pruning.",
+    prune_numbers,
+    "3,5,10,20,none",
+    metavar="K,K…",
 )
 @option(
-    "--max-loss", "Maximum loss of the suggested setting, in percentage points.", RealRange(0.0),
-    0.1, metavar="POINTS",
+    "--max-loss",
+    "Maximum loss of the suggested setting, in percentage points.",
+    RealRange(0.0),
+    0.1,
+    metavar="POINTS",
 )
 @option(
-    "--plot", "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
+    "--plot",
+    "Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
     OutputFile(),
 )
 @option("--passes", "Number of speed measurements; the median is reported.", click.IntRange(1), 3)
 @options.limits(10.0)
 def tune(
-    dev: str, model: str, factors: list[str], prunes: list[int], max_loss: float,
-    plot: str | None, **limits: Any,
+    dev: str,
+    model: str,
+    factors: list[str],
+    prunes: list[int],
+    max_loss: float,
+    plot: str | None,
+    **limits: Any,
 ) -> None:
     """Choose the number of candidate heads per word on DEV, a treebank with trees.
 
@@ -78,10 +90,16 @@ def _table(settings: list[Setting]) -> str:
     """Format the settings as Table 3 of QL13."""
     rows = [["prune", "UAS", "LAS", "words/s", "DP calls", "proved, %"]]
     rows += [
-        [s.name, f"{100 * s.scores.uas:.2f}", f"{100 * s.scores.las:.2f}",
-         f"{s.words_per_second:,.0f}", f"{s.figures['dp_calls']:.2f}",
-         f"{100 * s.figures['proved']:.2f}"]
-        for s in settings if not s.failure
+        [
+            s.name,
+            f"{100 * s.scores.uas:.2f}",
+            f"{100 * s.scores.las:.2f}",
+            f"{s.words_per_second:,.0f}",
+            f"{s.figures['dp_calls']:.2f}",
+            f"{100 * s.figures['proved']:.2f}",
+        ]
+        for s in settings
+        if not s.failure
     ]
     if not settings[0].labelled:
         rows = [row[:2] + row[3:] for row in rows]

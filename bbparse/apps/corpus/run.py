@@ -26,8 +26,13 @@ _WRITTEN = {"conllu": ".conllu", "jsonl": ".jsonl", "tree": ".txt"}
 
 
 def parse_corpus(
-    patterns: Iterable[str], folder: str | Path, spec: ParseSpec, *, workers: int = 1,
-    cluster: str | None = None, tell: Callable[[str], None] = lambda text: None,
+    patterns: Iterable[str],
+    folder: str | Path,
+    spec: ParseSpec,
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Counter[str]:
     """Parse shards into a folder, each output atomically, and list the finished ones in a manifest.
 
@@ -78,8 +83,11 @@ def parse_corpus(
                         if entry.error:
                             tell(entry.error)
                         counts.update(
-                            failed=bool(entry.error), parsed=not entry.error,
-                            sentences=entry.sentences, words=entry.words, left_out=entry.left_out,
+                            failed=bool(entry.error),
+                            parsed=not entry.error,
+                            sentences=entry.sentences,
+                            words=entry.words,
+                            left_out=entry.left_out,
                         )
                         bar.set_description_str(f"{number}/{len(todo)} shards")
                         bar.update(sizes[entry.output])

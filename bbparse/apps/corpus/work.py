@@ -28,7 +28,9 @@ class ParseSpec:
     """A model and the settings to parse with it: all that outputs depend on beside the input."""
 
     def __init__(
-        self, model: str | Path = DEFAULT_MODEL, settings: FileOptions = USUAL_FILES,
+        self,
+        model: str | Path = DEFAULT_MODEL,
+        settings: FileOptions = USUAL_FILES,
         factors: Sequence[str] = (),
     ) -> None:
         path, rules = MODELS.path(model), settings.valid
@@ -36,8 +38,10 @@ class ParseSpec:
         self.parser = FileParser(Parser.load(path, factors), settings)
         #: Everything that distinguishes it, for manifests; the model and rules by their hashes.
         self.description: dict[str, Any] = {
-            "bbparse": __version__, "model_sha256": digest_of(path),
-            "settings": asdict(settings), "factors": factors,
+            "bbparse": __version__,
+            "model_sha256": digest_of(path),
+            "settings": asdict(settings),
+            "factors": factors,
         }
         if isinstance(rules, str) and Path(rules).is_file():
             self.description["rules_sha256"] = digest_of(Path(rules))
@@ -206,8 +210,11 @@ def _parse(parser: FileParser, task: Task, digest: str) -> Outcome:
                 f"{task.shard}: no sentence is left to parse: {len(left_out)} invalid"
             )
     entry = task.entry(
-        input_sha256=digest, output_sha256=digest_of(task.output), sentences=sentences,
-        words=words, left_out=len(left_out),
+        input_sha256=digest,
+        output_sha256=digest_of(task.output),
+        sentences=sentences,
+        words=words,
+        left_out=len(left_out),
     )
     return Outcome(entry, left_out)
 

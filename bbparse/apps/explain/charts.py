@@ -81,7 +81,11 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
     digits = max(0, 1 - math.floor(math.log10(values[1] - values[0]))) if len(values) > 1 else 2
     met = curve[-1].upper <= curve[-1].lower
     return {
-        "width": width, "height": height, "left": left, "right": right, "bottom": bottom,
+        "width": width,
+        "height": height,
+        "left": left,
+        "right": right,
+        "bottom": bottom,
         "label": f"Upper and lower bound over {last:,} dynamic-program calls;"
         f" {'they meet at' if met else 'the upper bound ends at'} {number(curve[-1].upper, 4)}",
         "levels": [(y(value), number(value, min(digits, 4))) for value in values],

@@ -65,8 +65,13 @@ class ArcLoss:
 
 
 def arc_losses(
-    problem: Problem, arcs: NDArray[np.int32], score: float, *, backbone: str | None = None,
-    deadline: Deadline = NO_DEADLINE, **limits: Any,
+    problem: Problem,
+    arcs: NDArray[np.int32],
+    score: float,
+    *,
+    backbone: str | None = None,
+    deadline: Deadline = NO_DEADLINE,
+    **limits: Any,
 ) -> list[ArcLoss]:
     """Find the max-marginal gap of each arc of a tree: int32[n], a row of `Solution.arcs`.
 
@@ -80,8 +85,10 @@ def arc_losses(
         known = bool(problem.arc_state[arc] == 1)  # a required arc: there is no tree without it
         if not known and not deadline.is_over():
             without = solve(
-                problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
-                explain=False, **limits,
+                problem.changed(arc_state=state),
+                backbone=backbone if problem.projective else None,
+                explain=False,
+                **limits,
             )
             if len(without):
                 loss, proved = float(score - without.scores[0]), bool(without.proved[0])
@@ -93,7 +100,10 @@ def arc_losses(
 
 
 def broken_rules(
-    parser: Parser, sentence: Sentence, best: ScoredTree, valid: str | Rules | None = None,
+    parser: Parser,
+    sentence: Sentence,
+    best: ScoredTree,
+    valid: str | Rules | None = None,
     **limits: Any,
 ) -> tuple[list[str], ScoredTree | None]:
     """Return the validity rules that the best tree breaks, in words, and the best valid tree."""
@@ -106,7 +116,10 @@ def broken_rules(
 
 
 def _tree_terms(
-    parser: Parser, scored: Scored, families: Sequence[TreeFamily], arcs: NDArray[np.int32],
+    parser: Parser,
+    scored: Scored,
+    families: Sequence[TreeFamily],
+    arcs: NDArray[np.int32],
     heads: NDArray[np.int32],
 ) -> list[Term]:
     """Return all terms of a tree, with those of tree families, whose texts are its features."""
@@ -199,10 +212,13 @@ class Explanation:
 
         They add up to the difference of the scores. A network's term counts as one feature.
         """
-        return self._balance(k, lambda term: [
-            ((term.kind, feature.text), feature.weight)
-            for feature in term.features or (Feature(self.in_words(term), term.value),)
-        ])
+        return self._balance(
+            k,
+            lambda term: [
+                ((term.kind, feature.text), feature.weight)
+                for feature in term.features or (Feature(self.in_words(term), term.value),)
+            ],
+        )
 
     def word_balance(self, k: int) -> list[Feature]:
         """Return how much of the lead over tree k is lost if the network does not know a word."""
@@ -211,9 +227,15 @@ class Explanation:
 
 
 def explain(
-    parser: Parser, sentence: Sentence, *, k_best: int = 3, prune: int | None = None,
-    valid: str | Rules | None = None, deadline: Deadline = NO_DEADLINE,
-    tree_score: AnyTreeFamily | None = None, **limits: Any,
+    parser: Parser,
+    sentence: Sentence,
+    *,
+    k_best: int = 3,
+    prune: int | None = None,
+    valid: str | Rules | None = None,
+    deadline: Deadline = NO_DEADLINE,
+    tree_score: AnyTreeFamily | None = None,
+    **limits: Any,
 ) -> Explanation:
     """Parse a sentence and explain why its best tree is the best.
 
@@ -241,7 +263,11 @@ def explain(
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     losses = arc_losses(
-        problem, solution.arcs[0], float(solution.scores[0]), deadline=deadline, **method,
+        problem,
+        solution.arcs[0],
+        float(solution.scores[0]),
+        deadline=deadline,
+        **method,
         **steps.whole_trees(scored),
     )
     trees = steps.label(scored, solution).trees
@@ -250,7 +276,9 @@ def explain(
     ]
     if families:
         trace = Trace(
-            status=solution.status, upper=solution.upper_bound, lower=float(solution.scores[0]),
+            status=solution.status,
+            upper=solution.upper_bound,
+            lower=float(solution.scores[0]),
             dp_calls=int(solution.stats["dp_calls"]),
         )
     else:

@@ -24,8 +24,10 @@ from bbparse.treebank.drawing.svg import Arc, describe_tree, draw_arcs
 @cache
 def _templates() -> Environment:
     environment = Environment(
-        loader=PackageLoader("bbparse.apps.explain"), autoescape=select_autoescape(),
-        trim_blocks=True, lstrip_blocks=True,
+        loader=PackageLoader("bbparse.apps.explain"),
+        autoescape=select_autoescape(),
+        trim_blocks=True,
+        lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
     environment.filters.update(FILTERS)
@@ -47,17 +49,28 @@ def page(explanation: Explanation, *, model: str = "") -> str:
     order = [*PARTS, *e.families]
     finite = [loss.loss for loss in e.losses if loss.heads]
     largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
-    return _templates().get_template("page.html").render(
-        e=e, model=model, version=__version__, names=PARTS, infinity=math.inf,
-        forms=["root", *map(in_english, e.sentence.forms)], word=arcs.word,
-        side="rtl" if runs_to_the_left(e.sentence.forms) else "ltr", in_words=e.in_words,
-        changes=arcs.changes, image=arcs.best_tree(),
-        rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
-        losses=[(loss, by_word[loss.mod]) for loss in e.losses],
-        longest=max(finite, default=0.0) or 1.0,
-        groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
-        largest=max(largest, default=0.0) or 1.0,
-        curve=bound_curve(e.trace.curve),
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            e=e,
+            model=model,
+            version=__version__,
+            names=PARTS,
+            infinity=math.inf,
+            forms=["root", *map(in_english, e.sentence.forms)],
+            word=arcs.word,
+            side="rtl" if runs_to_the_left(e.sentence.forms) else "ltr",
+            in_words=e.in_words,
+            changes=arcs.changes,
+            image=arcs.best_tree(),
+            rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
+            losses=[(loss, by_word[loss.mod]) for loss in e.losses],
+            longest=max(finite, default=0.0) or 1.0,
+            groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
+            largest=max(largest, default=0.0) or 1.0,
+            curve=bound_curve(e.trace.curve),
+        )
     )
 
 
@@ -127,14 +140,18 @@ class _Arcs:
             arcs.append(Arc(best.heads[m - 1], m, label, "gone", tip, below=True))
         rank = ordinal(k + 1)
         return {
-            "tree": tree, "rank": rank, "less": best.score - tree.score, "changed": changed,
-            "balance": e.feature_balance(k), "words": e.word_balance(k),
+            "tree": tree,
+            "rank": rank,
+            "less": best.score - tree.score,
+            "changed": changed,
+            "balance": e.feature_balance(k),
+            "words": e.word_balance(k),
             "image": self._image(arcs, k, f"The {rank} best tree"),
         }
 
     def _image(self, arcs: list[Arc], k: int, title: str) -> Markup:
         forms, tree = self.e.sentence.forms, self.e.trees[k]
         description = describe_tree(forms, tree.heads, tree.labels)
-        return Markup(draw_arcs(
-            forms, arcs, self.e.sentence.upos, title=title, description=description
-        ))
+        return Markup(
+            draw_arcs(forms, arcs, self.e.sentence.upos, title=title, description=description)
+        )

@@ -28,8 +28,11 @@ from bbparse.treebank.encode import encode
 
 #: Kinds of term that a dynamic program scores: name of the arrays → name for readers.
 PARTS = {
-    "arc": "arcs", "sib": "adjacent siblings", "gc": "grandchildren",
-    "ogc": "outermost grandchildren", "gsib": "grand-siblings",
+    "arc": "arcs",
+    "sib": "adjacent siblings",
+    "gc": "grandchildren",
+    "ogc": "outermost grandchildren",
+    "gsib": "grand-siblings",
 }
 _TEMPLATES_OF = dict(zip(PARTS, KINDS))
 
@@ -110,7 +113,8 @@ def _family_terms(parser: Parser, view: FactorView) -> list[Term]:
                 names = family.name_features(view)
             features = [
                 Feature(names.get(key, "unnamed feature"), weight)
-                for key, weight in zip(keys[known].tolist(), weights) if weight
+                for key, weight in zip(keys[known].tolist(), weights)
+                if weight
             ]
             pairs = tuple(zip(view.arc_head[members].tolist(), view.arc_mod[members].tolist()))
             words = tuple(sorted({word for pair in pairs for word in pair}))
@@ -124,7 +128,9 @@ def largest(features: Iterable[Feature]) -> tuple[Feature, ...]:
 
 
 def with_features(
-    parser: Parser, sentence: Sentence, trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
+    parser: Parser,
+    sentence: Sentence,
+    trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
     deadline: Deadline = NO_DEADLINE,
 ) -> list[list[Term]]:
     """Add features or, unless the deadline passes first, losses without words to (heads, terms)."""
@@ -157,15 +163,20 @@ def with_features(
     return [
         [
             replace(term, features=largest(features[term.kind, term.words]))
-            if term.kind in PARTS else term for term in terms
+            if term.kind in PARTS
+            else term
+            for term in terms
         ]
         for (_, terms), features in zip(trees, features_of)
     ]
 
 
 def _without_words(
-    parser: Parser, network: ArcNetwork, sentence: Sentence,
-    trees: Sequence[tuple[NDArray[np.int32], list[Term]]], deadline: Deadline,
+    parser: Parser,
+    network: ArcNetwork,
+    sentence: Sentence,
+    trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
+    deadline: Deadline,
 ) -> list[list[Term]]:
     """Set `Term.without` of the terms of trees, unless the deadline passes first."""
     embeddings = parser.maker.embeddings
@@ -231,7 +242,8 @@ def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorV
     roles = dict(zip(KINDS[kind], words))
     pieces = [
         # a template with words between has as many values as there are words
-        f"{atom} of a word between" if atom.role == "b"
+        f"{atom} of a word between"
+        if atom.role == "b"
         else atom.filled(view.attribute, roles[atom.role])
         for atom in template.words
     ]

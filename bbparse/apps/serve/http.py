@@ -40,21 +40,26 @@ from bbparse.runtime.signals import stopped_by
 SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:;"
     " frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
 }
 _KINDS = {"jsonl": "application/x-ndjson", "conllu": "text/x-conllu", "tree": "text/plain"}
 _ANYONE = {"Access-Control-Allow-Origin": "*"}  # as in UDPipe's service
 
 
 def serve(
-    load: Callable[[], Mapping[str, Parser]], host: str, port: int, settings: Settings,
+    load: Callable[[], Mapping[str, Parser]],
+    host: str,
+    port: int,
+    settings: Settings,
     tell: Callable[[str], None],
 ) -> None:
     """Answer requests until SIGTERM or SIGINT; `tell` reports to the operator."""
     with listening(host, port) as listener, closing(Pool(load(), settings, tell)) as pool:
         url = url_of(listener, host)
         server = Server(
-            application(pool), settings,
+            application(pool),
+            settings,
             lambda: tell(f"serving {', '.join(pool.models)} on {url}"),
             timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
         )
@@ -113,8 +118,11 @@ def _add_parsing(app: FastAPI, pool: Pool) -> None:
     content = {kind: {"schema": {"type": "string"}} for kind in sorted(_KINDS.values())}
 
     @app.post(
-        "/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"],
-        response_class=PlainTextResponse, responses={200: {"content": content}},
+        "/v1/parse",
+        summary="Parse text, CoNLL-U or words",
+        tags=["parse"],
+        response_class=PlainTextResponse,
+        responses={200: {"content": content}},
     )
     async def parse(request: Request, options: Annotated[Options, Query()]) -> Response:
         """Answer in JSON lines, CoNLL-U or drawn trees.
@@ -223,8 +231,10 @@ def _form(body: bytes, kind: str) -> dict[str, str]:
         message = email.message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
         parts: Any = message.get_payload() if message.is_multipart() else ()
         return {
-            str(part.get_param("name", header="Content-Disposition")):
-            _decoded(part.get_payload(decode=True) or b"") for part in parts
+            str(part.get_param("name", header="Content-Disposition")): _decoded(
+                part.get_payload(decode=True) or b""
+            )
+            for part in parts
         }
     if kind.startswith("application/x-www-form-urlencoded"):
         try:
@@ -281,11 +291,20 @@ class Server(uvicorn.Server):
     def __init__(
         self, app: FastAPI, settings: Settings, ready: Callable[[], object], **options: Any
     ) -> None:
-        super().__init__(uvicorn.Config(
-            Limited(app, settings.max_bytes), http="h11", ws="none", lifespan="off",
-            log_level="error", access_log=False, server_header=False, timeout_keep_alive=30,
-            limit_concurrency=1000, **options,
-        ))
+        super().__init__(
+            uvicorn.Config(
+                Limited(app, settings.max_bytes),
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=30,
+                limit_concurrency=1000,
+                **options,
+            )
+        )
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

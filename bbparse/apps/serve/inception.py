@@ -165,7 +165,8 @@ def _layer(request: Predict) -> tuple[set[str], set[str]]:
     for end in ("Governor", "Dependent"):
         if ranges.get(end) != f"{_SEGMENTATION}Token":
             raise Refused(
-                400, f"typeSystem: {end} of {name!r} is {ranges.get(end)!r}, expected"
+                400,
+                f"typeSystem: {end} of {name!r} is {ranges.get(end)!r}, expected"
                 f" {_SEGMENTATION}Token: a layer of relations between tokens",
             )
     if feature not in ranges:
@@ -180,14 +181,16 @@ def _span(element: ElementTree.Element, size: int) -> tuple[int, int]:
     begin, end = element.get("begin", ""), element.get("end", "")
     if not (_NUMBER(begin) and _NUMBER(end) and int(begin) <= int(end) <= size):
         raise Refused(
-            400, f"document.xmi: {_type_of(element).rpartition('.')[2]} {element.get(_ID)} is from"
+            400,
+            f"document.xmi: {_type_of(element).rpartition('.')[2]} {element.get(_ID)} is from"
             f" {begin!r} to {end!r}, expected offsets from 0 to {size}",
         )
     return int(begin), int(end)
 
 
 def _units(
-    wanted: Range | None, sofa: ElementTree.Element,
+    wanted: Range | None,
+    sofa: ElementTree.Element,
     by_type: Mapping[str, list[ElementTree.Element]],
     by_id: Mapping[str | None, ElementTree.Element],
 ) -> Iterator[Unit]:
@@ -259,7 +262,9 @@ def _suggestions(
 
 
 def _with_suggestions(
-    request: Predict, sofa: ElementTree.Element, by_id: Mapping[str | None, ElementTree.Element],
+    request: Predict,
+    sofa: ElementTree.Element,
+    by_id: Mapping[str | None, ElementTree.Element],
     suggestions: list[dict[str, str]],
 ) -> str:
     """Return the text of the document with elements at its end, as members of the view."""

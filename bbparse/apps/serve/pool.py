@@ -37,8 +37,11 @@ class Pool:
     def models(self) -> dict[str, list[str]]:
         """Steps of each model; the first is the default."""
         return {
-            name: [*["tokenizer"] * (p.tokenizer is not None), *["tagger"] * (p.tagger is not None),
-                   "parser"]
+            name: [
+                *["tokenizer"] * (p.tokenizer is not None),
+                *["tagger"] * (p.tagger is not None),
+                "parser",
+            ]
             for name, p in self.parsers.items()
         }
 
@@ -46,7 +49,9 @@ class Pool:
         """Return the state of the pool: models, workers and numbers of requests."""
         busy = min(self._requests, self.settings.workers)
         return {
-            "models": self.models, "workers": self.settings.workers, "busy": busy,
+            "models": self.models,
+            "workers": self.settings.workers,
+            "busy": busy,
             "waiting": self._requests - busy,
         }
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 #: Maximum of numbers in a request: the parser stores them in 32 bits.
 MAX_INT = 2**31 - 1
 Head = Annotated[int, Field(ge=0, le=MAX_INT)]
-Position = Annotated[int, Field(ge=1, le=MAX_INT)]   #: Position of a word or a sentence, from 1.
+Position = Annotated[int, Field(ge=1, le=MAX_INT)]  #: Position of a word or a sentence, from 1.
 Arc = tuple[Head, Position]
 Word = str | Annotated[list[str], Field(min_length=1, max_length=5)]
 
@@ -55,7 +55,8 @@ class Options(Strict):
 
     model: str = Field("", description="Name of a model. Default: the first.")
     split: Literal["text", "lines", "words"] = Field(
-        "text", description="Segmentation: by the model; one sentence per line; one sentence per"
+        "text",
+        description="Segmentation: by the model; one sentence per line; one sentence per"
         " line, with words separated by spaces.",
     )
     k_best: int = Field(1, ge=1, le=1000, description="Number of trees per sentence.")
@@ -63,7 +64,8 @@ class Options(Strict):
         False, description="Keep the heads of the CoNLL-U, and predict only those that are _."
     )
     valid: str | None = Field(
-        None, description="Validity rules of the trees: none, ud, or ud and those of a plug-in."
+        None,
+        description="Validity rules of the trees: none, ud, or ud and those of a plug-in."
         " Default: ud for models of Universal Dependencies.",
     )
     spans: str | None = Field(
@@ -73,12 +75,16 @@ class Options(Strict):
     )
     confidence: bool = Field(False, description="Add probabilities of arcs (calibrated models).")
     prune: int | None = Field(
-        None, ge=0, le=MAX_INT,
+        None,
+        ge=0,
+        le=MAX_INT,
         description="Maximum number of candidate heads per word, instead of the model's; 0: all.",
     )
     time_limit: float | None = Field(
-        None, gt=0, description="Time limit per sentence, in seconds; the answer has the best trees"
-        " found by then, with bounds."
+        None,
+        gt=0,
+        description="Time limit per sentence, in seconds; the answer has the best trees"
+        " found by then, with bounds.",
     )
     node_limit: int | None = Field(
         None, ge=1, le=MAX_INT, description="Maximum number of search nodes per sentence."
@@ -126,7 +132,9 @@ class Subtree(Strict):
     words: list[Position] = Field(min_length=1)
     complete: bool = Field(True, description="No other words depend on them.")
     weight: float | None = Field(
-        None, ge=0, allow_inf_nan=False,
+        None,
+        ge=0,
+        allow_inf_nan=False,
         description="Cost of each arc that breaks the subtree; null forbids such trees.",
     )
 
@@ -150,7 +158,8 @@ class ParseRequest(Options):
     text: str | None = None
     conllu: str | None = None
     words: list[list[Word]] | None = Field(
-        None, description="Sentences as lists of words: forms, or lists of form, UPOS, XPOS, lemma"
+        None,
+        description="Sentences as lists of words: forms, or lists of form, UPOS, XPOS, lemma"
         " and FEATS, of which the last may be omitted.",
     )
     constraints: list[SentenceConstraints] = Field([], description="At most one per sentence.")

@@ -44,7 +44,9 @@ def check(options: Mapping[str, str]) -> None:
 
 
 def answer(
-    parser: Parser, model: str, options: Mapping[str, str],
+    parser: Parser,
+    model: str,
+    options: Mapping[str, str],
     parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
 ) -> Iterator[str]:
     """Yield the pieces of the result: the header, and one for each sentence."""

@@ -127,7 +127,10 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
 
 
 def _around(
-    parser: Parser, batch: list[Sentence], job: Job, constraints: dict[int, SentenceConstraints],
+    parser: Parser,
+    batch: list[Sentence],
+    job: Job,
+    constraints: dict[int, SentenceConstraints],
     options: ParseOptions,
 ) -> Iterator[Parse]:
     """Parse sentences under their constraints."""
@@ -138,8 +141,11 @@ def _around(
             sentence = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
         # no reasons: to find them, kernels would be compiled that parsing does not need
         yield from parser.parse_around(
-            [_with_heads(sentence, constraint)], options, restrict=_restriction(constraint),
-            reasons=False, until=job.end,
+            [_with_heads(sentence, constraint)],
+            options,
+            restrict=_restriction(constraint),
+            reasons=False,
+            until=job.end,
         )
 
 
@@ -167,7 +173,8 @@ def _with_heads(sentence: Sentence, constraint: SentenceConstraints) -> Sentence
         for m, value in required.items():
             if m > n or (isinstance(value, int) and value > n):
                 raise Refused(
-                    400, f"constraints, {column}: found {m}: {value} for {sentence.name}, which has"
+                    400,
+                    f"constraints, {column}: found {m}: {value} for {sentence.name}, which has"
                     f" {n} words",
                 )
     for m, head in constraint.heads.items():
@@ -207,7 +214,10 @@ def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, 
             label = f", {arc.label}" if arc.label else ""
             arc.tip = f"{names[arc.mod]} ← {names[arc.head]}{label}"
         entry["svg"] = draw_arcs(
-            sentence.forms, arcs, sentence.upos, title="The best tree",
+            sentence.forms,
+            arcs,
+            sentence.upos,
+            title="The best tree",
             description=describe_tree(sentence.forms, tree.heads, tree.labels),
         )
         entry["conllu"] = as_conllu(sentence, [tree], status, Style(last=False))
@@ -222,8 +232,13 @@ def _page(parser: Parser, sentences: Iterator[Sentence], job: Job) -> str:
     ((sentence,),) = _batches(read[-1:], job)
     job.sentences = 1
     explanation = explain(
-        parser, parser.tagged(sentence), k_best=job.k_best, prune=job.prune, valid=job.valid,
-        node_limit=_EXPLAIN_NODES, deadline=job.end,
+        parser,
+        parser.tagged(sentence),
+        k_best=job.k_best,
+        prune=job.prune,
+        valid=job.valid,
+        node_limit=_EXPLAIN_NODES,
+        deadline=job.end,
         # one search an arc, three for trees, trace and valid tree; a share is left for features
         time_limit=max(_MIN_SECONDS, job.end.left() / (sentence.n_words + 4)),
     )
@@ -234,18 +249,25 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
     """Compile and load the code before requests come and workers are forked."""
     words = [[["The", "DET"], ["cat", "NOUN"], ["slept", "VERB"], [".", "PUNCT"]]]
     crossing = Sentence.from_words(
-        [form for form, _ in words[0]], upos=[tag for _, tag in words[0]], heads=[3, 4, 0, NO_HEAD],
+        [form for form, _ in words[0]],
+        upos=[tag for _, tag in words[0]],
+        heads=[3, 4, 0, NO_HEAD],
         deprels=["det", "nsubj", "root", "_"],
     )
     for name, parser in parsers.items():
         constraints: list[dict[str, Any]] = [
-            {"forbid": [(1, 2)]}, {"factors": [{"arcs": [(3, 2), (2, 1)]}]},
+            {"forbid": [(1, 2)]},
+            {"factors": [{"arcs": [(3, 2), (2, 1)]}]},
         ]
         if parser.labeller is not None:  # a tree that breaks validity rules
             constraints += [{"heads": {1: 3, 2: 3}, "labels": {1: "nsubj", 2: "nsubj"}}]
         requests: list[dict[str, Any]] = [
-            {}, {"k_best": 2}, {"prune": 0}, *({"constraints": [one]} for one in constraints),
-            {"kind": "explain"}, *[{"confidence": True}] * (NOTE in parser.notes),
+            {},
+            {"k_best": 2},
+            {"prune": 0},
+            *({"constraints": [one]} for one in constraints),
+            {"kind": "explain"},
+            *[{"confidence": True}] * (NOTE in parser.notes),
         ]
         for request in requests:
             job = {"kind": "parse", "model": name, "words": words, **request}

@@ -66,9 +66,13 @@ class Setting:
             return {"prune": self.name, "failure": self.failure}
         scores = self.scores
         return {
-            "prune": self.name, "uas": scores.uas, "uas_no_punct": scores.uas_no_punct,
+            "prune": self.name,
+            "uas": scores.uas,
+            "uas_no_punct": scores.uas_no_punct,
             "las": scores.las if self.labelled else None,
-            "words_per_second": self.words_per_second, "seconds": self.passes, **self.figures,
+            "words_per_second": self.words_per_second,
+            "seconds": self.passes,
+            **self.figures,
         }
 
     def by_length(self) -> NDArray[np.float64]:
@@ -95,8 +99,13 @@ class Suggestion:
 
 
 def measure_settings(
-    parser: Parser, sentences: Sequence[Sentence], prunes: Sequence[int], *, passes: int = 3,
-    clock: Callable[[], float] = time.perf_counter, **options: Any,
+    parser: Parser,
+    sentences: Sequence[Sentence],
+    prunes: Sequence[int],
+    *,
+    passes: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+    **options: Any,
 ) -> list[Setting]:
     """Parse a treebank with several numbers of candidate heads, in turns.
 

@@ -83,7 +83,10 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
 
 
 def plot_settings(
-    settings: Sequence[Setting], path: str | os.PathLike[str], *, measure: str = "las",
+    settings: Sequence[Setting],
+    path: str | os.PathLike[str],
+    *,
+    measure: str = "las",
     suggestion: Suggestion | None = None,
 ) -> None:
     """Plot accuracy against speed, and time and DP calls against length (Figures 4, 5 of QL13)."""

@@ -68,18 +68,21 @@ def new_solver(**options: Any) -> Any:
     """Return a solver on one thread that prints nothing, with the given options of HiGHS."""
     solver = _silent_solver(load_highspy())()
     for option, value in {
-        "output_flag": False, "threads": 1, "primal_feasibility_tolerance": 1e-9,
-        "dual_feasibility_tolerance": 1e-9, **options,
-    }.items():  # fmt: skip
+        "output_flag": False,
+        "threads": 1,
+        "primal_feasibility_tolerance": 1e-9,
+        "dual_feasibility_tolerance": 1e-9,
+        **options,
+    }.items():
         solver.setOptionValue(option, value)
     return solver
 
 
 def status_of(solver: Any) -> str:
     """Return how the last run ended: optimal, infeasible, time_limit, or failed for the rest."""
-    return {
-        "kOptimal": "optimal", "kInfeasible": "infeasible", "kTimeLimit": "time_limit"
-    }.get(solver.getModelStatus().name, "failed")  # fmt: skip
+    return {"kOptimal": "optimal", "kInfeasible": "infeasible", "kTimeLimit": "time_limit"}.get(
+        solver.getModelStatus().name, "failed"
+    )
 
 
 def unit_of(largest: float) -> float:
@@ -145,9 +148,10 @@ class Program:
     def entries(self, start: int = 0) -> tuple[Ints, Ints, Float64s]:
         """Return row, column and value of the entries from the `start`-th on."""
         return (
-            np.array(self._row[start:], np.int32), np.array(self._column[start:], np.int32),
+            np.array(self._row[start:], np.int32),
+            np.array(self._column[start:], np.int32),
             np.array(self._value[start:], np.float64),
-        )  # fmt: skip
+        )
 
 
 def compressed(major: Ints, minor: Ints, value: Float64s, size: int) -> tuple[Ints, Ints, Float64s]:
@@ -187,9 +191,11 @@ def solve_whole(program: Program, time_limit: float, gap: float, tolerance: floa
     kinds = highspy.HighsVarType
     lp.integrality_ = [kinds.kInteger if w else kinds.kContinuous for w in program.whole]
     solver = new_solver(
-        time_limit=time_limit, mip_rel_gap=gap, mip_abs_gap=tolerance,
+        time_limit=time_limit,
+        mip_rel_gap=gap,
+        mip_abs_gap=tolerance,
         mip_feasibility_tolerance=1e-9,
-    )  # fmt: skip
+    )
     solver.passModel(lp)
     solver.run()
     info, status, values = solver.getInfo(), status_of(solver), None
@@ -200,9 +206,11 @@ def solve_whole(program: Program, time_limit: float, gap: float, tolerance: floa
         values = np.array(solver.getSolution().col_value)
     constant = program.constant - offset
     return WholeAnswer(
-        status, values, float(info.mip_dual_bound) * scale + constant,
+        status,
+        values,
+        float(info.mip_dual_bound) * scale + constant,
         max(0, int(info.mip_node_count)),
-    )  # fmt: skip
+    )
 
 
 _HALF_ULP = 2.0**-53  # the relative rounding error of one addition or product

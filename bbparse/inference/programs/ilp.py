@@ -55,7 +55,10 @@ def solve_ilp(
     largest = _largest(program) if trees else 0.0
     stats: dict[str, float | int] = {
         "tolerance": TOLERANCE * (problem.n_words * largest + abs(program.constant)),
-        "nodes": nodes, "solves": solves, "rows": len(program.low), "columns": len(program.cost),
+        "nodes": nodes,
+        "solves": solves,
+        "rows": len(program.low),
+        "columns": len(program.cost),
         "seconds": time.perf_counter() - started,
     }
     return ranked(problem, trees, [problem.score(arcs) for arcs in trees], bound, status, stats)
@@ -98,4 +101,3 @@ def _tree(p: Problem, values: Float64s) -> Ints | None:
         return None
     arcs = chosen[np.argsort(mods)]
     return arcs if p.is_feasible(arcs) else None
-

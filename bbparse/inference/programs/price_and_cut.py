@@ -59,9 +59,7 @@ class _Node(Node):
 class _Programs(Bounder[_Node]):
     """Bounds from linear programs, and the best trees found at their points."""
 
-    def __init__(
-        self, problem: Problem, k_best: int, delayed: bool, limits: SearchLimits
-    ) -> None:
+    def __init__(self, problem: Problem, k_best: int, delayed: bool, limits: SearchLimits) -> None:
         self.started = time.perf_counter()
         self.limits = limits
         self.problem, self.k_best = problem, k_best
@@ -164,15 +162,22 @@ class _Programs(Bounder[_Node]):
         best = heapq.nsmallest(self.k_best, ((-score, arcs) for arcs, score in self.found.items()))
         master, columns = self.master, self.columns
         stats: dict[str, float | int] = {
-            "nodes": nodes, "rounds": master.rounds, "pivots": master.linear.pivots,
+            "nodes": nodes,
+            "rounds": master.rounds,
+            "pivots": master.linear.pivots,
             "rows": len(master.program.low),
-            "columns": len(master.program.cost), "cuts": master.cuts, "triples": columns.total,
-            "added": master.added, "share_added": master.added / max(1, columns.total),
+            "columns": len(master.program.cost),
+            "cuts": master.cuts,
+            "triples": columns.total,
+            "added": master.added,
+            "share_added": master.added / max(1, columns.total),
             "opened": master.opened,
-            "tolerance": master.tolerance, "root_bound": self.root_bound,
+            "tolerance": master.tolerance,
+            "root_bound": self.root_bound,
             "integral_at_root": int(self.integral_at_root),
-            "lp_seconds": master.seconds["lp"], "pricing_seconds": master.seconds["pricing"],
+            "lp_seconds": master.seconds["lp"],
+            "pricing_seconds": master.seconds["pricing"],
             "seconds": time.perf_counter() - self.started,
-        }  # fmt: skip
+        }
         trees = [np.array(arcs, np.int32) for _, arcs in best]
         return ranked(self.problem, trees, [-score for score, _ in best], bound, status, stats)

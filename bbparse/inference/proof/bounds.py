@@ -62,7 +62,11 @@ class Bounds:
         return found
 
     def _best_copy(
-        self, space: Subspace, choices: list[int], members: list[int], table: list[int],
+        self,
+        space: Subspace,
+        choices: list[int],
+        members: list[int],
+        table: list[int],
         lam: list[int],
     ) -> int:
         """Maximize a count factor's score minus the multipliers of the arcs that it counts."""

@@ -277,7 +277,12 @@ class Nodes:
         kinds, asked, bounds, rows = zip(*self._nodes)
         arcs = np.array([a for own in asked for a in own], np.int32)
         return Proof(
-            digest(problem), k_best, np.array(kinds, np.int8), np.cumsum([0, *map(len, asked)]),
-            arcs if order is None else order[arcs].astype(np.int32), np.array(bounds),
-            np.array(rows, np.int32), *multipliers,
-        )  # fmt: skip
+            digest(problem),
+            k_best,
+            np.array(kinds, np.int8),
+            np.cumsum([0, *map(len, asked)]),
+            arcs if order is None else order[arcs].astype(np.int32),
+            np.array(bounds),
+            np.array(rows, np.int32),
+            *multipliers,
+        )

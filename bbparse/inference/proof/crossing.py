@@ -93,9 +93,14 @@ class Crossing(Reading):
         return sum(score[a] for a in chosen)
 
     def automaton(
-        self, h: int, grands: set[int], mods: set[int], must: frozenset[int],
-        u: Mapping[Pair, int], v: Mapping[Pair, int],
-    ) -> int:  # fmt: skip
+        self,
+        h: int,
+        grands: set[int],
+        mods: set[int],
+        must: frozenset[int],
+        u: Mapping[Pair, int],
+        v: Mapping[Pair, int],
+    ) -> int:
         """Return the maximum of the automaton of head h; `NONE` or less if it is infeasible.
 
         The parts of h score a function f_h(g, M) of its own head g and its modifiers M. Its

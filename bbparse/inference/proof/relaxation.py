@@ -81,14 +81,21 @@ class Relaxation:
         #: True if the oracle has components that must agree.
         self.apart = scored and self._n_pairs > 0
         self._factors = NodeFactors(
-            p.factor_ptr.copy(), p.factor_arcs.copy(), np.maximum(weights, -hard),
-            np.zeros(len(p.factor_arcs)), np.array([len(weights)]),
-        )  # fmt: skip
+            p.factor_ptr.copy(),
+            p.factor_arcs.copy(),
+            np.maximum(weights, -hard),
+            np.zeros(len(p.factor_arcs)),
+            np.array([len(weights)]),
+        )
         self.cnt_arcs = p.count_arcs.copy()
         self._counts = NodeCounts(
-            p.count_ptr.copy(), self.cnt_arcs, p.count_score_ptr.copy(), table.copy(),
-            np.zeros(len(self.cnt_arcs)), np.array([len(p.count_ptr) - 1]),
-        )  # fmt: skip
+            p.count_ptr.copy(),
+            self.cnt_arcs,
+            p.count_score_ptr.copy(),
+            table.copy(),
+            np.zeros(len(self.cnt_arcs)),
+            np.array([len(p.count_ptr) - 1]),
+        )
         self._copy = np.zeros(len(self.cnt_arcs), np.int8)
         self._chosen = np.zeros(len(self.mod), np.int8)
         self._arc_score = np.empty(len(self.mod))

@@ -126,9 +126,14 @@ class _Check:
     """One pass over the nodes of a proof."""
 
     def __init__(
-        self, problem: Problem, trees: Trees, solution: Solution, proof: Proof, rounding: float,
+        self,
+        problem: Problem,
+        trees: Trees,
+        solution: Solution,
+        proof: Proof,
+        rounding: float,
         above: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.trees, self.proof, self.rounding, self.above = trees, proof, rounding, above
         all_trees = len(solution.scores) < proof.k_best
         self.threshold = -math.inf if all_trees else float(solution.scores[-1])
@@ -216,9 +221,7 @@ class _Check:
             )
         bound = self._bound(node, space, scored=True)
         if bound > whole(claimed) + whole(self.rounding):
-            raise VerificationError(
-                f"leaf {node}: its bound is {rounded(bound)}, not {claimed}"
-            )
+            raise VerificationError(f"leaf {node}: its bound is {rounded(bound)}, not {claimed}")
 
     def _check_tree(self, node: int, space: Subspace) -> None:
         arcs: list[int] = []
@@ -255,8 +258,10 @@ class _Check:
         if (row, scored) not in self.rows:
             proof = self.proof
             multipliers = (
-                proof.factor_multipliers, proof.count_multipliers, proof.pair_multipliers,
-            )  # fmt: skip
+                proof.factor_multipliers,
+                proof.count_multipliers,
+                proof.pair_multipliers,
+            )
             factors, counts, pairs = (lam[row].tolist() for lam in multipliers)
             name = f"multipliers {row}"
             self.rows[row, scored] = self.bounds[scored].row(factors, counts, pairs, name)

@@ -105,9 +105,9 @@ class Room(NamedTuple):
 #: What changes from call to call. ``bound``: the best one so far, on every tree of the node that is
 #: not among the incumbents; ``shift``: constant of the last bound; ``last``, ``value``: the last
 #: bound and its tree's score; ``damping``: the factor of the next Polyak step.
-PROGRESS = np.dtype((np.record, [
-    (name, np.float64) for name in ("bound", "shift", "last", "value", "damping")
-]))  # fmt: skip
+PROGRESS = np.dtype(
+    (np.record, [(name, np.float64) for name in ("bound", "shift", "last", "value", "damping")])
+)
 
 
 @kernel
@@ -198,9 +198,12 @@ def _start(node, n_words):
     progress[0].bound = np.inf
     progress[0].damping = 1.0
     room = Room(
-        np.empty(n_arcs), np.empty(n_arcs), np.zeros(n_arcs, np.int8),
-        np.zeros(node.counts.arcs.shape[0], np.int8), np.empty(n_words, np.int32),
-    )  # fmt: skip
+        np.empty(n_arcs),
+        np.empty(n_arcs),
+        np.zeros(n_arcs, np.int8),
+        np.zeros(node.counts.arcs.shape[0], np.int8),
+        np.empty(n_words, np.int32),
+    )
     return room, progress
 
 

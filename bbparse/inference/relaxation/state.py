@@ -27,9 +27,12 @@ class NodeFactors(NamedTuple):
         n_factors = int(self.size[0])
         used = int(self.ptr[n_factors])
         return NodeFactors(
-            self.ptr[: n_factors + 1].copy(), self.arcs[:used].copy(),
-            self.weight[:n_factors].copy(), self.lam[:used].copy(), self.size.copy(),
-        )  # fmt: skip
+            self.ptr[: n_factors + 1].copy(),
+            self.arcs[:used].copy(),
+            self.weight[:n_factors].copy(),
+            self.lam[:used].copy(),
+            self.size.copy(),
+        )
 
 
 class NodeCounts(NamedTuple):
@@ -47,10 +50,13 @@ class NodeCounts(NamedTuple):
         n_counts = int(self.size[0])
         used, scored = int(self.ptr[n_counts]), int(self.score_ptr[n_counts])
         return NodeCounts(
-            self.ptr[: n_counts + 1].copy(), self.arcs[:used].copy(),
-            self.score_ptr[: n_counts + 1].copy(), self.score[:scored].copy(),
-            self.lam[:used].copy(), self.size.copy(),
-        )  # fmt: skip
+            self.ptr[: n_counts + 1].copy(),
+            self.arcs[:used].copy(),
+            self.score_ptr[: n_counts + 1].copy(),
+            self.score[:scored].copy(),
+            self.lam[:used].copy(),
+            self.size.copy(),
+        )
 
 
 class Node(NamedTuple):
@@ -66,9 +72,13 @@ class Node(NamedTuple):
     def trimmed(self) -> Node:
         """Return an independent copy with room for what is alive only."""
         return Node(
-            self.oracle.trimmed(), self.arc_mod, self.base.copy(), self.constant.copy(),
-            self.factors.trimmed(), self.counts.trimmed(),
-        )  # fmt: skip
+            self.oracle.trimmed(),
+            self.arc_mod,
+            self.base.copy(),
+            self.constant.copy(),
+            self.factors.trimmed(),
+            self.counts.trimmed(),
+        )
 
 
 class Incumbents(NamedTuple):
@@ -81,9 +91,7 @@ class Incumbents(NamedTuple):
 
 def no_trees(k: int, n_words: int) -> Incumbents:
     """Return empty incumbents with room for k trees."""
-    return Incumbents(
-        np.zeros((k, n_words), np.int32), np.full(k, -np.inf), np.zeros(1, np.int64)
-    )
+    return Incumbents(np.zeros((k, n_words), np.int32), np.full(k, -np.inf), np.zeros(1, np.int64))
 
 
 class Limits(NamedTuple):

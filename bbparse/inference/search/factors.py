@@ -85,12 +85,14 @@ def take_parts(
     adjacent = (inner < none) & (abs(inner - outer) == 1)  # no candidate is between the two
     kinds = np.select(
         [
-            adjacent & (size == 2), lone & (mode == 3),
+            adjacent & (size == 2),
+            lone & (mode == 3),
             lone & (mode == 2) & (head_of[beyond] != h),
             adjacent & (size == 3) & (mode == 3) & (mod_of[upper] == h),
         ],
-        [_SIB, _GC, _OGC, _GSIB], -1,
-    )  # fmt: skip
+        [_SIB, _GC, _OGC, _GSIB],
+        -1,
+    )
     kinds[(size > 3) | (weight == NEG)] = -1
     words = ((h, before, m), (grand, h, m), (grand, h, m), (grand, h, before, m))
     changes: dict[str, Any] = {}
@@ -124,6 +126,10 @@ def node_counts(place: Ints, p: Problem) -> NodeCounts:
         for start, size in zip(p.count_score_ptr.tolist(), sizes.tolist())
     ]
     return NodeCounts(
-        ptr, members[alive], ptr + np.arange(len(ptr)), np.concatenate([np.empty(0), *tables]),
-        np.zeros(ptr[-1]), np.full(1, len(sizes)),
-    )  # fmt: skip
+        ptr,
+        members[alive],
+        ptr + np.arange(len(ptr)),
+        np.concatenate([np.empty(0), *tables]),
+        np.zeros(ptr[-1]),
+        np.full(1, len(sizes)),
+    )

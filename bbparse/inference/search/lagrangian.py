@@ -115,9 +115,13 @@ class Lagrangian(Bounder[Subspace]):
     """Lagrangian bounds of subspaces, and the k best trees so far."""
 
     def __init__(
-        self, root: Root, k_best: int, settings: SearchSettings, quantum: float,
+        self,
+        root: Root,
+        k_best: int,
+        settings: SearchSettings,
+        quantum: float,
         observer: Observer | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.settings = settings
         self.order = root.order
         self.slack, self.hard = root.slack, root.hard
@@ -141,10 +145,13 @@ class Lagrangian(Bounder[Subspace]):
         if found == 0 and status == "optimal":
             status = "infeasible"
         stats: dict[str, float | int] = {
-            "nodes": search.n_nodes, "dp_calls": int(self.counters[0]),
-            "dp_work": float(self.counters[1]), "trees_tried": int(self.counters[2]),
-            "closed_at_root": int(not stays), "edges": self.full_size,
-        }  # fmt: skip
+            "nodes": search.n_nodes,
+            "dp_calls": int(self.counters[0]),
+            "dp_work": float(self.counters[1]),
+            "trees_tried": int(self.counters[2]),
+            "closed_at_root": int(not stays),
+            "edges": self.full_size,
+        }
         trees = self.order[self.best.trees[:found]]
         return Outcome(trees, bound, status, stats)
 
@@ -204,7 +211,8 @@ class Lagrangian(Bounder[Subspace]):
             ends = np.searchsorted(arc_mod[rivals], np.arange(1, len(tree) + 2))
             parts = [
                 np.append(rivals[:before], own)
-                for own, before, after in zip(tree, ends, ends[1:]) if after > before
+                for own, before, after in zip(tree, ends, ends[1:])
+                if after > before
             ]
         return [Subspace(state=node.state, dead=dead) for dead in parts]
 
@@ -216,7 +224,13 @@ class Lagrangian(Bounder[Subspace]):
     def _limits(self, calls: int) -> Limits:
         s = self.settings
         return Limits(
-            calls, self.limits.work, self.limits.deadline.at, s.eliminate_every, s.close_k,
-            self.margin, self.slack, self.hard, float(max(1, self.full_size)),
-        )  # fmt: skip
-
+            calls,
+            self.limits.work,
+            self.limits.deadline.at,
+            s.eliminate_every,
+            s.close_k,
+            self.margin,
+            self.slack,
+            self.hard,
+            float(max(1, self.full_size)),
+        )

@@ -42,9 +42,11 @@ class SearchLimits(NamedTuple):
 
     @staticmethod
     def of(
-        deadline: Deadline, node_limit: int | None, work_limit: float | None = None,
+        deadline: Deadline,
+        node_limit: int | None,
+        work_limit: float | None = None,
         gap: float = 0.0,
-    ) -> SearchLimits:  # fmt: skip
+    ) -> SearchLimits:
         """Return the limits for some options, where None stands for no limit."""
         nodes, work = (math.inf if x is None else float(x) for x in (node_limit, work_limit))
         return SearchLimits(deadline, nodes, work, gap)

@@ -33,7 +33,10 @@ def chained(parts: Iterable[Longs]) -> Longs:
 
 #: Types of the arrays of a batch whose features are keys.
 _DTYPES = {
-    "ptr": np.int64, "arcs": np.int32, "cell_ptr": np.int64, "feat_ptr": np.int64,
+    "ptr": np.int64,
+    "arcs": np.int32,
+    "cell_ptr": np.int64,
+    "feat_ptr": np.int64,
     "feat_keys": np.uint64,
 }
 
@@ -73,8 +76,10 @@ class FactorBatch:
         """Make a batch from lists: arc indices of each set, and keys of each of its cells."""
         flat = [keys for own in cells for keys in own]
         return cls(
-            pointers([len(own) for own in arcs]), np.array([*chain(*arcs)], np.int32),
-            pointers([len(own) for own in cells]), pointers([len(keys) for keys in flat]),
+            pointers([len(own) for own in arcs]),
+            np.array([*chain(*arcs)], np.int32),
+            pointers([len(own) for own in cells]),
+            pointers([len(keys) for keys in flat]),
             np.array([*chain(*flat)], np.uint64),
         )
 
@@ -88,8 +93,10 @@ class FactorBatch:
     def joined(cls, parts: Sequence[FactorBatch]) -> FactorBatch:
         """Concatenate one or more batches."""
         return cls(
-            chained(part.ptr for part in parts), np.concatenate([part.arcs for part in parts]),
-            chained(part.cell_ptr for part in parts), chained(part.feat_ptr for part in parts),
+            chained(part.ptr for part in parts),
+            np.concatenate([part.arcs for part in parts]),
+            chained(part.cell_ptr for part in parts),
+            chained(part.feat_ptr for part in parts),
             np.concatenate([part.feat_keys for part in parts]),
         )
 
@@ -101,7 +108,8 @@ class FactorBatch:
             if not is_right or not array.flags.c_contiguous:
                 return f"{name} is {array!r:.60}, expected a contiguous array {np.dtype(dtype)}[]"
         for name, end, like in (
-            ("ptr", len(self.arcs), self.cell_ptr), ("cell_ptr", len(self.feat_ptr) - 1, self.ptr),
+            ("ptr", len(self.arcs), self.cell_ptr),
+            ("cell_ptr", len(self.feat_ptr) - 1, self.ptr),
             ("feat_ptr", len(self.feat_keys), self.feat_ptr),
         ):
             array = getattr(self, name)
@@ -130,8 +138,10 @@ class FactorBatch:
         feat_ptr = pointers(known)[self.feat_ptr]
         sets, sizes = np.diff(feat_ptr[self.cell_ptr]) > 0, np.diff(self.cell_ptr)
         return FactorBatch(
-            *take_sets(self.ptr, self.arcs, sets), pointers(sizes[sets]),
-            pointers(np.diff(feat_ptr)[np.repeat(sets, sizes)]), places[known].astype(np.int32),
+            *take_sets(self.ptr, self.arcs, sets),
+            pointers(sizes[sets]),
+            pointers(np.diff(feat_ptr)[np.repeat(sets, sizes)]),
+            places[known].astype(np.int32),
         )
 
     def fired(self, tree: Flags) -> Flags:

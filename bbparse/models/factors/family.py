@@ -216,7 +216,9 @@ def describe(batch: FactorBatch, view: FactorView) -> Described:
 
 
 def check_family(
-    family: FactorFamily, sentence: Sentence, heads: Sequence[int] | None = None,
+    family: FactorFamily,
+    sentence: Sentence,
+    heads: Sequence[int] | None = None,
     arcs: Iterable[Arc] | None = None,
 ) -> int:
     """Check that a family keeps its contract on a sentence.

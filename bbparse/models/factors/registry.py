@@ -65,8 +65,10 @@ def available() -> dict[str, FamilyEntry]:
 
 
 def load_families(
-    families: Iterable[str | type[FactorFamily] | FactorFamily], *,
-    given: Iterable[type[FactorFamily] | FactorFamily] = (), paths: bool = True,
+    families: Iterable[str | type[FactorFamily] | FactorFamily],
+    *,
+    given: Iterable[type[FactorFamily] | FactorFamily] = (),
+    paths: bool = True,
 ) -> list[FactorFamily]:
     """Create families from installed names, ``module:Class``, classes or objects, in this order.
 

@@ -23,6 +23,7 @@ from bbparse.treebank.encode import text_hash
 Feature: TypeAlias = "str | int | tuple[Feature, ...]"
 """A feature: text, an integer, or a tuple of features."""
 
+
 def feature_key(family: str, feature: Feature) -> int:
     """Return the 64-bit key of a feature of a family, the same in every process."""
     try:

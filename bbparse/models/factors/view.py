@@ -62,8 +62,12 @@ class FactorView:
     """
 
     def __init__(
-        self, sentence: Sentence, arc_head: ArrayLike, arc_mod: ArrayLike,
-        values: Hashes | None = None, arc_labels: Ints | None = None,
+        self,
+        sentence: Sentence,
+        arc_head: ArrayLike,
+        arc_mod: ArrayLike,
+        values: Hashes | None = None,
+        arc_labels: Ints | None = None,
         label_names: Sequence[str] = (),
     ) -> None:
         self.label_names = label_names
@@ -95,8 +99,12 @@ class FactorView:
 
     @classmethod
     def of_tree(
-        cls, sentence: Sentence, heads: ArrayLike, values: Hashes | None = None,
-        labels: Ints | None = None, label_names: Sequence[str] = (),
+        cls,
+        sentence: Sentence,
+        heads: ArrayLike,
+        values: Hashes | None = None,
+        labels: Ints | None = None,
+        label_names: Sequence[str] = (),
     ) -> FactorView:
         """Make the view over the arcs of one tree.
 

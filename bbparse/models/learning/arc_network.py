@@ -44,8 +44,13 @@ class _Example:
     """A training sentence as arrays that stay the same during the run, some 60 bytes a word."""
 
     def __init__(
-        self, values: Hashes, heads: Ints, names: Sequence[str],
-        keys: Hashes, labels: dict[str, int], root: int,
+        self,
+        values: Hashes,
+        heads: Ints,
+        names: Sequence[str],
+        keys: Hashes,
+        labels: dict[str, int],
+        root: int,
     ) -> None:
         self.rows = known_rows([values], keys, ArcNetwork.COLUMNS).astype(np.int32)
         self.heads, self.before = heads, counts_before([values])
@@ -63,7 +68,11 @@ class ArcLearner:
     """
 
     def __init__(
-        self, config: Configuration, data: TrainingData, chosen: Longs, labels: tuple[str, ...],
+        self,
+        config: Configuration,
+        data: TrainingData,
+        chosen: Longs,
+        labels: tuple[str, ...],
         root: int = -1,
     ) -> None:
         settings = config.network
@@ -74,7 +83,9 @@ class ArcLearner:
         silver = () if data.embeddings is None else data.silver
         self._text = LearningText([data.sentences[i] for i in chosen.tolist()], silver)
         self.keys = keys = vocabulary(
-            (data.values[i] for i in chosen), ArcNetwork.COLUMNS, settings.cutoff,
+            (data.values[i] for i in chosen),
+            ArcNetwork.COLUMNS,
+            settings.cutoff,
             map(encode, data.silver),
         )
         number = {label: i for i, label in enumerate(labels)}
@@ -115,8 +126,13 @@ class ArcLearner:
         parameters["end_w"] *= self.share
         parameters["end_b"] *= self.share
         return ArcNetwork(
-            self.labels, self.learner.kinds, self.learner.sizes, self.keys, vectors,
-            rounded(parameters), self.root,
+            self.labels,
+            self.learner.kinds,
+            self.learner.sizes,
+            self.keys,
+            vectors,
+            rounded(parameters),
+            self.root,
         )
 
     def step(self, chosen: list[int], done: float) -> Longs:
@@ -156,11 +172,21 @@ class ArcLearner:
             counts = [one.projective and len(one.heads) - 1 <= LONG for one in examples]
             weights, slopes = map(ArcNetwork.part_weights_of, (w.values, w.gradients))
             loss += trees_loss(
-                (*layout, np.array(counts)), heads, self.single_root, 1.0 / n_words,
-                (scores, ends, self._part_columns, weights), (d_scores, d_ends, slopes),
+                (*layout, np.array(counts)),
+                heads,
+                self.single_root,
+                1.0 / n_words,
+                (scores, ends, self._part_columns, weights),
+                (d_scores, d_ends, slopes),
             )
         pair_scores_back(
-            ends, sizes, layout, before, arcs, d_scores, d_ends,
+            ends,
+            sizes,
+            layout,
+            before,
+            arcs,
+            d_scores,
+            d_ends,
             (w.gradients["arc_table"], w.gradients["arc_out"]),
         )
         if self.labels:
@@ -174,8 +200,13 @@ class ArcLearner:
         return rows, loss / n_words
 
     def _labels_loss(
-        self, batch: Ragged, ends: Float32s, heads: Ints, labels: Longs,
-        d_ends: Float32s, unit: float,
+        self,
+        batch: Ragged,
+        ends: Float32s,
+        heads: Ints,
+        labels: Longs,
+        d_ends: Float32s,
+        unit: float,
     ) -> float:
         """Return the loss of the labels of the gold arcs; add its gradients times ``unit``."""
         w, begin, size = self.learner.weights, self._naming, self.settings.naming

@@ -90,8 +90,15 @@ def tree_chart(n, head, mod, mode, single_root):
             n_sib += 1
     slots = chart.weight.astype(np.int32) - np.int32(1)
     return TreeChart(
-        chart.item_ptr, chart.item_group, chart.left, chart.right, slots, of_sib, of_gc,
-        sib if mode > 0 else sib[:, :0].copy(), gc[:, :n_gc].copy(),
+        chart.item_ptr,
+        chart.item_group,
+        chart.left,
+        chart.right,
+        slots,
+        of_sib,
+        of_gc,
+        sib if mode > 0 else sib[:, :0].copy(),
+        gc[:, :n_gc].copy(),
     )
 
 
@@ -213,7 +220,9 @@ def trees_loss(layout, heads, single_root, unit, values, gradients):
         sib_score = part_scores(words[0], ends, begin, columns[0], weights[0])
         gc_score = part_scores(words[1], ends, begin, columns[1], weights[1])
         d_arc, d_sib, d_gc = (
-            np.zeros(arc_score.shape[0]), np.zeros(sib.shape[1]), np.zeros(gc.shape[1])
+            np.zeros(arc_score.shape[0]),
+            np.zeros(sib.shape[1]),
+            np.zeros(gc.shape[1]),
         )
         loss += log_sum(chart, arc_score, sib_score, gc_score, d_arc, d_sib, d_gc)
         gold = gold_parts(tree, head, mod, sib, gc)
@@ -224,7 +233,13 @@ def trees_loss(layout, heads, single_root, unit, values, gradients):
             slope[head[b], mod[b]] += np.float32(d_arc[b])
         for kind, d_part in enumerate((d_sib, d_gc)):
             part_scores_back(
-                words[kind], ends, begin, columns[kind], weights[kind], d_part, d_ends,
+                words[kind],
+                ends,
+                begin,
+                columns[kind],
+                weights[kind],
+                d_part,
+                d_ends,
                 d_weights[kind],
             )
     return loss

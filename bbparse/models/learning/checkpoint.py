@@ -29,7 +29,9 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, sentences: Iterable[Sentence] = (),
+        self,
+        path: str | os.PathLike[str] | None = None,
+        sentences: Iterable[Sentence] = (),
         others: Any = None,
     ) -> None:
         self.path = None if path is None else Path(path)
@@ -65,7 +67,11 @@ class Checkpoint:
             write_archive(path, KIND, fields, compress=False)
 
     def once(
-        self, part: str, key: Any, rules: dict[str, Rule], learn: Callable[[], Fields],
+        self,
+        part: str,
+        key: Any,
+        rules: dict[str, Rule],
+        learn: Callable[[], Fields],
         optional: Set[str] = frozenset(),
     ) -> Fields:
         """Return the result of a part: read it if its file exists, otherwise learn and write it."""

@@ -87,8 +87,12 @@ class Learner:
 
     def state(self) -> dict[str, NDArray]:
         """Return the arrays of the state; writing to them restores another state."""
-        return {"weights": self.weights, "sums": self.sums, "squares": self.squares,
-                "clock": self.clock}
+        return {
+            "weights": self.weights,
+            "sums": self.sums,
+            "squares": self.squares,
+            "clock": self.clock,
+        }
 
 
 def choice_gradient(scores: Float64s, gold: Flags, axis: int) -> Float64s:
@@ -127,7 +131,9 @@ def prune_all(
 
     def train(chosen: NDArray[np.int64], part: str) -> LinearScorer:
         arrays = checkpoint.once(
-            part, key_of(config), _WEIGHTS,
+            part,
+            key_of(config),
+            _WEIGHTS,
             lambda: {"weights": train_pruner(config, data, chosen)},
         )
         return LinearScorer(config.pruner_templates, arrays["weights"].astype(np.int32))

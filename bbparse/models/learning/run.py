@@ -137,8 +137,11 @@ def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
     config, everything = run.config, np.arange(len(run.data.sentences))
     network, *others = (
         _network(
-            run, config.with_("learning", seed=config.learning.seed + 10_000 * i), everything,
-            config.network.epochs, f"network {i + 1}" if i else "network",
+            run,
+            config.with_("learning", seed=config.learning.seed + 10_000 * i),
+            everything,
+            config.network.epochs,
+            f"network {i + 1}" if i else "network",
         )
         for i in range(config.network.members)
     )
@@ -161,7 +164,9 @@ def _network(run: Run, config: Configuration, chosen: Longs, epochs: int, part: 
     names = tuple(labels) if config.labels.epochs else ()
     root = root_label(data.sentences, labels) if names else -1
     fields = run.checkpoint.once(
-        part, key_of(config), ARC_FIELDS,
+        part,
+        key_of(config),
+        ARC_FIELDS,
         lambda: ArcLearner(config, data, chosen, names, root).learn(epochs, part).to_fields(),
     )
     return ArcNetwork.from_fields(fields, part)

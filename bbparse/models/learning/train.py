@@ -43,8 +43,12 @@ class Reading(NamedTuple):
 
 
 def learn_to_read(
-    sentences: Sequence[Sentence], seed: int = 1, embeddings: Embeddings | None = None,
-    checkpoint: Checkpoint | None = None, *, silver: Iterable[Sentence] = (),
+    sentences: Sequence[Sentence],
+    seed: int = 1,
+    embeddings: Embeddings | None = None,
+    checkpoint: Checkpoint | None = None,
+    *,
+    silver: Iterable[Sentence] = (),
     say: Callable[[str], object] = lambda line: None,
 ) -> Reading:
     """Train a tokenizer and a tagger on a treebank, whose sentences are in text order."""
@@ -74,13 +78,17 @@ def learn_to_read(
 
 
 def train(  # noqa: PLR0913 – public keywords
-    sentences: Sequence[Sentence], dev: Sequence[Sentence], config: Configuration, *,
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    config: Configuration,
+    *,
     factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
     reading: Callable[[Embeddings | None, Checkpoint], Reading] | None = None,
     embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
-    silver: Silver | None = None, about: Mapping[str, str | None] | None = None,
+    silver: Silver | None = None,
+    about: Mapping[str, str | None] | None = None,
     report: Any = None,
 ) -> Model:
     """Train a parser; its options are those of `bbparse.Parser.train`."""
@@ -127,7 +135,8 @@ def _learned(run: Run, families: Sequence[FactorFamily]) -> Model:
             " training uses the closest projective trees"
         )
     notes: dict[str, Any] = {
-        "sentences": len(data.sentences), "projectivised": data.projectivised,
+        "sentences": len(data.sentences),
+        "projectivised": data.projectivised,
         "tagged": any(sentence.has_tags for sentence in data.sentences),
     }
     learn = learn_with_network if config.network.epochs else learn_with_templates

@@ -45,6 +45,7 @@ _TOWARDS_GOLD = np.array([[1.0], [-1.0]])
 @dataclass(slots=True)
 class EpochReport:
     """Statistics of one pass over the training data."""
+
     #: Number of the epoch, from 1.
     epoch: int
     seconds: float = 0.0
@@ -76,7 +77,10 @@ class Trainer:
     """
 
     def __init__(
-        self, config: Configuration, data: TrainingData, maker: ProblemMaker,
+        self,
+        config: Configuration,
+        data: TrainingData,
+        maker: ProblemMaker,
         problems: Sequence[Problem] = (),
     ) -> None:
         self.config, self.data, self.maker, self.problems = config, data, maker, problems
@@ -137,7 +141,10 @@ class Trainer:
 
     def _solve(self, problem: Problem, k_best: int = 1) -> Solution:
         return solve(
-            problem, k_best=k_best, node_limit=self.settings.node_limit, explain=False,
+            problem,
+            k_best=k_best,
+            node_limit=self.settings.node_limit,
+            explain=False,
             **self.config.search_options,
         )
 

@@ -56,8 +56,17 @@ from bbparse.treebank.sections import SECTION_WORDS
 #: Attributes whose vectors are summed for a word. The first ones describe the word rather than its
 #: tags; training drops them together, so that it meets unknown words.
 WORD_ATTRIBUTES = (
-    "lower", "lemma", "suffix2", "suffix3", "prefix2", "prefix3", "shape",
-    "upos", "xpos", "feats", "lexpos",
+    "lower",
+    "lemma",
+    "suffix2",
+    "suffix3",
+    "prefix2",
+    "prefix3",
+    "shape",
+    "upos",
+    "xpos",
+    "feats",
+    "lexpos",
 )
 N_LEXICAL = 7
 _SOFT_COLUMNS = np.array([WORD_ATTRIBUTES.index(name) for name in SOFT], np.int64)
@@ -77,15 +86,25 @@ class ArcNetwork(SequenceNetwork):
     #: Lengths of the vectors of words as endpoints: for the products and the sums of arcs, for
     #: parts, and for labels.
     SIZES: ClassVar[tuple[str, ...]] = (
-        *SequenceNetwork.SIZES, "pairs", "shared", "parts", "naming",
+        *SequenceNetwork.SIZES,
+        "pairs",
+        "shared",
+        "parts",
+        "naming",
     )
     #: Fields of a problem: order of the words of each kind of part; grandchildren are (head, grand,
     #: mod).
     KINDS: ClassVar[Mapping[str, Sequence[int]]] = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
 
     def __init__(
-        self, labels: Sequence[str], kinds: str, sizes: Mapping[str, int], keys: Hashes,
-        vectors: NDArray[np.int8], parameters: Mapping[str, Float32s], root: int = -1,
+        self,
+        labels: Sequence[str],
+        kinds: str,
+        sizes: Mapping[str, int],
+        keys: Hashes,
+        vectors: NDArray[np.int8],
+        parameters: Mapping[str, Float32s],
+        root: int = -1,
     ) -> None:
         check_labels(labels, root)
         self.root = root
@@ -138,12 +157,18 @@ class ArcNetwork(SequenceNetwork):
         n_columns = -(-n_labels // 16) * 16
         return {
             **super().shapes(kinds, sizes, n_labels),
-            "end_w": (sizes["width"], columns), "end_b": (columns,),
-            "arc_table": (ARC_VALUES, shared), "arc_out": (shared,),
-            **{f"{kind}_{name}": shape for kind in cls.KINDS for name, shape in
-               (("out", (parts,)), ("table", (PART_VALUES, parts)))},
+            "end_w": (sizes["width"], columns),
+            "end_b": (columns,),
+            "arc_table": (ARC_VALUES, shared),
+            "arc_out": (shared,),
+            **{
+                f"{kind}_{name}": shape
+                for kind in cls.KINDS
+                for name, shape in (("out", (parts,)), ("table", (PART_VALUES, parts)))
+            },
             "none": (2 * parts,),
-            "label_w": (naming, n_columns), "label_b": (n_columns,),
+            "label_w": (naming, n_columns),
+            "label_b": (n_columns,),
         }
 
     def tree_scores(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> Float64s:
@@ -162,14 +187,18 @@ class ArcNetwork(SequenceNetwork):
         return by_root(scores.astype(np.float64), heads, self.root)
 
     def __call__(
-        self, values: Sequence[Hashes], embeddings: Sequence[Float32s | None] | None = None,
+        self,
+        values: Sequence[Hashes],
+        embeddings: Sequence[Float32s | None] | None = None,
         likely_tags: Sequence[LikelyTags | None] = (),
     ) -> BatchScores:
         """Score all arcs of a batch of encoded sentences, with vectors and likely tags, if any."""
         return self._score(values, self.rows(values), embeddings, likely_tags)
 
     def without_words(
-        self, values: Hashes, embeddings: Float32s | None = None,
+        self,
+        values: Hashes,
+        embeddings: Float32s | None = None,
         likely_tags: LikelyTags | None = None,
     ) -> Iterator[NetworkScores]:
         """Score a sentence once for each of its words, with that word unknown."""
@@ -198,7 +227,10 @@ class ArcNetwork(SequenceNetwork):
         return cached[1]
 
     def _score(
-        self, values: Sequence[Hashes], rows: Longs, embeddings: Sequence[Float32s | None] | None,
+        self,
+        values: Sequence[Hashes],
+        rows: Longs,
+        embeddings: Sequence[Float32s | None] | None,
         likely_tags: Sequence[LikelyTags | None],
     ) -> BatchScores:
         """Score all arcs of sentences, given the rows of the vectors of their words."""
@@ -254,8 +286,14 @@ class BatchScores:
     """
 
     def __init__(
-        self, network: ArcNetwork, ends: Sequence[Float32s], before: Ints, first: Longs,
-        size: Longs, scores: Float32s, totals: Float64s,
+        self,
+        network: ArcNetwork,
+        ends: Sequence[Float32s],
+        before: Ints,
+        first: Longs,
+        size: Longs,
+        scores: Float32s,
+        totals: Float64s,
     ) -> None:
         self.network, self.ends, self.before = network, ends, before
         self.first, self.size, self.scores, self.totals = first, size, scores, totals
@@ -272,9 +310,11 @@ class BatchScores:
         for i, (arc, word, n) in enumerate(zip(arcs, words, self.size.tolist())):
             scores, totals = self.scores[arc : arc + n * n], self.totals[word : word + n]
             first, size = self.first[i : i + 1], self.size[i : i + 1]
-            alone.append(NetworkScores(
-                BatchScores(self.network, self.ends, self.before, first, size, scores, totals)
-            ))
+            alone.append(
+                NetworkScores(
+                    BatchScores(self.network, self.ends, self.before, first, size, scores, totals)
+                )
+            )
         return alone
 
     def candidates(self, k: int, margin: float, single_root: bool) -> list[Pairs]:
@@ -310,16 +350,29 @@ class BatchScores:
         part_values = []
         for i, order in enumerate(network.KINDS.values()):
             triples = tuple([parts[i][1][3 + role] for role in order])
-            part_values.append(rounded(mean_of([
-                part_scores(triples, vectors, 0, network.columns[i], member.part_weights[i])
-                for member, vectors in zip(network.members, self.ends)
-            ])))
+            part_values.append(
+                rounded(
+                    mean_of(
+                        [
+                            part_scores(
+                                triples, vectors, 0, network.columns[i], member.part_weights[i]
+                            )
+                            for member, vectors in zip(network.members, self.ends)
+                        ]
+                    )
+                )
+            )
         bounds = (pairwise(ends.tolist()) for ends in (ptr, parts[0][0], parts[1][0]))
         return [
-            {"arc_score": arc_scores[a:b], **_part_fields(
-                parts[0][1][:3, c:d], part_values[0][c:d], parts[1][1][:3, e:f],
-                part_values[1][e:f],
-            )}
+            {
+                "arc_score": arc_scores[a:b],
+                **_part_fields(
+                    parts[0][1][:3, c:d],
+                    part_values[0][c:d],
+                    parts[1][1][:3, e:f],
+                    part_values[1][e:f],
+                ),
+            }
             for (a, b), (c, d), (e, f) in zip(*bounds)
         ]
 
@@ -328,10 +381,12 @@ class BatchScores:
         network, (ptr, head, mod) = self.network, joined(arcs)
         first = np.repeat(self.first, np.diff(ptr))
         begin, size = network.columns[2], network.sizes["naming"]
-        scores = mean_of([
-            label_scores(member.weights, ends, first + head, first + mod, begin, size)[0]
-            for member, ends in zip(network.members, self.ends)
-        ])[:, : len(network.labels)]
+        scores = mean_of(
+            [
+                label_scores(member.weights, ends, first + head, first + mod, begin, size)[0]
+                for member, ends in zip(network.members, self.ends)
+            ]
+        )[:, : len(network.labels)]
         return [scores[a:b] for a, b in pairwise(ptr.tolist())]
 
     def _of_arcs(self, ptr: Longs, head: Ints, mod: Ints) -> Float32s:
@@ -344,10 +399,12 @@ class BatchScores:
             sizes = network.sizes["pairs"], network.sizes["shared"]
             first = np.repeat(self.first, counts)[far].astype(np.int32)
             ends_of_arcs = first + head[far], first + mod[far]
-            scores[far] = mean_of([
-                far_scores(ends, sizes, 0, self.before, *m.pair_weights, *ends_of_arcs)
-                for m, ends in zip(network.members, self.ends)
-            ])
+            scores[far] = mean_of(
+                [
+                    far_scores(ends, sizes, 0, self.before, *m.pair_weights, *ends_of_arcs)
+                    for m, ends in zip(network.members, self.ends)
+                ]
+            )
         return scores
 
 

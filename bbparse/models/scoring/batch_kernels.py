@@ -121,6 +121,4 @@ def part_words(ptr, arc_head, arc_mod, size, first, projective, single_root):
                 _put(siblings, n_sib, first[s], h, arc_mod[b], m)
                 n_sib += 1
         sib_ptr[s + 1], gc_ptr[s + 1] = n_sib, n_gc
-    return (
-        (sib_ptr, siblings[:, :n_sib].copy()), (gc_ptr, grandchildren[:, :n_gc].copy())
-    )
+    return ((sib_ptr, siblings[:, :n_sib].copy()), (gc_ptr, grandchildren[:, :n_gc].copy()))

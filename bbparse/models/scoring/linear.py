@@ -30,7 +30,11 @@ class LinearScorer:
         self.features = Features(templates)
 
     def score(
-        self, values: Hashes, arc_head: Ints, arc_mod: Ints, projective: bool = True,
+        self,
+        values: Hashes,
+        arc_head: Ints,
+        arc_mod: Ints,
+        projective: bool = True,
         single_root: bool = True,
     ) -> dict[str, NDArray[Any]]:
         """Score candidate arcs and all parts that trees can form of them: fields of a `Problem`.
@@ -39,14 +43,21 @@ class LinearScorer:
         """
         head, mod = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
         (_, sib), (_, gc) = part_words(
-            np.array([0, len(head)]), head, mod, np.array([len(values) - 2 * PAD]),
-            np.zeros(1, np.int64), projective, single_root,
+            np.array([0, len(head)]),
+            head,
+            mod,
+            np.array([len(values) - 2 * PAD]),
+            np.zeros(1, np.int64),
+            projective,
+            single_root,
         )
         siblings = as_parts(sib[0], sib[2], inner=sib[1])
         grandchildren = as_parts(gc[1], gc[2], grand=gc[0])
         fields = {"arc_score": self._scores(values, as_parts(head, mod), "arc")}
         for kind, name in (
-            ("sibling", "sib"), ("grandchild", "gc"), ("outermost_grandchild", "ogc"),
+            ("sibling", "sib"),
+            ("grandchild", "gc"),
+            ("outermost_grandchild", "ogc"),
             ("grandsibling", "gsib"),
         ):
             if kind not in self.features.kinds:

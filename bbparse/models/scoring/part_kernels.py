@@ -60,7 +60,12 @@ def _pair(
 
 @kernel
 def _pair_back(
-    both: Float32s, h: np.uint64, m: np.uint64, at: int, d_product: Float32s, d_rest: Float32s,
+    both: Float32s,
+    h: np.uint64,
+    m: np.uint64,
+    at: int,
+    d_product: Float32s,
+    d_rest: Float32s,
     d_both: Float32s,
 ) -> None:
     """Add the gradients of `_pair` from those of its results."""
@@ -116,8 +121,14 @@ def part_scores(
 
 @kernel
 def part_scores_back(
-    words: tuple[Ints, Ints, Ints], both: Float32s, begin: int, at: int, weights: tuple[Any, ...],
-    d_out: NDArray[np.float64], d_both: Float32s, d_weights: tuple[Any, ...],
+    words: tuple[Ints, Ints, Ints],
+    both: Float32s,
+    begin: int,
+    at: int,
+    weights: tuple[Any, ...],
+    d_out: NDArray[np.float64],
+    d_both: Float32s,
+    d_weights: tuple[Any, ...],
 ) -> None:
     """Add the gradients of `part_scores` from those of the scores."""
     head, third, mod = words

@@ -79,7 +79,10 @@ class ProblemMaker:
             self.network.taken(self.embeddings, "the network")
 
     def __call__(
-        self, sentences: Sequence[Sentence], prune: int | None = None, margin: float | None = None,
+        self,
+        sentences: Sequence[Sentence],
+        prune: int | None = None,
+        margin: float | None = None,
         given: Sequence[Mapping[int, int]] = (),
     ) -> list[Scored]:
         """Make the scored problems of a batch of sentences.
@@ -152,7 +155,10 @@ class ProblemMaker:
         return self.network(values, vectors, [likely_tags_of(s) for s in sentences])
 
     def _candidates(
-        self, values: Sequence[Hashes], scores: BatchScores | None, k: int | None,
+        self,
+        values: Sequence[Hashes],
+        scores: BatchScores | None,
+        k: int | None,
         margin: float | None,
     ) -> list[Pairs]:
         """Return the candidate arcs of each sentence."""
@@ -173,7 +179,10 @@ class ProblemMaker:
         return FactorView(sentence, *arcs, values, labels, self.label_names)
 
     def _scored(
-        self, sentences: Sequence[Sentence], values: Sequence[Hashes], arcs: Sequence[Pairs],
+        self,
+        sentences: Sequence[Sentence],
+        values: Sequence[Hashes],
+        arcs: Sequence[Pairs],
         batch: BatchScores | None,
     ) -> list[Scored]:
         """Make problems over candidate arcs."""
@@ -197,7 +206,11 @@ class ProblemMaker:
                 fields.update(zip(SET_NAMES, (*sets[0], *sets[1])))
         problems = [
             Problem.trusted(
-                sentence.n_words, *pair, **fields, projective=projective, single_root=single_root,
+                sentence.n_words,
+                *pair,
+                **fields,
+                projective=projective,
+                single_root=single_root,
                 quantum=QUANTUM,
             )
             for sentence, pair, fields in zip(sentences, arcs, parts)

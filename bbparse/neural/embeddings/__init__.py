@@ -14,8 +14,14 @@ from bbparse.runtime.archive import reading_part
 from bbparse.runtime.errors import ModelError
 
 __all__ = [
-    "EMBEDDINGS_FIELDS", "Embeddings", "EncoderStates", "WordVectors", "embeddings_from",
-    "fit_encoder", "one_source", "read_vectors",
+    "EMBEDDINGS_FIELDS",
+    "Embeddings",
+    "EncoderStates",
+    "WordVectors",
+    "embeddings_from",
+    "fit_encoder",
+    "one_source",
+    "read_vectors",
 ]
 
 

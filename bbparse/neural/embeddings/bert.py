@@ -224,7 +224,10 @@ class Bert:
 
         self._layers = [
             Layer(
-                linear(f"{i}_qkv"), linear(f"{i}_out"), linear(f"{i}_up"), linear(f"{i}_down"),
+                linear(f"{i}_qkv"),
+                linear(f"{i}_out"),
+                linear(f"{i}_up"),
+                linear(f"{i}_down"),
                 (part[f"{i}_gain"], part[f"{i}_shift"]),
                 (part[f"{i}_last_gain"], part[f"{i}_last_shift"]),
             )
@@ -318,12 +321,16 @@ def shapes_of(
     width, inner = note["width"], note["inner"]
     matrices: dict[str, tuple[int, ...]] = {}
     numbers: dict[str, tuple[int, ...]] = {
-        "positions": (note["positions"], width), "gain": (width,), "shift": (width,),
+        "positions": (note["positions"], width),
+        "gain": (width,),
+        "shift": (width,),
     }
     for i in range(note["layers"]):
         layer = {
-            f"{i}_qkv": (width, 3 * width), f"{i}_out": (width, width),
-            f"{i}_up": (width, inner), f"{i}_down": (inner, width),
+            f"{i}_qkv": (width, 3 * width),
+            f"{i}_out": (width, width),
+            f"{i}_up": (width, inner),
+            f"{i}_down": (inner, width),
         }
         matrices |= layer
         for name, shape in layer.items():

@@ -52,7 +52,10 @@ class EncoderStates(Embeddings):
     """
 
     def __init__(
-        self, note: dict[str, Any], shift: Float32s, folder: str | os.PathLike[str] | None = None,
+        self,
+        note: dict[str, Any],
+        shift: Float32s,
+        folder: str | os.PathLike[str] | None = None,
         encoder: Transformer | Bert | None = None,
     ) -> None:
         checked({"shift": shift}, "shift", np.float32, (2, note["dimension"]))
@@ -155,9 +158,14 @@ class EncoderStates(Embeddings):
 
 
 def fit_encoder(
-    name: str | os.PathLike[str], sentences: Sequence[Sentence], dev: Sequence[Sentence] = (), *,
-    folder: str | os.PathLike[str] | None = None, license: str | None = None,
-    layers: int | None = None, pieces: int | None = None,
+    name: str | os.PathLike[str],
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence] = (),
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    license: str | None = None,
+    layers: int | None = None,
+    pieces: int | None = None,
 ) -> EncoderStates:
     """Load an encoder and standardise its states over some sentences.
 
@@ -204,7 +212,10 @@ def fit_encoder(
         encoder = Transformer(os.fspath(name))
         facts = {"name": os.fspath(name), "revision": encoder.revision}
     note = {
-        **facts, "kind": "encoder", "hash": encoder.hash, "dimension": encoder.dimension,
+        **facts,
+        "kind": "encoder",
+        "hash": encoder.hash,
+        "dimension": encoder.dimension,
         "license": license,
     }
     identity = np.repeat(np.array([[0.0], [1.0]], np.float32), encoder.dimension, axis=1)

@@ -20,7 +20,8 @@ from bbparse.runtime.errors import EmbeddingsError, one_line
 
 _FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")
 _PIECES: dict[str, type[WordPieces | UnigramPieces]] = {
-    "WordPiece": WordPieces, "Unigram": UnigramPieces,
+    "WordPiece": WordPieces,
+    "Unigram": UnigramPieces,
 }
 _NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 
@@ -33,7 +34,13 @@ def read_bert(folder: Path, layers: int | None = None) -> Bert:
     except EmbeddingsError as error:
         raise type(error)(f"encoder {folder}: {error}") from None
     except (
-        OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
     ) as error:
         raise EmbeddingsError(f"encoder {folder}: cannot be read: {one_line(error)}") from None
 
@@ -44,7 +51,8 @@ def _read_bert(folder: Path, layers: int | None) -> Bert:
             raise ForeignEncoder(f"has no {file}")
     config = json.loads((folder / "config.json").read_text("utf-8"))
     for name, known in (
-        ("model_type", _FAMILIES), ("hidden_act", ("gelu",)),
+        ("model_type", _FAMILIES),
+        ("hidden_act", ("gelu",)),
         ("position_embedding_type", ("absolute", None)),
     ):
         if config.get(name) not in known:
@@ -62,9 +70,12 @@ def _read_bert(folder: Path, layers: int | None) -> Bert:
     # the first position of RoBERTa and its relatives is the one after that of padding
     first = 0 if config["model_type"] == "bert" else config.get("pad_token_id", 1) + 1
     note = {
-        "layers": layers or depth, "width": config["hidden_size"],
-        "inner": config["intermediate_size"], "heads": config["num_attention_heads"],
-        "positions": config["max_position_embeddings"] - first, "small": config["layer_norm_eps"],
+        "layers": layers or depth,
+        "width": config["hidden_size"],
+        "inner": config["intermediate_size"],
+        "heads": config["num_attention_heads"],
+        "positions": config["max_position_embeddings"] - first,
+        "small": config["layer_norm_eps"],
         **pieces.settings,
     }
     last = "embeddings.LayerNorm.weight"
@@ -90,7 +101,8 @@ def _rounded(note: dict[str, Any], pieces: Pieces, get: Any, first: int) -> Bert
         raise EmbeddingsError(f"positions have shape {positions.shape}, segments {segment.shape}")
     numbers: dict[str, Float32s] = {
         "positions": positions + segment,
-        "gain": get("embeddings.LayerNorm.weight"), "shift": get("embeddings.LayerNorm.bias"),
+        "gain": get("embeddings.LayerNorm.weight"),
+        "shift": get("embeddings.LayerNorm.bias"),
     }
     matrices: dict[str, NDArray[np.int8]] = {}
     root = np.float32(math.sqrt(note["width"] // note["heads"]))

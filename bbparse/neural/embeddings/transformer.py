@@ -152,7 +152,8 @@ class Transformer:
         with torch.inference_mode():
             layers = self._model(
                 input_ids=torch.tensor(ids, device=self.device),
-                attention_mask=torch.tensor(mask, device=self.device), output_hidden_states=True,
+                attention_mask=torch.tensor(mask, device=self.device),
+                output_hidden_states=True,
             ).hidden_states[1:][-LAYERS:]
             states = (sum(layers[1:], layers[0]) / len(layers)).cpu().numpy()
         first = len(self._before)
@@ -202,7 +203,9 @@ def _folder(name: str, revision: str | None) -> tuple[Path, str | None]:
                     break
                 try:
                     path = hub.snapshot_download(
-                        name, revision=revision, local_files_only=local_only,
+                        name,
+                        revision=revision,
+                        local_files_only=local_only,
                         allow_patterns=[weights, *patterns],
                     )
                     folder = Path(path)

@@ -39,7 +39,8 @@ class UnigramPieces(Pieces):
         self.fields |= {"encoder_scores": scores, "encoder_charsmap": charsmap}
         self._of_text = {
             piece: (i, score)
-            for i, (piece, score) in enumerate(zip(self.pieces, scores.tolist())) if score < 0.0
+            for i, (piece, score) in enumerate(zip(self.pieces, scores.tolist()))
+            if score < 0.0
         }
         self._longest = max(map(len, self._of_text), default=1)
         self._unknown_piece = (self.unknown, float(scores.min()) - _UNKNOWN_COST)

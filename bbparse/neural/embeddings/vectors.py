@@ -50,7 +50,10 @@ class WordVectors(Embeddings):
     """
 
     def __init__(
-        self, note: dict[str, Any], keys: NDArray[np.uint64], rows: NDArray[np.int8],
+        self,
+        note: dict[str, Any],
+        keys: NDArray[np.uint64],
+        rows: NDArray[np.int8],
         scales: Float32s,
     ) -> None:
         given: dict[str, NDArray[Any]] = {"keys": keys, "rows": rows, "scales": scales}
@@ -104,8 +107,12 @@ class WordVectors(Embeddings):
 
 
 def read_vectors(
-    path: str | os.PathLike[str], sentences: Sequence[Sentence], dev: Sequence[Sentence] = (), *,
-    first: int = FIRST_WORDS, license: str | None = None,
+    path: str | os.PathLike[str],
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence] = (),
+    *,
+    first: int = FIRST_WORDS,
+    license: str | None = None,
 ) -> WordVectors:
     """Read the vectors of the words in sentences, and of the first words of a file.
 
@@ -175,8 +182,13 @@ def read_vectors(
     keys = np.array([attribute_hash("form", word.decode()) for word in words], np.uint64)
     order = np.argsort(keys)
     note = {
-        "kind": "vectors", "name": Path(path).name, "hash": digest.hexdigest(),
-        "dimension": dimension, "words": len(rows), "of": count, "twice": n_repeated,
+        "kind": "vectors",
+        "name": Path(path).name,
+        "hash": digest.hexdigest(),
+        "dimension": dimension,
+        "words": len(rows),
+        "of": count,
+        "twice": n_repeated,
         "license": license,
     }
     return WordVectors(note, keys[order], *_packed(np.stack(rows)[order]))

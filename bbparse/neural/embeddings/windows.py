@@ -20,7 +20,9 @@ _MAX_STATE = float(np.finfo(np.float16).max)
 
 
 def word_states(
-    pieces: Sequence[Sequence[Sequence[int]]], room: int, dimension: int,
+    pieces: Sequence[Sequence[Sequence[int]]],
+    room: int,
+    dimension: int,
     read: Callable[[Sequence[Sequence[int]]], Sequence[Float32s]],
 ) -> list[NDArray[np.float16]]:
     """Return the states of words, float16[n_words, dimension] a sentence; 0 without pieces.
@@ -30,7 +32,8 @@ def word_states(
     ids = [[i for word in words for i in word] for words in pieces]
     windows = [
         (sentence, start, row[start : start + room])
-        for sentence, row in enumerate(ids) if row
+        for sentence, row in enumerate(ids)
+        if row
         for start in range(0, max(1, len(row) - room + room // 2), room // 2)
     ]
     windows.sort(key=lambda window: len(window[2]))

@@ -19,8 +19,14 @@ _CONTROL = frozenset(["Cc", "Cf", "Co", "Cs"])
 MAX_CHARACTERS = 100
 #: Ranges of characters that are parts of their own.
 _CHINESE = (
-    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
 )
 
 
@@ -40,7 +46,8 @@ class WordPieces(Pieces):
         known = (
             model.get("continuing_subword_prefix", "##") == "##"
             and normalizer.get("type") == "BertNormalizer"
-            and normalizer.get("clean_text") and normalizer.get("handle_chinese_chars")
+            and normalizer.get("clean_text")
+            and normalizer.get("handle_chinese_chars")
             and (data.get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
             and model["unk_token"] == "[UNK]"
         )
@@ -52,7 +59,8 @@ class WordPieces(Pieces):
 
     def necessary(self, words: Iterable[str]) -> list[int]:
         return [
-            i for i, piece in enumerate(self.pieces)
+            i
+            for i, piece in enumerate(self.pieces)
             if len(piece.removeprefix("##")) == 1 or piece in self.specials
         ]
 
@@ -73,7 +81,8 @@ class WordPieces(Pieces):
 
     def _cleaned(self, word: str) -> str:
         kept = [
-            " " if c.isspace() else c for c in word
+            " " if c.isspace() else c
+            for c in word
             if c in "\t\n\r" or not (c in "\0\ufffd" or unicodedata.category(c) in _CONTROL)
         ]
         text = "".join(kept)

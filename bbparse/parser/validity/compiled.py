@@ -104,11 +104,17 @@ class CompiledRules:
         upos, xpos, form, lemma, feats, misc = word
         external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
         columns: dict[str, Sequence[str]] = {
-            "upos": [upos], "pos": [external[0].partition("=")[2] if external else upos],
-            "xpos": [xpos], "form": [form], "lemma": [lemma], "feats": feats.split("|"),
+            "upos": [upos],
+            "pos": [external[0].partition("=")[2] if external else upos],
+            "xpos": [xpos],
+            "form": [form],
+            "lemma": [lemma],
+            "feats": feats.split("|"),
             "misc": misc.split("|"),
         }
-        return WordBits(*(
-            self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
-            for role in ("head", "mod")
-        ))
+        return WordBits(
+            *(
+                self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
+                for role in ("head", "mod")
+            )
+        )

@@ -46,7 +46,9 @@ class Consistency:
     """
 
     def __init__(
-        self, sentences: Sequence[Sentence], rules: Rules,
+        self,
+        sentences: Sequence[Sentence],
+        rules: Rules,
         weights: Sequence[Sequence[float] | None] | None = None,
         options: RepairOptions | None = None,
     ) -> None:

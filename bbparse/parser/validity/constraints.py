@@ -173,15 +173,21 @@ class Candidates:
             arcs = [*chain(*copies_of(base_arcs))]  # a tree has at most one copy of an arc
             counts.append((arcs, table + table[-1:] * (len(arcs) - len(base_arcs))))
         split = p.changed(
-            arc_head=p.arc_head[base], arc_mod=p.arc_mod[base],
-            arc_score=p.arc_score[base] + losses, arc_state=state[base],
+            arc_head=p.arc_head[base],
+            arc_mod=p.arc_mod[base],
+            arc_score=p.arc_score[base] + losses,
+            arc_state=state[base],
             arc_label=np.maximum(labels, 0),
-            **set_fields("factor", factors), **set_fields("count", counts),
+            **set_fields("factor", factors),
+            **set_fields("count", counts),
         )
         return SplitArcs(split, base, labels)
 
     def constrained(
-        self, p: Problem, labels: Ints, constraints: Iterable[ForbiddenSet],
+        self,
+        p: Problem,
+        labels: Ints,
+        constraints: Iterable[ForbiddenSet],
         penalty: float = np.inf,
     ) -> Problem:
         """Return a problem with constraints that cost a penalty each; `labels` int32[A]: -1 any."""

@@ -52,8 +52,14 @@ class ValidTrees(NamedTuple):
 
 
 def solve_valid(
-    problem: Problem, ruled: RuledSentence, names: Sequence[str], label_scores: ArcLabelScores,
-    solve: Solve, *, k_best: int = 1, broken: Iterable[tuple[Sequence[int], Sequence[Fault]]] = (),
+    problem: Problem,
+    ruled: RuledSentence,
+    names: Sequence[str],
+    label_scores: ArcLabelScores,
+    solve: Solve,
+    *,
+    k_best: int = 1,
+    broken: Iterable[tuple[Sequence[int], Sequence[Fault]]] = (),
     deadline: Deadline = NO_DEADLINE,
 ) -> ValidTrees:
     """Find the k best trees that keep validity rules, with their labels.

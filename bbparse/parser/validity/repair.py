@@ -99,8 +99,11 @@ class Repair(NamedTuple):
 
 
 def repair(
-    sentence: Sentence, rules: Rules, weights: Sequence[float] | None = None,
-    options: RepairOptions = RepairOptions(), wanted: Wanted = _ANY,
+    sentence: Sentence,
+    rules: Rules,
+    weights: Sequence[float] | None = None,
+    options: RepairOptions = RepairOptions(),
+    wanted: Wanted = _ANY,
 ) -> Repair:
     """Find the valid tree that keeps most of the heads and labels of a sentence.
 
@@ -294,15 +297,24 @@ def _only_punct(sentence: Sentence, names: Sequence[str], table: Float64s) -> Fl
 
 
 def best_valid(
-    sentence: Sentence, rules: Rules, names: Sequence[str], table: Float64s, options: RepairOptions,
+    sentence: Sentence,
+    rules: Rules,
+    names: Sequence[str],
+    table: Float64s,
+    options: RepairOptions,
     k_best: int = 1,
 ) -> ValidTrees:
     """Find the k best valid trees under whole scores by head, modifier and label (-inf: never)."""
     best = table.max(axis=2)
     head, mod = np.nonzero(best > -np.inf)
     problem = Problem(
-        sentence.n_words, head, mod, best[head, mod], projective=options.projective,
-        single_root="root" in rules.relations, quantum=1.0,
+        sentence.n_words,
+        head,
+        mod,
+        best[head, mod],
+        projective=options.projective,
+        single_root="root" in rules.relations,
+        quantum=1.0,
     )
     if options.spans is not None and options.spans.weight is None:
         problem = options.spans.onto(problem, sentence)
@@ -312,7 +324,10 @@ def best_valid(
     def find(problem: Problem, k: int) -> Solution:
         nonlocal left
         solution = solve(
-            problem, k_best=k, time_limit=deadline.limit(), explain=False,
+            problem,
+            k_best=k,
+            time_limit=deadline.limit(),
+            explain=False,
             work_limit=left if options.time_limit is None else None,
         )
         left = max(left - work_of(solution), 0.1 * WORK_LIMIT)
@@ -325,7 +340,11 @@ def best_valid(
 
 
 def _changes(
-    sentence: Sentence, heads: list[int], labels: list[str], rules: Rules, options: RepairOptions,
+    sentence: Sentence,
+    heads: list[int],
+    labels: list[str],
+    rules: Rules,
+    options: RepairOptions,
     wanted: Wanted,
 ) -> list[Change]:
     """Return the words that differ, each with the faults that its old arc brings back."""

@@ -186,7 +186,9 @@ def _shipped(name: str) -> Rules:
 
 
 def _rule_of(
-    fields: dict[str, Any], relations: Sequence[str], upos: Sequence[str],
+    fields: dict[str, Any],
+    relations: Sequence[str],
+    upos: Sequence[str],
     wrong: Callable[[str, str], ConfigError],
 ) -> Rule:
     """Parse the rule in a table; `wrong` makes an error of a key and a text."""
@@ -237,8 +239,11 @@ def example_of(rule: Rule) -> Sentence:
             raise ValueError(f"found {'/'.join(row)!r}, expected form/UPOS/head/label")
     extra = [row[4] if len(row) > 4 else "_" for row in rows]
     sentence = Sentence.from_words(
-        [row[0] for row in rows], upos=[row[1] for row in rows], feats=extra,
-        heads=[int(row[2]) for row in rows], deprels=[row[3] for row in rows],
+        [row[0] for row in rows],
+        upos=[row[1] for row in rows],
+        feats=extra,
+        heads=[int(row[2]) for row in rows],
+        deprels=[row[3] for row in rows],
     )
     for i, line in enumerate(sentence.lines):
         sentence.lines[i] = f"{line.rpartition(chr(9))[0]}\t{extra[i]}"

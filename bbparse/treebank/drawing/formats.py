@@ -24,10 +24,16 @@ VERSION = 1
 def tree_record(tree: ScoredTree) -> dict[str, Any]:
     """Return the record of one tree, as in the schema."""
     return {
-        "heads": list(tree.heads), "labels": list(tree.labels) or None, "score": finite(tree.score),
-        "upper_bound": finite(tree.upper_bound), "proved": tree.proved, "broken": list(tree.broken),
-        "confidences": list(tree.confidences) or None, "confidence": finite(tree.confidence),
-        "rivals": list(tree.rivals) or None, "either": list(tree.either) or None,
+        "heads": list(tree.heads),
+        "labels": list(tree.labels) or None,
+        "score": finite(tree.score),
+        "upper_bound": finite(tree.upper_bound),
+        "proved": tree.proved,
+        "broken": list(tree.broken),
+        "confidences": list(tree.confidences) or None,
+        "confidence": finite(tree.confidence),
+        "rivals": list(tree.rivals) or None,
+        "either": list(tree.either) or None,
     }
 
 
@@ -106,8 +112,13 @@ def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, styl
         comments += [f"broken_rule = {text}" for text in tree.broken]
         blocks.append(
             format_sentence(
-                sentence if last else between, tree.heads, tree.labels or None, comments=comments,
-                confidences=tree.confidences, first=k == 0, last=style.last and last,
+                sentence if last else between,
+                tree.heads,
+                tree.labels or None,
+                comments=comments,
+                confidences=tree.confidences,
+                first=k == 0,
+                last=style.last and last,
             )
         )
     return "".join(blocks)
@@ -136,7 +147,11 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
         lines.append(
             draw_text(
-                sentence.forms, tree.heads, tree.labels, tags, changed=changed,
+                sentence.forms,
+                tree.heads,
+                tree.labels,
+                tags,
+                changed=changed,
                 colour=style.colour,
             )
         )

@@ -44,8 +44,13 @@ def describe_tree(forms: Sequence[str], heads: Sequence[int], labels: Sequence[s
 
 
 def draw_svg(
-    forms: Sequence[str], heads: Sequence[int], labels: Sequence[str] = (),
-    tags: Sequence[str] = (), *, other_heads: Sequence[int] = (), other_labels: Sequence[str] = (),
+    forms: Sequence[str],
+    heads: Sequence[int],
+    labels: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    *,
+    other_heads: Sequence[int] = (),
+    other_labels: Sequence[str] = (),
     title: str = "",
 ) -> str:
     """Draw a tree as an SVG document; arcs that only the other tree has are dashed, below."""
@@ -56,8 +61,12 @@ def draw_svg(
     else:
         arcs = tree_arcs(heads, labels)
     return draw_arcs(
-        forms, arcs, tags, title=title or f"Dependency tree of: {' '.join(forms)}",
-        description=description, style=_style(),
+        forms,
+        arcs,
+        tags,
+        title=title or f"Dependency tree of: {' '.join(forms)}",
+        description=description,
+        style=_style(),
     )
 
 
@@ -83,8 +92,13 @@ def compared_arcs(arcs: Sequence[Arc], others: Sequence[Arc]) -> list[Arc]:
 
 
 def draw_arcs(
-    forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = (), *, title: str,
-    description: str, style: str = "",
+    forms: Sequence[str],
+    arcs: Sequence[Arc],
+    tags: Sequence[str] = (),
+    *,
+    title: str,
+    description: str,
+    style: str = "",
 ) -> str:
     """Draw words, and arcs above and below them, as SVG; `style` is CSS for a file of its own."""
     tags = ["" if tag == "_" else tag for tag in tags]
@@ -145,9 +159,7 @@ def _path(placed: PlacedArc) -> str:
     foot, top, end = placed.foot, placed.top, placed.end
     tip = foot + up * 1.0
     base = tip + up * 6.0
-    arrow = (
-        f'<path class="bbp-tip" d="M{end:.1f} {tip:.1f}l-3.4 {6.0 * up:.1f}h6.8z"/>'
-    )
+    arrow = f'<path class="bbp-tip" d="M{end:.1f} {tip:.1f}l-3.4 {6.0 * up:.1f}h6.8z"/>'
     if not placed.arc.head:
         line = f"M{end:.1f} {top:.1f}V{base:.1f}"
         return f'<path d="{line}"/>{_target(placed, line)}{arrow}'
@@ -161,9 +173,7 @@ def _path(placed: PlacedArc) -> str:
         f"M{start:.1f} {foot:.1f}V{turn:.1f}"
         f"Q{start:.1f} {top:.1f} {start + side * radius:.1f} {top:.1f}"
     )
-    last = (
-        f"H{end - side * radius:.1f}Q{end:.1f} {top:.1f} {end:.1f} {turn:.1f}V{base:.1f}"
-    )
+    last = f"H{end - side * radius:.1f}Q{end:.1f} {top:.1f} {end:.1f} {turn:.1f}V{base:.1f}"
     unbroken = first + last
     if half:
         line = f"{first}H{middle - side * half:.1f}M{middle + side * half:.1f} {top:.1f}{last}"

@@ -21,9 +21,16 @@ from bbparse.treebank.drawing.layout import columns, levels, printable
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _BOXES = {
-    0: " ", _UP | _DOWN: "│", _LEFT | _RIGHT: "─", _DOWN | _RIGHT: "╭", _UP | _RIGHT: "╰",
-    _UP | _DOWN | _RIGHT: "├", _DOWN | _LEFT | _RIGHT: "┬", _UP | _LEFT | _RIGHT: "┴",
-    _UP | _DOWN | _LEFT | _RIGHT: "┼", _RIGHT: "╶",
+    0: " ",
+    _UP | _DOWN: "│",
+    _LEFT | _RIGHT: "─",
+    _DOWN | _RIGHT: "╭",
+    _UP | _RIGHT: "╰",
+    _UP | _DOWN | _RIGHT: "├",
+    _DOWN | _LEFT | _RIGHT: "┬",
+    _UP | _LEFT | _RIGHT: "┴",
+    _UP | _DOWN | _LEFT | _RIGHT: "┼",
+    _RIGHT: "╶",
 }
 #: Codes of the sixteen standard colours, whose shades the theme of the terminal decides.
 _COLOURS = {"arcs": "2", "tag": "2", "label": "36", "root": "1;32", "changed": "1;33"}
@@ -43,8 +50,13 @@ def wants_colour(stream: IO[str] | None) -> bool:
 
 
 def draw_text(
-    forms: Sequence[str], heads: Sequence[int], labels: Sequence[str] = (),
-    tags: Sequence[str] = (), *, changed: Sequence[int] = (), colour: bool = False,
+    forms: Sequence[str],
+    heads: Sequence[int],
+    labels: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    *,
+    changed: Sequence[int] = (),
+    colour: bool = False,
 ) -> str:
     """Draw a tree as text, one line for each word; words in `changed` (from 1) are marked."""
     n = len(forms)
@@ -60,7 +72,8 @@ def draw_text(
         kind = "changed" if i + 1 in marked else "root" if is_root else ""
         word = painted(words[i], kind, colour) if kind else words[i]
         cells = [
-            painted(gutter, kind or "arcs", colour), word + " " * (form_width - columns(words[i])),
+            painted(gutter, kind or "arcs", colour),
+            word + " " * (form_width - columns(words[i])),
         ]
         if tag_width:
             space = " " * (tag_width - columns(tag_texts[i]) + 1)

@@ -93,8 +93,12 @@ def test_drag_a_word_to_its_head(page: Browser) -> None:
     assert page.run("!!document.querySelector('.rubber') && target") == 4
     page.mouse("Released", *end)
     page.wait("view.cells[5].head === 4")
-    start, (x, y) = of_word(page, 1), page.run(
-        "(() => { const b = $('drawing').getBoundingClientRect(); return [b.x + 80, b.y + 4]; })()"
+    start, (x, y) = (
+        of_word(page, 1),
+        page.run(
+            "(() => { const b = $('drawing').getBoundingClientRect();"
+            " return [b.x + 80, b.y + 4]; })()"
+        ),
     )
     for kind, at in (("Moved", start), ("Pressed", start), ("Moved", (x, y)), ("Released", (x, y))):
         page.mouse(kind, *at)

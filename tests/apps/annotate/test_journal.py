@@ -174,8 +174,12 @@ def test_what_is_no_journal(opened: Opened) -> None:
     step = json.loads(lines[1])
     assert step.pop("base") and step["step"] == 1 and step["fixed"] and len(step["heads"]) == 4
     for record in (
-        {"sentence": 7, "at": 1}, step | {"forbidden": 1}, {"sentence": 1, "base": "no rows\n\n"},
-        {"sentence": 1}, [], None,
+        {"sentence": 7, "at": 1},
+        step | {"forbidden": 1},
+        {"sentence": 1, "base": "no rows\n\n"},
+        {"sentence": 1},
+        [],
+        None,
     ):
         journal(opened).write_text("".join([*lines[:2], json.dumps(record) + "\n"]))
         with pytest.raises(TreebankError, match="line 3: not written by bbparse annotate"):

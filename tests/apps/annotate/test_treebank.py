@@ -47,7 +47,8 @@ def test_everything_else_becomes_the_best_tree_around_what_is_fixed(opened: Open
         for prune, margin in ((None, None), (None, np.inf), (0, None)):  # as far as needed
             p = parser.maker([sentence], prune, margin, [{word: head}])[0].problem
             expected = [
-                score for score, arcs in enumerate_trees(p)
+                score
+                for score, arcs in enumerate_trees(p)
                 if p.arc_head[arcs[word - 1]] == head and p.arc_head[arcs[4]] != banned
             ]
             if expected:
@@ -103,11 +104,13 @@ def test_other_trees(opened: Opened) -> None:
 
 def test_trees_of_several_files_come_first(opened: Opened) -> None:
     forms, upos = ["A", "dog", "sees", "it"], ["DET", "NOUN", "VERB", "PRON"]
-    trees = [([2, 3, 0, 3], ["det", "nsubj", "root", "obj"]),
-             ([2, 3, 0, 3], ["det", "obj", "root", "nsubj"]),
-             ([3, 3, 0, 3], ["dep", "nsubj", "root", "obj"]),
-             ([3, 3, 0, 3], ["dep", "nsubj", "root", "obj"]),
-             ([2, -1, 0, 3], ["det", "_", "root", "obj"])]
+    trees = [
+        ([2, 3, 0, 3], ["det", "nsubj", "root", "obj"]),
+        ([2, 3, 0, 3], ["det", "obj", "root", "nsubj"]),
+        ([3, 3, 0, 3], ["dep", "nsubj", "root", "obj"]),
+        ([3, 3, 0, 3], ["dep", "nsubj", "root", "obj"]),
+        ([2, -1, 0, 3], ["det", "_", "root", "obj"]),
+    ]
     given = [Sentence.from_words(forms, upos=upos, heads=h, deprels=x) for h, x in trees]
     found = combine([given[0], *given], Rules.load("ud"))
     best = found.trees[0]

@@ -81,7 +81,10 @@ def test_breakdowns(run: Run, chains: Path) -> None:
     assert header.split() == ["length", "sentences", "words", "UAS", "LAS", "complete"]
     lines = run("evaluate", DEV, chains, *options, "--against", DEV).out.splitlines()
     assert [line for line in lines if line[3:5] == "by"] == [
-        "A, by relation", "A, by length", "B, by relation", "B, by length"
+        "A, by relation",
+        "A, by length",
+        "B, by relation",
+        "B, by length",
     ]
     asked = ("--by", "distance", "--json", "--against", DEV)
     found = json.loads(run("evaluate", DEV, chains, *asked).out)
@@ -129,6 +132,7 @@ def test_agreement_of_annotators(run: Run, tmp_path: Path) -> None:
     assert record["agreement"]["label"]["observed"] == 7 / 8
     assert record["agreement"]["upos"]["kappa"] == 1.0
     assert "needs --agreement" in run("evaluate", one, other, one).complaint()
-    assert "--agreement goes with" in run(
-        "evaluate", one, other, "--agreement", "--by", "length"
-    ).complaint()
+    assert (
+        "--agreement goes with"
+        in run("evaluate", one, other, "--agreement", "--by", "length").complaint()
+    )

@@ -64,14 +64,19 @@ def test_version_and_help(run: Run) -> None:
         (KeyboardInterrupt(), 130, "bbparse: interrupted\n"),
         (BrokenPipeError(), 141, ""),
         (
-            OSError(28, "No space left on device"), 2,
+            OSError(28, "No space left on device"),
+            2,
             "bbparse: error: the output cannot be written: No space left on device\n",
         ),
     ],
 )
 def test_errors_in_commands(
-    failing: Callable[[BaseException], None], run: Run, monkeypatch: pytest.MonkeyPatch,
-    error: BaseException, code: int, message: str,
+    failing: Callable[[BaseException], None],
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    message: str,
 ) -> None:
     # Standard output is that of the test run; it must not be closed.
     monkeypatch.setattr(main_module, "_silence_stdout", lambda: None)
@@ -83,8 +88,11 @@ def test_errors_in_commands(
 @pytest.mark.parametrize("arguments", [["--debug", "fail"], ["fail", "--debug"]])
 @pytest.mark.parametrize(("error", "code"), [(TreebankError("bad"), 2), (KeyError("x"), 70)])
 def test_debug_shows_tracebacks(
-    failing: Callable[[BaseException], None], run: Run, arguments: list[str],
-    error: BaseException, code: int,
+    failing: Callable[[BaseException], None],
+    run: Run,
+    arguments: list[str],
+    error: BaseException,
+    code: int,
 ) -> None:
     failing(error)
     done = run(*arguments)

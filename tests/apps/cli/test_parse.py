@@ -69,8 +69,10 @@ def test_k_best(run: Run, model: Path, tmp_path: Path) -> None:
         for k, tree in enumerate(expected, start=1):
             block = next(trees)
             assert {*block.lines} >= {
-                f"# tree = {k} of {len(expected)}", f"# score = {tree.score:.6f}",
-                f"# upper_bound = {tree.upper_bound:.6f}", "# proved = yes",
+                f"# tree = {k} of {len(expected)}",
+                f"# score = {tree.score:.6f}",
+                f"# upper_bound = {tree.upper_bound:.6f}",
+                "# proved = yes",
             }
             assert (block.name, block.forms) == (sentence.name, sentence.forms)
             assert (tuple(block.heads), tuple(block.deprels)) == (tree.heads, tree.labels)
@@ -88,18 +90,20 @@ def in_parallel(
     return lambda *arguments: run(*arguments, "--threads", "2")
 
 
-@pytest.mark.parametrize(
-    "options", [["--k-best", "3"], ["--keep-heads"], ["--format", "tree"]]
-)
+@pytest.mark.parametrize("options", [["--k-best", "3"], ["--keep-heads"], ["--format", "tree"]])
 def test_threads_change_nothing(
     run: Run, in_parallel: Run, model: Path, tmp_path: Path, options: list[str]
 ) -> None:
     source = tmp_path / "odd.conllu"
     raw = toy.DEV.read_text(encoding="utf-8")
     source.write_text(
-        "\ufeff" + raw.replace("\n\n# sent_id", "\n\n \n\n# sent_id", 5)
-        + raw.rstrip("\n").replace("\n", "\r\n") + "\r\n\r\n\r\n" + raw.rstrip("\n"),
-        encoding="utf-8", newline="",
+        "\ufeff"
+        + raw.replace("\n\n# sent_id", "\n\n \n\n# sent_id", 5)
+        + raw.rstrip("\n").replace("\n", "\r\n")
+        + "\r\n\r\n\r\n"
+        + raw.rstrip("\n"),
+        encoding="utf-8",
+        newline="",
     )
     one = run("parse", source, "--model", model, *options)
     assert one.code == 0 and one.out
@@ -170,10 +174,14 @@ def test_an_output_that_cannot_be_written(run: Run, model: Path, tmp_path: Path)
 def test_heads_that_are_there_can_be_kept(run: Run, model: Path, tmp_path: Path) -> None:
     def given(name: str, *rows: str) -> Path:
         lines = [row.split() for row in rows]
-        (tmp_path / name).write_text("".join(
-            f"{i}\t{form}\t_\t{upos}\t_\t_\t{head}\t{label}\t_\t_\n"
-            for i, (form, upos, head, label) in enumerate(lines, 1)
-        ) + "\n", encoding="utf-8")
+        (tmp_path / name).write_text(
+            "".join(
+                f"{i}\t{form}\t_\t{upos}\t_\t_\t{head}\t{label}\t_\t_\n"
+                for i, (form, upos, head, label) in enumerate(lines, 1)
+            )
+            + "\n",
+            encoding="utf-8",
+        )
         return tmp_path / name
 
     source = given("some.conllu", "I PRON _ _", "saw VERB _ _", "stars NOUN 1 odd")
@@ -189,10 +197,12 @@ def test_heads_that_are_there_can_be_kept(run: Run, model: Path, tmp_path: Path)
 
 
 BAD = {
-    "columns": "1\tHello\n\n", "no UTF-8": ROW.replace("hello", "\udcff") + "\n\n",
+    "columns": "1\tHello\n\n",
+    "no UTF-8": ROW.replace("hello", "\udcff") + "\n\n",
     "only a comment": "# text\n\n",
     "too long": "".join(f"{i}{ROW[1:]}\n" for i in range(1, 501)) + "\n",
-    "no tags": "1\tHello\t_\t_\t_\t_\t_\t_\t_\t_\n\n", "the end": ROW[:9],
+    "no tags": "1\tHello\t_\t_\t_\t_\t_\t_\t_\t_\n\n",
+    "the end": ROW[:9],
 }
 
 
@@ -235,7 +245,10 @@ if CAN_FORK:
         command = [sys.executable, "-m", "bbparse", "parse", "--model", str(model)]
         command += ["--threads", "2", "--format", "jsonl"]
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,
         ) as talk:
             assert talk.stdin is not None and talk.stdout is not None and talk.stderr is not None

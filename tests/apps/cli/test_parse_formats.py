@@ -34,13 +34,24 @@ def test_json_lines(run: Run, model: Path) -> None:
         several = [token.form for token in tokens if len(token.words) > 1]
         assert [token["form"] for token in record["multiword"]] == several
         assert record == {
-            "version": 1, "sentence": sentence.name, "words": sentence.forms,
-            "offsets": spans, "misc": miscs(sentence), "multiword": record["multiword"],
+            "version": 1,
+            "sentence": sentence.name,
+            "words": sentence.forms,
+            "offsets": spans,
+            "misc": miscs(sentence),
+            "multiword": record["multiword"],
             **{name: getattr(sentence, name) for name in ("lemmas", "upos", "xpos", "feats")},
             "status": "optimal",
             "trees": [
-                {"heads": list(tree.heads), "labels": list(tree.labels), "score": tree.score,
-                 "upper_bound": tree.upper_bound, "proved": True, "broken": [], **unsure}
+                {
+                    "heads": list(tree.heads),
+                    "labels": list(tree.labels),
+                    "score": tree.score,
+                    "upper_bound": tree.upper_bound,
+                    "proved": True,
+                    "broken": [],
+                    **unsure,
+                }
                 for tree in trees
             ],
         }
@@ -76,9 +87,7 @@ def test_drawn_trees(run: Run, model: Path) -> None:
     assert not blocks
 
 
-def test_colours(
-    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_colours(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = ("parse", toy.DEV, "--model", model, "--format", "tree")
     assert "\x1b" not in run(*drawn).out, "no terminal, no colours"
     with monkeypatch.context() as patch:

@@ -128,7 +128,8 @@ def test_several_inputs(run: Run, both: Path, bare: Path, tmp_path: Path) -> Non
         one_by_one = [run("parse", path, "--model", both).out for path in (paths[1], bare)]
         assert one_by_one[0] in done.out and done.out.endswith(one_by_one[1])
         assert [line for line in done.out.splitlines() if line.startswith("# newdoc")] == [
-            f"# newdoc id = {paths[0]}", f"# newdoc id = {paths[2]}",
+            f"# newdoc id = {paths[0]}",
+            f"# newdoc id = {paths[2]}",
         ]
         assert "# sent_id = 3\n# text = He doesn't.\n" in done.out
     out = tmp_path / "out.conllu"

@@ -95,8 +95,16 @@ def test_no_tree_is_an_answer(run: Run, tmp_path: Path) -> None:
 def test_limits(run: Run, tmp_path: Path, options: str, line: str) -> None:
     path = tmp_path / "p.npz"
     random_problem(
-        np.random.default_rng(82), min_words=14, max_words=14, projective=False, labelled=False,
-        parts=(), max_factors=3000, scale="normal", states=False, hard=False,
+        np.random.default_rng(82),
+        min_words=14,
+        max_words=14,
+        projective=False,
+        labelled=False,
+        parts=(),
+        max_factors=3000,
+        scale="normal",
+        states=False,
+        hard=False,
     ).save(path)
     lines = run("solve", path, *options.split()).out.splitlines()
     assert lines[1].startswith(line)

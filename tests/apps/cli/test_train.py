@@ -39,14 +39,30 @@ def leftovers(folder: Path) -> list[str]:
 def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
     model, predicted = tmp_path / "toy.model", tmp_path / "dev.conllu"
     done = run(
-        "train", toy.TRAIN, "--dev", toy.DEV, "--config", config, "--model", model,
-        "--factors", "siblings,combs", "--prune", "5", "--epochs", "3", "--seed", "4",
+        "train",
+        toy.TRAIN,
+        "--dev",
+        toy.DEV,
+        "--config",
+        config,
+        "--model",
+        model,
+        "--factors",
+        "siblings,combs",
+        "--prune",
+        "5",
+        "--epochs",
+        "3",
+        "--seed",
+        "4",
     )
     assert done.code == 0
     assert done.out == ""
     lines = done.err.splitlines()
     assert [line.split(":")[0] for line in lines if line.startswith("epoch")] == [
-        "epoch 1", "epoch 2", "epoch 3"
+        "epoch 1",
+        "epoch 2",
+        "epoch 3",
     ]
     assert lines[-1] == f"wrote {model}"
     assert leftovers(tmp_path) == ["toy.model"]
@@ -91,8 +107,10 @@ def test_what_is_refused_before_anything_is_learned(run: Run, config: Path, tmp_
         ((*start, model, "--factors", "siblings,x"), "no factor family 'x'; there are: agreement"),
         ((*start, model, "--factors", "combs,combs"), "factor family 'combs' is given twice"),
         ((toy.DEV, "--config", wrong, "--model", model), "unknown key 'epoks' in [learning]; keys"),
-        ((toy.DEV, "--config", "klingon", "--model", model), "klingon: no such file, nor the name"
-         " of a configuration"),
+        (
+            (toy.DEV, "--config", "klingon", "--model", model),
+            "klingon: no such file, nor the name of a configuration",
+        ),
         (("--print-config", "odd"), "odd: no such file, nor the name of a configuration"),
     ):
         assert message in run("train", *arguments).complaint()
@@ -120,8 +138,11 @@ def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
     assert learned.tagger is not None and learned.tokenizer is not None
     shown = run("model", model).out
     for line in (
-        "treebank +Toys", "licence +none at all", "language +-",
-        f"trained on +{len(toy.sentences())} sentences", "takes +text, words, words and",
+        "treebank +Toys",
+        "licence +none at all",
+        "language +-",
+        f"trained on +{len(toy.sentences())} sentences",
+        "takes +text, words, words and",
     ):
         assert re.search(f"^{line}", shown, re.MULTILINE)
     assert shown.endswith("\n" + done.err[done.err.index("dev, %") : done.err.index("wrote")])
@@ -177,8 +198,20 @@ def test_raw_text_teaches(run: Run, tmp_path: Path) -> None:
     text.write_text(plain_text(toy.sentences()[60:]), encoding="utf-8")
     gold = tmp_path / "train.conllu"
     write_conllu(gold, toy.sentences()[:60])
-    start = ("train", gold, "--dev", toy.DEV, "--config", config, "--factors", "", "--raw", text,
-             "--text-from", "english")
+    start = (
+        "train",
+        gold,
+        "--dev",
+        toy.DEV,
+        "--config",
+        config,
+        "--factors",
+        "",
+        "--raw",
+        text,
+        "--text-from",
+        "english",
+    )
     done = run(*start, "--model", tmp_path / "whole.model")
     assert done.code == 0 and "words; skipped" in done.err
     assert done.err.count("network trained") == 2  # the teacher's, and the model's own

@@ -26,8 +26,20 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train(run: Run, small: Path, model: Path, *more: str | Path, text: str = "--no-text") -> Done:
     return run(
-        "train", small / "train.conllu", "--dev", small / "dev.conllu", "--epochs", "1",
-        "--config", small / "network.toml", *text.split(), "--factors", "", "--model", model, *more,
+        "train",
+        small / "train.conllu",
+        "--dev",
+        small / "dev.conllu",
+        "--epochs",
+        "1",
+        "--config",
+        small / "network.toml",
+        *text.split(),
+        "--factors",
+        "",
+        "--model",
+        model,
+        *more,
     )
 
 

@@ -63,8 +63,11 @@ def test_consistency(run: Run, tmp_path: Path, model: Path) -> None:
     ("heads", "labels", "fault"),
     [
         ([2, 2, 0], ["nsubj", "dep", "root"], "3: head-self-loop: word 2: he -dep-> he"),
-        ([2, 3, 1], ["dep"] * 3, "2: non-tree: word 1: he -dep-> This, word 2: said -dep-> he,"
-                                 " word 3: This -dep-> said"),
+        (
+            [2, 3, 1],
+            ["dep"] * 3,
+            "2: non-tree: word 1: he -dep-> This, word 2: said -dep-> he, word 3: This -dep-> said",
+        ),
         ([2, 0, 2], ["dep", "root", "sb"], "4: unknown-deprel: word 3: he -sb-> said"),
         ([2, 0, 2], ["dep:x", "root", "_"], "4: unknown-deprel: word 3: he -_-> said"),
     ],

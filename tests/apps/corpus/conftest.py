@@ -36,8 +36,6 @@ def contents() -> Callable[[Path], dict[str, bytes]]:
     """Of a folder: its files, without those that are hidden."""
 
     def found(folder: Path) -> dict[str, bytes]:
-        return {
-            path.name: path.read_bytes() for path in folder.iterdir() if path.name[0] != "."
-        }
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.name[0] != "."}
 
     return found

@@ -42,8 +42,11 @@ def cluster() -> Iterator[Any]:
         patch.setenv("RAY_worker_niceness", "0")
         found = utils.Cluster(
             initialize_head=True,
-            head_node_args={"num_cpus": 1, "include_dashboard": False,
-                            "object_store_memory": 80 << 20},
+            head_node_args={
+                "num_cpus": 1,
+                "include_dashboard": False,
+                "object_store_memory": 80 << 20,
+            },
         )
         found.add_node(num_cpus=1, object_store_memory=80 << 20)
         yield found

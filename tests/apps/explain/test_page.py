@@ -160,8 +160,13 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
     solution = solve(problem, k_best=2, node_limit=node_limit)
     score = float(solution.scores[0])
     return Explanation(
-        Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)]), problem, solution,
-        trees_of(solution), [part_terms(problem, arcs) for arcs in solution.arcs],
+        Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)]),
+        problem,
+        solution,
+        trees_of(solution),
+        [part_terms(problem, arcs) for arcs in solution.arcs],
         arc_losses(problem, solution.arcs[0], score, node_limit=node_limit),
-        trace_search(problem, node_limit=node_limit), backbone="first", families=[],
+        trace_search(problem, node_limit=node_limit),
+        backbone="first",
+        families=[],
     )

@@ -47,7 +47,8 @@ def test_terms_add_up() -> None:
 def counting_parser() -> Parser:
     """The toy parser with families that count arcs, one with a kernel and one without."""
     return Parser.train(
-        toy.sentences(), config=toy.configuration(),
+        toy.sentences(),
+        config=toy.configuration(),
         factors=[Subjects, "bbparse_families.valency:Valency"],
     )
 
@@ -195,8 +196,10 @@ def test_features_say_what_they_look_at() -> None:
     arc = next(t for t in found.terms[0] if t.kind == "arc" and t.words == (3, 2))
     texts = {f.text for f in arc.features}
     assert texts <= {
-        "h.upos=NOUN m.upos=ADJ @dirdist", "h.upos=NOUN m.lemma=small @dirdist",
-        "h.lemma=cat m.upos=ADJ @dirdist", "h.lemma=cat m.lemma=small @dirdist",
+        "h.upos=NOUN m.upos=ADJ @dirdist",
+        "h.upos=NOUN m.lemma=small @dirdist",
+        "h.lemma=cat m.upos=ADJ @dirdist",
+        "h.lemma=cat m.lemma=small @dirdist",
         "h.upos=NOUN m-1.upos=DET m.upos=ADJ m+1.upos=NOUN @dir",
         "b.upos of a word between h.upos=NOUN m.upos=ADJ @dir",
     }
@@ -206,11 +209,16 @@ def test_features_say_what_they_look_at() -> None:
 
 
 FAMILIES = [
-    "bbparse_families.combs:Combs", "bbparse_families.grandchildren:AllGrandchildren",
-    "bbparse_families.grandchildren:GreatGrandchildren", "bbparse_families.handcrafted:RatherThan",
-    "bbparse_families.nephews:Nephews", "bbparse_families.siblings:AllSiblings",
-    "bbparse_families.siblings:SiblingLabels", "bbparse_families.siblings:TriSiblings",
-    "bbparse_families.valency:ModifiersOfKind", "bbparse_families.valency:Valency",
+    "bbparse_families.combs:Combs",
+    "bbparse_families.grandchildren:AllGrandchildren",
+    "bbparse_families.grandchildren:GreatGrandchildren",
+    "bbparse_families.handcrafted:RatherThan",
+    "bbparse_families.nephews:Nephews",
+    "bbparse_families.siblings:AllSiblings",
+    "bbparse_families.siblings:SiblingLabels",
+    "bbparse_families.siblings:TriSiblings",
+    "bbparse_families.valency:ModifiersOfKind",
+    "bbparse_families.valency:Valency",
 ]
 
 
@@ -218,10 +226,14 @@ FAMILIES = [
 def test_every_family_names_its_features(place: str) -> None:
     (family,) = load_families([place])
     seen = 0
-    sentences = [*toy.sentences()[::5], Sentence.from_words(
-        ["go", "by", "train", "rather", "than", "by", "car"],
-        upos=["VERB", "ADP", "NOUN", "ADV", "ADP", "ADP", "NOUN"], heads=[0, 3, 1, 5, 2, 5, 6],
-    )]
+    sentences = [
+        *toy.sentences()[::5],
+        Sentence.from_words(
+            ["go", "by", "train", "rather", "than", "by", "car"],
+            upos=["VERB", "ADP", "NOUN", "ADV", "ADP", "ADP", "NOUN"],
+            heads=[0, 3, 1, 5, 2, 5, 6],
+        ),
+    ]
     for sentence in sentences:
         view = FactorView.of_tree(sentence, [-1, *sentence.heads])
         keys = set(family.propose(view).feat_keys.tolist())

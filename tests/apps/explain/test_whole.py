@@ -63,7 +63,12 @@ def parser(request: pytest.FixtureRequest) -> Parser:
 
 def told(parser: Parser, family: type[TreeFamily] = Near, **options: Any) -> Explanation:
     return explain(
-        parser, sentence_of(parser), valid="none", prune=0, tree_score=family, time_limit=60.0,
+        parser,
+        sentence_of(parser),
+        valid="none",
+        prune=0,
+        tree_score=family,
+        time_limit=60.0,
         **options,
     )
 

@@ -29,12 +29,21 @@ class Browser:
         self._in, theirs_too = os.pipe()
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (theirs, theirs_too)]
         command = [
-            BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
-            "--disable-dev-shm-usage", "--no-first-run", f"--user-data-dir={folder}", "about:blank",
+            BROWSER,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--remote-debugging-pipe",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            f"--user-data-dir={folder}",
+            "about:blank",
         ]
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{high[0]} 4>&{high[1]}', "browser", *command],
-            pass_fds=high, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            pass_fds=high,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         for fd in (theirs, theirs_too, *high):
             os.close(fd)
@@ -75,7 +84,10 @@ class Browser:
     def run(self, script: str) -> Any:
         """The value of an expression in the page."""
         found = self.call(
-            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True,
+            "Runtime.evaluate",
+            expression=script,
+            awaitPromise=True,
+            returnByValue=True,
             userGesture=True,
         )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
@@ -100,14 +112,21 @@ class Browser:
     def mouse(self, kind: str, x: float, y: float) -> None:
         """Move the mouse, press or release its button."""
         self.call(
-            "Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, clickCount=1,
+            "Input.dispatchMouseEvent",
+            type=f"mouse{kind}",
+            x=x,
+            y=y,
+            clickCount=1,
             button="none" if kind == "Moved" else "left",
         )
 
     def screen(self, width: int, height: int) -> None:
         """Another screen."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, mobile=False,
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            mobile=False,
             deviceScaleFactor=1,
         )
 

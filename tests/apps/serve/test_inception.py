@@ -16,8 +16,13 @@ from tests.apps.serve.conftest import Running
 SEGMENTATION = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
 SYNTAX = "de.tudarmstadt.ukp.dkpro.core.api.syntax.type.dependency"
 POS = "de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos"
-LAYER = {"layer": f"{SYNTAX}.Dependency", "feature": "DependencyType", "projectId": 7,
-         "anchoringMode": "tokens", "crossSentence": False}
+LAYER = {
+    "layer": f"{SYNTAX}.Dependency",
+    "feature": "DependencyType",
+    "projectId": 7,
+    "anchoringMode": "tokens",
+    "crossSentence": False,
+}
 TEXT = "😀 The cat slept . It saw\nher ."
 
 
@@ -40,8 +45,13 @@ def type_system() -> str:
         type_xml(token, "uima.tcas.Annotation", pos=f"{POS}.POS"),
         type_xml(f"{POS}.POS", "uima.tcas.Annotation", PosValue=string, coarseValue=string),
         type_xml(
-            f"{SYNTAX}.Dependency", "uima.tcas.Annotation", Governor=token, Dependent=token,
-            DependencyType=string, flavor=string, DependencyType_score="uima.cas.Double",
+            f"{SYNTAX}.Dependency",
+            "uima.tcas.Annotation",
+            Governor=token,
+            Dependent=token,
+            DependencyType=string,
+            flavor=string,
+            DependencyType_score="uima.cas.Double",
             inception_internal_predicted="uima.cas.Boolean",
         ),
         type_xml(f"{SYNTAX}.ROOT", f"{SYNTAX}.Dependency"),
@@ -70,7 +80,8 @@ def xmi(arcs: str = "", tags: bool = True) -> str:
     first = utf16(TEXT[: TEXT.index(".") + 1])
     rows += [
         f'<type3:Sentence xmi:id="91" sofa="1" begin="0" end="{first}"/>',
-        f'<type3:Sentence xmi:id="92" sofa="1" begin="{first + 1}" end="{utf16(TEXT)}"/>', arcs,
+        f'<type3:Sentence xmi:id="92" sofa="1" begin="{first + 1}" end="{utf16(TEXT)}"/>',
+        arcs,
     ]
     ids = re.findall('xmi:id="([0-9]+)"', "".join(rows))
     sofa = TEXT.replace("\n", "&#10;")
@@ -145,7 +156,9 @@ def test_fixed_arcs_are_kept(service: Running) -> None:
     found = suggested(service.ask("/inception/predict", body(xmi(crossing))).json["document"])
     assert {*found} == {3, *range(5, 10)}
     for impossible in (
-        arc(301, 1, 2) + arc(302, 2, 1), arc(301, 1, 2) + arc(302, 3, 2), arc(301, 7, 2)
+        arc(301, 1, 2) + arc(302, 2, 1),
+        arc(301, 1, 2) + arc(302, 3, 2),
+        arc(301, 7, 2),
     ):
         text = service.ask("/inception/predict", body(xmi(impossible))).json["document"]
         assert {*suggested(text)} == {*range(6, 10)}

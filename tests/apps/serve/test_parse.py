@@ -34,7 +34,8 @@ def expected(text: Any = TEXT, **options: Any) -> str:
 def test_text(service: Running) -> None:
     found = service.text(TEXT)
     assert (found.status, found.headers["content-type"]) == (
-        200, "application/x-ndjson; charset=utf-8",
+        200,
+        "application/x-ndjson; charset=utf-8",
     )
     assert found.text == expected()
     assert service.text(TEXT, "k_best=3&valid=none").text == expected(k_best=3, valid="none")
@@ -62,8 +63,16 @@ def test_fixed_heads_and_forbidden_arcs(service: Running) -> None:
     arc = [best["heads"][word], word + 1]
     asked: dict[str, Any] = {"words": [WORDS, WORDS], "valid": "none"}
     free = service.ask("/v1/parse", {**asked, "k_best": 2}).lines[0]["trees"]
-    forbidden = [{"sentence": 2, "forbid": [[free[0]["heads"][m], m + 1]
-                 for m in range(5) if free[0]["heads"][m] != free[1]["heads"][m]]}]
+    forbidden = [
+        {
+            "sentence": 2,
+            "forbid": [
+                [free[0]["heads"][m], m + 1]
+                for m in range(5)
+                if free[0]["heads"][m] != free[1]["heads"][m]
+            ],
+        }
+    ]
     first, other = service.ask("/v1/parse", {**asked, "constraints": forbidden}).lines
     assert first["trees"][0] == free[0]
     assert other["trees"][0]["heads"] == free[1]["heads"]
@@ -129,9 +138,7 @@ def test_a_deadline_is_told_where_the_answer_has_begun(service: Running) -> None
     found = service.odd("The cat slept .", *["wait " + "slept " * 60] * 3, deadline=0.8)
     assert found.status == 200
     assert found.lines[0]["words"] == ["The", "cat", "slept", "."]
-    assert found.lines[-1] == {
-        "error": "the deadline passed after sentence 1: send less at a time"
-    }
+    assert found.lines[-1] == {"error": "the deadline passed after sentence 1: send less at a time"}
 
 
 def test_explain(service: Running) -> None:
@@ -163,8 +170,13 @@ def test_explain(service: Running) -> None:
         (b"a " * 1001, "text/plain", "split=lines", 413, "has 1001 words, expected at most 1000"),
         (b"a" * 100_001, "text/plain", "", 413, "more than 100,000 bytes"),
         (b"a", "text/plain", "confidence=true", 400, "calibrat"),
-        (under({"heads": {"1": 2}}, {"heads": {"1": 3}}), JSON, "", 400,
-         "constraints: Value error, found 2 of sentence 1, expected one"),
+        (
+            under({"heads": {"1": 2}}, {"heads": {"1": 3}}),
+            JSON,
+            "",
+            400,
+            "constraints: Value error, found 2 of sentence 1, expected one",
+        ),
         (under({"sentence": 99, "forbid": [[1, 2]]}), JSON, "", 400, "found sentence 99, the inp"),
         (under({"heads": {"9": 2}}), JSON, "", 400, "constraints, heads: found 9: 2 for sentence"),
         (under({"heads": {"1": 10**30}}), JSON, "", 400, "constraints.0.heads.1: Input should be"),

@@ -88,8 +88,15 @@ def test_svg(settings: list[Setting], tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text == again.read_text(encoding="utf-8")
     words = " ".join(ElementTree.fromstring(text).itertext())
-    for part in ("Accuracy against speed", "words in the sentence", "DP calls", "LAS, %", "k = 2",
-                 "k = 4", "suggested"):
+    for part in (
+        "Accuracy against speed",
+        "words in the sentence",
+        "DP calls",
+        "LAS, %",
+        "k = 2",
+        "k = 4",
+        "suggested",
+    ):
         assert part in words
     assert "no pruning" not in words  # it has no figures
     assert PALETTE[0].lower() in text.lower()

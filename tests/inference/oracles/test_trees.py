@@ -21,10 +21,13 @@ def test_best_trees_and_best_trees_with_each_arc(name: str) -> None:
     none = 0
     for i in range(120):
         p = random_problem(
-            rng, max_words=5, projective=name != "crossing", max_factors=0,
+            rng,
+            max_words=5,
+            projective=name != "crossing",
+            max_factors=0,
             parts=() if name == "crossing" else sorted(RECURRENCES[name].holds),
             scale=SCALES[i % len(SCALES)],
-        )  # fmt: skip
+        )
         trees = forest(p)
         oracle = Arborescences(p) if name == "crossing" else ProjectiveTrees(p, name)
         added = rng.integers(-4, 5, len(p.arc_head)) / 4.0

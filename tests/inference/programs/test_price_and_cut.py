@@ -27,10 +27,16 @@ def with_triples(rng: np.random.Generator, n: int, **options: Any) -> Problem:
     triples = np.array(all_parts("gc", n)).reshape(-1, 3)
     arcs = Problem.from_arc_scores(scores.T, projective=False)
     return Problem(
-        n, arcs.arc_head, arcs.arc_mod, arcs.arc_score,
-        gc_grand=triples[:, 0], gc_head=triples[:, 1], gc_mod=triples[:, 2],
-        gc_score=rng.normal(size=len(triples)), **{"projective": False, **options},
-    )  # fmt: skip
+        n,
+        arcs.arc_head,
+        arcs.arc_mod,
+        arcs.arc_score,
+        gc_grand=triples[:, 0],
+        gc_head=triples[:, 1],
+        gc_mod=triples[:, 2],
+        gc_score=rng.normal(size=len(triples)),
+        **{"projective": False, **options},
+    )
 
 
 @pytest.mark.parametrize("seed", [1233, 1298, 1592, 1743, 1760])
@@ -83,9 +89,11 @@ def test_at_limits() -> None:
     best = solve(p, method="price-and-cut")
     assert best.status == "optimal"
     for limits in (
-        SearchLimits(Deadline.after(0.0)), SearchLimits(Deadline.after(0.05)),
-        SearchLimits(nodes=1), SearchLimits(gap=0.9),
-    ):  # fmt: skip
+        SearchLimits(Deadline.after(0.0)),
+        SearchLimits(Deadline.after(0.05)),
+        SearchLimits(nodes=1),
+        SearchLimits(gap=0.9),
+    ):
         s = price_and_cut(p, 1, limits)
         check_trees(p, s)
         assert len(s) == 1
@@ -101,9 +109,15 @@ METHODS = ("price-and-cut", "ilp")
 def test_a_penalty_that_no_tree_pays(method: str) -> None:
     options = {"projective": False, "single_root": False}
     both_heads = Problem(
-        3, [0, 0, 1, 2], [1, 2, 3, 1], [0.0, 0.0, 0.0, 1.0],
-        factor_ptr=[0, 2], factor_arcs=[0, 3], factor_score=[-1e20], **options,
-    )  # fmt: skip
+        3,
+        [0, 0, 1, 2],
+        [1, 2, 3, 1],
+        [0.0, 0.0, 0.0, 1.0],
+        factor_ptr=[0, 2],
+        factor_arcs=[0, 3],
+        factor_score=[-1e20],
+        **options,
+    )
     outermost = Problem(
         4, [1, 0, 2, 0, 2, 4], [2, 2, 3, 4, 4, 1], [0.0, 0.0, 0.0, 0.0, 7e-7, 0.0],
         ogc_grand=[1, 0], ogc_head=[2, 4], ogc_mod=[4, 1], ogc_score=[-1e4, 2e-6], **options,

@@ -28,9 +28,13 @@ def solution_of(problem: Problem, trees: list[Scored], **changes: Any) -> Soluti
     heads[:, 1:] = problem.arc_head[arcs] if len(trees) else 0
     scores = np.array([score for score, _ in trees], np.float64)
     values: dict[str, Any] = {
-        "heads": heads, "arcs": arcs, "scores": scores, "upper_bounds": scores,
-        "proved": np.ones(len(trees), bool), "status": "optimal" if trees else "infeasible",
-    }  # fmt: skip
+        "heads": heads,
+        "arcs": arcs,
+        "scores": scores,
+        "upper_bounds": scores,
+        "proved": np.ones(len(trees), bool),
+        "status": "optimal" if trees else "infeasible",
+    }
     return Solution(**{**values, **changes})
 
 

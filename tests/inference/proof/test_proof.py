@@ -112,8 +112,9 @@ def test_infeasible_solutions_are_proved() -> None:
     verify(p, s)
     scores = np.arange(16.0).reshape(4, 4).T
     p = Problem.from_arc_scores(scores)
-    p = p.with_factors([([(0, m), (h, 4 - m)], -np.inf) for m in (1, 3) for h in (0, 1, 2, 3)
-                        if h != 4 - m])  # fmt: skip
+    p = p.with_factors(
+        [([(0, m), (h, 4 - m)], -np.inf) for m in (1, 3) for h in (0, 1, 2, 3) if h != 4 - m]
+    )
     p = p.without_arcs([(0, 2)])
     s = solve(p, k_best=2, proof=True)
     assert s.status == "infeasible"
@@ -132,10 +133,12 @@ def test_infeasible_by_multipliers() -> None:
         return [0.0 if k <= most else -np.inf for k in range(size + 1)]
 
     p = dataclasses.replace(
-        p, count_ptr=[0, len(forward), len(forward) + len(backward)],
-        count_arcs=forward + backward, count_score_ptr=None,
+        p,
+        count_ptr=[0, len(forward), len(forward) + len(backward)],
+        count_arcs=forward + backward,
+        count_score_ptr=None,
         count_score=at_most(len(forward), 4) + at_most(len(backward), 4),
-    )  # fmt: skip
+    )
     solution = proved(p, [], 1)
     verify(p, solution)
     assert solution.proof is not None
@@ -198,9 +201,12 @@ def test_non_projective_sentences(single_root: bool) -> None:
         siblings = [(h, -1, m) for h, m in arcs if rng.random() < 0.3]
         head, inner, outer = (np.array(column) for column in zip(*siblings))
         p = dataclasses.replace(
-            p, sib_head=head, sib_inner=inner, sib_outer=outer,
+            p,
+            sib_head=head,
+            sib_inner=inner,
+            sib_outer=outer,
             sib_score=0.3 * rng.normal(size=len(siblings)),
-        )  # fmt: skip
+        )
         s = solve(p, k_best=3, proof=True)
         assert s.proof is not None
         verify(p, s)

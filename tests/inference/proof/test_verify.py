@@ -101,11 +101,17 @@ def test_all_trees_said_to_be_none() -> None:
         counts *= rng.choice([0.0, 1.0, 100.0], (rows, 1))
         for row in range(-1, rows):
             made_up = changed(
-                solution, k_best=len(solution) + 1, node_kind=[EMPTY], node_ptr=[0, 0],
-                node_arcs=np.zeros(0, np.int32), node_bound=[-np.inf], node_vector=[row],
-                factor_multipliers=factors, count_multipliers=counts,
+                solution,
+                k_best=len(solution) + 1,
+                node_kind=[EMPTY],
+                node_ptr=[0, 0],
+                node_arcs=np.zeros(0, np.int32),
+                node_bound=[-np.inf],
+                node_vector=[row],
+                factor_multipliers=factors,
+                count_multipliers=counts,
                 pair_multipliers=np.zeros((rows, proof.pair_multipliers.shape[1])),
-            )  # fmt: skip
+            )
             refused(p, made_up, "there is no row -1", "do not show")
 
 
@@ -143,9 +149,15 @@ def test_trees_twice_out_of_order_or_not_matching() -> None:
         refused(p, dataclasses.replace(solution, status="infeasible"), "status")
         refused(p, dataclasses.replace(solution, proof=None), "has no proof")
         rising = Solution(
-            solution.heads[::-1], solution.arcs[::-1], solution.scores[::-1],
-            solution.upper_bounds[::-1], solution.proved, "optimal", {}, proof,
-        )  # fmt: skip
+            solution.heads[::-1],
+            solution.arcs[::-1],
+            solution.scores[::-1],
+            solution.upper_bounds[::-1],
+            solution.proved,
+            "optimal",
+            {},
+            proof,
+        )
         if rising.scores[0] < rising.scores[-1]:
             refused(p, rising, "scores more than the one before it")
 
@@ -217,12 +229,14 @@ def nodes(*kinds: int, arcs: Sequence[int] = (), **changes: Any) -> dict[str, An
         (nodes(BOUND, node_bound=[-99.0], node_vector=[9]), "no row 9"),
         (nodes(BOUND, node_bound=[np.nan]), "is above"),
         (nodes(TREE), "are left, not one tree"),
-        (nodes(SPLIT, SPLIT, EMPTY, EMPTY, EMPTY, arcs=[0, 1, 2], node_ptr=[0, 2, 3, 3, 3, 3]),
-         "below a choice of several arcs"),
+        (
+            nodes(SPLIT, SPLIT, EMPTY, EMPTY, EMPTY, arcs=[0, 1, 2], node_ptr=[0, 2, 3, 3, 3, 3]),
+            "below a choice of several arcs",
+        ),
         (nodes(EMPTY, EMPTY), "not -inf"),
         (nodes(EMPTY, factor_multipliers=np.zeros((0, 1))), "columns"),
     ],
-)  # fmt: skip
+)
 def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
     p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4).T)
     trees = [(p.score([0, 3, 3, 0]), tuple(_arcs(p, [3, 3, 0])))]

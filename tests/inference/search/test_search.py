@@ -62,9 +62,12 @@ def test_more_nodes_never_loosen_the_bound_or_lose_the_best_tree(projective: boo
 def test_a_gap_is_relative_to_the_larger_of_bound_and_score() -> None:
     limits = SearchLimits(gap=0.5)
     for bound, score, is_tight in (
-        (2.0, 1.0, True), (2.1, 1.0, False), (-1.0, -2.0, True), (-1.0, -2.1, False),
+        (2.0, 1.0, True),
+        (2.1, 1.0, False),
+        (-1.0, -2.0, True),
+        (-1.0, -2.1, False),
         (1.0, -math.inf, False),
-    ):  # fmt: skip
+    ):
         assert limits.is_tight(bound, score) is is_tight
 
 
@@ -117,18 +120,30 @@ def test_impossible_values_are_named(change: dict[str, Any], message: str) -> No
         replace(DEFAULT, **change)
 
 
-@pytest.mark.parametrize(("name", "projective", "most"), [
-    ("default", True, 913), ("default", False, 12918), ("subgradient only", True, 18145),
-    ("branching only", True, 1417),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "projective", "most"),
+    [
+        ("default", True, 913),
+        ("default", False, 12918),
+        ("subgradient only", True, 18145),
+        ("branching only", True, 1417),
+    ],
+)
 def test_searches_stay_short(name: str, projective: bool, most: int) -> None:
     """Steps, bounds or eliminations that are worse make searches longer, and no answer wrong."""
     rng, calls = np.random.default_rng(12), 0.0
     for _ in range(80):
         p = random_problem(
-            rng, min_words=5, max_words=7, projective=projective, labelled=False, scale="normal",
-            max_factors=40, max_counts=2, states=False,
-        )  # fmt: skip
+            rng,
+            min_words=5,
+            max_words=7,
+            projective=projective,
+            labelled=False,
+            scale="normal",
+            max_factors=40,
+            max_counts=2,
+            states=False,
+        )
         s = solve(p, k_best=2, settings=SETTINGS[name], explain=False)
         calls += s.stats.get("dp_calls", 0) + s.stats.get("nodes", 0)
     assert calls <= 1.1 * most

@@ -111,8 +111,26 @@ def test_an_exception_of_a_family_is_told_as_its_own(sentence: Sentence) -> None
 
 def test_different_features_have_different_keys() -> None:
     features: list[Any] = [
-        "", "a", "b", "ab", "1", 1, -1, 11, ("a",), ("a", "b"), ("ab",), ("b", "a"), (), ((),),
-        ("a", ("b",)), (("a",), "b"), ("s1:a",), ("a", 1), ("a", "1"), "\ud800",
+        "",
+        "a",
+        "b",
+        "ab",
+        "1",
+        1,
+        -1,
+        11,
+        ("a",),
+        ("a", "b"),
+        ("ab",),
+        ("b", "a"),
+        (),
+        ((),),
+        ("a", ("b",)),
+        (("a",), "b"),
+        ("s1:a",),
+        ("a", 1),
+        ("a", "1"),
+        "\ud800",
     ]
     keys = {feature_key(family, f) for family in ("one", "two", "") for f in features}
     assert len(keys) == 3 * len(features)

@@ -114,7 +114,8 @@ def test_a_broken_plug_in_is_named_and_harms_no_other(plugins: Plugins) -> None:
             load_families([name])
         assert message in str(e.value)
     assert [family.name for family in load_families(["my-start", "siblings"])] == [
-        "my-start", "siblings"
+        "my-start",
+        "siblings",
     ]
 
 
@@ -163,8 +164,10 @@ def test_given_families_stand_in_for_what_cannot_be_imported() -> None:
         (["sibling"], f"no factor family 'sibling'; there are: .*{'.*'.join(sorted(OURS))}"),
         ([Local, Local()], "factor family 'local' is given twice"),
         ([3], "expected a class derived from FactorFamily, found 3"),
-        *(([type("Odd", (FactorFamily,), {"name": name})], "expected a name without spaces")
-          for name in ("", "two words", "a,b", "a:b", "a=b")),
+        *(
+            ([type("Odd", (FactorFamily,), {"name": name})], "expected a name without spaces")
+            for name in ("", "two words", "a,b", "a:b", "a=b")
+        ),
     ],
 )
 def test_what_is_no_family_is_refused(given: list[Any], message: str) -> None:

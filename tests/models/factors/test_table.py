@@ -64,7 +64,9 @@ def test_a_factor_scores_the_sum_of_its_known_features(
     assert alive.arcs.tolist() == [arc for f in chosen for arc in (2 * f, 2 * f + 1)]
     assert alive.ptr.tolist() == list(range(0, 2 * len(chosen) + 1, 2))
     assert (alive.ptr.dtype, alive.arcs.dtype, alive.score.dtype) == (
-        np.int64, np.int32, np.float64
+        np.int64,
+        np.int32,
+        np.float64,
     )
 
 

@@ -13,8 +13,12 @@ from tests.models.factors.helpers import random_arcs, random_sentence, view_of
 @pytest.fixture
 def sentence() -> Sentence:
     return Sentence.from_words(
-        ["The", "dog", "barks"], upos=["DET", "NOUN", "VERB"], xpos=["DT", "NN", "VBZ"],
-        lemmas=["the", "dog", "bark"], feats=["_", "Number=Sing", "_"], heads=[2, 3, 0],
+        ["The", "dog", "barks"],
+        upos=["DET", "NOUN", "VERB"],
+        xpos=["DT", "NN", "VBZ"],
+        lemmas=["the", "dog", "bark"],
+        feats=["_", "Number=Sing", "_"],
+        heads=[2, 3, 0],
     )
 
 
@@ -92,7 +96,10 @@ def test_labels_are_those_of_arcs(sentence: Sentence) -> None:
     view = FactorView(sentence, [0, 2, 3], [3, 1, 2], None, np.array([3, 1, 0], np.int32), names)
     assert view.arc_labels.tolist() == [3, 1, 0]
     assert [view.label_name(*arc) for arc in ((0, 3), (2, 1), (3, 2), (1, 2))] == [
-        "root", "det", "<none>", "<none>"
+        "root",
+        "det",
+        "<none>",
+        "<none>",
     ]
     labels = np.array([1, 2, 3], np.int32)  # of words
     tree = FactorView.of_tree(sentence, [-1, 2, 3, 0], None, labels, names)

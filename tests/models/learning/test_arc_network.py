@@ -85,7 +85,11 @@ def loss_by_definition(
     sizes, kinds = learner.learner.sizes, learner.learner.kinds
     p = {**p, "end_w": p["end_w"] * learner.share, "end_b": p["end_b"] * learner.share}
     network = ArcNetwork(
-        learner.labels, kinds, sizes, learner.keys, learner.learner.vectors.weights.astype(np.int8),
+        learner.labels,
+        kinds,
+        sizes,
+        learner.keys,
+        learner.learner.vectors.weights.astype(np.int8),
         learner.learner.weights.values,
     )
     total, words = 0.0, 0
@@ -105,12 +109,17 @@ def loss_by_definition(
                 total += np.logaddexp.reduce(scores) - scores[learner.labels.index(label)]
         crossing = any(
             min(heads[a], a) < min(heads[b], b) < max(heads[a], a) < max(heads[b], b)
-            for a in range(1, n + 1) for b in range(1, n + 1)
+            for a in range(1, n + 1)
+            for b in range(1, n + 1)
         )
         if trees and not crossing:
             least = square[:, 1:].max(axis=0) - (6.0 if i else np.inf)
-            arcs = {(h, m) for h in range(n + 1) for m in range(1, n + 1)
-                    if h != m and (square[h, m] >= least[m - 1] or h == heads[m])}
+            arcs = {
+                (h, m)
+                for h in range(n + 1)
+                for m in range(1, n + 1)
+                if h != m and (square[h, m] >= least[m - 1] or h == heads[m])
+            }
             total -= tree_likelihood(plain, square, heads, arcs)
     return float(total) / words
 
@@ -123,11 +132,17 @@ def tree_likelihood(
     parts = candidate_parts(len(heads) - 1, arcs, True, True)
     sib, gc = parts["sibling"], parts["grandchild"]
     problem = Problem(
-        len(heads) - 1, head, mod, square[head, mod],
-        sib_head=[x["h"] for x in sib], sib_inner=[x["s"] for x in sib],
+        len(heads) - 1,
+        head,
+        mod,
+        square[head, mod],
+        sib_head=[x["h"] for x in sib],
+        sib_inner=[x["s"] for x in sib],
         sib_outer=[x["m"] for x in sib],
         sib_score=[plain.part("sib", x["h"], x["s"], x["m"]) for x in sib],
-        gc_grand=[x["g"] for x in gc], gc_head=[x["h"] for x in gc], gc_mod=[x["m"] for x in gc],
+        gc_grand=[x["g"] for x in gc],
+        gc_head=[x["h"] for x in gc],
+        gc_mod=[x["m"] for x in gc],
         gc_score=[plain.part("gc", x["h"], x["g"], x["m"]) for x in gc],
     )
     scores = [score for score, _ in enumerate_trees(problem)]
@@ -258,7 +273,10 @@ def test_the_same_seed_gives_the_same_bytes_however_many_threads_there_are() -> 
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     path = os.pathsep.join([os.getcwd(), *sys.path])
     done = subprocess.run(
-        [sys.executable, "-c", THREADS], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", THREADS],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, **dict.fromkeys(names, "1"), "PYTHONPATH": path},
     )
     assert done.stdout.strip() == blake2b(one).hexdigest()

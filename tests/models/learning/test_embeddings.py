@@ -64,8 +64,10 @@ def parser(vectors: Path) -> Parser:
 
 def test_a_network_without_its_vectors_is_refused(parser: Parser) -> None:
     maker = parser.model.maker
-    for without in (partial(replace, maker, embeddings=None),
-                    lambda: ProblemMaker(maker.config, maker.network)):
+    for without in (
+        partial(replace, maker, embeddings=None),
+        lambda: ProblemMaker(maker.config, maker.network),
+    ):
         with pytest.raises(ModelError, match="the network needs pretrained vectors of 8 dim"):
             without()
 
@@ -129,7 +131,8 @@ def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path
     fields = fields_of(path)
     lost = {name: value for name, value in fields.items() if not name.startswith("embeddings")}
     other = {
-        **fields, "embeddings": {**fields["embeddings"], "dimension": 12},
+        **fields,
+        "embeddings": {**fields["embeddings"], "dimension": 12},
         "embeddings_rows": np.zeros((len(fields["embeddings_rows"]), 12), np.int8),
     }
     for changed in (lost, other):

@@ -61,8 +61,10 @@ def accuracy(labeller: Labeller, sentences: Sequence[Sentence]) -> float:
 def tiny(deprels: Sequence[str], heads: Sequence[int] = (2, 0, 2)) -> Sentence:
     n = len(deprels)
     return Sentence.from_words(
-        ["she", "saw", "it", "there"][:n], upos=["PRON", "VERB", "PRON", "ADV"][:n],
-        heads=list(heads)[:n], deprels=deprels,
+        ["she", "saw", "it", "there"][:n],
+        upos=["PRON", "VERB", "PRON", "ADV"][:n],
+        heads=list(heads)[:n],
+        deprels=deprels,
     )
 
 

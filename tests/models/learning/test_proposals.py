@@ -20,9 +20,7 @@ from tests.models.factors.helpers import difference, random_sentence, random_tre
 from tests.models.factors.test_counts import Modifiers
 from tests.models.factors.test_family import SameTag
 
-FAMILIES = load_families(
-    ["siblings", "grandchildren", "combs", "rather-than", SameTag, Modifiers]
-)
+FAMILIES = load_families(["siblings", "grandchildren", "combs", "rather-than", SameTag, Modifiers])
 
 
 def case(seed: int) -> tuple[FactorView, FactorTable, np.ndarray, np.ndarray]:

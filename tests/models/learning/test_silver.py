@@ -84,7 +84,11 @@ def test_the_parser_learns_from_silver_trees_with_the_tags_of_its_own_tagger(
     networks = []
     for source, own in ((path, tagger), (kept, None)):
         found = train(
-            gold, [], config, factors=(), silver=Silver(source, "digest"),
+            gold,
+            [],
+            config,
+            factors=(),
+            silver=Silver(source, "digest"),
             reading=lambda *_, own=own: Reading(own, None),
         )
         networks.append(found.maker.network)
@@ -99,7 +103,11 @@ def test_silver_sentences_have_pretrained_vectors(tmp_path: Path) -> None:
     write_conllu(path, silver)
     for_parser, for_tagger = Recorded(), Recorded()
     found = train(
-        gold, [], config, factors=(), silver=Silver(path, "digest"),
+        gold,
+        [],
+        config,
+        factors=(),
+        silver=Silver(path, "digest"),
         embeddings=lambda *_: for_parser,
     )
     assert found.maker.network is not None and found.maker.network.sizes["embeddings"] == 8

@@ -16,7 +16,8 @@ from tests.oracles.enumerate import enumerate_trees
 
 @settings(max_examples=40)
 @given(
-    st.integers(0, 10**6), st.integers(1, 5),
+    st.integers(0, 10**6),
+    st.integers(1, 5),
     st.sampled_from([RECURRENCES[name] for name in ("first", "sibling", "grandsib")]),
     st.booleans(),
 )
@@ -24,8 +25,12 @@ def test_sums_over_trees_are_those_of_enumeration(
     seed: int, n: int, recurrence: Recurrence, single_root: bool
 ) -> None:
     rng = np.random.default_rng(seed)
-    arcs = [(h, m) for h in range(n + 1) for m in range(1, n + 1)
-            if h != m and (h == m - 1 or rng.random() < 0.7)]
+    arcs = [
+        (h, m)
+        for h in range(n + 1)
+        for m in range(1, n + 1)
+        if h != m and (h == m - 1 or rng.random() < 0.7)
+    ]
     head, mod = np.array(arcs, np.int32).T.copy()
     chart = TreeChart(*tree_chart(n, head, mod, recurrence.mode, single_root))
     scores = [rng.normal(size=k) for k in (len(head), chart.sib.shape[1], chart.gc.shape[1])]
@@ -36,7 +41,13 @@ def test_sums_over_trees_are_those_of_enumeration(
     names = ("sib_head", "sib_inner", "sib_outer", "gc_grand", "gc_head", "gc_mod")
     words = dict(zip(names, (*chart.sib, *chart.gc)))
     problem = Problem(
-        n, head, mod, scores[0], **words, sib_score=scores[1], gc_score=scores[2],
+        n,
+        head,
+        mod,
+        scores[0],
+        **words,
+        sib_score=scores[1],
+        gc_score=scores[2],
         single_root=single_root,
     )
     trees = enumerate_trees(problem)
@@ -56,8 +67,11 @@ def test_sums_over_trees_are_those_of_enumeration(
 
 
 @given(
-    st.integers(0, 10**6), st.integers(1, 5), st.booleans(),
-    st.sampled_from([1.0, 30.0, 1000.0]), st.sampled_from([0.3, 0.7, 1.0]),
+    st.integers(0, 10**6),
+    st.integers(1, 5),
+    st.booleans(),
+    st.sampled_from([1.0, 30.0, 1000.0]),
+    st.sampled_from([0.3, 0.7, 1.0]),
 )
 def test_sums_over_crossing_trees(
     seed: int, n: int, single_root: bool, scale: float, share: float

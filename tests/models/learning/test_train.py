@@ -103,7 +103,8 @@ def test_an_empty_label_is_refused_before_anything_is_learned() -> None:
 
 CROSSING = Sentence.from_words(
     ["a", "hearing", "is", "scheduled", "on", "it", "today"],
-    upos=["DET", "NOUN", "AUX", "VERB", "ADP", "NOUN", "NOUN"], heads=[2, 4, 4, 0, 6, 2, 4],
+    upos=["DET", "NOUN", "AUX", "VERB", "ADP", "NOUN", "NOUN"],
+    heads=[2, 4, 4, 0, 6, 2, 4],
     deprels=["det", "nsubj:pass", "aux:pass", "root", "case", "nmod", "obl"],
 )
 

@@ -20,8 +20,15 @@ TAGS = ("NOUN", "VERB", "ADP", "PUNCT", "CCONJ", "AUX", "SCONJ", "PRON")
 KINDS = ({"VERB", "AUX"}, {"PUNCT"}, {"CCONJ", "SCONJ"}, {"NOUN", "PRON"})
 #: Steps of distances from 1 on; the last is that of all longer ones.
 STEPS = [0, 1, 2, 3, 4, *[5] * 2, *[6] * 3, *[7] * 5, *[8] * 15, 9]
-SIZES = {"word": 16, "width": 32, "embeddings": 0, "pairs": 32, "shared": 16, "parts": 16,
-         "naming": 32}
+SIZES = {
+    "word": 16,
+    "width": 32,
+    "embeddings": 0,
+    "pairs": 32,
+    "shared": 16,
+    "parts": 16,
+    "naming": 32,
+}
 
 
 def random_sentence(rng: np.random.Generator, n: int) -> Sentence:
@@ -32,8 +39,13 @@ def random_sentence(rng: np.random.Generator, n: int) -> Sentence:
 
 
 def random_network(
-    rng: np.random.Generator, sentences: Sequence[Sentence], kinds: str = "rc",
-    labels: tuple[str, ...] = LABELS, embeddings: int = 0, root: int = -1, trained: bool = False,
+    rng: np.random.Generator,
+    sentences: Sequence[Sentence],
+    kinds: str = "rc",
+    labels: tuple[str, ...] = LABELS,
+    embeddings: int = 0,
+    root: int = -1,
+    trained: bool = False,
 ) -> ArcNetwork:
     """A network that knows half of the words of some sentences; trained ones are rounded."""
     seen = np.unique([v for s in sentences for v in encode(s)[PAD:-PAD, ArcNetwork.COLUMNS].flat])
@@ -50,7 +62,12 @@ def random_network(
 
 
 def arc_score(
-    ends: np.ndarray, tags: Sequence[str], h: int, m: int, sizes: Sequence[int], table: np.ndarray,
+    ends: np.ndarray,
+    tags: Sequence[str],
+    h: int,
+    m: int,
+    sizes: Sequence[int],
+    table: np.ndarray,
     out: np.ndarray,
 ) -> float:
     """The score of an arc, given a, b, c, d of all words and the tags of words from the root on."""
@@ -66,7 +83,13 @@ def arc_score(
 
 
 def part_score(
-    ends: np.ndarray, at: int, h: int, x: int, m: int, out: np.ndarray, table: np.ndarray,
+    ends: np.ndarray,
+    at: int,
+    h: int,
+    x: int,
+    m: int,
+    out: np.ndarray,
+    table: np.ndarray,
     none: np.ndarray,
 ) -> float:
     """The score of head, third word (-1: none) and modifier, whose vectors begin in a column."""
@@ -118,8 +141,12 @@ class Plain:
     """
 
     def __init__(
-        self, network: ArcNetwork, sentence: Sentence, outside: np.ndarray | None = None,
-        unknown: Sequence[int] = (), given: Arrays | None = None,
+        self,
+        network: ArcNetwork,
+        sentence: Sentence,
+        outside: np.ndarray | None = None,
+        unknown: Sequence[int] = (),
+        given: Arrays | None = None,
     ) -> None:
         self.p = p = in_double(network) if given is None else given
         self.sizes, self.n = network.sizes, sentence.n_words
@@ -145,8 +172,7 @@ class Plain:
     def arcs(self) -> np.ndarray:
         """Scores of all arcs, head by modifier."""
         words = range(self.n + 1)
-        return np.array([[self.arc(h, m) if 0 < m != h else -np.inf for m in words]
-                         for h in words])
+        return np.array([[self.arc(h, m) if 0 < m != h else -np.inf for m in words] for h in words])
 
     def part(self, kind: str, h: int, x: int, m: int) -> float:
         """The score of a sibling (``sib``) or a grandchild (``gc``) with the third word x."""

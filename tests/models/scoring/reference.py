@@ -62,7 +62,14 @@ def arc_atoms(values: np.ndarray, g: int, h: int, s: int, m: int) -> dict[str, i
 
 
 def template_indices(
-    kind: str, template: Template, bits: int, values: np.ndarray, g: int, h: int, s: int, m: int,
+    kind: str,
+    template: Template,
+    bits: int,
+    values: np.ndarray,
+    g: int,
+    h: int,
+    s: int,
+    m: int,
 ) -> list[int]:
     """The features of one template in one part; absent words are -1."""
     atoms = arc_atoms(values, g, h, s, m)
@@ -84,7 +91,10 @@ def template_indices(
 
 
 def part_indices(
-    templates: TemplateSet, kind: str, values: np.ndarray, part: dict[str, int],
+    templates: TemplateSet,
+    kind: str,
+    values: np.ndarray,
+    part: dict[str, int],
 ) -> list[int]:
     """Sorted indices of all features of a part, given as a word for each role."""
     g, h, s, m = (part.get(role, -1) for role in "ghsm")
@@ -101,7 +111,9 @@ def candidate_parts(
     """Every part that candidate arcs can form, in the order in which they are enumerated."""
     parts: dict[str, list[dict[str, int]]] = {
         "arc": [{"h": h, "m": m} for h, m in sorted(arcs)],
-        "sibling": [], "grandchild": [], "grandsibling": [],
+        "sibling": [],
+        "grandchild": [],
+        "grandsibling": [],
     }
     for h, m in sorted(arcs):
         inner = [s for s in range(min(h, m) + 1, max(h, m)) if (h, s) in arcs]
@@ -125,7 +137,11 @@ def candidate_parts(
 def tree_parts(heads: list[int]) -> dict[str, list[dict[str, int]]]:
     """The parts of a tree; heads[0] is ignored."""
     parts: dict[str, list[dict[str, int]]] = {
-        "arc": [], "sibling": [], "grandchild": [], "outermost_grandchild": [], "grandsibling": [],
+        "arc": [],
+        "sibling": [],
+        "grandchild": [],
+        "outermost_grandchild": [],
+        "grandsibling": [],
     }
     for m in range(1, len(heads)):
         h = heads[m]

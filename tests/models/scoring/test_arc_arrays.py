@@ -32,7 +32,11 @@ def network_of(trained: bool = True, **options: Any) -> tuple[ArcNetwork, list[A
 @pytest.mark.parametrize(
     "options",
     [
-        {}, {"kinds": ""}, {"kinds": "rcrcrcrc", "root": 3}, {"labels": ()}, {"embeddings": 12},
+        {},
+        {"kinds": ""},
+        {"kinds": "rcrcrcrc", "root": 3},
+        {"labels": ()},
+        {"embeddings": 12},
         {"embeddings": 12, "root": 3},
     ],
 )
@@ -78,8 +82,10 @@ SIZES = network_of(root=3)[0].sizes
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        *((name, None, f"arcs: 'arcs{name}' is missing") for name in (
-            "", "_keys", "_vectors", "_weights")),
+        *(
+            (name, None, f"arcs: 'arcs{name}' is missing")
+            for name in ("", "_keys", "_vectors", "_weights")
+        ),
         ("", lambda a: {k: v for k, v in a.items() if k != "root"}, "arcs: 'root' is missing"),
         ("", lambda a: card(labels=a["labels"][::-1]), "labels[1] is 'obj' after 'root'"),
         ("", lambda a: card(labels=7), "the entry arcs of the card is damaged"),

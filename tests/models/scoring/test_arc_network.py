@@ -53,8 +53,13 @@ def everything(scores: NetworkScores) -> Arrays:
     arcs = all_arcs(len(scores.scores) - 1)
     fields = scores.fields(*arcs, True, True)
     table = dict(zip(("words", "part_score", "ends"), fields.pop("part_table")))
-    return {**fields, **table, "scores": scores.scores, "labels": scores.label_scores(*arcs),
-            "odds": scores.log_odds(*arcs)}
+    return {
+        **fields,
+        **table,
+        "scores": scores.scores,
+        "labels": scores.label_scores(*arcs),
+        "odds": scores.log_odds(*arcs),
+    }
 
 
 def same(one: Arrays, other: Arrays) -> bool:
@@ -147,10 +152,17 @@ def network_of_members(
     for _ in range(count - 1):
         other = random_network(rng, sentences, **options)
         vectors = rng.integers(-60, 60, first.vectors.shape).astype(np.int8)
-        others.append(ArcNetwork(
-            first.labels, first.kinds, first.sizes, first.keys, vectors,
-            other.weights.values, first.root,
-        ))
+        others.append(
+            ArcNetwork(
+                first.labels,
+                first.kinds,
+                first.sizes,
+                first.keys,
+                vectors,
+                other.weights.values,
+                first.root,
+            )
+        )
     return first.with_others(others)
 
 

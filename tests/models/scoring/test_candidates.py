@@ -20,8 +20,11 @@ def random_scores(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 @given(
-    st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 11),
-    st.sampled_from([0.0, 1.0, 3.5, np.inf]), st.booleans(),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 9),
+    st.integers(0, 11),
+    st.sampled_from([0.0, 1.0, 3.5, np.inf]),
+    st.booleans(),
 )
 def test_pruning(seed: int, n: int, k: int, margin: float, with_tree: bool) -> None:
     rng = np.random.default_rng(seed)

@@ -24,8 +24,10 @@ def templates(bits: int = 10, **lines: list[str]) -> TemplateSet:
 
 SMALL = templates(
     arc=["h.upos m.upos +@dirdist", "m.form", "h.upos b.upos"],
-    sibling=["h.upos s.form m.upos @sdist"], grandchild=["g.upos h.upos m.form @gdir"],
-    outermost_grandchild=["h.upos m.form"], grandsibling=["g.upos h.upos s.upos m.upos @gdist"],
+    sibling=["h.upos s.form m.upos @sdist"],
+    grandchild=["g.upos h.upos m.form @gdir"],
+    outermost_grandchild=["h.upos m.form"],
+    grandsibling=["g.upos h.upos s.upos m.upos @gdist"],
 )
 
 
@@ -37,8 +39,11 @@ def random_case(seed: int, n: int) -> tuple[np.random.Generator, np.ndarray, np.
 
 
 def random_labeller(
-    rng: np.random.Generator, chosen: TemplateSet = SMALL, labels: tuple[str, ...] = LABELS,
-    root: int = -1, most: int = 100,
+    rng: np.random.Generator,
+    chosen: TemplateSet = SMALL,
+    labels: tuple[str, ...] = LABELS,
+    root: int = -1,
+    most: int = 100,
 ) -> Labeller:
     weights = rng.integers(-most, most + 1, (1 << chosen.bits, len(labels))).astype(np.int16)
     labeller = Labeller(chosen, labels, root)

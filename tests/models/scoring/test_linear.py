@@ -29,25 +29,35 @@ FIELDS = {
     "grandchild": ("gc_score", {"g": "gc_grand", "h": "gc_head", "m": "gc_mod"}),
     "outermost_grandchild": ("ogc_score", {"g": "ogc_grand", "h": "ogc_head", "m": "ogc_mod"}),
     "grandsibling": (
-        "gsib_score", {"g": "gsib_grand", "h": "gsib_head", "s": "gsib_inner", "m": "gsib_outer"},
+        "gsib_score",
+        {"g": "gsib_grand", "h": "gsib_head", "s": "gsib_inner", "m": "gsib_outer"},
     ),
 }
 
 TABLE: dict[str, Any] = {
     "bits": 12,
     "arc": [
-        "h.{upos,lower} m.{upos,lemma} +@dirdist", "h-1.upos h.upos m.upos m+3.upos",
-        "m.suffix2 @dist", "h.upos @dir @nverb", "h.upos m.upos {@npunct,@nconj,@betweenset}",
-        "h.upos b.upos m.upos", "h.upos b.upos @dir +@dist", "m.upos b.upos b+1.upos",
+        "h.{upos,lower} m.{upos,lemma} +@dirdist",
+        "h-1.upos h.upos m.upos m+3.upos",
+        "m.suffix2 @dist",
+        "h.upos @dir @nverb",
+        "h.upos m.upos {@npunct,@nconj,@betweenset}",
+        "h.upos b.upos m.upos",
+        "h.upos b.upos @dir +@dist",
+        "m.upos b.upos b+1.upos",
         "h.upos b.lower +@dirdist",
     ],
     "sibling": ["h.upos s.lower m.upos +@sdirdist", "s.upos m.upos @sdist", "h.upos s-1.upos @dir"],
     "grandchild": ["g.upos h.upos m.upos +@gdir", "g.lower m.upos @gdir @gdist", "h.upos @dirdist"],
     "outermost_grandchild": ["h.upos m.upos", "g.upos m+1.upos +@gdist"],
     "grandsibling": [
-        "g.upos h.upos s.upos m.upos @gdir", "g.upos s.upos +@gdir", "h.lower @sdist",
-        "h.upos s.lower m.upos +@sdirdist", "g.lower m.upos @gdir @gdist",
-        "g.upos m+1.upos +@gdist", "h.upos m.lower @dir @dist",
+        "g.upos h.upos s.upos m.upos @gdir",
+        "g.upos s.upos +@gdir",
+        "h.lower @sdist",
+        "h.upos s.lower m.upos +@sdirdist",
+        "g.lower m.upos @gdir @gdist",
+        "g.upos m+1.upos +@gdist",
+        "h.upos m.lower @dir @dist",
     ],
 }
 TEMPLATES = TemplateSet.from_table(TABLE)

@@ -13,7 +13,8 @@ from bbparse.treebank.likely import Likely, LikelyTags, TagNames
 from tests.models.scoring.networks import TAGS, Plain, random_network, random_sentence
 
 NAMES: TagNames = (
-    tuple(f"{tag}\t{other}" for tag in TAGS for other in ("_", "x")), ("_", "Case=Acc", "Case=Nom"),
+    tuple(f"{tag}\t{other}" for tag in TAGS for other in ("_", "x")),
+    ("_", "Case=Acc", "Case=Nom"),
 )
 
 

@@ -29,7 +29,13 @@ from tests.neural.embeddings.test_unigram import tokenizer
 WIDTH, INNER, HEADS, LAYERS, POSITIONS = 32, 48, 2, 3, 24
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES = [
-    *SPECIAL, *ascii_lowercase, *(f"##{c}" for c in ascii_lowercase), ".", "the", "##ing", "see",
+    *SPECIAL,
+    *ascii_lowercase,
+    *(f"##{c}" for c in ascii_lowercase),
+    ".",
+    "the",
+    "##ing",
+    "see",
 ]
 
 
@@ -37,7 +43,9 @@ def write_safetensors(path: Path, arrays: dict[str, np.ndarray]) -> None:
     header, at = {}, 0
     for name, array in arrays.items():
         header[name] = {
-            "dtype": "F32", "shape": array.shape, "data_offsets": [at, at + array.nbytes]
+            "dtype": "F32",
+            "shape": array.shape,
+            "data_offsets": [at, at + array.nbytes],
         }
         at += array.nbytes
     text = json.dumps(header).encode()
@@ -61,9 +69,12 @@ def weights() -> dict[str, np.ndarray]:
     for i in range(LAYERS):
         layer = f"encoder.layer.{i}"
         for name, inputs, outputs in (
-            ("attention.self.query", WIDTH, WIDTH), ("attention.self.key", WIDTH, WIDTH),
-            ("attention.self.value", WIDTH, WIDTH), ("attention.output.dense", WIDTH, WIDTH),
-            ("intermediate.dense", WIDTH, INNER), ("output.dense", INNER, WIDTH),
+            ("attention.self.query", WIDTH, WIDTH),
+            ("attention.self.key", WIDTH, WIDTH),
+            ("attention.self.value", WIDTH, WIDTH),
+            ("attention.output.dense", WIDTH, WIDTH),
+            ("intermediate.dense", WIDTH, INNER),
+            ("output.dense", INNER, WIDTH),
         ):
             found[f"{layer}.{name}.weight"] = normal(outputs, inputs)
             found[f"{layer}.{name}.bias"] = normal(outputs)
@@ -75,23 +86,40 @@ def weights() -> dict[str, np.ndarray]:
 
 
 WORDPIECE = {
-    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-              "vocab": {piece: i for i, piece in enumerate(PIECES)}},
-    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
-                   "strip_accents": None, "lowercase": True},
+    "model": {
+        "type": "WordPiece",
+        "unk_token": "[UNK]",
+        "continuing_subword_prefix": "##",
+        "vocab": {piece: i for i, piece in enumerate(PIECES)},
+    },
+    "normalizer": {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": None,
+        "lowercase": True,
+    },
     "pre_tokenizer": {"type": "BertPreTokenizer"},
 }
 
 
 def write_encoder(
-    folder: Path, weights: dict[str, np.ndarray], tokenizer: dict[str, Any] = WORDPIECE,
+    folder: Path,
+    weights: dict[str, np.ndarray],
+    tokenizer: dict[str, Any] = WORDPIECE,
     **settings: Any,
 ) -> Path:
     folder.mkdir(exist_ok=True)
     config = {
-        "model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": LAYERS,
-        "hidden_size": WIDTH, "intermediate_size": INNER, "num_attention_heads": HEADS,
-        "max_position_embeddings": POSITIONS, "layer_norm_eps": 1e-12, **settings,
+        "model_type": "bert",
+        "hidden_act": "gelu",
+        "num_hidden_layers": LAYERS,
+        "hidden_size": WIDTH,
+        "intermediate_size": INNER,
+        "num_attention_heads": HEADS,
+        "max_position_embeddings": POSITIONS,
+        "layer_norm_eps": 1e-12,
+        **settings,
     }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
@@ -184,10 +212,16 @@ def test_xlm_roberta_counts_positions_after_that_of_padding(
 ) -> None:
     name = "embeddings.position_embeddings.weight"
     moved = {**weights, name: np.concatenate([np.full((2, WIDTH), 9.0, np.float32), weights[name]])}
-    bert = read_bert(write_encoder(
-        tmp_path, {prefix + key: array for key, array in moved.items()}, tokenizer(),
-        model_type="xlm-roberta", max_position_embeddings=POSITIONS + 2, pad_token_id=1,
-    ))  # fmt: skip
+    bert = read_bert(
+        write_encoder(
+            tmp_path,
+            {prefix + key: array for key, array in moved.items()},
+            tokenizer(),
+            model_type="xlm-roberta",
+            max_position_embeddings=POSITIONS + 2,
+            pad_token_id=1,
+        )
+    )
     (got,) = bert.states([["the", "seen", "中"]])
     ids = [UNIGRAM.index(piece) for piece in ("<s>", "▁the", "▁se", "en", "▁", "<unk>", "</s>")]
     rows = plain_states(weights, ids)[1:-1]
@@ -211,9 +245,7 @@ def test_cut_unigram_pieces_give_the_same_states(
         assert np.array_equal(one, other)
 
 
-def test_any_pieces_can_be_saved_and_loaded(
-    tmp_path: Path, weights: dict[str, np.ndarray]
-) -> None:
+def test_any_pieces_can_be_saved_and_loaded(tmp_path: Path, weights: dict[str, np.ndarray]) -> None:
     """JSON has numbers and halves of characters, and scores that are all whole numbers."""
     odd = tokenizer()
     odd["model"]["vocab"] = [[piece, int(score)] for piece, score in odd["model"]["vocab"]]
@@ -287,9 +319,7 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
         read_bert(write_encoder(tmp_path / "other", weights, intermediate_size=INNER + 4))
     name = "embeddings.position_embeddings.weight"
     with pytest.raises(EmbeddingsError, match=r"positions have shape \(768, 1\), segments \(32,\)"):
-        read_bert(write_encoder(
-            tmp_path / "wide", {**weights, name: weights[name].reshape(-1, 1)}
-        ))  # fmt: skip
+        read_bert(write_encoder(tmp_path / "wide", {**weights, name: weights[name].reshape(-1, 1)}))
     with pytest.raises(EmbeddingsError, match=r"cannot be read: .*zero"):
         read_bert(write_encoder(tmp_path / "none", weights, num_attention_heads=0))
     for file in ("config.json", "tokenizer.json"):
@@ -321,7 +351,10 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
     ],
 )
 def test_other_encoders_need_transformers(
-    tmp_path: Path, weights: dict[str, np.ndarray], settings: dict[str, Any], kind: str,
+    tmp_path: Path,
+    weights: dict[str, np.ndarray],
+    settings: dict[str, Any],
+    kind: str,
     message: str,
 ) -> None:
     other = {**WORDPIECE, "model": {**WORDPIECE["model"], "type": kind}}
@@ -341,11 +374,13 @@ def test_weights_of_16_bits(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     numbers = np.array([1.5, -2.0, 0.0], np.float32)
     half, brain = numbers.astype(np.float16), (numbers.view(np.uint32) >> 16).astype(np.uint16)
-    header = json.dumps({
-        "half": {"dtype": "F16", "shape": [3], "data_offsets": [0, 6]},
-        "brain": {"dtype": "BF16", "shape": [3, 1], "data_offsets": [6, 12]},
-        "flags": {"dtype": "BOOL", "shape": [0], "data_offsets": [12, 12]},
-    }).encode()  # fmt: skip
+    header = json.dumps(
+        {
+            "half": {"dtype": "F16", "shape": [3], "data_offsets": [0, 6]},
+            "brain": {"dtype": "BF16", "shape": [3, 1], "data_offsets": [6, 12]},
+            "flags": {"dtype": "BOOL", "shape": [0], "data_offsets": [12, 12]},
+        }
+    ).encode()
     path.write_bytes(struct.pack("<Q", len(header)) + header + half.tobytes() + brain.tobytes())
     arrays = read_safetensors(path)
     assert arrays.keys() == {"half", "brain"} and np.array_equal(arrays["half"], numbers)

@@ -18,23 +18,37 @@ from bbparse.neural.embeddings.unigram import UnigramPieces
 from bbparse.runtime.errors import EmbeddingsError
 
 SCORES = {
-    "<s>": 0.0, "<pad>": 0.0, "</s>": 0.0, "<unk>": 0.0, "▁": -4.0,
-    **{letter: -6.0 - i / 7 for i, letter in enumerate(ascii_lowercase)}, "é": -9.0, "A": -9.5,
-    "▁the": -3.0, "▁se": -4.5, "en": -5.0, "see": -8.0, "ing": -4.8, "▁in": -4.1, "<mask>": 0.0,
+    "<s>": 0.0,
+    "<pad>": 0.0,
+    "</s>": 0.0,
+    "<unk>": 0.0,
+    "▁": -4.0,
+    **{letter: -6.0 - i / 7 for i, letter in enumerate(ascii_lowercase)},
+    "é": -9.0,
+    "A": -9.5,
+    "▁the": -3.0,
+    "▁se": -4.5,
+    "en": -5.0,
+    "see": -8.0,
+    "ing": -4.8,
+    "▁in": -4.1,
+    "<mask>": 0.0,
 }
 PIECES = list(SCORES)
 #: Compiled by SentencePiece: fullwidth A to A, e and acute to é, the ligature fi to its letters,
 #: zero-width space to a blank, and the control character 1 to nothing.
-TABLE = zlib.decompress(b64decode(
-    "eNol02WQF0QYB+C9A2b4ADN0Dd0tJYh0SncI0gypKCEheTTS3XVwdEp3qiihIAhKy6CUDK00PH/Y2Wd/uzvzftiZd0"
-    "P8EEKiEBkxUYlDOJ4mOgxNEEJC55jc0WFcmRCi7NcmfH9vxsRa4slImZKQjOQkISmpSE0KUpKOPSejQxqZloxkIj0Z"
-    "yEo2MpOFnOQiOznISz5yk4eCfEB+ClCEohSiMMUpQTE+5GNK8RElKUs5SuN5oSKVKE8FqvIJlalCDWpSjerUoS61qE"
-    "0DGlKP+jShKY1oTHM+41Oa0YrWtKAl7WhPG9rSkU50iIsOHWRXPqczXfiSr/iCbvSkF93pQR/68jW96c8A+vENgxnC"
-    "QAYxjOGRBmAooxjNCEYylnGM4VsmMonxTGAq05jMFGYyi+nMYC7zmM0cFrKI+SxgCUtZTCzLWUEcy1jNGlayivVsYC"
-    "3r2MRmNvId29jOFrayi93sYCf72B/pSfZyiMMc4CA/coTv+YGjHOMnfuYXfuU4J/iN05zkFGc5xxl+5zwX+IM/ucwV"
-    "LnKJaxHzo8JV+Rf/cIPr/M1t7nCTW9zLHhXuyX+5y0MecZ8H/Mf/POYJz3nBU57xmje85FV49/EqhI5dwuFV4S1HP4"
-    "wJ"
-))  # fmt: skip
+TABLE = zlib.decompress(
+    b64decode(
+        "eNol02WQF0QYB+C9A2b4ADN0Dd0tJYh0SncI0gypKCEheTTS3XVwdEp3qiihIAhKy6CUDK00PH/Y2Wd/uzvzftiZd0"
+        "P8EEKiEBkxUYlDOJ4mOgxNEEJC55jc0WFcmRCi7NcmfH9vxsRa4slImZKQjOQkISmpSE0KUpKOPSejQxqZloxkIj0Z"
+        "yEo2MpOFnOQiOznISz5yk4eCfEB+ClCEohSiMMUpQTE+5GNK8RElKUs5SuN5oSKVKE8FqvIJlalCDWpSjerUoS61qE"
+        "0DGlKP+jShKY1oTHM+41Oa0YrWtKAl7WhPG9rSkU50iIsOHWRXPqczXfiSr/iCbvSkF93pQR/68jW96c8A+vENgxnC"
+        "QAYxjOGRBmAooxjNCEYylnGM4VsmMonxTGAq05jMFGYyi+nMYC7zmM0cFrKI+SxgCUtZTCzLWUEcy1jNGlayivVsYC"
+        "3r2MRmNvId29jOFrayi93sYCf72B/pSfZyiMMc4CA/coTv+YGjHOMnfuYXfuU4J/iN05zkFGc5xxl+5zwX+IM/ucwV"
+        "LnKJaxHzo8JV+Rf/cIPr/M1t7nCTW9zLHhXuyX+5y0MecZ8H/Mf/POYJz3nBU57xmje85FV49/EqhI5dwuFV4S1HP4"
+        "wJ"
+    )
+)
 
 
 def tokenizer(**settings: Any) -> dict[str, Any]:
@@ -81,12 +95,21 @@ def test_pieces_have_the_best_score(pieces: UnigramPieces) -> None:
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        ("the", "▁the"), ("seeing", "▁se e ing"), ("e\u0301", "▁ é"), ("\uff21ﬁ", "▁ A f i"),
-        ("a\u200bin", "▁ a ▁in"), ("the\x01", "▁the"), ("\x01", ""), ("", ""), ("▁", ""),
-        ("中文💦a中", "▁ <unk> a <unk>"), ("e\u0302", "▁ e <unk>"), ("<s>", "▁ <unk> s <unk>"),
+        ("the", "▁the"),
+        ("seeing", "▁se e ing"),
+        ("e\u0301", "▁ é"),
+        ("\uff21ﬁ", "▁ A f i"),
+        ("a\u200bin", "▁ a ▁in"),
+        ("the\x01", "▁the"),
+        ("\x01", ""),
+        ("", ""),
+        ("▁", ""),
+        ("中文💦a中", "▁ <unk> a <unk>"),
+        ("e\u0302", "▁ e <unk>"),
+        ("<s>", "▁ <unk> s <unk>"),
         ("\udc80", "▁ <unk>"),
     ],
-)  # fmt: skip
+)
 def test_words_are_normalised(pieces: UnigramPieces, word: str, expected: str) -> None:
     assert " ".join(PIECES[i] for i in pieces.of_word(word)) == expected
 
@@ -121,8 +144,11 @@ def test_other_tokenizers_are_foreign(
 
 def test_steps_that_change_nothing() -> None:
     data = tokenizer()
-    steps = [data["normalizer"], {"type": "Strip", "strip_left": False, "strip_right": True},
-             {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"}]
+    steps = [
+        data["normalizer"],
+        {"type": "Strip", "strip_left": False, "strip_right": True},
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"},
+    ]
     data["normalizer"] = {"type": "Sequence", "normalizers": steps}
     data["pre_tokenizer"] = {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True}
     assert UnigramPieces.read(data).fields.keys() == UnigramPieces.read(tokenizer()).fields.keys()
@@ -146,9 +172,18 @@ def test_damaged_tables() -> None:
 
 def test_pieces_are_those_of_the_library(pieces: UnigramPieces) -> None:
     library = pytest.importorskip("tokenizers").Tokenizer.from_str(
-        json.dumps({"version": "1.0", "added_tokens": [], "post_processor": None, "decoder": None,
-                    "truncation": None, "padding": None, **tokenizer()})
-    )  # fmt: skip
+        json.dumps(
+            {
+                "version": "1.0",
+                "added_tokens": [],
+                "post_processor": None,
+                "decoder": None,
+                "truncation": None,
+                "padding": None,
+                **tokenizer(),
+            }
+        )
+    )
     rng = random.Random(2)
     letters = [*ascii_lowercase, "e\u0301", "\uff21", "ﬁ", "\u200b", "\x01", "中", "💦", " "]
     words = ["".join(rng.choices(letters, k=rng.randrange(1, 12))) for _ in range(2_000)]

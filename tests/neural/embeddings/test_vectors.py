@@ -17,8 +17,12 @@ from bbparse.treebank import Sentence
 
 SENTENCE = Sentence.from_words(["The", "dog", "barks", "Zz"])
 LINES = [
-    "the 0.5 1 -2 3.25 1e-2", "dog 1 1 1 1 1", "cat 2 0 0 0 1", "The 9 9 8 7 6",
-    "mouse 0 0 0 0 0", "barks -1 -1 -2 -1 -1",
+    "the 0.5 1 -2 3.25 1e-2",
+    "dog 1 1 1 1 1",
+    "cat 2 0 0 0 1",
+    "The 9 9 8 7 6",
+    "mouse 0 0 0 0 0",
+    "barks -1 -1 -2 -1 -1",
 ]
 
 
@@ -51,9 +55,7 @@ def test_words_of_the_treebank_and_the_first_are_kept(tmp_path: Path) -> None:
 
 def test_lower_case_is_the_last_resort(tmp_path: Path) -> None:
     found = read_vectors(written(tmp_path, LINES), [SENTENCE])
-    upper, lower, other = found(
-        [Sentence.from_words([word]) for word in ("DOG", "dog", "THE")]
-    )
+    upper, lower, other = found([Sentence.from_words([word]) for word in ("DOG", "dog", "THE")])
     the, exact = found([Sentence.from_words([word]) for word in ("the", "The")])
     assert np.array_equal(upper, lower) and np.array_equal(other, the)
     assert not np.array_equal(the, exact)

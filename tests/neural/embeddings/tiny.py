@@ -22,8 +22,12 @@ def make_encoder(folder: Path, seed: int = 0) -> Path:
     (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=len(vocabulary), hidden_size=18, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=32,
+        vocab_size=len(vocabulary),
+        hidden_size=18,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
     )
     BertModel(config).save_pretrained(folder)
     return folder

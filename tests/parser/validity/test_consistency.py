@@ -24,7 +24,9 @@ def corpus(rng: np.random.Generator, size: int = 3) -> list[Sentence]:
     tags = [str(rng.choice(TAGS)) for _ in range(n)]
     return [
         Sentence.from_words(
-            ["a", "b", "c", "d"][:n], upos=tags, heads=list(trees[rng.integers(len(trees))]),
+            ["a", "b", "c", "d"][:n],
+            upos=tags,
+            heads=list(trees[rng.integers(len(trees))]),
             deprels=[str(rng.choice(NAMES[:2])) for _ in range(n)],
         )
         for _ in range(size)

@@ -57,8 +57,12 @@ def test_a_limit_leaves_no_proof_for_trees_that_break_rules() -> None:
     sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
     rules = Rules([Rule("left", (ArcCondition.parse("side=left"),))])
     found = solve_valid(
-        problem, RuledSentence(rules, sentence), ["dep"], lambda _, mods: np.zeros((len(mods), 1)),
-        lambda p, k: replace(solve(p, k_best=k), status="work_limit"), k_best=3,
+        problem,
+        RuledSentence(rules, sentence),
+        ["dep"],
+        lambda _, mods: np.zeros((len(mods), 1)),
+        lambda p, k: replace(solve(p, k_best=k), status="work_limit"),
+        k_best=3,
     )
     assert [bool(faults) for faults in found.faults] == [True, False, False]
     assert found.solution.proved.tolist() == [False, False, False]

@@ -51,8 +51,11 @@ def random_rules(rng: np.random.Generator) -> Rules:
 def check_one(seed: int) -> str:
     rng = np.random.default_rng(seed)
     base = random_problem(
-        rng, max_words=5 if rng.random() < 0.2 else 4, labelled=False,
-        scale=str(rng.choice(["halves", "ties", "normal"])), max_factors=6,
+        rng,
+        max_words=5 if rng.random() < 0.2 else 4,
+        labelled=False,
+        scale=str(rng.choice(["halves", "ties", "normal"])),
+        max_factors=6,
         max_counts=2 if rng.random() < 0.3 else 0,
     )
     base = in_order(base)[0]
@@ -65,8 +68,12 @@ def check_one(seed: int) -> str:
     table[..., 0] = np.maximum(table[..., 0], -3)
     k = int(rng.choice([1, 1, 3, 8]))
     got = solve_valid(
-        base, RuledSentence(rules, sentence), names, lambda h, m: table[h, m],
-        lambda p, k: solve(p, k_best=k, explain=False), k_best=k,
+        base,
+        RuledSentence(rules, sentence),
+        names,
+        lambda h, m: table[h, m],
+        lambda p, k: solve(p, k_best=k, explain=False),
+        k_best=k,
     )
     score = TreeScorer(base)
     best = {}

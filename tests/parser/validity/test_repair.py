@@ -88,8 +88,10 @@ def check_one(seed: int) -> str:
     if not got.before and not excess(heads):
         assert (got.heads, got.labels, got.changes) == (heads, labels, []) and got.proved
         return "valid"
-    names = sorted({*labels}) if only_punct else label_names(
-        rules, sentence, opinion.labels if opinion else ()
+    names = (
+        sorted({*labels})
+        if only_punct
+        else label_names(rules, sentence, opinion.labels if opinion else ())
     )
 
     def choices(m: int) -> list[str]:
@@ -162,8 +164,10 @@ def sentence_of(rows: str) -> Sentence:
     """A sentence of rows form/UPOS/head/label."""
     cells = [row.split("/") for row in rows.split()]
     return Sentence.from_words(
-        [row[0] for row in cells], upos=[row[1] for row in cells],
-        heads=[int(row[2]) for row in cells], deprels=[row[3] for row in cells],
+        [row[0] for row in cells],
+        upos=[row[1] for row in cells],
+        heads=[int(row[2]) for row in cells],
+        deprels=[row[3] for row in cells],
     )
 
 

@@ -65,10 +65,29 @@ def test_same_faults_as_the_official_validator(tmp_path: Path) -> None:
         for m in rng.integers(1, s.n_words + 1, 3).tolist():
             if not heads[m - 1]:
                 continue
-            labels[m - 1] = str(rng.choice([
-                "nsubj", "obj", "punct", "fixed", "goeswith", "flat", "case", "det", "conj", "obl",
-                "cc", "aux", "orphan", "advmod", "csubj:outer", "mark", "expl",
-            ]))
+            labels[m - 1] = str(
+                rng.choice(
+                    [
+                        "nsubj",
+                        "obj",
+                        "punct",
+                        "fixed",
+                        "goeswith",
+                        "flat",
+                        "case",
+                        "det",
+                        "conj",
+                        "obl",
+                        "cc",
+                        "aux",
+                        "orphan",
+                        "advmod",
+                        "csubj:outer",
+                        "mark",
+                        "expl",
+                    ]
+                )
+            )
             at = int(rng.integers(1, s.n_words + 1))
             if not below(heads, at, m):
                 heads[m - 1] = at
@@ -94,8 +113,11 @@ def test_misc_and_features() -> None:
     def names(*lines: str) -> list[str]:
         rows = [line.split() for line in lines]
         s = Sentence.from_words(
-            [r[0] for r in rows], upos=[r[1] for r in rows], heads=[int(r[2]) for r in rows],
-            deprels=[r[3] for r in rows], feats=[r[4] for r in rows],
+            [r[0] for r in rows],
+            upos=[r[1] for r in rows],
+            heads=[int(r[2]) for r in rows],
+            deprels=[r[3] for r in rows],
+            feats=[r[4] for r in rows],
         )
         for i, row in enumerate(rows):
             s.lines[i] = s.lines[i].rpartition("\t")[0] + "\t" + row[5]

@@ -48,7 +48,8 @@ def any_heads(draw: st.DrawFn, most: int = 9) -> list[int]:
 def test_words_stand_as_their_script_runs() -> None:
     arcs = [Arc(2, 1, "a"), Arc(0, 2, "root"), Arc(2, 3, "b"), Arc(3, 4, "c")]
     for forms, to_the_left in (
-        (["one", "two", "three", "."], False), (["שלום", "2026", "Israel", "كلمة"], True),
+        (["one", "two", "three", "."], False),
+        (["שלום", "2026", "Israel", "كلمة"], True),
         (["1", "2", "3", "."], False),
     ):
         layout = lay_out(forms, arcs)
@@ -129,7 +130,10 @@ def test_what_the_terminal_can(monkeypatch: pytest.MonkeyPatch) -> None:
     closed, file = io.StringIO(), io.StringIO()
     closed.close()
     for term, no_colour, expected in (
-        ("xterm", None, True), ("xterm", "", True), ("xterm", "1", False), ("dumb", None, False)
+        ("xterm", None, True),
+        ("xterm", "", True),
+        ("xterm", "1", False),
+        ("dumb", None, False),
     ):
         monkeypatch.setenv("TERM", term)
         monkeypatch.delenv("NO_COLOR", raising=False)
@@ -161,8 +165,10 @@ def crossings(arcs: list[PlacedArc]) -> int:
 
 
 @given(
-    projective_heads(), st.sampled_from(["", "x", "nsubj:outer:pass"]),
-    st.sampled_from(["a", "wordy", "Donaudampfschiff"]), st.booleans(),
+    projective_heads(),
+    st.sampled_from(["", "x", "nsubj:outer:pass"]),
+    st.sampled_from(["a", "wordy", "Donaudampfschiff"]),
+    st.booleans(),
 )
 def test_arcs_and_labels_keep_apart(heads: list[int], label: str, form: str, below: bool) -> None:
     n = len(heads)
@@ -188,12 +194,13 @@ def test_arcs_and_labels_keep_apart(heads: list[int], label: str, form: str, bel
 
 
 def test_text_is_escaped_and_readable_without_the_image() -> None:
-    forms = ["<script>alert(1)</script>", 'a"b\'&', "\x00\x1b"]
+    forms = ["<script>alert(1)</script>", "a\"b'&", "\x00\x1b"]
     image = draw_svg(forms, [2, 0, 2], ["<b>", "root", "x"], ["&", "]]>", "T"])
     root = ElementTree.fromstring(image)
     assert not list(root.iter(f"{SVG}script"))
     assert [e.text for e in root.iter(f"{SVG}text") if e.get("class") == "bbp-form"] == [
-        *forms[:2], r"\x00\x1b",
+        *forms[:2],
+        r"\x00\x1b",
     ]
     title, description = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
     assert title is not None and description is not None
@@ -205,8 +212,11 @@ def test_text_is_escaped_and_readable_without_the_image() -> None:
 
 def test_another_tree_is_drawn_where_it_differs() -> None:
     image = draw_svg(
-        list("abc"), [2, 0, 2], ["x", "root", "y"],
-        other_heads=[2, 0, 1], other_labels=["z", "root", "y"],
+        list("abc"),
+        [2, 0, 2],
+        ["x", "root", "y"],
+        other_heads=[2, 0, 1],
+        other_labels=["z", "root", "y"],
     )
     classes = [group.get("class", "") for group in ElementTree.fromstring(image).iter(f"{SVG}g")]
     assert classes.count("bbp-arc mine") == 2  # a's label and c's head differ

@@ -51,11 +51,17 @@ def _words_alone(n, n_arcs):
     """Return the sets of one word each, of which only the root is settled."""
     size = 2 * n + 2
     sets = Contraction(
-        np.arange(n + 1), np.full(size, -1, np.int64), np.full(size, -1, np.int64),
-        np.full(size, -1, np.int64), np.full(n + 1, -1, np.int64), np.zeros(size, np.int8),
-        np.full(size, -1, np.int64), np.zeros(n + 1), np.zeros(n + 1, np.int64),
+        np.arange(n + 1),
+        np.full(size, -1, np.int64),
+        np.full(size, -1, np.int64),
+        np.full(size, -1, np.int64),
+        np.full(n + 1, -1, np.int64),
+        np.zeros(size, np.int8),
+        np.full(size, -1, np.int64),
+        np.zeros(n + 1),
+        np.zeros(n + 1, np.int64),
         np.zeros(n_arcs, np.bool_),
-    )  # fmt: skip
+    )
     for m in range(n + 1):
         sets.first[m] = sets.last[m] = m
     sets.state[0] = 2
@@ -69,8 +75,12 @@ def _pick(sets, current, mod_ptr, arc_head, arc_score, single_root, reduced):
     Arcs inside the set are settled.
     """
     top, chain, lost, lost_level, settled = (
-        sets.top, sets.chain, sets.lost, sets.lost_level, sets.settled
-    )  # fmt: skip
+        sets.top,
+        sets.chain,
+        sets.lost,
+        sets.lost_level,
+        sets.settled,
+    )
     best, best_level, best_value = -1, 0, NEG
     m = sets.first[current]
     while m >= 0:

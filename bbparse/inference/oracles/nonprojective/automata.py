@@ -249,12 +249,23 @@ def automata_scratch(o):
     for i in range(b):
         heads[i] = o.head[o.in_list[i]]
     return AutomataScratch(
-        np.zeros(b), np.empty(b, np.int32), np.empty(b), heads, np.empty(b), np.empty(n, np.int32),
-        np.zeros(b, np.int8), np.zeros(b, np.int8), np.zeros(b, np.int8), np.zeros(b, np.int8),
-        np.empty(n + 2), np.empty(b), np.empty(b),
+        np.zeros(b),
+        np.empty(b, np.int32),
+        np.empty(b),
+        heads,
+        np.empty(b),
+        np.empty(n, np.int32),
+        np.zeros(b, np.int8),
+        np.zeros(b, np.int8),
+        np.zeros(b, np.int8),
+        np.zeros(b, np.int8),
+        np.empty(n + 2),
+        np.empty(b),
+        np.empty(b),
         Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))),
-        Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
-    )  # fmt: skip
+        Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))),
+        np.zeros(1),
+    )
 
 
 @kernel

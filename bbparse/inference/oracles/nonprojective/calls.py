@@ -41,10 +41,20 @@ def automata_of(n, mode, single_root, head, mod, parts):
     b, flags = group_head.shape[0], np.empty(2, np.bool_)
     flags[0], flags[1] = single_root, mode > 0
     automata = Automata(
-        group_ptr, group_head, group_mod, index.out_ptr, index.out_mid, index.in_ptr,
-        index.in_list, place_of(group_head, index, weights), weights.inc_w, weights.out_w,
-        np.zeros(b), np.zeros(b), flags,
-    )  # fmt: skip
+        group_ptr,
+        group_head,
+        group_mod,
+        index.out_ptr,
+        index.out_mid,
+        index.in_ptr,
+        index.in_list,
+        place_of(group_head, index, weights),
+        weights.inc_w,
+        weights.out_w,
+        np.zeros(b),
+        np.zeros(b),
+        flags,
+    )
     return automata[:]
 
 

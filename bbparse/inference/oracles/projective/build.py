@@ -62,10 +62,15 @@ class Chart(NamedTuple):
         items = int(self.size[0])
         edges = int(self.item_ptr[items])
         return Chart(
-            self.item_ptr[: items + 1].copy(), self.item_group[:items].copy(),
-            self.left[:edges].copy(), self.right[:edges].copy(), self.weight[:edges].copy(),
-            self.size.copy(), self.group_ptr, self.group_mod,
-        )  # fmt: skip
+            self.item_ptr[: items + 1].copy(),
+            self.item_group[:items].copy(),
+            self.left[:edges].copy(),
+            self.right[:edges].copy(),
+            self.weight[:edges].copy(),
+            self.size.copy(),
+            self.group_ptr,
+            self.group_mod,
+        )
 
     def positions(self) -> int:
         """Return the number of hyperedges that are left."""
@@ -166,13 +171,17 @@ def _start(n, layout):
     n_keys = n_groups + 1 if by_arc else n + 1
     by_words = n + 1 if layout.mode == 1 else 1
     spans = Spans(
-        np.full((n_keys, n + 2), np.int32(-1), np.int32), np.empty((n_keys, n + 2), np.int32),
-        np.empty(n_keys, np.int32), np.empty(layout.ctx_ptr[n_groups], np.int32),
+        np.full((n_keys, n + 2), np.int32(-1), np.int32),
+        np.empty((n_keys, n + 2), np.int32),
+        np.empty(n_keys, np.int32),
+        np.empty(layout.ctx_ptr[n_groups], np.int32),
         np.empty(layout.inc_w.shape[0], np.int32),
         np.full((by_words, by_words), np.int32(-2), np.int32),
-        np.full((n + 1, n + 2), np.int32(-1), np.int32), np.empty((n + 1, n + 2), np.int32),
-        np.empty((n_groups, n + 2), np.int32), np.empty((3, n + 2), np.int64),
-    )  # fmt: skip
+        np.full((n + 1, n + 2), np.int32(-1), np.int32),
+        np.empty((n + 1, n + 2), np.int32),
+        np.empty((n_groups, n + 2), np.int32),
+        np.empty((3, n + 2), np.int64),
+    )
     spans.incomplete[:] = -1
     spans.n_ends[:] = 1
     for key in range(n_keys):
@@ -399,16 +408,30 @@ def build_chart(head, mod, mode, single_root, index, weights, group_ptr, over):
     """
     stopped, n = 0, index.out_mid.shape[0] - 1
     layout = Layout(
-        mode, single_root, head, mod, index.out_mid, index.in_ptr, index.in_list, weights.ranks,
-        weights.ctx_ptr, weights.inc_ptr, weights.inc_w, weights.out_ctx_ptr, weights.out_w,
-    )  # fmt: skip
+        mode,
+        single_root,
+        head,
+        mod,
+        index.out_mid,
+        index.in_ptr,
+        index.in_list,
+        weights.ranks,
+        weights.ctx_ptr,
+        weights.inc_ptr,
+        weights.inc_w,
+        weights.out_ctx_ptr,
+        weights.out_w,
+    )
     n_groups, item_room = head.shape[0], 64 + 4 * head.shape[0]
     spans, (width_ptr, order) = _start(n, layout), _by_width(n, head, mod)
     edges = Edges(
-        np.empty(item_room, np.int32), np.empty(item_room, np.int32),
-        np.empty(4 * item_room, np.int32), np.empty(4 * item_room, np.int32),
-        np.empty(4 * item_room), np.zeros(2, np.int64),
-    )  # fmt: skip
+        np.empty(item_room, np.int32),
+        np.empty(item_room, np.int32),
+        np.empty(4 * item_room, np.int32),
+        np.empty(4 * item_room, np.int32),
+        np.empty(4 * item_room),
+        np.zeros(2, np.int64),
+    )
     edges.used[0] = 1
     edges.item_ptr[:2] = 0
     edges.item_group[0] = -1
@@ -433,7 +456,12 @@ def build_chart(head, mod, mode, single_root, index, weights, group_ptr, over):
     if stopped < 0:
         size[0] = stopped
     return Chart(
-        edges.item_ptr[: items + 1].copy(), edges.item_group[:items].copy(),
-        edges.left[:n_edges].copy(), edges.right[:n_edges].copy(), edges.weight[:n_edges].copy(),
-        size, group_ptr, mod,
-    )  # fmt: skip
+        edges.item_ptr[: items + 1].copy(),
+        edges.item_group[:items].copy(),
+        edges.left[:n_edges].copy(),
+        edges.right[:n_edges].copy(),
+        edges.weight[:n_edges].copy(),
+        size,
+        group_ptr,
+        mod,
+    )

@@ -66,9 +66,12 @@ def chart_scratch(chart):
     """Allocate the arrays that the passes of a node write."""
     n_items, n_groups = chart.size[0], chart.group_mod.shape[0]
     return ChartScratch(
-        np.empty(n_groups), np.empty(n_items), np.empty(n_items), np.empty(n_groups),
+        np.empty(n_groups),
+        np.empty(n_items),
+        np.empty(n_items),
+        np.empty(n_groups),
         np.empty(n_items, np.int32),
-    )  # fmt: skip
+    )
 
 
 @kernel

@@ -37,10 +37,10 @@ class Recurrence:
 #: By name, the cheapest first.
 RECURRENCES = {
     name: Recurrence(name, mode, frozenset(holds))
-    for mode, (name, holds) in enumerate({
-        "first": (), "sibling": ("sib",), "carreras": ("sib", "ogc"), "grandsib": KINDS
-    }.items())
-}  # fmt: skip
+    for mode, (name, holds) in enumerate(
+        {"first": (), "sibling": ("sib",), "carreras": ("sib", "ogc"), "grandsib": KINDS}.items()
+    )
+}
 GRANDSIB = RECURRENCES["grandsib"]
 
 _SCORES = [(kind, f"{kind}_score") for kind in KINDS]
