@@ -48,10 +48,13 @@ class _Damaged(Exception):
 def write_archive(
     path: str | os.PathLike[str], kind: str, fields: Fields, *, compress: bool = True
 ) -> None:
-    """Write an archive of a kind, such as a model, atomically; compressing it takes longer."""
+    """Write an archive of a kind, such as a model, atomically; compressing it takes longer.
+
+    `OutputError` if it cannot be written, and for devices and pipes, from which none can be read.
+    """
     check_type("path", path, (str, os.PathLike), "a path", OutputError)
     name = os.fspath(path)
-    with writing(name), replacing(os.path.realpath(name), name) as file:
+    with writing(name), replacing(name) as file:
         _write(file, kind, fields, level=9 if compress else 0)
 
 

@@ -28,7 +28,7 @@ UNFINISHED = ".bbparse-*.tmp"
 
 # Errors of the disk: they become an OutputError even inside the with block, where other errors pass
 # unchanged.
-_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EBADF}
 
 
 @contextmanager
@@ -65,9 +65,7 @@ def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with _open(name if descriptor is None else descriptor, name, "wb") as file:
                 yield file
         else:
-            # a link stays a link
-            target = os.path.realpath(name)
-            with replacing(target, name) as file, _packed(file, name) as packed:
+            with replacing(name) as file, _packed(file, name) as packed:
                 yield packed
     except OSError as error:
         if error.errno in _DISK_ERRORS:
@@ -75,23 +73,27 @@ def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
 
 
-def check_output(path: str | os.PathLike[str]) -> None:
-    """Check that a file can be written (`OutputError`), before hours of work and not after."""
+def check_output(path: str | os.PathLike[str], *, streams: bool = True) -> None:
+    """Check that a file can be written (`OutputError`), before hours of work and not after.
+
+    Without `streams`, the standard output, devices and pipes are refused, as by `replacing`.
+    """
     name = os.fspath(path)
-    if _descriptor(name) is not None or _is_special(name):
+    if streams and (_descriptor(name) is not None or _is_special(name)):
         return
+    target = _replaceable(name)
     folder = os.path.dirname(name) or "."
     if not os.path.isdir(folder):
         raise OutputError(f"{name}: cannot be written: there is no folder {folder}")
     # just as the file will be written: as a new one in the same folder
-    probe = os.path.join(os.path.dirname(os.path.realpath(name)), _unfinished())
+    probe = os.path.join(os.path.dirname(target), _unfinished())
     with _begun(probe, name) as file:
         file.close()
         os.unlink(probe)
 
 
 def identity(path: str | os.PathLike[str], standard: int) -> object:
-    """Return a value that all names of one file share; None for devices.
+    """Return a value that all names of one file share, and no names of devices.
 
     ``-`` is the descriptor `standard`. A file that does not exist is known by its path without
     links.
@@ -103,7 +105,7 @@ def identity(path: str | os.PathLike[str], standard: int) -> object:
         return standard if name == "-" else os.path.realpath(name)
     if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
         return found.st_dev, found.st_ino
-    return standard if name == "-" else None
+    return standard if name == "-" else object()
 
 
 def _unfinished() -> str:
@@ -113,9 +115,18 @@ def _unfinished() -> str:
 
 def _descriptor(name: str) -> int | None:
     """Return the open file that a name from a shell stands for, whose content is kept, or None."""
-    names = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
-    match = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]+)", name)
-    return int(match[1]) if match else names.get(name)
+    if name == "-":
+        return 1
+    own = re.compile(rf"/(?:dev|proc/{os.getpid()}(?:/task/[0-9]+)?)/fd/([0-9]+)")
+    for _ in range(40):  # as many links as the system follows
+        folder, last = os.path.split(name)
+        place = os.path.join(os.path.realpath(folder), last)
+        if match := own.fullmatch(place):
+            return int(match[1])
+        if not os.path.islink(place):
+            break
+        name = os.path.join(os.path.dirname(place), os.readlink(place))
+    return None
 
 
 def _is_special(name: str) -> bool:
@@ -139,12 +150,13 @@ def writing(name: object) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
-    """Open a new file that replaces ``target`` at the end of the block; messages show ``name``."""
-    if os.path.exists(target) and not os.access(target, os.W_OK):
-        raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
-    folder = os.path.dirname(target)
-    temporary = os.path.join(folder, _unfinished())
+def replacing(name: str) -> Iterator[IO[bytes]]:
+    """Open a new file that gets the name `name` at the end of the block; a link stays a link.
+
+    `OutputError` for what no file can replace: a folder, a device, a pipe, the standard output.
+    """
+    target = _replaceable(name)
+    temporary = os.path.join(os.path.dirname(target), _unfinished())
     with _begun(temporary, name) as file:
         try:
             with file:
@@ -158,6 +170,16 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
+
+
+def _replaceable(name: str) -> str:
+    """Return the path, without links, of a file that is new or that may be replaced."""
+    if _descriptor(name) is not None or _is_special(name):
+        raise OutputError(f"{_shown(name)}: cannot be written: expected the name of a file")
+    target = os.path.realpath(name)
+    if os.path.exists(target) and not os.access(target, os.W_OK):
+        raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
+    return target
 
 
 def _begun(path: str, name: str) -> AbstractContextManager[IO[bytes]]:

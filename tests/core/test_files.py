@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,17 @@ def test_no_half_written_file_is_left(tmp_path: Path, saved: Path) -> None:
     with pytest.raises(OutputError, match=r"q\.npz: cannot be written: No such file"):
         Problem.load(saved).save(tmp_path / "missing" / "q.npz")
     assert os.listdir(tmp_path) == ["p.npz"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are those of POSIX")
+def test_no_file_replaces_a_pipe_or_is_named_like_the_standard_output(
+    tmp_path: Path, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    problem = Problem.load(saved)
+    for save in (problem.save, SOLUTION.save):
+        for name in ("pipe", "-", "/dev/stdout"):
+            with pytest.raises(OutputError, match="expected the name of a file"):
+                save(name)
+    assert Path("pipe").is_fifo() and sorted(os.listdir()) == ["p.npz", "pipe"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bbparse.runtime.errors import OutputError
-from bbparse.runtime.output import open_binary_output, open_output
+from bbparse.runtime.output import check_output, open_binary_output, open_output
 
 
 def test_writes_text_as_it_is(tmp_path: Path) -> None:
@@ -101,8 +101,17 @@ def test_standard_output_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors are those of POSIX")
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize(
+    "name",
+    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1", "link", "folder/1"],
+)
 def test_the_standard_output_by_other_names(name: str, tmp_path: Path) -> None:
+    if name[0] != "/":
+        links = tmp_path / "links"
+        links.mkdir()
+        (links / "link").symlink_to("/dev/stdout")
+        (links / "folder").symlink_to("/dev/fd")
+        name = str(links / name)
     if not os.path.exists(name):
         pytest.skip("no such name here")
     write = f"with open_output({name!r}) as stream: stream.write('x')"
@@ -113,7 +122,18 @@ def test_the_standard_output_by_other_names(name: str, tmp_path: Path) -> None:
     with kept.open("ab") as stream:
         subprocess.run(run, stdout=stream, check=True)
     assert kept.read_text() == "before x"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["kept"]
+    assert {entry.name for entry in tmp_path.iterdir()} <= {"kept", "links"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="users are those of POSIX")
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may write everywhere")
+def test_a_file_that_may_not_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    path.write_text("before")
+    path.chmod(0o400)
+    for refuse in (check_output, lambda name: open_output(name).__enter__()):
+        with pytest.raises(OutputError, match="kept: cannot be written: Permission denied"):
+            refuse(path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors are those of POSIX")

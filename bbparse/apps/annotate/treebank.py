@@ -86,7 +86,7 @@ class Treebank:
         if completer.spans is not None:
             spans = Spans.parsed(completer.spans)
             spans.check_found(any(spans.are_in(e.base) for e in self.entries), str(source))
-        check_output(self.target)
+        check_output(self.target, streams=False)
         self._journal = Journal(Path(f"{self.target}.journal"))
         if output is not None and output.exists() and not self._journal.exists:
             self._journal.close()

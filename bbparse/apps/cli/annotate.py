@@ -20,7 +20,7 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.model
 @options.valid
 @options.spans
-@option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile())
+@option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile(streams=False))
 @flag("--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.")
 @options.host
 @options.port(8081)
@@ -56,8 +56,8 @@ def annotate(
     from bbparse.parser.parser import Parser
     from bbparse.treebank import Sentence
 
-    if "-" in (treebank, output):
-        raise TreebankError("standard input and output: cannot be annotated: name a file")
+    if treebank == "-":
+        raise TreebankError("standard input: cannot be annotated: name a file")
     with listening(host, port) as listener:
         address = listener.getsockname()[0].partition("%")[0]
         token = "" if ipaddress.ip_address(address).is_loopback else secrets.token_urlsafe(16)

@@ -26,11 +26,17 @@ class OutputFile(click.Path):
     """A file that a command writes, and no other file of the command.
 
     If `replaces`, given all parameters, returns the name of one input only, it may replace that.
+    Without `streams`, it is no device, no pipe and not the standard output.
     """
 
-    def __init__(self, replaces: Callable[[dict[str, Any]], object] = lambda _: ()) -> None:
+    def __init__(
+        self,
+        replaces: Callable[[dict[str, Any]], object] = lambda _: (),
+        *,
+        streams: bool = True,
+    ) -> None:
         super().__init__(readable=False, allow_dash=True)
-        self.replaces = replaces
+        self.replaces, self.streams = replaces, streams
 
 
 class Command(click.Command):
@@ -51,7 +57,7 @@ class Command(click.Command):
                 raise OutputError(f"{name}: {text}")
         for parameter, name, _ in self._files(ctx):
             if isinstance(parameter.type, OutputFile):
-                check_output(name)
+                check_output(name, streams=parameter.type.streams)
         is_shown = ctx.params.get("output") == "-" and sys.stdout is not None
         with progress_bars(sys.stderr.isatty() and not (is_shown and sys.stdout.isatty())):
             return super().invoke(ctx)
@@ -66,9 +72,7 @@ class Command(click.Command):
                     if isinstance(kind, FileOrName):
                         with suppress(BBParseError):  # reported where it is loaded
                             path = kind.shipped.path(name)
-                    found = identity(path, standard=int(isinstance(kind, OutputFile)))
-                    if found is not None:
-                        yield parameter, name, found
+                    yield parameter, name, identity(path, int(isinstance(kind, OutputFile)))
 
 
 command = partial(click.command, cls=Command)

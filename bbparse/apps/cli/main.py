@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -64,8 +65,9 @@ _EXIT_STATUS = (
     " reader closed the output; 129, 143 ended by SIGHUP, SIGTERM."
 )
 
-# Disk full, over quota, file too large: errors of the system or the user, not of the program.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Disk full, over quota, file too large, output closed: errors of the system or the user, not of
+# the program.
+_NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 
 
 class LazyGroup(click.Group):
@@ -116,14 +118,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        # cli.main would turn errors into exit statuses of its own.
-        with cli.make_context("bbparse", arguments) as context:
-            cli.invoke(context)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
+        return _run(arguments)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return error.exit_code
@@ -138,22 +133,35 @@ def status(arguments: Sequence[str] | None = None) -> int:
         _complain(f"error: {one_line(error)}")
         return EXIT_USER_ERROR
     except BrokenPipeError:
-        # The reader (`head`, a pager) is gone. Python would complain once more on closing.
-        _silence_stdout()
-        return EXIT_BROKEN_PIPE
+        return EXIT_BROKEN_PIPE  # the reader (`head`, a pager) is gone
     except (KeyboardInterrupt, click.Abort):
         _complain("interrupted")
         return EXIT_INTERRUPTED
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _FULL:
+        if isinstance(error, OSError) and error.errno in _NOT_OURS:
             _complain(f"error: the output cannot be written: {error.strerror}")
-            _silence_stdout()
             return EXIT_USER_ERROR
         if debug:
             traceback.print_exc()
         hint = "" if debug else " (use --debug to see where)"
         _complain(f"internal error: {type(error).__name__}: {one_line(error)}{hint}")
         return EXIT_INTERNAL_ERROR
+    finally:
+        _settle_stdout()
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the command line and return the status that it asks for; output is written by then."""
+    code = 0
+    try:
+        # cli.main would turn errors into exit statuses of its own.
+        with cli.make_context("bbparse", arguments) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return code
 
 
 def _complain(message: str) -> None:
@@ -165,12 +173,15 @@ def _complain(message: str) -> None:
         pass
 
 
-def _silence_stdout() -> None:
+def _settle_stdout() -> None:
+    """Drop what the standard output does not take: Python would complain once more on closing."""
+    if sys.stdout is None:
+        return
     try:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
+        sys.stdout.flush()
     except (OSError, ValueError):
-        pass
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

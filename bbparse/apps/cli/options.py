@@ -121,7 +121,7 @@ output = option(
 new_model = option(
     "--output -o",
     "Where to write the model.",
-    OutputFile(lambda given: (given.get("parser") or given["model"],)),
+    OutputFile(lambda given: (given.get("parser") or given["model"],), streams=False),
     required=True,
 )
 

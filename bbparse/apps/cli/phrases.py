@@ -117,7 +117,7 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
 @command("train-phrases")
 @click.argument("treebank", type=FILE, metavar="TRAIN")
 @option("--dev", "Trees to report the accuracy on.", FILE)
-@option("--model", "Where to write the model.", OutputFile(), required=True)
+@option("--model", "Where to write the model.", OutputFile(streams=False), required=True)
 @option(
     "--config",
     "Configuration of the dependency parser; none: train no parser.",

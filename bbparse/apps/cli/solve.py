@@ -47,11 +47,13 @@ _MEANING = {
     list(METHODS),
     "auto",
 )
-@option("--output", "Write the solution to a file.", OutputFile(), metavar="SOLUTION.npz")
+@option(
+    "--output", "Write the solution to a file.", OutputFile(streams=False), metavar="SOLUTION.npz"
+)
 @option(
     "--proof proof_file",
     "Prove the solution and write both to a file; see 'bbparse verify'.",
-    OutputFile(),
+    OutputFile(streams=False),
     metavar="SOLUTION.npz",
 )
 @flag("--json as_json", "Print one JSON object.")

@@ -136,7 +136,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
     expose_value=False,
     callback=_print_configuration,
 )
-@option("--model", "Where to write the model.", OutputFile(), required=True)
+@option("--model", "Where to write the model.", OutputFile(streams=False), required=True)
 @option(
     "--factors",
     "Factor families, instead of the configuration's; '' for none. See 'bbparse factors'.",
@@ -326,7 +326,7 @@ def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
 @command("train-tagger")
 @click.argument("treebank", type=FILE, metavar="TRAIN")
 @option("--dev", "Treebank to report the accuracy on.", FILE)
-@option("--model", "Where to write the tagger.", OutputFile(), required=True)
+@option("--model", "Where to write the tagger.", OutputFile(streams=False), required=True)
 @options.epochs
 @option("--seed", "Random seed.", click.IntRange(0), 1, metavar="S")
 @embedding_options

@@ -9,6 +9,7 @@ from typing import Any
 
 from bbparse.apps.tuning.measure import Setting, Suggestion
 from bbparse.runtime.errors import BBParseError, OutputError
+from bbparse.runtime.output import open_binary_output
 
 #: Colours that people with any kind of colour vision can distinguish (Okabe & Ito 2008).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -74,12 +75,14 @@ def legend_below(figure: Any, ax: Any) -> None:
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure; the same figure gives the same SVG file."""
-    date = {".svg": "Date", ".pdf": "CreationDate"}.get(Path(path).suffix.lower())
-    with _matplotlib().rc_context({"svg.hashsalt": "bbparse", "svg.fonttype": "none"}):
-        try:
-            figure.savefig(path, dpi=160, metadata={date: None} if date else None)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    ending = Path(path).suffix.lower()
+    date = {".svg": "Date", ".pdf": "CreationDate"}.get(ending)
+    metadata = {date: None} if date else None
+    with (
+        _matplotlib().rc_context({"svg.hashsalt": "bbparse", "svg.fonttype": "none"}),
+        open_binary_output(path) as file,
+    ):
+        figure.savefig(file, dpi=160, metadata=metadata, format=ending[1:])
 
 
 def plot_settings(

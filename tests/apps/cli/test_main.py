@@ -73,13 +73,10 @@ def test_version_and_help(run: Run) -> None:
 def test_errors_in_commands(
     failing: Callable[[BaseException], None],
     run: Run,
-    monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
     code: int,
     message: str,
 ) -> None:
-    # Standard output is that of the test run; it must not be closed.
-    monkeypatch.setattr(main_module, "_silence_stdout", lambda: None)
     failing(error)
     done = run("fail")
     assert (done.code, done.out, done.err) == (code, "", message)
@@ -107,6 +104,16 @@ def test_wrong_usage_is_one_line(run: Run) -> None:
     assert "--odd" in complaint and "(see bbparse evaluate --help)" in complaint
     done = run()
     assert done.code == 2 and "Commands:" in done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize("command", [f"evaluate '{toy.DEV}' '{toy.DEV}'", "rules", "--help", "tag"])
+def test_output_that_is_closed_is_an_error(command: str) -> None:
+    command = f"exec '{sys.executable}' -m bbparse {command} <'{toy.DEV}' >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("bbparse: error: ") and "output" in line and "Bad file" in line
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")

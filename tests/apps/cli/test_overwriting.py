@@ -1,11 +1,16 @@
-"""Outputs never overwrite what a command reads, or another output."""
+"""Outputs overwrite neither what a command reads, nor another output, nor devices and pipes."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import click
 import pytest
 
 from bbparse.apps.cli.common import Command, OutputFile
@@ -79,11 +84,48 @@ def test_trees_may_replace_the_trees_that_were_read(
     assert run("calibrate", toy.DEV, "--model", "m", "-o", "m").code == 0
 
 
-def test_all_commands_say_what_they_write() -> None:
+def outputs() -> Iterator[tuple[str, click.Command, click.Parameter]]:
+    """Yield all commands with each of their outputs."""
     with cli.make_context("bbparse", ["model"]) as context:
         for name in COMMANDS:
             command = cli.get_command(context, name)
             assert isinstance(command, Command)
             for parameter in command.params:
-                if {"-o", "--output"} & set(parameter.opts):
-                    assert isinstance(parameter.type, OutputFile)
+                if isinstance(parameter.type, OutputFile):
+                    yield name, command, parameter
+                else:
+                    assert not {"-o", "--output"} & set(parameter.opts)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="devices and pipes are those of POSIX")
+def test_only_text_and_plots_go_into_devices_and_pipes(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models, solutions, proofs and treebanks under annotation replace none of them."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    os.symlink("pipe", "link")
+    os.symlink("/dev/stdout", "out")
+    with suppress(PermissionError):  # only root may
+        os.mknod("null", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    made = {path: path.lstat() for path in Path().iterdir()}
+    names = [*map(str, made), "-", "/dev/stdout", "/dev/fd/1", "/dev/../dev/fd/2"]
+    streams = set()
+    for name, command, output in outputs():
+        assert isinstance(output.type, OutputFile)
+        if output.type.streams:
+            streams.add(f"{name} {output.opts[0]}")
+            continue
+        line = [name]
+        for other in command.params:
+            if isinstance(other, click.Argument):
+                line.append("x")
+            elif other.required and other is not output:
+                line += [other.opts[0], "x"]
+        for node in names:
+            complaint = run(*line, output.opts[0], node).complaint()
+            assert complaint.endswith(": cannot be written: expected the name of a file")
+    assert {path: path.lstat() for path in Path().iterdir()} == made
+    text = {"parse --output", "explain -o", "repair --output", "combine --output"}
+    text |= {"phrases --output", "tag --output", "repair --report", "tune --plot"}
+    assert streams == text
