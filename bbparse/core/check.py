@@ -47,18 +47,19 @@ def refuse(bad: Flags, say: Callable[[int], str]) -> None:
 def off_quantum(scores: Float64s, quantum: float) -> Flags:
     """Return which finite scores are not integer multiples of the quantum.
 
-    A sum of many multiples has rounding errors, so a thousandth of the quantum is tolerated. Scores
-    that are more quanta than there are numbers are none.
+    A multiple may be rounded, like 0.3 for a quantum of 0.1, but no sum of them: what is left where
+    large terms cancel out is a score like any other, though it be far smaller than the quantum.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        ratio = np.where(np.isfinite(scores), scores, 0.0) / quantum
-        is_near: Flags = np.abs(ratio - np.round(ratio)) <= 1e-3 + 1e-12 * np.abs(ratio)
+        values = np.where(np.isfinite(scores), scores, 0.0)
+        errors = np.abs(values - np.round(values / quantum) * quantum)
+        is_near: Flags = errors <= 2.0**-51 * np.abs(values)
     return ~is_near
 
 
-def common_quantum(quantum: float, scores: Float64s) -> float:
+def common_quantum(quantum: float, *scores: Float64s) -> float:
     """Return the quantum of a problem that gets more scores: 0 if they are no multiples of it."""
-    return 0.0 if quantum and off_quantum(scores, quantum).any() else quantum
+    return 0.0 if quantum and any(off_quantum(x, quantum).any() for x in scores) else quantum
 
 
 def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray[Any]:

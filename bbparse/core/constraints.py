@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bbparse.core.check import as_count, as_floats, check_scores, common_quantum
+from bbparse.core.check import MAX_SCORE, as_count, as_floats, check_scores, common_quantum
 from bbparse.core.edit import P, arc_index, as_weight, forbid_arc, named_set, with_sets
 from bbparse.core.parts import ProblemArrays
 from bbparse.runtime.arrays import Flags, Float64s
@@ -44,13 +44,8 @@ def _with_table(problem: P, arcs: Sequence[int], scores: Float64s) -> P:
     if not len(problem.arc_head) or not table.any():
         return problem
     quantum = common_quantum(problem.quantum, table)
-    if not len(arcs):
-        if table[0] != -np.inf:
-            # Every tree has one arc into word 1.
-            gain = np.where(problem.arc_mod == 1, table[0], 0.0)
-            return problem.changed(arc_score=problem.arc_score + gain, quantum=quantum)
-        # No tree is feasible, whichever set of arcs says so.
-        arcs, table = [0], np.full(2, -np.inf)
+    if not len(arcs):  # what every tree scores, whichever set of arcs says so
+        arcs, table = [0], np.full(2, table[0])
     return with_sets(problem, "count", [(arcs, table)]).changed(quantum=quantum)
 
 
@@ -186,11 +181,17 @@ def with_subtree(
         cost = as_weight("weight", weight)
         if not 0.0 <= cost:
             raise ProblemError(f"weight is {weight}, expected at least 0")
-        # One arc enters in every tree, and one leads to the first of the words.
-        change = cost * (1.0 * (p.arc_mod == np.flatnonzero(inside)[0]) - (~from_inside & into))
-        change -= cost * (from_inside & ~into & complete)
-        quantum = common_quantum(p.quantum, np.array([cost]))
-        return p.changed(arc_score=p.arc_score + change, quantum=quantum)
+        # Not added to the scores of arcs, whose digits a large weight would swallow.
+        for fits, free in ((~from_inside & into, 1), (from_inside & ~into & complete, 0)):
+            arcs = np.flatnonzero(fits).tolist()
+            if cost * len(arcs) > MAX_SCORE:
+                raise ProblemError(
+                    f"weight is {weight}, expected at most {MAX_SCORE / len(arcs):g} for"
+                    f" {len(arcs)} arcs"
+                )
+            table = 0.0 - cost * np.maximum(np.arange(len(arcs) + 1) - free, 0)
+            p = _with_table(p, arcs, table)
+        return p
     state = p.arc_state.copy()
     if complete:
         for a in np.flatnonzero(from_inside & ~into):

@@ -99,7 +99,8 @@ def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], fl
         Arcs are (head, mod), or (head, mod, label) if arcs have labels; the weight is finite or
         -inf. In a problem with labels, (head, mod) stands for all labels. A factor with an arc that
         is not a candidate never fires and is dropped. A factor of one arc adds to the score of the
-        arc, or forbids it if the weight is -inf.
+        arc (where the sum would lose digits, it becomes a count factor), or forbids it if the
+        weight is -inf. A weight that is no multiple of the ``quantum`` sets that to 0.
 
     Raises
     ------
@@ -109,6 +110,7 @@ def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], fl
     check_type("factors", factors, Iterable, "pairs of (arcs, weight)", ProblemError)
     index = arc_index(problem)
     rows: list[SetRow] = []
+    counts: list[SetRow] = []
     arc_score = problem.arc_score.copy()
     arc_state = problem.arc_state.copy()
     quantum = problem.quantum
@@ -127,10 +129,21 @@ def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], fl
                 rows.append((arcs, [weight]))
             elif weight == -np.inf:
                 forbid_arc(problem, arc_state, arcs[0], place)
-            else:
+            elif _keeps_digits(float(arc_score[arcs[0]]), weight):
                 arc_score[arcs[0]] += weight
-    extended = with_sets(problem, "factor", rows)
+            else:
+                counts.append((arcs, [0.0, weight]))
+    quantum = common_quantum(quantum, arc_score)
+    extended = with_sets(with_sets(problem, "factor", rows), "count", counts)
     return extended.changed(arc_score=arc_score, arc_state=arc_state, quantum=quantum)
+
+
+def _keeps_digits(score: float, weight: float) -> bool:
+    """Return True if the sum of two scores is as exact as the smaller one is by itself."""
+    total = score + weight
+    part = total - score
+    error = (score - (total - part)) + (weight - part)  # Knuth's TwoSum
+    return abs(error) <= 2.0**-50 * min(abs(score), abs(weight)) and abs(total) <= MAX_SCORE
 
 
 def with_sets(p: P, kind: str, rows: Sequence[SetRow]) -> P:

@@ -81,7 +81,9 @@ class Problem(ProblemArrays):
     single_root : bool
         The root must have exactly one modifier.
     quantum : float
-        All scores are integer multiples of it (QL13 §3 rounds bounds by it); 0 if unknown.
+        All scores are integer multiples of it, each as near as float64 has it (QL13 §3 rounds
+        bounds by it); 0 if unknown. Trees whose scores differ by the rounding of these multiples
+        only count as equal. A method that adds a score which is no multiple sets it to 0.
 
     Raises
     ------

@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core.check import as_floats, as_ints, check_lengths, naming
+from bbparse.core.check import as_floats, as_ints, check_lengths, naming, off_quantum
 from bbparse.core.parts import FIELDS, ProblemArrays
 from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
@@ -209,6 +209,9 @@ def tolerances(problem: ProblemArrays, terms: list[float]) -> tuple[float, float
     if p.quantum <= 4.0 * rounding:
         return rounding, rounding
     scores = _scores(p)
-    deviation = float(np.abs(scores - np.round(scores / p.quantum) * p.quantum).max(initial=0.0))
+    # of each term of a tree, as far as it is a rounded multiple
+    deviation = 2.0**-51 * float(np.abs(scores).max(initial=0.0))
     count = 5 * p.n_words + len(p.factor_ptr) + len(p.count_ptr)
-    return rounding, p.quantum / 2.0 if deviation * count <= p.quantum / 4.0 else rounding
+    if off_quantum(scores, p.quantum).any() or deviation * count > p.quantum / 4.0:
+        return rounding, rounding
+    return rounding, p.quantum / 2.0

@@ -14,12 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from bbparse.core import Problem
-from bbparse.core.check import MAX_SCORE
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.sentence import misc_values
 
-_EXPECTED = "expected KEY or KEY:WEIGHT, with a weight of at least 0"
+#: Times the number of arcs into the words of a span, it must stay a valid score.
+_MOST_WEIGHT = 1e90
+_EXPECTED = f"expected KEY or KEY:WEIGHT, with a weight of 0 to {_MOST_WEIGHT:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Spans:
         weight = -1.0 if colon else None
         with suppress(ValueError):
             weight = float(number) if colon else None
-        if not key or "=" in key or not (weight is None or 0.0 <= weight <= MAX_SCORE):
+        if not key or "=" in key or not (weight is None or 0.0 <= weight <= _MOST_WEIGHT):
             raise ProblemError(f"spans is {text!r}, {_EXPECTED}")
         return cls(key, weight)
 

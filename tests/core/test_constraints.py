@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -120,6 +122,34 @@ def test_a_soft_subtree(complete: bool) -> None:
     check(p, meaning, projective=False)
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e6, 1e12, 1e17, 1e90])
+@pytest.mark.parametrize("projective", [True, False])
+def test_a_large_soft_weight_keeps_the_digits_of_scores(weight: float, projective: bool) -> None:
+    rng = np.random.default_rng(3)
+    for trial in range(10):
+        p = Problem.from_arc_scores(rng.normal(size=(5, 5)), projective=projective)
+        words, pair = ([1, 2], [2, 3, 4])[trial % 2], [(1, 2), (0, 3)]
+        complete = trial < 5
+        q = p.with_subtree(words, complete=complete, weight=weight).with_factors(
+            [(pair[:1], -weight / 3), (pair, weight)]
+        )
+
+        def true_score(arcs: tuple[int, ...], p: Problem = p) -> Fraction:
+            heads = [-1, *p.arc_head[list(arcs)].tolist()]
+            outside = sum(heads[m] not in words for m in words) - 1  # noqa: B023
+            if complete:  # noqa: B023
+                outside += sum(heads[m] in words for m in range(1, 5) if m not in words)  # noqa: B023
+            known = sum(map(Fraction, p.arc_score[list(arcs)].tolist()))
+            known -= (heads[2] == 1) * Fraction(weight / 3)
+            return known + ((heads[2] == 1 and heads[3] == 0) - outside) * Fraction(weight)
+
+        expected = sorted((true_score(arcs) for _, arcs in enumerate_trees(p)), reverse=True)
+        found = solve(q, k_best=3)
+        assert found.status == "optimal"
+        assert found.scores.tolist() == pytest.approx([float(x) for x in expected[:3]], rel=1e-14)
+        assert q.score(found.arcs[0]) == found.scores[0]
+
+
 def labelled() -> Problem:
     """Three words; all arcs under labels 0 and 1."""
     pairs = [(h, m, x) for m in (1, 2, 3) for h in range(4) if h != m for x in (0, 1)]
@@ -182,13 +212,45 @@ def test_the_quantum_is_kept_where_it_holds() -> None:
     p = Problem(2, [0, 0, 1, 2], [1, 2, 2, 1], [0.5, 1, 1, 0], quantum=0.5)
     assert p.with_at_most([(0, 1), (1, 2)]).quantum == 0.5
     assert p.with_count_scores([(0, 1), (1, 2)], [0.0, 1.5, 1.5]).quantum == 0.5
-    assert p.with_count_scores([(0, 1), (1, 2)], [0.0, 0.3, 0.3]).quantum == 0.0
+    assert p.with_subtree([1, 2], weight=1.5).quantum == 0.5
+    for off in (0.3, 5e-4, 1e-9, 0.5 + 1e-6):
+        table = [0.0, -off, -off]
+        for other in (
+            p.with_count_scores([(0, 1), (1, 2)], table),
+            p.with_factors([([(0, 1), (1, 2)], -off)]),
+            p.with_factors([([(0, 1)], off)]),
+            p.with_subtree([1, 2], weight=off),
+        ):
+            assert other.quantum == 0.0
+            assert solve(other).scores[0] == max(score for score, _ in enumerate_trees(other))
+        with pytest.raises(ProblemError, match=r"count_score\[1\] is -.*, expected a multiple"):
+            dataclasses.replace(
+                p,
+                count_ptr=[0, 2],
+                count_arcs=[0, 2],
+                count_score_ptr=[0, 3],
+                count_score=table,
+            )
+
+
+def test_multiples_may_be_rounded_and_sums_of_them_not() -> None:
+    for steps in (10, 7, 398320):
+        scores = np.array([1, -3, 123457, -99999])
+        for values in (scores / steps, scores * (1.0 / steps)):
+            p = Problem(2, [0, 0, 1, 2], [1, 2, 2, 1], values, quantum=1.0 / steps)
+            assert p.with_factors([([(0, 1), (1, 2)], 3 / steps)]).quantum == p.quantum
+    with pytest.raises(ProblemError, match="expected a multiple of quantum"):
+        Problem(2, [0, 0, 1, 2], [1, 2, 2, 1], [0.1 + 0.2 - 0.3, 0.1, 0.2, 0.3], quantum=0.1)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda p: p.with_at_most([]), "arcs names no arc"),
+        (
+            lambda p: p.with_subtree([1, 2], weight=1e100),
+            "weight is 1e+100, expected at most 2.5e+99 for 4 arcs",
+        ),
         (lambda p: p.with_at_most(3), "arcs is of type int, expected arcs"),
         (lambda p: p.with_at_most([(0, 1), (2, 2)]), "arcs[1] is (2, 2): word 2 cannot be its own"),
         (lambda p: p.with_at_most([(0, 4)]), "mod of arcs[0] is 4, expected 1..3"),

@@ -15,7 +15,13 @@ from bbparse.core import Problem
 from bbparse.inference.oracles import calls
 from bbparse.inference.oracles.projective.recurrences import parts_of, recurrence_for
 from bbparse.inference.oracles.trees import oracle_of, restricted
-from bbparse.inference.relaxation.counts import apply_counts, count_gaps, disagreement, step_counts
+from bbparse.inference.relaxation.counts import (
+    apply_counts,
+    count_gaps,
+    disagreement,
+    start_counts,
+    step_counts,
+)
 from bbparse.inference.relaxation.multipliers import (
     apply_multipliers,
     factor_gaps,
@@ -105,8 +111,8 @@ class Relaxation:
         """Return the space of all trees, with the initial multipliers of QL13."""
         lam = np.zeros_like(self._factors.lam)
         start_multipliers(self._factors.ptr, self._factors.weight, lam)
-        count_lam, pair_lam = np.zeros(len(self.cnt_arcs)), np.zeros((2, self._n_pairs))
-        return Space(self.base > -np.inf, lam, count_lam, pair_lam)
+        count_lam = start_counts(np.split(self._counts.score, self._counts.score_ptr[1:-1]))
+        return Space(self.base > -np.inf, lam, count_lam, np.zeros((2, self._n_pairs)))
 
     def _of(self, space: Space) -> tuple[Any, NodeFactors, NodeCounts]:
         """Return oracle, factors and counts with the multipliers of a space."""

@@ -13,11 +13,27 @@ Kernels take the count factors of a node as a `inference.relaxation.state.NodeCo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bbparse.inference.relaxation.multipliers import choices_of
-from bbparse.runtime.arrays import NEG
+from bbparse.inference.relaxation.state import NodeCounts
+from bbparse.runtime.arrays import NEG, Float64s
 from bbparse.runtime.jit import kernel
+
+
+def start_counts(tables: Sequence[Float64s]) -> Float64s:
+    """Return the first multipliers of sets: the score of the last arc, exact for linear tables."""
+    steps = [np.diff(table[table > NEG]) for table in tables]
+    first = [np.full(max(0, len(x) - 1), d[-1] if len(d) else 0.0) for x, d in zip(tables, steps)]
+    return np.concatenate([np.empty(0), *first])
+
+
+def largest_counts(counts: NodeCounts) -> Float64s:
+    """Return the largest magnitude of the scores of each set, of which a tree has one."""
+    sizes = np.where(counts.score > NEG, np.abs(counts.score), 0.0)
+    return np.maximum.reduceat(sizes, counts.score_ptr[:-1]) if len(sizes) else sizes
 
 
 @kernel

@@ -15,6 +15,7 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.parts import KINDS, PART_NAMES
+from bbparse.inference.relaxation.counts import start_counts
 from bbparse.inference.relaxation.multipliers import start_multipliers
 from bbparse.inference.relaxation.state import NodeCounts, NodeFactors
 from bbparse.runtime.arrays import NEG, Float64s, Ints, Longs
@@ -130,6 +131,6 @@ def node_counts(place: Ints, p: Problem) -> NodeCounts:
         members[alive],
         ptr + np.arange(len(ptr)),
         np.concatenate([np.empty(0), *tables]),
-        np.zeros(ptr[-1]),
+        start_counts(tables),
         np.full(1, len(sizes)),
     )

@@ -21,6 +21,7 @@ from bbparse.inference.oracles.arcs import alive_arcs
 from bbparse.inference.oracles.calls import oracle_over
 from bbparse.inference.oracles.projective.build import Chart
 from bbparse.inference.relaxation import state as kernels
+from bbparse.inference.relaxation.counts import largest_counts
 from bbparse.inference.relaxation.incumbents import insert_trees, margin_of
 from bbparse.inference.relaxation.node import (
     CLOSED,
@@ -86,7 +87,7 @@ def make_root(problem: Problem, mode: int, until: float = np.inf) -> Root:
     if mode > 0 and len(weight) and p.arc_label is None:
         p, sets, weight = take_parts(p, mode, head, mod, sets, weight)
     oracle, counts = oracle_over(p, mode, head, mod, until), node_counts(place, p)
-    spread = score_spread(n, base, oracle.part_scores(), weight, counts.score)
+    spread = score_spread(n, base, oracle.part_scores(), weight, largest_counts(counts))
     slack, hard = slack_of(spread), hard_weight(spread)
     factors = node_factors(sets, weight, len(order), hard)
     return Root(kernels.Node(oracle, mod, base, np.zeros(1), factors, counts), order, slack, hard)
