@@ -7,7 +7,7 @@
 Trains one network on TRAIN for all rows, and the families of `FAMILIES` beside it (not with
 ``--alone``), like ``bbparse train`` but without choosing an epoch by DEV. ``--tree-score`` adds the
 fixed rules of `bench/rules.py`. ``--tags`` also trains a tagger and parses with its tags. No
-validity rules; p-values by paired bootstrap against the network alone. Models are kept in
+validity rules; p-values by paired randomization against the network alone. Models are kept in
 ``--store``, so that an interrupted run resumes. Adds rows, with the best of the k best trees by
 gold, to bench/results/account.json, and rewrites account.md.
 """

@@ -58,3 +58,8 @@ class ClusterError(BBParseError):
 def one_line(error: BaseException | str | None) -> str:
     """Return the text of an error on one line."""
     return " ".join(str(error).split())
+
+
+def counted(number: int, noun: str) -> str:
+    """Format a number of things: ``1 sentence``, ``2,001 sentences``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -11,7 +11,7 @@ others (`MEASURES`), so that `bbparse.treebank.significance` can resample senten
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import zip_longest
 from operator import eq
@@ -233,17 +233,13 @@ class Tally:
         return Scores(total["sentences"], total["words"], total["words_no_punct"], **values)
 
 
-def shares(
-    total: Mapping[str, Any],
-    measures: Mapping[str, Measure],
-    divide: Callable[[Any, Any], Any] = lambda part, whole: part / whole if whole else 0.0,
-) -> dict[str, Any]:
+def shares(total: Mapping[str, int], measures: Mapping[str, Measure]) -> dict[str, float]:
     """Divide sums of counts, by name of the measure; 0 where the denominator is 0."""
-    sums = {
-        name: [sum(total[count] for count in group) for group in counts]
-        for name, counts in measures.items()
-    }
-    return {name: divide(*pair) for name, pair in sums.items()}
+    values = {}
+    for name, groups in measures.items():
+        part, whole = (sum(total[count] for count in group) for group in groups)
+        values[name] = part / whole if whole else 0.0
+    return values
 
 
 def _all(*columns: Iterable[bool]) -> list[bool]:

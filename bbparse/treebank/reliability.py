@@ -18,22 +18,23 @@ values or more, D_o is the fraction of pairs within units that differ, each pair
 differ. Words without a value (``_``) of an annotator count as missing for alpha, and as a category
 of its own for kappa.
 
-Intervals are percentiles of a bootstrap over sentences (Efron & Tibshirani 1993).
+Intervals are percentiles of a bootstrap over sentences (Efron & Tibshirani 1993), which are too
+narrow with few sentences.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import combinations
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from bbparse.runtime.arrays import Float64s, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Longs
 from bbparse.treebank.evaluation import paired_sentences
+from bbparse.treebank.progress import watched
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 
 
@@ -59,12 +60,15 @@ KINDS: dict[str, Callable[[Sentence], list[str]]] = {
 
 
 class Agreement(NamedTuple):
-    """Agreement in one kind of category, with bounds of 95 % confidence intervals."""
+    """Agreement in one kind of category, with bounds of 95 % confidence intervals.
+
+    Both bounds are nan if all draws are equal: of one sentence, or of sentences that are all alike.
+    """
 
     observed: float  #: Mean fraction of words on which two annotators agree.
-    kappa: float  #: nan if both use one category only.
+    kappa: float  #: nan if two of the annotators use the same one category only.
     kappa_interval: tuple[float, float]
-    alpha: float
+    alpha: float  #: nan if the words with two values or more have one category only.
     alpha_interval: tuple[float, float]
 
 
@@ -90,62 +94,72 @@ class Annotations:
         """Return pairs of different labels and their number, the most frequent first."""
         counts: Counter[tuple[str, str]] = Counter()
         for one, other in combinations(self.columns("label"), 2):
-            counts.update((min(a, b), max(a, b)) for a, b in zip(one, other) if a != b)
+            pairs = ((min(a, b), max(a, b)) for a, b in zip(one, other))
+            counts.update(pair for pair in pairs if pair[0] != pair[1] and "_" not in pair)
         return [(*pair, n) for pair, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
 
     def agreement(self, kind: str, category: str | None = None, resamples: int = 1000) -> Agreement:
         """Measure agreement in a kind of category, or in one category against all others."""
+        codes = {"_": 0}
         columns = self.columns(kind)
+        values = np.array([[codes.setdefault(v, len(codes)) for v in row] for row in columns])
+        known = values > 0
         if category is not None:
-            columns = [[str(value == category) for value in column] for column in columns]
-        names, flat = np.unique([v for column in columns for v in column], return_inverse=True)
-        values = flat.reshape(len(columns), -1)
-        missing = int(np.searchsorted(names, "_")) if "_" in names and category is None else -1
-        weights = np.ones(len(self.files[0]))
-        measure = partial(self._measure, values, len(names), missing)
-        observed, kappa, alpha = measure(weights)
-        rng, n = np.random.default_rng(1), len(weights)
-        draws = (np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(resamples))
-        drawn = np.array([measure(draw.astype(np.float64)) for draw in draws])
+            values = (values == codes.get(category, -1)).astype(np.int64)
+        measure = _measure(values, known, self.sentence, n := len(self.files[0]))
+        observed, kappa, alpha = measure(np.ones(n))
+        rng = np.random.default_rng(1)
+        drawn = np.array(
+            [
+                measure(np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64))
+                for _ in watched(range(resamples), category or kind, " draws")
+            ]
+        )
         intervals = []
         for column in drawn[:, 1:].T:
             defined = column[~np.isnan(column)]
-            ends = np.quantile(defined, [0.025, 0.975]) if len(defined) else (np.nan, np.nan)
-            intervals.append((float(ends[0]), float(ends[1])))
+            ends = np.quantile(defined, [0.025, 0.975]).tolist() if len(defined) else [np.nan] * 2
+            intervals.append((ends[0], ends[1]) if ends[1] - ends[0] > 1e-12 else (np.nan, np.nan))
         return Agreement(observed, kappa, intervals[0], alpha, intervals[1])
 
-    def _measure(
-        self, values: Longs, n: int, missing: int, weights: Float64s
-    ) -> tuple[float, float, float]:
-        """Return observed agreement, kappa and alpha, each sentence weighted by its draws."""
-        of_word = weights[self.sentence]
-        pairs = list(combinations(values, 2))
-        total = of_word.sum()
-        same = [float(of_word[a == b].sum() / total) for a, b in pairs]
-        shares = [np.bincount(row, of_word, n) / total for row in values]
-        chance = [float(a @ b) for a, b in combinations(shares, 2)]
-        kappas = [(p - e) / (1.0 - e) if e < 1.0 else np.nan for p, e in zip(same, chance)]
-        return float(np.mean(same)), float(np.mean(kappas)), _alpha(values, n, missing, of_word)
 
+def _measure(
+    values: Longs, known: Flags, sentence: Longs, n_sentences: int
+) -> Callable[[Float64s], tuple[float, float, float]]:
+    """Return a function of the weights of sentences: observed agreement, kappa and alpha.
 
-def _alpha(values: Longs, n: int, missing: int, of_word: Float64s) -> float:
-    """Compute Krippendorff's alpha of categories int[annotators, words] with weights of words."""
-    known = values != missing
-    m = known.sum(axis=0)
-    paired = m >= 2
-    if not (of_word * paired).any():
-        return np.nan
-    differing = np.zeros(values.shape[1])
-    for a, b in combinations(range(len(values)), 2):
-        differing += 2.0 * (known[a] & known[b] & (values[a] != values[b]))
-    counts = np.zeros(n)
-    for row, is_known in zip(values, known):
-        use = is_known & paired
-        counts += np.bincount(row[use], of_word[use], n)
-    total = counts.sum()
-    observed = (of_word * differing / np.maximum(m - 1, 1))[paired].sum() / total
-    expected = (total**2 - counts @ counts) / (total * (total - 1.0))
-    return float(1.0 - observed / expected) if expected > 0.0 else np.nan
+    `values` are categories int[annotators, words], some of them not `known`.
+    """
+    n_annotators, n = len(values), int(values.max(initial=0)) + 1
+    pairs = list(combinations(range(n_annotators), 2))
+    n_known = known.sum(axis=0)
+    paired = known & (n_known >= 2)  # values that alpha compares
+    used, where = values[paired], np.broadcast_to(sentence, values.shape)[paired]
+    bins = values + n * np.arange(n_annotators)[:, None]
+
+    def by_sentence(of_word: Flags | Float64s) -> Float64s:
+        return np.bincount(sentence, of_word, n_sentences).astype(np.float64)
+
+    same = np.stack([by_sentence(values[a] == values[b]) for a, b in pairs])
+    differing = sum(known[a] & known[b] & (values[a] != values[b]) for a, b in pairs)
+    differing = by_sentence(2.0 * differing / np.maximum(n_known - 1, 1))
+    lengths = by_sentence(np.ones(len(sentence)))
+
+    def measure(weights: Float64s) -> tuple[float, float, float]:
+        total = weights @ lengths
+        agreed = same @ weights / total
+        of_values = np.tile(weights[sentence], n_annotators)
+        shares = np.bincount(bins.ravel(), of_values, n_annotators * n).reshape(-1, n) / total
+        chance = [float(shares[a] @ shares[b]) for a, b in pairs]
+        kappas = [(p - e) / (1.0 - e) if e < 1.0 else np.nan for p, e in zip(agreed, chance)]
+        counts = np.bincount(used, weights[where], n)
+        n_used = counts.sum()
+        rate = weights @ differing * (n_used - 1.0)
+        expected = n_used**2 - counts @ counts
+        alpha = float(1.0 - rate / expected) if expected > 0.0 else np.nan
+        return float(agreed.mean()), float(np.mean(kappas)), alpha
+
+    return measure
 
 
 def rows(
@@ -158,5 +172,6 @@ def rows(
             yield kind, annotations.agreement(kind, None, resamples)
     if by_relation:
         labels = Counter(label for column in annotations.columns("label") for label in column)
+        del labels["_"]  # no relation: a missing value
         for label, _ in sorted(labels.items(), key=lambda item: (-item[1], item[0])):
             yield f"label {label}", annotations.agreement("label", label, resamples)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from bbparse.apps.cli.common import FILE, aligned, command, flag, option, say
-from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.errors import TreebankError, counted
 from bbparse.treebank import read_conllu
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.breakdown import BREAKDOWNS, breakdown
 from bbparse.treebank.evaluation import tallied
-from bbparse.treebank.significance import RESAMPLES, Difference, compare_tallies
+from bbparse.treebank.significance import ENUMERATED, FEW, RESAMPLES, Difference, compare_tallies
 
 #: Measures and their titles; values without punctuation have a column of their own.
 _TITLES = {
@@ -60,7 +60,7 @@ TAGS = {
 )
 @option(
     "--resamples",
-    "Bootstrap samples.  [default: 10000 for --against, 1000 for --agreement]",
+    "Random samples.  [default: 10000 for --against, 1000 for --agreement]",
     click.IntRange(1),
 )
 @flag("--json as_json", "Print one JSON object, with fractions from 0 to 1.")
@@ -91,8 +91,9 @@ def evaluate(
     from the root, and of arcs between words 1, 2, 3-6, … apart. --by relation: recall and precision
     of head and label together for each label, and the fraction of correct heads (UAS).
 
-    --against compares by paired bootstrap: it draws sentences with replacement, prints a confidence
-    interval of the difference, and p, the probability that equally good parsers differ as much.
+    --against prints p, the probability that equally good parsers differ as much, by paired
+    approximate randomization (exact where fewer than 16 sentences differ), and a confidence
+    interval of the difference, by paired bootstrap over sentences.
 
     --agreement compares two or more annotators: their agreement beyond chance on arcs, heads,
     relations and tags, and the relations that they confuse; with --by relation, also the agreement
@@ -106,7 +107,12 @@ def evaluate(
       bbparse evaluate ann.conllu ben.conllu cleo.conllu --agreement --by relation
       bbparse parse in.conllu --model en.model | bbparse evaluate in.conllu - --json
     """
-    if agreement:
+    if gold.endswith((".ptb", ".mrg")):
+        if agreement or by or more:
+            raise click.UsageError("bracketed trees: only --against goes with them")
+        others = [predicted] if against is None else [predicted, against]
+        _evaluate_phrases(gold, others, as_json, resamples or RESAMPLES)
+    elif agreement:
         if against is not None or {*by} - {"relation"}:
             raise click.UsageError("--agreement goes with --by relation and no other comparison")
         _print_agreement([gold, predicted, *more], bool(by), as_json, resamples or 1000)
@@ -126,9 +132,6 @@ def _print_scores(
 ) -> None:
     """Print the accuracy of one file, or of two and their difference."""
     others = [predicted] if against is None else [predicted, against]
-    if gold.endswith((".ptb", ".mrg")):
-        _evaluate_phrases(gold, others, as_json)
-        return
     gold_sentences = list(read_conllu(gold, require_heads=True))
     files = [list(read_conllu(path, require_heads=True)) for path in others]
     for path, sentences in zip((gold, *others), (gold_sentences, *files)):
@@ -151,23 +154,30 @@ def _print_scores(
     tables = [{name: breakdown(name, gold_sentences, file) for name in by} for file in files]
     differences = None if against is None else compare_tallies(*tallies, resamples=resamples)
     scores = [tally.scores() for tally in tallies]
+    bounds = [(row.low, row.high) for row in (differences or {}).values() if row.differing]
+    notes = _interval_notes(bounds, len(gold_sentences))
     if as_json:
         reports: list[dict[str, Any]] = [each.as_dict() for each in scores]
         for report, breakdowns in zip(reports, tables):
             report |= {"by": breakdowns} if by else {}
         if differences is not None:
             rows = {name: asdict(difference) for name, difference in differences.items()}
-            reports[0] |= {"against": reports[1], "differences": rows, "resamples": resamples}
-        click.echo(json.dumps(reports[0], indent=2))
+            reports[0] |= {"against": reports[1], "differences": rows}
+            reports[0] |= {"resamples": resamples, "notes": notes}
+        _print_json(reports[0])
         return
-    all_words = f"{scores[0].sentences} sentences, {scores[0].words} words"
+    all_words = f"{counted(scores[0].sentences, 'sentence')}, {counted(scores[0].words, 'word')}"
     click.echo(f"{all_words}, {scores[0].words_no_punct} without punctuation")
     if differences is None:
         click.echo(f"\n{_table(scores[0].as_dict())}")
     else:
         click.echo(f"A: {predicted}\nB: {against}\n")
         click.echo(_comparison(differences))
-        click.echo(f"\npaired bootstrap over sentences, {resamples} draws")
+        click.echo(
+            f"\np: paired approximate randomization, {resamples} draws, or exact if fewer than"
+            f" {ENUMERATED} sentences differ"
+        )
+        _print_notes(notes)
     for file, breakdowns in zip("AB", tables):
         for name, rows_of in breakdowns.items():
             click.echo(f"\n{f'{file}, ' if len(files) > 1 else ''}by {name}\n{_aligned(rows_of)}")
@@ -182,25 +192,66 @@ def _print_agreement(
     annotations = Annotations([list(read_conllu(path)) for path in paths])
     found = dict(rows(annotations, by_relation, resamples))
     confused = annotations.confusions()
+    bounds = [bound for row in found.values() for bound in (row.kappa_interval, row.alpha_interval)]
+    notes = _interval_notes(bounds, len(annotations.files[0]))
+    if any(row.kappa != row.kappa for row in found.values()):
+        notes.append("no kappa: two annotators use one and the same category for all words")
+    if any(row.alpha != row.alpha for row in found.values()):
+        notes.append("no alpha: only one category, or no word, has values of two annotators")
     if as_json:
         report = {name: row._asdict() for name, row in found.items()}
         counts = [{"labels": [a, b], "count": n} for a, b, n in confused]
-        text = json.dumps({"agreement": report, "confusions": counts}, indent=2)
-        click.echo(text.replace("NaN", "null"))
+        _print_json({"agreement": report, "confusions": counts, "notes": notes})
         return
     table = [["", "agree, %", "kappa", "95 %", "alpha", "95 %"]]
     for name, row in found.items():
         cells = [_percent(row.observed)]
         for name_of in ("kappa", "alpha"):
-            value, (low, high) = getattr(row, name_of), getattr(row, f"{name_of}_interval")
-            undefined = value != value
-            cells += ["-", ""] if undefined else [f"{value:.3f}", f"{low:.3f} to {high:.3f}"]
+            value = getattr(row, name_of)
+            cells.append("-" if value != value else f"{value:.3f}")
+            low, high = getattr(row, f"{name_of}_interval")
+            cells.append(_interval(low, high, ".3f"))
         table.append([name, *cells])
-    click.echo(f"{len(paths)} annotators, {len(annotations.sentence)} words\n")
+    click.echo(f"{len(paths)} annotators, {counted(len(annotations.sentence), 'word')}\n")
     click.echo(aligned(table, left=[0]))
+    _print_notes(notes)
     if confused:
         pairs = [[a, b, str(n)] for a, b, n in confused[:10]]
         click.echo(f"\nrelations most often confused\n{aligned(pairs, left=[0, 1])}")
+
+
+def _interval(low: float, high: float, form: str) -> str:
+    """Format the bounds of a confidence interval; ``-`` if there is none."""
+    return "-" if low != low else f"{low:{form}} to {high:{form}}"
+
+
+def _interval_notes(bounds: Iterable[tuple[float, float]], sentences: int) -> list[str]:
+    """Say why there are no intervals, or why they say little."""
+    notes = []
+    if any(low != low for low, _ in bounds):
+        notes.append("no interval: too few sentences, or all of them alike")
+    if sentences < FEW:
+        notes.append(f"fewer than {FEW} sentences: intervals are too narrow")
+    return notes
+
+
+def _print_notes(notes: list[str]) -> None:
+    """Print lines below a table."""
+    if notes:
+        click.echo("\n" + "\n".join(notes))
+
+
+def _print_json(report: object) -> None:
+    """Print a report, with null for what is undefined."""
+
+    def defined(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: defined(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [*map(defined, value)]
+        return None if value != value else value
+
+    click.echo(json.dumps(defined(report), indent=2))
 
 
 def _print_text_scores(scores: dict[str, MatchCounts], as_json: bool) -> None:
@@ -253,7 +304,7 @@ def _comparison(differences: dict[str, Difference]) -> str:
                         _percent(row.first),
                         _percent(row.second),
                         f"{100 * row.difference:+.2f}",
-                        f"{100 * row.low:+.2f} to {100 * row.high:+.2f}",
+                        _interval(100 * row.low, 100 * row.high, "+.2f"),
                         f"{row.p_value:.4f}",
                     ]
                 )
@@ -269,13 +320,16 @@ def _aligned(rows: list[dict[str, Any]]) -> str:
     return aligned(shown, left=[0])
 
 
-def _evaluate_phrases(gold: str, others: list[str], as_json: bool) -> None:
+def _evaluate_phrases(gold: str, others: list[str], as_json: bool, resamples: int) -> None:
     """Print the accuracy of bracketed trees, and the difference of two files."""
     # Imported here: these need numpy, which the scores of dependencies do without.
     from bbparse.grammar.evaluation import compare_trees, paired_p
     from bbparse.grammar.trees import read_trees
 
-    trees, tallies, reports = list(read_trees(gold)), [], []
+    trees, tallies = list(read_trees(gold)), []
+    reports: list[dict[str, Any]] = []
+    if not trees:
+        raise TreebankError(f"{gold}: there are no trees, expected at least one")
     for path in others:
         predicted = list(read_trees(path))
         if len(predicted) != len(trees):
@@ -295,12 +349,15 @@ def _evaluate_phrases(gold: str, others: list[str], as_json: bool) -> None:
                 "sentences": scores.sentences,
             }
         )
+    p_value = paired_p(tallies[0], tallies[1], resamples) if len(tallies) == 2 else None
     if as_json:
-        click.echo(json.dumps(reports[0] if len(others) == 1 else dict(zip(others, reports))))
+        if p_value is not None:
+            reports[0] |= {"against": reports[1], "p_value": p_value, "resamples": resamples}
+        _print_json(reports[0])
         return
     for path, report in zip(others, reports):
         count = report.pop("sentences")
         shown = "  ".join(f"{name} {_percent(fraction)}" for name, fraction in report.items())
-        click.echo(f"{path}: {count} sentences  {shown}")
-    if len(tallies) == 2:
-        click.echo(f"difference in F1 by chance: p = {paired_p(tallies[0], tallies[1]):.4f}")
+        click.echo(f"{path}: {counted(count, 'sentence')}  {shown}")
+    if p_value is not None:
+        click.echo(f"difference in F1 by chance: p = {p_value:.4f}")

@@ -12,6 +12,7 @@ from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, comman
 from bbparse.apps.tuning.measure import Setting, Suggestion, measure_settings, suggest
 from bbparse.apps.tuning.plots import check_plot, plot_settings
 from bbparse.parser.parser import Parser
+from bbparse.runtime.errors import counted
 from bbparse.treebank import read_conllu
 
 
@@ -78,7 +79,7 @@ def tune(
     settings = measure_settings(parser, treebank, prunes, **limits)
     suggestion = suggest(settings, max_loss / 100.0, measure)
     words = sum(sentence.n_words for sentence in treebank)
-    click.echo(f"{len(treebank)} sentences, {words} words\n")
+    click.echo(f"{counted(len(treebank), 'sentence')}, {counted(words, 'word')}\n")
     click.echo(_table(settings))
     click.echo(f"\n{_advice(suggestion, measure, max_loss)}")
     if plot is not None:
@@ -115,8 +116,11 @@ def _advice(found: Suggestion | None, measure: str, max_loss: float) -> str:
     text = f"suggested: --prune {setting.name}"
     if setting is best:
         return f"{text}, the most accurate and the fastest within {max_loss:g} points of {name}"
+    interval = "no interval: too few sentences"
+    if loss.low == loss.low:
+        interval = f"95 % interval {100 * loss.low:+.2f} to {100 * loss.high:+.2f}"
     return (
         f"{text}: {setting.words_per_second / best.words_per_second:.1f} times as fast as"
         f" {best.name}, the most accurate, for {100 * loss.difference:.2f} points of {name}"
-        f" (95 % interval {100 * loss.low:+.2f} to {100 * loss.high:+.2f})"
+        f" ({interval})"
     )

@@ -59,7 +59,7 @@ def test_against(run: Run, chains: Path) -> None:
     assert lines[1:3] == [f"A: {DEV}", f"B: {chains}"]
     (row,) = [line.split() for line in lines if line.startswith("UAS  ")]
     assert row[1] == "100.00" and row[-1] == "0.0001"
-    assert lines[-1] == "paired bootstrap over sentences, 10000 draws"
+    assert "p: paired approximate randomization, 10000 draws" in lines[-1]
     assert "tags and lemmas: as in GOLD" in lines
     assert run("evaluate", DEV, DEV, "--against", chains) == done
     options = "--json --resamples 99".split()
@@ -71,6 +71,49 @@ def test_against(run: Run, chains: Path) -> None:
     assert uas["difference"] == pytest.approx(found["uas"] - 1.0)
     assert uas["low"] < uas["difference"] < uas["high"] < 0
     assert uas["p_value"] == 0.01
+
+
+def test_one_sentence_is_not_significant(run: Run, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{head}.conllu" for head in (1, 2)]
+    for head, path in zip((1, 2), paths):
+        rows = ((1, "He", 2), (2, "saw", 0), (3, "it", head))
+        lines = [f"{m}\t{word}\t_\t_\t_\t_\t{head}\tdep\t_\t_\n" for m, word, head in rows]
+        path.write_text("".join(lines) + "\n")
+    wrong, right = paths
+    out = run("evaluate", right, right, "--against", wrong).out
+    assert out.startswith("1 sentence, 3 words")
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("UAS  ")]
+    assert row[1:] == ["100.00", "66.67", "+33.33", "-", "1.0000"]
+    found = json.loads(run("evaluate", right, right, "--against", wrong, "--json").out)
+    uas = found["differences"]["uas"]
+    assert (uas["low"], uas["high"], uas["p_value"], uas["differing"]) == (None, None, 1.0, 1)
+    found = json.loads(run("evaluate", right, wrong, "--agreement", "--json").out)
+    assert found["agreement"]["head"]["kappa_interval"] == [None, None]
+    assert found["notes"] == [
+        "no interval: too few sentences, or all of them alike",
+        "fewer than 30 sentences: intervals are too narrow",
+        "no kappa: two annotators use one and the same category for all words",
+        "no alpha: only one category, or no word, has values of two annotators",
+    ]
+
+
+def test_a_missing_relation_is_missing(run: Run, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in "ab"]
+    for path, labels in zip(paths, ("root dep dep obj", "root dep _ _")):
+        rows = enumerate(labels.split(), start=1)
+        text = "".join(f"{m}\tw\t_\t_\t_\t_\t{m - 1}\t{x}\t_\t_\n" for m, x in rows)
+        path.write_text(text + "\n")
+    options = ("--agreement", "--by", "relation", "--json")
+    found = json.loads(run("evaluate", *paths, *options).out)
+    alphas = {name: row["alpha"] for name, row in found["agreement"].items()}
+    names = ("arc", "head", "label", "label dep", "label root")
+    assert alphas == {**dict.fromkeys(names, 1.0), "label obj": None}
+    assert found["confusions"] == []
+    # one of three uses a relation: the other two have no kappa, and a line says so
+    paths[1].write_text(paths[0].read_text().replace("obj", "dep"))
+    out = run("evaluate", *paths, paths[1], "--agreement", "--by", "relation").out
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("label obj")]
+    assert row[3] == "-" and "no kappa: two annotators use one and the same category" in out
 
 
 def test_breakdowns(run: Run, chains: Path) -> None:
@@ -126,7 +169,7 @@ def test_agreement_of_annotators(run: Run, tmp_path: Path) -> None:
     done = run("evaluate", one, other, one, "--agreement", "--by", "relation", "--resamples", 50)
     assert done.code == 0 and done.out.startswith("3 annotators, 8 words\n")
     lines = [line.split() for line in done.out.splitlines()]
-    assert ["head", "100.00", "1.000", "1.000", "to", "1.000"] == lines[4][:6]
+    assert ["head", "100.00", "1.000", "-", "1.000", "-"] == lines[4]
     assert lines[-1] == ["nsubj", "obj", "2"]
     record = json.loads(run("evaluate", one, other, "--agreement", "--json").out)
     assert record["agreement"]["label"]["observed"] == 7 / 8
