@@ -12,16 +12,18 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from bbparse.apps.annotate.marks import Marks
+from bbparse.apps.annotate.marks import Marks, whole
 from bbparse.runtime.errors import BBParseError, OutputError, TreebankError
 from bbparse.runtime.output import lock_file, writing
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank import NO_HEAD, Sentence, read_conllu
+from bbparse.treebank.sentence import checked_column
 
 _FORMAT = {"bbparse": "annotate", "version": 1}
 
@@ -80,8 +82,10 @@ class Journal:
                 raise ValueError
             for line in lines:
                 at += 1
-                _replay(found, json.loads(line))
-        except (BBParseError, ValueError, LookupError, TypeError):
+                record = json.loads(line)
+                json.dumps(record, ensure_ascii=False).encode()  # it can be written
+                _replay(found, record)
+        except (BBParseError, ValueError, LookupError, TypeError, RecursionError):
             self._file.close()
             raise TreebankError(
                 f"{self.path}, line {at}: not written by bbparse annotate: move the file away to"
@@ -122,7 +126,8 @@ class Journal:
 
     def sync(self) -> None:
         """Flush the journal to disk."""
-        os.fsync(self._file.fileno())
+        with writing(self.path):
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close and unlock the file; remove it if it is empty."""
@@ -137,13 +142,19 @@ def _replay(found: list[History], record: dict[str, Any]) -> None:
     if "base" in record:
         text = record["base"]
         (base,) = read_conllu(io.StringIO(text))
-        found.append(History(base, record["index"], [digest(text)], {digest(text)}))
-    history = found[record["sentence"]]
+        index = whole(record["index"], 0, sys.maxsize)
+        found.append(History(base, index, [digest(text)], {digest(text)}))
+    history = found[whole(record["sentence"], 0, len(found) - 1)]
+    n, last = history.base.n_words, len(history.steps)
     if "step" not in record:
-        history.at = record["at"]
+        history.at = whole(record["at"], 0, last)
         return
-    number, marks = record["step"], Marks.from_record(record)
-    history.steps[number - 1 :] = [Step(marks, tuple(record["heads"]), tuple(record["labels"]))]
-    history.digests[number:] = [record["digest"]]
-    history.written.add(record["digest"])
+    number, marks = whole(record["step"], 1, last + 1), Marks.from_record(record, n)
+    heads = tuple(whole(head, NO_HEAD, n) for head in record["heads"])
+    if len(heads) != n:
+        raise ValueError
+    labels = tuple(checked_column("deprels", record["labels"], n))
+    history.steps[number - 1 :] = [Step(marks, heads, labels)]
+    history.digests[number:] = [str(record["digest"])]
+    history.written.add(str(record["digest"]))
     history.at = number

@@ -106,17 +106,38 @@ class Marks:
         }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Marks:
-        """Read marks from a record."""
+    def from_record(cls, record: Mapping[str, Any], n: int) -> Marks:
+        """Read marks of n words from a record; `ValueError` for marks that no act makes."""
+
+        def word(value: object) -> int:
+            return whole(value, 1, n)
+
+        def head(value: object, m: object) -> int:
+            if value == m:
+                raise ValueError
+            return whole(value, 0, n)
+
         return cls(
-            {m: (head, label) for m, head, label in record["fixed"]},
-            frozenset((head, m) for head, m in record["forbidden"]),
-            {(column, m): value for column, m, value in record["cells"]},
+            {word(m): (head(h, m), checked_entry("label", x)) for m, h, x in record["fixed"]},
+            frozenset((head(h, m), word(m)) for h, m in record["forbidden"]),
+            {
+                (COLUMNS[COLUMNS.index(column)], word(m)): checked_entry(column, value) or "_"
+                for column, m, value in record["cells"]
+            },
         )
+
+
+def whole(value: object, low: int, high: int) -> int:
+    """Return a whole number of a journal; `ValueError` if it is none or out of range."""
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError
+    return value
 
 
 def checked_entry(title: str, value: str) -> str:
     """Return what an annotator entered, or raise `ValueError`; only lemmas contain blanks."""
+    if not isinstance(value, str):
+        raise ValueError(f"{title}: expected text")
     if len(value) > MAX_LENGTH:
         raise ValueError(f"{title}: found {len(value):,} characters, expected at most {MAX_LENGTH}")
     for i, c in enumerate(value):

@@ -17,6 +17,8 @@ from bbparse.runtime.errors import BBParseError, OutputError, one_line
 from bbparse.runtime.output import check_output, open_output
 from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
 
+#: Seconds until saving is tried again after it failed.
+_RETRY = 5.0
 #: Seconds between sentences that are parsed ahead, so that other threads get the lock.
 _PAUSE = 0.001
 #: Maximum number of a tree, counted from 0, that can be shown or accepted.
@@ -77,7 +79,7 @@ class Treebank:
         self.target = source if output is None else output
         self.lock = threading.RLock()
         self.changes = 0
-        self.trouble = ""  #: Why saving has stopped, if so.
+        self.trouble = ""  #: Why the last attempt to save failed, if it did.
         self.messages: list[str] = []  #: Warnings about the journal, to be shown at the start.
         self.entries = [self._entry(sentence) for sentence in read_conllu(source)]
         if completer.parser.tagger is None:  # raises an error if tags are needed
@@ -339,39 +341,42 @@ class Treebank:
 
     def _keep_saving(self) -> None:
         while not self._stop.is_set():
-            self._dirty.wait()
+            self._dirty.wait(_RETRY if self.trouble else None)
             self.save()
 
     def save(self) -> None:
         """Write unsaved steps to the file, unless another program has changed it."""
         with self.lock:
             self._dirty.clear()
-            if not self._unsaved or self.trouble:
+            if not self._unsaved:
                 return
             texts = [entry.text for entry in self.entries]
             self._unsaved = False
         try:
             if _signature(self.target) != self._seen:
                 raise OutputError(
-                    f"{self.target}: another program has changed it, so saving has stopped; the"
-                    " journal has all steps: restart bbparse annotate"
+                    f"{self.target}: another program has changed it, so saving has stopped: restart"
+                    " bbparse annotate"
                 )
             self._journal.sync()
             with open_output(self.target) as stream:
                 stream.write("".join(texts))
             self._seen = _signature(self.target)
+            self.trouble = ""
         except (BBParseError, OSError, ValueError) as error:  # ValueError: not encodable
             with self.lock:
-                self.trouble, self._unsaved = str(error), True
+                self.trouble, self._unsaved = f"{error}; the journal has all steps", True
 
     def close(self) -> None:
-        """Save, stop the threads and close the journal."""
+        """Save, stop the threads and close the journal; `OutputError` if a step is not saved."""
         self._stop.set()
         self._dirty.set()
         for thread in self._threads:
             thread.join()
         self.save()
         self._journal.close()
+        if self._unsaved:
+            raise OutputError(self.trouble)
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:

@@ -94,8 +94,11 @@ def test_another_address_has_a_token(served: Serve) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command(opened: Opened, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGTERM, 2)]
+)
+def test_the_command(opened: Opened, tmp_path: Path, number: int, status: int) -> None:
+    """Its status is 2 if it cannot save, here since another program has changed the file."""
     model = tmp_path / "toy.model"
     completer().parser.save(model)
     command = [sys.executable, "-m", "bbparse", "annotate", opened.path, "--model", model]
@@ -107,7 +110,14 @@ def test_the_command(opened: Opened, tmp_path: Path, number: int) -> None:
     assert line.startswith("bbparse: on http://127.0.0.1:"), line
     service = Served.__new__(Served)
     service.place = line.partition("://")[2].strip().rstrip("/")
+    if status:
+        opened.path.write_text(TEXT + "\n", encoding="utf-8")
     assert service.ask("/api/sentences/2", ACT).status == 200
     os.kill(process.pid, number)
-    assert process.wait(30) == 0
-    assert "\t2\t" in opened.text.splitlines()[-2] and opened.text != TEXT
+    assert process.wait(30) == status
+    lines = process.stderr.read().splitlines()
+    if status:
+        assert lines[-1].startswith(f"bbparse: error: {opened.path}: another program has changed")
+        assert opened.text == TEXT + "\n"
+    else:
+        assert "\t2\t" in opened.text.splitlines()[-2] and opened.text != TEXT

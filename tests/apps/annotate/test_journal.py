@@ -173,10 +173,32 @@ def test_what_is_no_journal(opened: Opened) -> None:
     opened.kill()
     step = json.loads(lines[1])
     assert step.pop("base") and step["step"] == 1 and step["fixed"] and len(step["heads"]) == 4
+    heads, labels = step["heads"], step["labels"]
     for record in (
         {"sentence": 7, "at": 1},
+        {"sentence": -1, "at": 1},
+        {"sentence": 0, "at": 2},
+        {"sentence": 0, "at": True},
+        step | {"step": 3},
+        step | {"step": 1.0},
+        step | {"heads": heads[1:]},
+        step | {"heads": [5, *heads[1:]]},
+        step | {"heads": [0.5, *heads[1:]]},
+        step | {"labels": [1, *labels[1:]]},
+        step | {"labels": ["a\tb", *labels[1:]]},
+        step | {"labels": ["\ud800", *labels[1:]]},
+        step | {"fixed": [[5, 1, "det"]]},
+        step | {"fixed": [[1, 1, "det"]]},
+        step | {"fixed": [[1, 2, ["det"]]]},
+        step | {"fixed": [["1", 2, "det"]]},
         step | {"forbidden": 1},
+        step | {"forbidden": [[-1, 1]]},
+        step | {"cells": [["heads", 1, "x"]]},
+        step | {"cells": [["upos", 0, "x"]]},
+        step | {"cells": [["upos", 1, "a\nb"]]},
         {"sentence": 1, "base": "no rows\n\n"},
+        step | {"sentence": 1, "base": 7, "index": 1},
+        step | {"sentence": 1, "base": "1\tA" + "\t_" * 8 + "\n\n", "index": "x"},
         {"sentence": 1},
         [],
         None,
@@ -184,3 +206,6 @@ def test_what_is_no_journal(opened: Opened) -> None:
         journal(opened).write_text("".join([*lines[:2], json.dumps(record) + "\n"]))
         with pytest.raises(TreebankError, match="line 3: not written by bbparse annotate"):
             opened()
+    journal(opened).write_text("".join([*lines[:2], "[" * 100_000 + "\n"]))
+    with pytest.raises(TreebankError, match="line 3: not written by bbparse annotate"):
+        opened()

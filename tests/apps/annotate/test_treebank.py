@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +263,45 @@ def test_the_second_of_two_is_told(opened: Opened) -> None:
     treebank.save()
     assert "another program has changed it" in treebank.trouble
     assert opened.text == TEXT + "\n" and not treebank.is_saved
+    with pytest.raises(OutputError, match=r"another program has changed it.*; the journal has all"):
+        treebank.close()
+
+
+def test_a_full_disk_stops_saving_until_it_has_room_again(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bbparse.apps.annotate.treebank._RETRY", 0.01)
+    failing = "bbparse.apps.annotate.treebank.open_output"
+    treebank = opened()
+    with monkeypatch.context() as full:
+        full.setattr(failing, lambda path: raising(OutputError(f"{path}: the disk is full")))
+        treebank.start()
+        does(treebank, 2, "fix", 6, head=2)
+        wait_for(lambda: bool(treebank.trouble))
+        assert "the disk is full" in treebank.trouble and opened.text == TEXT
+    wait_for(lambda: treebank.is_saved)  # without another step
+    assert not treebank.trouble and opened.text != TEXT
+    treebank.close()
+    text, treebank = opened.text, opened()
+    does(treebank, 2, "undo")
+    with monkeypatch.context() as full:
+        full.setattr(failing, lambda path: raising(OutputError(f"{path}: the disk is full")))
+        with pytest.raises(OutputError, match="the disk is full; the journal has all steps"):
+            treebank.close()
+    assert opened.text == text
+    opened().save()
+    assert opened.text == TEXT
+
+
+def raising(error: Exception) -> Any:
+    raise error
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_another_output(opened: Opened, tmp_path: Path) -> None:
