@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -24,6 +23,7 @@ from bbparse.models.learning.train import Reading, learn_to_read
 from bbparse.models.model import NOTE
 from bbparse.models.model_file import load_tagger, save_tagger
 from bbparse.neural.embeddings import Embeddings, fit_encoder, read_vectors
+from bbparse.neural.embeddings.encoder import remove_states
 from bbparse.neural.embeddings.vectors import FIRST_WORDS
 from bbparse.neural.labelling import LabelSettings
 from bbparse.parser.parser import Parser
@@ -98,17 +98,17 @@ def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader |
     ):
         if value is not None and needed is None:
             raise click.UsageError(name)
-    cache = target.with_name(target.name + ".states")
     if encoder is not None:
+        cache = target.with_name(target.name + ".states")
         yield partial(
             fit_encoder, encoder, folder=cache, license=license, layers=layers, pieces=pieces
         )
+        remove_states(cache)
     elif vectors is not None:
         count = FIRST_WORDS if first is None else first
         yield partial(read_vectors, vectors, first=count, license=license)
     else:
         yield None
-    shutil.rmtree(cache, ignore_errors=True)
 
 
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bbparse.models.configuration import Configuration
-from bbparse.runtime.archive import Fields, Rule, read_archive, write_archive
+from bbparse.runtime.archive import Fields, Rule, archive_kind, read_archive, write_archive
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 
@@ -38,12 +38,13 @@ class Checkpoint:
         self._treebank = "" if path is None else digest_of(sentences, others)
 
     def files(self) -> list[Path]:
-        """Return the existing files, sorted."""
+        """Return the existing files, sorted; others of such names are none of ours."""
         if self.path is None:
             return []
         name = self.path.name
         beside = self.path.parent.glob("*")
-        return sorted(p for p in beside if p.name == name or p.name.startswith(f"{name}."))
+        ours = (p for p in beside if p.name == name or p.name.startswith(f"{name}."))
+        return sorted(path for path in ours if archive_kind(path) == KIND)
 
     def read(
         self, part: str, key: Any, rules: dict[str, Rule], optional: Set[str] = frozenset()

@@ -10,6 +10,7 @@ training words.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ from bbparse.neural.embeddings.transformer import Transformer
 from bbparse.runtime.archive import Fields
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
-from bbparse.runtime.output import open_binary_output, writing
+from bbparse.runtime.output import UNFINISHED, open_binary_output, writing
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 
@@ -155,6 +156,16 @@ class EncoderStates(Embeddings):
         note = {"revision": None, **checked_note(fields["embeddings"])}
         encoder = None if fields.keys().isdisjoint(BERT_FIELDS) else Bert(note, fields)
         return cls(note, fields["embeddings_shift"], encoder=encoder)
+
+
+def remove_states(folder: Path) -> None:
+    """Remove stored states from a folder, and the folder if nothing else is in it."""
+    for path in folder.glob("??/*"):
+        if re.fullmatch("[0-9a-f]{30}[.]npy", path.name) or path.match(UNFINISHED):
+            path.unlink(missing_ok=True)
+    for path in (*folder.glob("??"), folder):
+        with suppress(OSError):  # something else is in it, or it is not there
+            path.rmdir()
 
 
 def fit_encoder(

@@ -65,7 +65,9 @@ def test_vectors_of_a_tagger(run: Run, small: Path, tmp_path: Path) -> None:
     done = run("train-tagger", *given, some, "--model", tagger)
     assert done.code == 0
     # of the tagger alone, and then the same of the parser, stored once
+    (mine := tmp_path / "a.model.states").mkdir()  # no folder of this command
     assert train(run, small, model, text=f"--text-from {tagger}").code == 0
+    assert mine.is_dir()
     assert "some.vec, 3 of 3 words" in run("model", model).out
     assert run("tag", small / "dev.conllu", "--model", model).code == 0
     done = train(run, small, both, "--vectors", some, text=f"--text-from {tagger}")
@@ -100,7 +102,10 @@ def test_an_encoder(run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.M
     assert train(run, small, model, "--encoder", folder).code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "tiny"]
     again = tmp_path / "b.model"
+    (mine := tmp_path / "b.model.states" / "ab" / "notes.txt").parent.mkdir(parents=True)
+    mine.touch()
     assert train(run, small, again, "--encoder", folder).code == 0
+    assert [*(tmp_path / "b.model.states").rglob("*.*")] == [mine]  # not made by the command
     assert again.read_bytes() == model.read_bytes()
     card = json.loads(run("model", model, "--json").out)["embeddings"]
     assert card["kind"] == "encoder" and card["dimension"] == 18

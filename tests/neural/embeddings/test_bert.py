@@ -17,6 +17,7 @@ import pytest
 from bbparse.embeddings import fit_encoder
 from bbparse.neural.embeddings import EMBEDDINGS_FIELDS, embeddings_from
 from bbparse.neural.embeddings.bert import Bert
+from bbparse.neural.embeddings.encoder import remove_states
 from bbparse.neural.embeddings.hugging_face import read_bert, read_safetensors
 from bbparse.neural.embeddings.pieces import ForeignEncoder
 from bbparse.neural.embeddings.wordpiece import WordPieces
@@ -385,3 +386,19 @@ def test_weights_of_16_bits(tmp_path: Path) -> None:
     arrays = read_safetensors(path)
     assert arrays.keys() == {"half", "brain"} and np.array_equal(arrays["half"], numbers)
     assert np.array_equal(arrays["brain"], numbers[:, np.newaxis])
+
+
+def test_only_stored_states_are_removed(folder: Path, tmp_path: Path) -> None:
+    states = tmp_path / "a.model.states"
+    fit_encoder(str(folder), [Sentence.from_words(["It", "saw"])], folder=states)
+    (stored,) = states.rglob("*.npy")
+    others = [states / "mine.npy", stored.with_name("mine.npy")]
+    for other in others:
+        other.touch()
+    remove_states(states)
+    assert sorted(states.rglob("*.npy")) == sorted(others)
+    for other in others:
+        other.unlink()
+    for _ in range(2):
+        remove_states(states)
+        assert not states.exists()
