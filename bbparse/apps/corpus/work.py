@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from bbparse import __version__
 from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.parser.parser import Parser
+from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, OutputError, TreebankError, one_line
 from bbparse.runtime.output import lock_file, open_binary_output, open_output, writing
 
@@ -36,15 +38,21 @@ class ParseSpec:
         path, rules = MODELS.path(model), settings.valid
         self.model, self.settings = model, settings
         self.parser = FileParser(Parser.load(path, factors), settings)
-        #: Everything that distinguishes it, for manifests; the model and rules by their hashes.
+        applied = self.parser.settings.valid
+        families = self.parser.parser.maker.families
+        packages = {type(family).__module__.partition(".")[0] for family in families}
+        #: Everything that distinguishes it, for manifests; the model, the rules and the code of
+        #: factor families by their hashes.
         self.description: dict[str, Any] = {
             "bbparse": __version__,
             "model_sha256": digest_of(path),
-            "settings": asdict(settings),
+            "settings": asdict(settings) | {"valid": None if isinstance(rules, Rules) else rules},
             "factors": factors,
+            "families_sha256": {name: _code_of(name) for name in sorted(packages)},
         }
-        if isinstance(rules, str) and Path(rules).is_file():
-            self.description["rules_sha256"] = digest_of(Path(rules))
+        if isinstance(applied, Rules):
+            known = repr((applied.rules, sorted(applied.relations)))
+            self.description["rules_sha256"] = sha256(known.encode()).hexdigest()
         #: SHA-256 of the description, in hexadecimal.
         self.digest = sha256(json.dumps(self.description, sort_keys=True).encode()).hexdigest()
 
@@ -53,6 +61,15 @@ def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return file_digest(file, "sha256").hexdigest()
+
+
+def _code_of(package: str) -> str:
+    """Return the SHA-256 of the Python files of an imported package, or of a module."""
+    top = sys.modules[package]
+    files = [path for folder in getattr(top, "__path__", ()) for path in Path(folder).rglob("*.py")]
+    files = files or [Path(top.__file__ or "")]
+    digests = sorted(digest_of(path) for path in files if path.is_file())
+    return sha256(" ".join(digests).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

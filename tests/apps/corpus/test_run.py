@@ -13,7 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -23,6 +26,8 @@ from bbparse.apps.corpus.files import FileOptions, FileParser
 from bbparse.apps.corpus.run import parse_corpus
 from bbparse.apps.corpus.work import LOCK, Manifest, Outcome, ParseSpec, Task, locked, parse_task
 from bbparse.parser.parser import Parser
+from bbparse.parser.validity.conditions import ArcCondition, Rule
+from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import ModelError, OutputError, TreebankError
 from bbparse.runtime.output import open_binary_output
 from bbparse.runtime.pool import CAN_FORK
@@ -92,6 +97,37 @@ def test_what_is_done_is_kept_as_long_as_it_is_what_it_was(
         rules.write_text(f"[[rule]]\nname = 'mine'\narc = 'label={label}'\n")
         specs.append(ParseSpec(model, FileOptions(valid=str(rules))))
     assert specs[0].digest != specs[1].digest
+
+
+def test_other_code_of_a_plug_in_is_another_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of factor families, and the rules of a plug-in, wherever they come from."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    family = (
+        "from bbparse.factors import FactorFamily\nclass Mine(FactorFamily):\n    name = 'mine'\n"
+    )
+    code, path = tmp_path / "their_family.py", tmp_path / "toy.model"
+    code.write_text(family)
+    known = toy.parser().model
+    config = known.config.with_("factors", families=("their_family:Mine",))
+    Parser(replace(known, maker=replace(known.maker, config=config))).save(path)
+
+    def digest(**options: Any) -> str:
+        return ParseSpec(path, FileOptions(**options), ["their_family:Mine"]).digest
+
+    first = digest()
+    assert digest() == first
+    code.write_text(family + "# changed\n")
+    assert digest() != first
+    point = EntryPoint("theirs", "their_rules:RULES", "bbparse.rules")
+    monkeypatch.setattr("bbparse.parser.validity.rules.entry_points", lambda group: [point])
+    digests = set()
+    for label in ("obj", "obl", "obj"):
+        made = Rules([Rule("mine", (ArcCondition.parse(f"label={label}"),))])
+        monkeypatch.setitem(sys.modules, "their_rules", SimpleNamespace(RULES=made))
+        digests |= {digest(valid="theirs"), digest(valid=made)}
+    assert len(digests) == 4
 
 
 def test_a_corrupt_shard_is_named_and_the_rest_is_done(
