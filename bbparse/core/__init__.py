@@ -3,7 +3,7 @@
 Anything that produces scores makes a `Problem`; anything that finds trees returns a `Solution`.
 Both are frozen: arrays are C-contiguous, read-only and checked once, when the object is made. There
 is one file for each operation: `parts` declares the arrays and holds them, `edit` and `constraints`
-make problems from problems, `tree` scores one tree from the definition, `files` reads and writes,
+make problems from problems, `score` scores trees from the definition, `files` reads and writes,
 and `check` validates input.
 """
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from bbparse.core import check, constraints, edit
 from bbparse.core.files import read_problem, write_problem
 from bbparse.core.parts import DEFAULTS, DTYPES, FIELDS, KINDS, ProblemArrays, set_rows
-from bbparse.core.tree import arcs_of, broken_constraint, tree_score
+from bbparse.core.tree import arcs_of
 from bbparse.runtime.errors import ProblemError
 
 
@@ -211,10 +211,15 @@ class Problem(ProblemArrays):
         ProblemError
             If an arc is not a candidate, or if heads are ambiguous because of labels.
         """
+        # numba is imported here: the checker of proofs does without it
+        from bbparse.core.score import tree_score
+
         return tree_score(self, arcs_of(self, tree))
 
     def is_feasible(self, tree: ArrayLike) -> bool:
         """Return True if a tree (given as for `score`) satisfies all constraints of the problem."""
+        from bbparse.core.score import broken_constraint
+
         return not broken_constraint(self, arcs_of(self, tree))
 
     def __repr__(self) -> str:

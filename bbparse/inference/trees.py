@@ -18,6 +18,7 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.order import in_order, in_rank, ranked, with_sorted_sets
+from bbparse.core.score import score_trees
 from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.programs.ilp import solve_ilp
@@ -25,7 +26,6 @@ from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.search.lagrangian import Lagrangian, Observer, Outcome, make_root
 from bbparse.inference.search.linear import LISTED, is_linear, linear_trees
 from bbparse.inference.search.proportion import Answer, in_doubt, settled
-from bbparse.inference.search.rescore import scored_trees
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.runtime.arrays import Longs
@@ -160,7 +160,7 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
         found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
     else:
         found = price_and_cut(problem, o.k_best, o.limits)
-    sizes = scored_trees(problem, found.arcs)[1][1:]
+    sizes = score_trees(problem, found.arcs)[1:]
     return Answer(found, float(found.stats["tolerance"]), sizes)
 
 
@@ -202,7 +202,7 @@ def _linear(problem: Problem, mode: int, options: Options) -> Answer:
 def _answer(problem: Problem, options: Options, outcome: Outcome, slack: float) -> Answer:
     """Return the solution of a search, its trees ranked by their exact scores."""
     trees, bound, status, stats = outcome
-    scores = scored_trees(problem, trees)[1]
+    scores = score_trees(problem, trees)
     stats["upper_bound"] = max(bound, float(scores[0].max(initial=-np.inf)))
     stats["seconds"] = clock() - options.started
     found = ranked(problem, trees, scores[0], bound, status, stats)

@@ -21,7 +21,8 @@ import numpy as np
 from bbparse.core import Problem, Solution
 from bbparse.core.check import MAX_SCORE
 from bbparse.core.order import ranked
-from bbparse.core.tree import heads_of, most_trees, tree_terms
+from bbparse.core.score import tree_terms
+from bbparse.core.tree import heads_of, most_trees
 from bbparse.inference.trees import Options, find_trees, most_listed, work_of
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import clock

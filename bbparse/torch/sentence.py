@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
-from bbparse.core.tree import arcs_of, broken_constraint, fired_factors, fired_parts, heads_of
+from bbparse.core.score import broken_constraint, fired_factors, fired_parts
+from bbparse.core.tree import arcs_of, heads_of
 from bbparse.inference.oracles.projective.recurrences import parts_of, recurrence_for
 from bbparse.inference.solve import solve
 from bbparse.models.learning.chart_kernels import TreeChart, log_sum, tree_chart
@@ -55,7 +56,7 @@ class ScoredSentence:
         if len(vector) > self.n_arcs:
             sib, gc, *_ = fired_parts(p, heads_of(p, arcs))
             vector[self._kinds[1]], vector[self._kinds[2]] = sib, gc
-            vector[self._kinds[3]][fired_factors(p, arcs)] = 1.0
+            vector[self._kinds[3]][fired_factors(p, arcs[np.newaxis])[0]] = 1.0
         return vector
 
     def best(self, scores: Float64s) -> Float64s:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from bbparse.core import FIELDS, Problem
-from bbparse.core.tree import arcs_of, broken_constraint
+from bbparse.core.score import broken_constraint
+from bbparse.core.tree import arcs_of
 from bbparse.runtime.errors import ProblemError
 from tests.core.helpers import SOLUTION, no_trees, three_words, two_words
 from tests.oracles.enumerate import enumerate_trees

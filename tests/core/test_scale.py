@@ -8,7 +8,7 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.scale import scaled
-from bbparse.core.tree import tree_terms
+from bbparse.core.score import tree_terms
 from tests.fuzz.draw import draw_problem
 from tests.oracles.forest import TooMany, forest
 

@@ -14,7 +14,7 @@ from bbparse.core import Problem, Solution
 from bbparse.core.order import in_order, in_rank, ranked
 from bbparse.core.parts import FIELDS
 from bbparse.core.proof import ARRAYS, Proof, rounding_of
-from bbparse.core.tree import tree_terms
+from bbparse.core.score import tree_terms
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.proof.certify import certify
 from bbparse.inference.proof.verify import verify

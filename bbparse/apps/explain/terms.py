@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.parts import ANY, PART_NAMES, rows_of
-from bbparse.core.tree import fired_parts, heads_of
+from bbparse.core.score import fired_parts
+from bbparse.core.tree import heads_of
 from bbparse.models.factors.family import tree_batches
 from bbparse.models.factors.view import FactorView
 from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores

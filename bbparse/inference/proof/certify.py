@@ -38,7 +38,8 @@ from bbparse.core.proof import (
     tolerances,
 )
 from bbparse.core.scale import Scaled, scaled
-from bbparse.core.tree import broken_constraint, rivals, tree_score, tree_terms
+from bbparse.core.score import broken_constraint, tree_score, tree_terms
+from bbparse.core.tree import rivals
 from bbparse.inference.proof.crossing import pairs_of
 from bbparse.inference.proof.relaxation import Bound, Multipliers, Relaxation, Space
 from bbparse.runtime.arrays import Float64s, Longs

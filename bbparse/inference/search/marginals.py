@@ -6,8 +6,8 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.parts import Factors, set_fields
+from bbparse.core.score import score_trees
 from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
-from bbparse.inference.search.rescore import scored_trees
 from bbparse.runtime.arrays import Float64s, Ints
 
 
@@ -41,5 +41,5 @@ def max_marginals(problem: Problem, arcs: Ints) -> tuple[Float64s, float]:
         each = Arborescences(p).with_each(own)
         return each, float(own[arcs].sum()) + float(p.arc_score[arcs].sum())
     plain = p.changed(**set_fields("factor", ()), **set_fields("count", ()))
-    rest = float(scored_trees(plain, arcs[np.newaxis])[1][0, 0])
+    rest = float(score_trees(plain, arcs)[0, 0])
     return ProjectiveTrees(p).with_each(own), float(own[arcs].sum()) + rest

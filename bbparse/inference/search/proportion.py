@@ -21,7 +21,8 @@ import numpy as np
 from bbparse.core import Problem, Solution
 from bbparse.core.proof import TOLERANCE
 from bbparse.core.scale import grain_of, scaled
-from bbparse.core.tree import heads_of, tree_terms
+from bbparse.core.score import tree_terms
+from bbparse.core.tree import heads_of
 from bbparse.runtime.arrays import Float64s, Ints
 
 #: Maximum error of a tree found, as a multiple of the slack of its search.
@@ -35,7 +36,7 @@ class Answer(NamedTuple):
 
     solution: Solution
     slack: float  # maximum error of bounds; 0: no more than the rounding error of a sum
-    sizes: Float64s  # [2, K], the last two rows of the scores of `write_trees`
+    sizes: Float64s  # [2, K], the last two rows of the scores of `score_trees`
 
 
 def in_doubt(slack: float, size: float, least: float) -> bool:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bbparse.core.score_kernels import tree_parts
 from bbparse.inference.oracles.projective.build import build_chart
 from bbparse.inference.oracles.projective.recurrences import GRANDSIB
 from bbparse.inference.oracles.projective.weights import empty_weights, index_groups
-from bbparse.inference.search.rescore import tree_parts
 from bbparse.models.scoring.candidates import prune_arcs
 from bbparse.models.scoring.part_kernels import part_scores, part_scores_back
 from bbparse.runtime.arrays import Ints

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.inference.search.rescore import tree_parts
+from bbparse.core.score_kernels import tree_parts
 from bbparse.models.hashing import TermTable, mix_all
 from bbparse.models.templates import ARC_ATOMS, KINDS, Template, TemplateSet
 from bbparse.runtime.arrays import Hashes, Ints, Longs

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from bbparse.core import Problem, Solution
 from bbparse.core.edit import with_sets
 from bbparse.core.scale import grain_of, scaled
-from bbparse.core.tree import tree_terms
+from bbparse.core.score import tree_terms
 from bbparse.inference.relaxation.state import RELATIVE_SLACK
 from bbparse.parser.validity.check import Fault, RuledSentence
 from bbparse.parser.validity.constraints import ArcLabelScores, Candidates, ForbiddenSet, SplitArcs
