@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.evaluation import WordColumns
+from bbparse.treebank.graph import WordEdge, collapsed_graph, matches
 from bbparse.treebank.sentence import Sentence, pieces
 
 Span = tuple[int, int]
@@ -55,11 +56,12 @@ class _Word(NamedTuple):
 class _Side:
     """Words, tokens and sentences of one treebank, over its text without white space."""
 
-    def __init__(self, sentences: Iterable[Sentence]) -> None:
+    def __init__(self, sentences: Iterable[Sentence], left_out: str) -> None:
         self.words: list[_Word] = []
         self.token_spans: list[Span] = []
         self.sentence_spans: list[Span] = []
         self.sources = list(sentences)
+        self.edges: list[WordEdge] = []
         heads: list[int] = []  # numbers of words in the whole text
         parts: list[str] = []
         start = 0
@@ -76,6 +78,10 @@ class _Side:
                 start = end
             self.sentence_spans.append((begin, start))
             heads += [head and first + head for head in sentence.heads]
+            self.edges += [
+                WordEdge(head and first + head, label, first + m)
+                for head, label, m in collapsed_graph(sentence, left_out)
+            ]
         self.text = "".join(parts)
         columns: dict[str, Any] = {
             name: [value for sentence in self.sources for value in getattr(sentence, name)]
@@ -93,10 +99,13 @@ class _Side:
 
 
 def evaluate_text(
-    gold: Iterable[Sentence], predicted: Iterable[Sentence]
+    gold: Iterable[Sentence], predicted: Iterable[Sentence], *, left_out: str = ""
 ) -> dict[str, MatchCounts]:
-    """Compare two treebanks of one text, whose words and sentences may differ, by measure."""
-    gold_side, predicted_side = _Side(gold), _Side(predicted)
+    """Compare two treebanks of one text, whose words and sentences may differ, by measure.
+
+    ``left_out`` is that of `bbparse.treebank.evaluate`.
+    """
+    gold_side, predicted_side = _Side(gold, left_out), _Side(predicted, left_out)
     _check_same_text(gold_side, predicted_side)
     pairs = _aligned(gold_side.words, predicted_side.words)
     gold_places, places = [a for a, _ in pairs], [b for _, b in pairs]
@@ -105,6 +114,16 @@ def evaluate_text(
     agreed = gold_side.chosen(gold_places, int).agreement(words)
     totals = len(gold_side.words), len(predicted_side.words)
     content = gold_side.columns.n_content, predicted_side.columns.n_content
+    graphs: dict[str, MatchCounts] = {}
+    if gold_side.edges and predicted_side.edges:
+        edges = [
+            WordEdge(to_gold[head], label, to_gold[m])
+            for head, label, m in predicted_side.edges
+            if head in to_gold and m in to_gold
+        ]
+        n_edges = len(gold_side.edges), len(predicted_side.edges)
+        for name, right in zip(("elas", "eulas"), matches(gold_side.edges, edges)):
+            graphs[name] = MatchCounts(right, *n_edges)
     return {
         "tokens": _spans(gold_side.token_spans, predicted_side.token_spans),
         "sentences": _spans(gold_side.sentence_spans, predicted_side.sentence_spans),
@@ -113,6 +132,7 @@ def evaluate_text(
             name: MatchCounts(sum(agreed[count]), *(content if "content" in count else totals))
             for name, count in _COUNTS.items()
         },
+        **graphs,
     }
 
 

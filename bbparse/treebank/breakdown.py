@@ -1,4 +1,4 @@
-"""Breakdowns of accuracy: by sentence length, by arc length, by relation."""
+"""Breakdowns of accuracy: by sentence length, arc length, relation and kind of enhancement."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from bbparse.treebank.evaluation import Measure, shares
+from bbparse.treebank.graph import CLASSES, collapsed_graph, enhancement
 from bbparse.treebank.sentence import Sentence
 
 #: Names of the breakdowns.
-BREAKDOWNS = ("length", "distance", "relation")
+BREAKDOWNS = ("length", "distance", "relation", "enhancement")
 
 _ROOT = "root"
 # Classes of arcs by their smallest distance; finer than those of CoNLL-X's eval.pl.
@@ -31,6 +32,7 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], dict[str, Measure]]] = {
         },
     ),
     "distance": (("gold", "predicted"), _RETRIEVAL),
+    "enhancement": (("gold", "predicted"), _RETRIEVAL),
     "relation": (("gold", "predicted"), {"uas": (("heads",), ("gold",)), **_RETRIEVAL}),
 }
 
@@ -40,7 +42,8 @@ def breakdown(
 ) -> list[dict[str, str | int | float]]:
     """Return a row for each class that occurs: short before long, frequent before rare.
 
-    Gold and predicted arcs are each counted in their own class (McDonald & Nivre 2007, §3.3).
+    Gold and predicted arcs or edges are each counted in their own class (McDonald & Nivre 2007,
+    §3.3).
     """
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for sentence, other in zip(gold, predicted):
@@ -49,6 +52,8 @@ def breakdown(
     def place(key: str) -> tuple[int, str]:
         if by == "relation":
             return -counts[key]["gold"], key
+        if by == "enhancement":
+            return CLASSES.index(key), ""
         return 0 if key == _ROOT else int(key.partition("-")[0]), ""
 
     numbers, measures = _COLUMNS[by]
@@ -66,6 +71,14 @@ def _count(
     by: str, gold: Sentence, predicted: Sentence, counts: defaultdict[str, Counter[str]]
 ) -> None:
     """Add the counts of one sentence to those of its classes."""
+    if by == "enhancement":
+        graphs = [{*collapsed_graph(one)} for one in (gold, predicted)]
+        for one, graph, side in zip((gold, predicted), graphs, ("gold", "predicted")):
+            for edge in graph:
+                row = counts[enhancement(edge, one.heads, one.deprels)]
+                row[side] += 1
+                row["right"] += side == "gold" and edge in graphs[1]
+        return
     n = gold.n_words
     right = [a == b for a, b in zip(gold.heads, predicted.heads)]
     labelled = [a and b == c for a, b, c in zip(right, gold.deprels, predicted.deprels)]

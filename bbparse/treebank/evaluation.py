@@ -18,6 +18,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bbparse.runtime.errors import TreebankError
+from bbparse.treebank.graph import collapsed_graph, matches
 from bbparse.treebank.sentence import Sentence
 from bbparse.treebank.trees import crossing_words
 
@@ -67,6 +68,10 @@ COUNTS = (
     "crossing_gold",
     "crossing_predicted",
     "crossing_right",
+    "edges_gold",
+    "edges_predicted",
+    "edges_right",
+    "edges_universal",
 )
 
 Measure = tuple[tuple[str, ...], tuple[str, ...]]
@@ -92,6 +97,8 @@ MEASURES: dict[str, Measure] = {
     "crossing_precision": (("crossing_right",), ("crossing_predicted",)),
     "crossing_recall": (("crossing_right",), ("crossing_gold",)),
     "crossing_f1": (("crossing_right",) * 2, ("crossing_gold", "crossing_predicted")),
+    "elas": (("edges_right",) * 2, ("edges_gold", "edges_predicted")),
+    "eulas": (("edges_universal",) * 2, ("edges_gold", "edges_predicted")),
 }
 
 # Measures that need tags, and the columns that they need.
@@ -104,6 +111,8 @@ _NEEDS = {
     "lemmas": ("lemmas",),
     "mlas": ("upos", "feats"),
     "blex": ("lemmas",),
+    "elas": ("graph",),
+    "eulas": ("graph",),
 }
 _COLUMNS = ("upos", "xpos", "feats", "lemmas")
 _CROSSING = ("crossing_precision", "crossing_recall", "crossing_f1")
@@ -144,6 +153,10 @@ class Scores:
     crossing_precision: float | None = None
     crossing_recall: float | None = None
     crossing_f1: float | None = None
+    #: F1 of the edges of enhanced graphs, empty nodes collapsed: with full labels, and without
+    #: subtypes. None unless both treebanks have DEPS.
+    elas: float | None = None
+    eulas: float | None = None
 
     def as_dict(self) -> dict[str, int | float]:
         """Return all fields by name, in order, except those that are None."""
@@ -152,11 +165,17 @@ class Scores:
 
 
 class Tally:
-    """Counts of correct and wrong words, sentence by sentence."""
+    """Counts of correct and wrong words, sentence by sentence.
 
-    def __init__(self) -> None:
+    Graphs are compared without the enhancements ``left_out`` (digits of
+    `bbparse.treebank.graph.ENHANCEMENTS`).
+    """
+
+    def __init__(self, left_out: str = "") -> None:
         self._rows = array("q")
-        self._has = {column: [False, False] for column in _COLUMNS}  # gold, predicted
+        self._left_out = left_out
+        # gold, predicted
+        self._has = {column: [False, False] for column in (*_COLUMNS, "graph")}
 
     def __len__(self) -> int:
         """Return the number of sentences so far."""
@@ -207,9 +226,15 @@ class Tally:
             "crossing_right": sum(right[m - 1] for m in crossing & predicted_crossing),
         }
         if tags is not None:
-            for column, has in self._has.items():
-                for side, sentence in enumerate((gold, tags)):
-                    has[side] = has[side] or any(v != "_" for v in getattr(sentence, column))
+            graphs = [collapsed_graph(sentence, self._left_out) for sentence in (gold, tags)]
+            for side, sentence in enumerate((gold, tags)):
+                for column in _COLUMNS:
+                    if not self._has[column][side]:
+                        values = getattr(sentence, column)
+                        self._has[column][side] = any(value != "_" for value in values)
+                self._has["graph"][side] |= bool(graphs[side])
+            row["edges_gold"], row["edges_predicted"] = map(len, graphs)
+            row["edges_right"], row["edges_universal"] = matches(*graphs)
             row |= {name: sum(agreed[name]) for name in agreed.keys() - row.keys()}
             row["feats"] = sum(map(eq, gold.feats, tags.feats))
         self._rows.extend(row.get(name, 0) for name in COUNTS)
@@ -247,25 +272,30 @@ def _all(*columns: Iterable[bool]) -> list[bool]:
     return list(map(all, zip(*columns)))
 
 
-def evaluate(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
+def evaluate(
+    gold: Iterable[Sentence], predicted: Iterable[Sentence], *, left_out: str = ""
+) -> Scores:
     """Compare two treebanks of the same sentences.
 
     Parameters
     ----------
     gold, predicted : iterable of Sentence
         With a head for every word; see ``read_conllu(…, require_heads=True)``.
+    left_out : str
+        Enhancements that ``elas`` and ``eulas`` ignore, by the digits of the official scorer.
 
     Raises
     ------
     TreebankError
-        If one has more sentences than the other, or the words differ; names sentence and word.
+        If DEPS are malformed, one has more sentences than the other, or the words differ; names
+        sentence and word.
     """
-    return tallied(gold, predicted).scores()
+    return tallied(gold, predicted, left_out).scores()
 
 
-def tallied(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Tally:
-    """Return the counts of two treebanks; errors are those of :func:`evaluate`."""
-    tally = Tally()
+def tallied(gold: Iterable[Sentence], predicted: Iterable[Sentence], left_out: str = "") -> Tally:
+    """Return the counts of two treebanks; parameters and errors are those of :func:`evaluate`."""
+    tally = Tally(left_out)
     for gold_sentence, sentence in paired_sentences(gold, predicted):
         tally.add(gold_sentence, sentence.heads, sentence.deprels, sentence)
     return tally

@@ -15,6 +15,7 @@ from bbparse.treebank import read_conllu
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.breakdown import BREAKDOWNS, breakdown
 from bbparse.treebank.evaluation import tallied
+from bbparse.treebank.graph import ENHANCEMENTS
 from bbparse.treebank.significance import ENUMERATED, FEW, RESAMPLES, Difference, compare_tallies
 
 #: Measures and their titles; values without punctuation have a column of their own.
@@ -31,6 +32,8 @@ _TITLES = {
     "crossing_precision": "crossing arcs, precision",
     "crossing_recall": "crossing arcs, recall",
     "crossing_f1": "crossing arcs, F1",
+    "elas": "ELAS, enhanced graphs",
+    "eulas": "EULAS, universal labels",
 }
 TAGS = {
     "upos": "UPOS",
@@ -53,6 +56,12 @@ TAGS = {
     FILE,
     metavar="OTHER",
 )
+@option(
+    "--enhancements",
+    "Leave enhancements out of ELAS: 1 gapping, 2 shared heads, 3 shared dependents of conjuncts,"
+    " 4 control, 5 relative clauses, 6 case in labels.",
+    metavar="DIGITS",
+)
 @flag(
     "--agreement",
     "Compare GOLD, PREDICTED and further files as annotators: Cohen's kappa and"
@@ -68,11 +77,9 @@ def evaluate(
     gold: str,
     predicted: str,
     more: tuple[str, ...],
-    by: tuple[str, ...],
-    against: str | None,
     agreement: bool,
-    as_json: bool,
     resamples: int | None,
+    **how: Any,
 ) -> None:
     """Compare the trees of PREDICTED with those of GOLD.
 
@@ -84,12 +91,16 @@ def evaluate(
     those of the official scorer. Words whose gold UPOS is PUNCT are punctuation. Tags and lemmas
     are compared if both files have them.
 
+    ELAS and EULAS compare the enhanced graphs in DEPS, empty nodes collapsed into paths, if both
+    files have some. --enhancements leaves out those that a treebank does not annotate.
+
     Bracketed trees (GOLD is named .ptb or .mrg) are compared as EVALB does: labelled brackets,
     exact trees and tags, without punctuation.
 
     --by length: sentences of 1-10, 11-20, … words. --by distance: recall and precision of arcs
     from the root, and of arcs between words 1, 2, 3-6, … apart. --by relation: recall and precision
-    of head and label together for each label, and the fraction of correct heads (UAS).
+    of head and label together for each label, and the fraction of correct heads (UAS). --by
+    enhancement: recall and precision of the edges of graphs by kind of enhancement.
 
     --against prints p, the probability that equally good parsers differ as much, by paired
     approximate randomization (exact where fewer than 16 sentences differ), and a confidence
@@ -107,31 +118,38 @@ def evaluate(
       bbparse evaluate ann.conllu ben.conllu cleo.conllu --agreement --by relation
       bbparse parse in.conllu --model en.model | bbparse evaluate in.conllu - --json
     """
+    by, against, digits = how["by"], how["against"], how["enhancements"]
+    if {*(digits or "")} - ENHANCEMENTS.keys():
+        raise click.UsageError(f"--enhancements is {digits!r}, expected digits from 1 to 6")
     if gold.endswith((".ptb", ".mrg")):
         if agreement or by or more:
             raise click.UsageError("bracketed trees: only --against goes with them")
         others = [predicted] if against is None else [predicted, against]
-        _evaluate_phrases(gold, others, as_json, resamples or RESAMPLES)
+        _evaluate_phrases(gold, others, how["as_json"], resamples or RESAMPLES)
     elif agreement:
         if against is not None or {*by} - {"relation"}:
             raise click.UsageError("--agreement goes with --by relation and no other comparison")
-        _print_agreement([gold, predicted, *more], bool(by), as_json, resamples or 1000)
+        paths = [gold, predicted, *more]
+        _print_agreement(paths, bool(by), how["as_json"], resamples or 1000)
     elif more:
         raise click.UsageError(f"{more[0]}: a third file needs --agreement")
     else:
-        _print_scores(gold, predicted, by, against, as_json, resamples or RESAMPLES)
+        _print_scores(gold, predicted, resamples=resamples or RESAMPLES, **how)
 
 
 def _print_scores(
     gold: str,
     predicted: str,
+    *,
     by: tuple[str, ...],
     against: str | None,
+    enhancements: str | None,
     as_json: bool,
     resamples: int,
 ) -> None:
     """Print the accuracy of one file, or of two and their difference."""
     others = [predicted] if against is None else [predicted, against]
+    left_out = enhancements or ""
     gold_sentences = list(read_conllu(gold, require_heads=True))
     files = [list(read_conllu(path, require_heads=True)) for path in others]
     for path, sentences in zip((gold, *others), (gold_sentences, *files)):
@@ -148,10 +166,13 @@ def _print_scores(
                 f"{predicted}: its words differ from those of {gold}; --by and --against need the"
                 " same words"
             )
-        _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
+        scores_of_text = evaluate_text(gold_sentences, files[0], left_out=left_out)
+        _print_text_scores(scores_of_text, as_json)
         return
-    tallies = [tallied(gold_sentences, file) for file in files]
+    tallies = [tallied(gold_sentences, file, left_out) for file in files]
     tables = [{name: breakdown(name, gold_sentences, file) for name in by} for file in files]
+    if any(not rows for table in tables for rows in table.values()):
+        raise TreebankError(f"{gold}: --by enhancement needs DEPS, which neither file has")
     differences = None if against is None else compare_tallies(*tallies, resamples=resamples)
     scores = [tally.scores() for tally in tallies]
     bounds = [(row.low, row.high) for row in (differences or {}).values() if row.differing]

@@ -135,6 +135,20 @@ def test_breakdowns(run: Run, chains: Path) -> None:
     assert found["against"]["by"]["distance"][0]["recall"] == 1.0
 
 
+def test_graphs(run: Run, tmp_path: Path) -> None:
+    """Both files need DEPS; the difference of two files is tested as that of other measures."""
+    rows = "1\tI\t_\t_\t_\t_\t2\tnsubj\t{}\t_\n2\tgo\t_\t_\t_\t_\t0\troot\t0:root\t_\n\n"
+    gold, other = tmp_path / "gold.conllu", tmp_path / "other.conllu"
+    gold.write_text(20 * rows.format("2:nsubj:xsubj"))
+    other.write_text(20 * rows.format("2:nsubj"))
+    found = json.loads(run("evaluate", gold, other, "--against", gold, "--json").out)
+    assert found["elas"] == 0.5 and found["eulas"] == 1.0
+    assert found["differences"]["elas"]["p_value"] < 0.01
+    lines = run("evaluate", gold, other, "--by", "enhancement").out.splitlines()
+    assert "ELAS, enhanced graphs     50.00" in lines
+    assert lines[-1].split() == ["label", "20", "0", "0.00", "0.00", "0.00"]
+
+
 def test_errors(run: Run, tmp_path: Path) -> None:
     bad = tmp_path / "bad.conllu"
     bad.write_text("1\tA\n", encoding="utf-8")
@@ -143,6 +157,8 @@ def test_errors(run: Run, tmp_path: Path) -> None:
         ((DEV, tmp_path / "none"), "none: cannot be read: No such file or directory"),
         (("-", "-"), "standard input: can be only one of the files"),
         ((DEV, "-", "--against", "-"), "standard input: can be only one of the files"),
+        ((DEV, DEV, "--by", "enhancement"), "--by enhancement needs DEPS, which neither file has"),
+        ((DEV, DEV, "--enhancements", "17"), "--enhancements is '17', expected digits from 1 to 6"),
     ):
         assert message in run("evaluate", *arguments).complaint()
 
