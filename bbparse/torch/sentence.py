@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from bbparse.core import Problem, Solution
 from bbparse.core.score import broken_constraint, fired_factors, fired_parts
 from bbparse.core.tree import arcs_of, heads_of
+from bbparse.inference.oracles.nonprojective.matrix_tree import matrix_tree
 from bbparse.inference.oracles.projective.recurrences import parts_of, recurrence_for
+from bbparse.inference.oracles.projective.sums import TreeChart, log_sum, tree_chart
 from bbparse.inference.solve import solve
-from bbparse.models.learning.chart_kernels import TreeChart, log_sum, tree_chart
-from bbparse.models.learning.matrix_tree import matrix_tree
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import ProblemError
 

@@ -2,7 +2,7 @@
 
 The loss has three parts: each word chooses its head among all words; the gold tree should be likely
 among all trees over the candidate arcs, with sibling and grandchild factors
-(`models.learning.chart_kernels`); and each gold arc chooses its label. The network as it stands
+(`models.learning.trees_loss`); and each gold arc chooses its label. The network as it stands
 selects the candidates, so the second part starts when heads are no longer chosen at random.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning.chart_kernels import trees_loss
 from bbparse.models.learning.data import TrainingData, training_tree
+from bbparse.models.learning.trees_loss import trees_loss
 from bbparse.models.scoring.arc_network import N_LEXICAL, ArcNetwork, label_scores, vectors_of
 from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.pair_kernels import (

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbparse.core import Problem
+from bbparse.inference.oracles.nonprojective.matrix_tree import matrix_tree
 from bbparse.inference.oracles.projective.recurrences import RECURRENCES, Recurrence
-from bbparse.models.learning.chart_kernels import TreeChart, gold_parts, log_sum, tree_chart
-from bbparse.models.learning.matrix_tree import matrix_tree
+from bbparse.inference.oracles.projective.sums import TreeChart, gold_parts, log_sum, tree_chart
 from tests.oracles.enumerate import enumerate_trees
 
 
