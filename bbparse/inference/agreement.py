@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bbparse.inference.oracles.protocol import Oracle
+from bbparse.inference.oracles.protocol import Best, Oracle, OracleError
 from bbparse.inference.oracles.shared import Shared
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.runtime.arrays import NEG, Flags, Float64s
@@ -31,7 +31,7 @@ from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ConfigError
 from bbparse.runtime.options import OPTIONS, Range, check_number
 
-#: Bounds closer than this fraction of the sum of the score magnitudes count as equal.
+#: Bounds closer than this fraction of the score of the joint structure count as equal.
 TOLERANCE = 1e-10
 #: Rounding errors of a bound stay below this fraction of the magnitudes that it sums.
 _ROUNDING = 1e-14
@@ -111,12 +111,14 @@ def agree(
     Returns
     -------
     Agreement
-        The best joint structure found, its score, and an upper bound.
+        The best joint structure found, its score, and an upper bound. Proved is that no structure
+        scores more by over 1e-10 of that score, also if larger scores of the oracles cancel out;
+        the rounding in the scores themselves is the oracles'.
 
     Raises
     ------
     OracleError
-        If names and coordinates do not match.
+        If names and coordinates do not match, or if an oracle's best value is no number.
     ConfigError
         If an argument has an impossible value.
     """
@@ -201,7 +203,7 @@ class _Agreeing(Bounder[_Node]):
         total, size, found = 0.0, 0.0, []
         for k, oracle in enumerate(node.oracles):
             scores = self.shared.scores(k, node.multipliers[k], oracle.n_coordinates)
-            best = oracle.best(scores)
+            best = _best(k, oracle, scores)
             if best.value == NEG:
                 return NEG, []
             total += best.value
@@ -268,7 +270,7 @@ class _Agreeing(Bounder[_Node]):
         best = []
         for k, whole in enumerate(self.oracles):
             oracle = self.shared.restrict(k, whole, on, ~on)
-            best.append(oracle.best(np.zeros(oracle.n_coordinates)))
+            best.append(_best(k, oracle, np.zeros(oracle.n_coordinates)))
         self._offer([choice.on for choice in best], [choice.value for choice in best])
 
     def _offer(self, found: list[Flags], scores: list[float]) -> None:
@@ -276,7 +278,7 @@ class _Agreeing(Bounder[_Node]):
         value = math.fsum(scores)
         if value > self.value:
             self.value, self.on = value, tuple(found)
-            self.tolerance = TOLERANCE * math.fsum(map(abs, scores))
+            self.tolerance = TOLERANCE * abs(value)
 
     def _complete(self, node: _Node, found: list[Flags]) -> None:
         """Complete each oracle's structure to a joint one if possible, and offer that."""
@@ -290,7 +292,7 @@ class _Agreeing(Bounder[_Node]):
             joint, scores = list(found), [NEG] * len(found)
             for j in [k] + [j for j in range(len(found)) if j != k]:
                 oracle = self.shared.restrict(j, self.oracles[j], on & fixed, ~on & fixed)
-                best = oracle.best(np.zeros(oracle.n_coordinates))
+                best = _best(j, oracle, np.zeros(oracle.n_coordinates))
                 if best.value == NEG:
                     break
                 joint[j], scores[j] = best.on, best.value
@@ -304,7 +306,7 @@ class _Agreeing(Bounder[_Node]):
         total = np.zeros(len(self.shared.names))
         for k, oracle in enumerate(node.oracles):
             scores = self.shared.scores(k, node.multipliers[k], oracle.n_coordinates)
-            with_each = np.full(len(total), oracle.best(scores).value)
+            with_each = np.full(len(total), _best(k, oracle, scores).value)
             with_each[self.shared.number[k]] = oracle.with_each(scores)[self.shared.own[k]]
             total += with_each
         return total + self._doubt(node) <= self.value + self.tolerance
@@ -338,3 +340,16 @@ class _Agreeing(Bounder[_Node]):
             )
             for on, off in ((chosen, none), (none, chosen))
         ]
+
+
+def _best(k: int, oracle: Oracle, scores: Float64s) -> Best:
+    """Return the best structure of oracle k; `OracleError` if it is none."""
+    best = oracle.best(scores)
+    if not best.value < np.inf:
+        raise OracleError(f"oracle {k + 1}: its best value is {best.value}, expected a number")
+    if np.shape(best.on) != (oracle.n_coordinates,):
+        raise OracleError(
+            f"oracle {k + 1}: its best structure has shape {np.shape(best.on)}, expected"
+            f" ({oracle.n_coordinates},)"
+        )
+    return best

@@ -9,6 +9,7 @@ import pytest
 
 import bbparse
 from bbparse.inference.agreement import agree
+from bbparse.inference.oracles.protocol import Best
 from bbparse.runtime.errors import BBParseError
 from tests.inference import listed
 
@@ -48,7 +49,28 @@ def test_names_may_be_integers() -> None:
     assert found.names == (4,)
 
 
+@pytest.mark.parametrize("large", [1e6, 1e9, 1e13])
+def test_large_scores_that_cancel_out_hide_no_small_ones(large: float) -> None:
+    structures = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 1, 1]], bool)
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        # in quarters, so that all sums are exact
+        ones, others = np.round(rng.normal(size=(2, 4)) * 8.0) / 4.0
+        slopes = np.round(rng.normal(size=3) * large)
+        shift = structures @ slopes + large
+        oracles = [
+            listed.Listed(structures, ones + shift),
+            listed.Listed(structures, others - shift),
+        ]
+        found = agree(oracles, [["a", "b", "c"]] * 2)
+        assert (found.status, found.value) == ("optimal", (ones + others).max())
+
+
 ONE = listed.Listed(np.array([[True, False]]), np.array([1.0]))
+NAN = listed.Listed(ONE.structures, np.array([np.nan]))
+SHORT = listed.Listed(ONE.structures[:, :1], np.array([1.0]))
+SHORT.n_coordinates = 2
+SHORT.best = lambda scores: Best(1.0, np.ones(1, np.bool_))  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +87,8 @@ ONE = listed.Listed(np.array([[True, False]]), np.array([1.0]))
         (None, [["a", "b"], ["a"]], {}, "oracle 2: 1 names, expected 2"),
         (None, [["a", "a"], ["a", "b"]], {}, "oracle 1: two coordinates have the name 'a'"),
         ([ONE], [["a", "b"]], {}, "two or more"),
+        ([ONE, NAN], [["a", "b"]] * 2, {}, "oracle 2: its best value is nan, expected a number"),
+        ([ONE, SHORT], [["a", "b"]] * 2, {}, r"oracle 2: its best structure has shape \(1,\)"),
     ],
 )
 def test_wrong_input_is_told_in_one_line(
