@@ -35,15 +35,27 @@ if TYPE_CHECKING:
     from bbparse.core import Problem, Solution
 
 #: Arrays of a solution: the kind of their numbers, and their number of dimensions.
-_ARRAYS = {"heads": ("i", 2), "arcs": ("i", 2), "scores": ("f", 1), "upper_bounds": ("f", 1)}
+_ARRAYS = {
+    "heads": ("i", 2),
+    "arcs": ("i", 2),
+    "scores": ("f", 1),
+    "upper_bounds": ("f", 1),
+    "proved": ("b", 1),
+}
+#: Words for these kinds in messages.
+_NUMBERS = {"i": "integers", "f": "floats", "b": "booleans"}
 
 
 def verify(problem: Problem, solution: Solution) -> None:
     """Check that the trees of a solution are the best ones of a problem, given its proof.
 
-    If the check passes, the trees are feasible, distinct, correctly scored and in order, and no
-    other tree of the problem scores more than the last one, up to three times the rounding of
-    `tolerances`. If the proof is for more trees than the solution has, no other tree exists.
+    If the check passes, the trees are feasible, distinct, correctly scored and in order, with the
+    labels of their arcs (or none, as in a solution from a file), and no other tree of the problem
+    scores more than the last one, up to three times the rounding of `tolerances`. If the proof is
+    for more trees than the solution has, no other tree exists. Status, ``proved`` and
+    ``upper_bounds`` say just that: every bound is the score of its tree, up to rounding. What
+    cannot be checked without a search is not: the words of ``conflict`` (that there is no tree is
+    checked, and that nothing is in conflict if there is one), and ``stats``.
 
     Parameters
     ----------
@@ -59,7 +71,8 @@ def verify(problem: Problem, solution: Solution) -> None:
     """
     if not isinstance(problem, ProblemArrays):
         raise VerificationError(f"problem is of type {type(problem).__name__}, expected Problem")
-    if not all(hasattr(solution, name) for name in (*_ARRAYS, "status", "proof")):
+    names = (*_ARRAYS, "status", "proof", "labels", "conflict")
+    if not all(hasattr(solution, name) for name in names):
         raise VerificationError(f"solution is of type {type(solution).__name__}, expected Solution")
     proof = solution.proof
     if proof is None:
@@ -71,10 +84,11 @@ def verify(problem: Problem, solution: Solution) -> None:
     for name, (kind, ndim) in _ARRAYS.items():
         array = getattr(solution, name)
         if not (isinstance(array, np.ndarray) and array.dtype.kind == kind and array.ndim == ndim):
-            numbers = "floats" if kind == "f" else "integers"
-            raise VerificationError(f"{name} is not a {ndim}-dimensional array of {numbers}")
+            expected = f"{ndim}-dimensional array of {_NUMBERS[kind]}"
+            raise VerificationError(f"{name} is not a {expected}")
     trees = Trees(problem)
     _check_trees(trees, solution, proof)
+    _check_claims(problem, trees, solution)
     is_last = len(solution.scores) == proof.k_best
     terms = trees.terms(solution.arcs[-1].tolist()) if is_last else []
     _Check(problem, trees, solution, proof, *tolerances(problem, terms)).run()
@@ -88,7 +102,8 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
         )
     if solution.status != ("optimal" if count else "infeasible"):
         raise VerificationError(f"the status is {solution.status}, but there are {count} trees")
-    shapes = {"heads": (count, n + 1), "arcs": (count, n), "upper_bounds": (count,)}
+    shapes = {"heads": (count, n + 1), "arcs": (count, n)}
+    shapes |= {"upper_bounds": (count,), "proved": (count,)}
     for name, expected in shapes.items():
         shape = getattr(solution, name).shape
         if shape != expected:
@@ -112,14 +127,34 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
         if not score <= last:
             raise VerificationError(f"tree {t} scores more than the one before it")
         last = score
-        if not float(solution.upper_bounds[t]) >= score - rounding:
-            raise VerificationError(
-                f"tree {t}: its upper bound {float(solution.upper_bounds[t])} is below its score"
-                f" {score}"
-            )
         if tuple(arcs) in seen:
             raise VerificationError(f"tree {t} is tree {seen[tuple(arcs)]} again")
         seen[tuple(arcs)] = t
+
+
+def _check_claims(problem: Problem, trees: Trees, solution: Solution) -> None:
+    """Check what a solution says of its trees, whose arcs and scores are right."""
+    count, known, labels = len(solution.scores), problem.arc_label, solution.labels
+    if solution.conflict and count:
+        raise VerificationError(f"there are {count} trees, but the solution names a conflict")
+    for t in range(count):
+        score, bound = float(solution.scores[t]), float(solution.upper_bounds[t])
+        if not abs(bound - score) <= rounding_of(trees.terms(solution.arcs[t].tolist())):
+            where = "above" if bound > score else "below"
+            raise VerificationError(
+                f"tree {t}: its upper bound {bound} is {where} its score {score}"
+            )
+        if not solution.proved[t]:
+            raise VerificationError(f"tree {t} is not proved, but the status is optimal")
+    if labels is None:
+        return
+    if known is None:
+        raise VerificationError("the solution has labels, but the problem has none")
+    if not isinstance(labels, np.ndarray) or labels.shape != solution.arcs.shape:
+        raise VerificationError(f"labels is no array of the shape {solution.arcs.shape} of arcs")
+    for t, m in np.argwhere(labels != known[solution.arcs]).tolist():
+        own = known[solution.arcs[t, m]]
+        raise VerificationError(f"tree {t}: word {m + 1} has label {labels[t, m]}, its arc {own}")
 
 
 class _Check:

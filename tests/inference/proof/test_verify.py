@@ -162,6 +162,34 @@ def test_trees_twice_out_of_order_or_not_matching() -> None:
             refused(p, rising, "scores more than the one before it")
 
 
+def test_what_a_solution_says_of_its_trees() -> None:
+    labelled = 0
+    for p, _, solution, _ in cases(98, 40):
+        if len(solution):
+            last = len(solution) - 1
+            size = 1.0 + float(np.abs(solution.scores).max())
+            for off in (-size, -1e-3 * size, 1e-3 * size, size, np.inf, np.nan):
+                bounds = with_element(solution.upper_bounds, last, solution.scores[last] + off)
+                refused(p, dataclasses.replace(solution, upper_bounds=bounds), "its upper bound")
+            proved = with_element(solution.proved, last, False)
+            refused(p, dataclasses.replace(solution, proved=proved), "is not proved")
+            refused(p, dataclasses.replace(solution, proved=solution.scores), "proved is not a 1-d")
+            lie = dataclasses.replace(solution, conflict=("arcs must not cross",))
+            refused(p, lie, "names a conflict")
+        if p.arc_label is None:
+            lie = dataclasses.replace(solution, labels=np.zeros_like(solution.arcs))
+            refused(p, lie, "the problem has none")
+            continue
+        right = p.arc_label[solution.arcs]
+        verify(p, dataclasses.replace(solution, labels=right))
+        refused(p, dataclasses.replace(solution, labels=right[:, 1:]), "labels is no array of the")
+        for t, m in np.ndindex(right.shape):
+            wrong = with_element(right, (t, m), int(right[t, m]) + 1)
+            refused(p, dataclasses.replace(solution, labels=wrong), f"tree {t}: word {m + 1} has")
+            labelled += 1
+    assert labelled > 5
+
+
 def test_illegal_multipliers() -> None:
     spoiled = 0
     for p, _, solution, proof in cases(99, 12):
