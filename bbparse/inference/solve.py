@@ -62,7 +62,9 @@ def solve(  # noqa: PLR0913 – public keywords
         ``bb``: branch and bound. ``ilp``: an integer program on HiGHS (`inference.programs`).
         ``price-and-cut``: linear programs with delayed columns and rows (`inference.programs`), for
         dense grandchildren and non-projective trees. The last two need highspy and are exact only
-        up to a tolerance. ``auto`` is branch and bound, which can solve every problem.
+        up to a tolerance; where that could hide a term of a tree, branch and bound decides, and
+        ``stats["searches"]`` is above 1. ``auto`` is branch and bound, which can solve every
+        problem.
     backbone : {"first", "sibling", "carreras", "grandsib"}, optional
         The parts that the dynamic programs of branch and bound score; by default the cheapest
         backbone that covers the problem's parts. A richer backbone absorbs the pair factors that it

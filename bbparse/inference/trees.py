@@ -8,9 +8,7 @@ not check, explain or prove anything:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import NoneType
 from typing import Any
 
@@ -104,15 +102,15 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     k_best = most_listed(problem, options.k_best)
     if k_best != options.k_best:
         options = replace(options, k_best=k_best)
-    run: Callable[[Problem, Options], Answer]
     if method in _PROGRAMS:
-        run, (ordered, order) = partial(_by_programs, method), in_order(problem)
+        ordered, order = in_order(problem)
+        answer = _by_programs(method, ordered, options)
     else:
-        run, (ordered, order) = _branch_and_bound, _sorted(problem)
-    answer = run(ordered, options)
+        ordered, order = _sorted(problem)
+        answer = _branch_and_bound(ordered, options)
     found = answer.solution
-    if _in_doubt(ordered, answer, options.k_best):
-        found = settled(ordered, answer, run, options)
+    if _in_doubt(ordered, answer, options.k_best):  # HiGHS would take seconds for some words
+        found = settled(ordered, answer, _branch_and_bound, options)
     return in_rank(found, problem, order)
 
 

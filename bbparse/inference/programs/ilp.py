@@ -1,7 +1,8 @@
 """The k best trees of any problem by an integer program, solved by HiGHS.
 
 This second solver shares nothing with branch and bound; `integer_program` describes the program.
-Statuses and bounds are those of HiGHS; scores are recomputed from the tree.
+Statuses and bounds are those of HiGHS; scores are recomputed from the tree. `find_trees` asks
+branch and bound about trees whose scores differ by less than the tolerance could hide.
 """
 
 from __future__ import annotations

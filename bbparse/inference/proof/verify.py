@@ -102,7 +102,7 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
         )
     if solution.status != ("optimal" if count else "infeasible"):
         raise VerificationError(f"the status is {solution.status}, but there are {count} trees")
-    shapes = {"heads": (count, n + 1), "arcs": (count, n)}
+    shapes: dict[str, tuple[int, ...]] = {"heads": (count, n + 1), "arcs": (count, n)}
     shapes |= {"upper_bounds": (count,), "proved": (count,)}
     for name, expected in shapes.items():
         shape = getattr(solution, name).shape

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
+from bbparse.inference import trees
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import BBParseError, ProblemError
+from tests.oracles.enumerate import enumerate_trees
 from tests.solutions import check_trees
 
 
@@ -91,3 +93,31 @@ def test_options_it_does_not_have() -> None:
         solve(p, method="ilp", node_limit=3)
     with pytest.raises(ProblemError, match="backbone is 'first': not an option of method 'ilp'"):
         solve(p, method="ilp", backbone="first")
+
+
+@pytest.mark.parametrize("method", ["ilp", "price-and-cut"])
+def test_scores_of_many_magnitudes_take_one_program(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a tolerance could hide is not for HiGHS, which would list 33 trees."""
+    asked: list[int] = []
+
+    def noted(solver: Any) -> Any:
+        def run(problem: Problem, k: int, *rest: Any) -> Any:
+            asked.append(k)
+            return solver(problem, k, *rest)
+
+        return run
+
+    for name in ("solve_ilp", "price_and_cut"):
+        monkeypatch.setattr(trees, name, noted(getattr(trees, name)))
+    doubts = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(6, 6)) * 10.0 ** rng.uniform(-6, 6, size=(6, 6))
+        p = Problem.from_arc_scores(scores).with_factors([([(0, 1), (1, 2)], 1e-4)])
+        found = solve(p, method=method)
+        best = max(enumerate_trees(p))[0]
+        assert (found.status, found.scores[0]) == ("optimal", pytest.approx(best, rel=1e-12))
+        doubts += found.stats.get("searches", 1) > 1
+    assert asked == [1] * 8 and (doubts or method != "ilp")
