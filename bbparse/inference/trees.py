@@ -22,7 +22,7 @@ from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.search.lagrangian import Lagrangian, Observer, Outcome, make_root
-from bbparse.inference.search.linear import LISTED, is_linear, linear_trees
+from bbparse.inference.search.linear import LISTED, ROUNDING, is_linear, linear_trees
 from bbparse.inference.search.proportion import Answer, in_doubt, settled
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
@@ -91,8 +91,6 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
 #: Maximum k_best for a problem that has so many trees, and maximum number of words of all trees
 #: together: k-best enumeration takes a hundred bytes for each.
 MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
-#: This fraction of a tree's terms, times its words, bounds the rounding of their sums in a chart.
-_ROUNDING = 2.0**-51
 #: Methods that HiGHS does the work for.
 _PROGRAMS = ("ilp", "price-and-cut")
 
@@ -192,7 +190,7 @@ def _linear(problem: Problem, mode: int, options: Options) -> Answer:
     answer = _answer(problem, options, Outcome(arcs, bound + slack, status, stats), slack)
     if not slack and len(arcs):  # no bound is needed; but large terms may have hidden small ones
         size, least = answer.sizes[:, 0].tolist()
-        rounding = _ROUNDING * n * size
+        rounding = ROUNDING * n * size
         answer = answer._replace(slack=rounding if least < rounding else 0.0)
     return answer
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from bbparse.core import Solution
 from bbparse.models.factors.tree_family import TreeFamily
@@ -12,6 +14,7 @@ from bbparse.parser.confidence import Confidences
 from bbparse.parser.spans import Spans
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
@@ -96,6 +99,11 @@ class Parse(NamedTuple):
         return Parse(self.sentence, first, *parts)
 
     @property
+    def status(self) -> str:
+        """The reason why the search ended."""
+        return self.solution.status
+
+    @property
     def trees(self) -> list[ScoredTree]:
         """The trees as plain records, best first."""
         trees = trees_of(self.solution, self.labels)
@@ -111,6 +119,54 @@ class Parse(NamedTuple):
                 either=sure.either,
             )
         return trees
+
+
+@dataclass(frozen=True, slots=True)
+class BestTree:
+    """Result of parsing a sentence whose best tree needed no search and breaks no rule.
+
+    It has what a `Parse` has, made when it is asked for.
+    """
+
+    sentence: Sentence
+    heads: list[int]
+    arc_labels: list[str]  #: Empty if the model has no labels.
+    score: float
+    arcs: Ints  #: int32[n], as in `Solution.arcs`.
+    edges: int  #: Size of the chart.
+
+    status = "optimal"
+    faults = ()
+    sure = ()
+
+    @property
+    def labels(self) -> list[list[str]]:
+        """As in `Parse`."""
+        return [self.arc_labels] if self.arc_labels else []
+
+    @property
+    def trees(self) -> list[ScoredTree]:
+        """As in `Parse`."""
+        labels = tuple(self.arc_labels)
+        return [ScoredTree(tuple(self.heads), self.score, self.score, True, labels)]
+
+    @property
+    def solution(self) -> Solution:
+        """As in `Parse`."""
+        stats = {"nodes": 1, "dp_calls": 1, "trees_tried": 1, "closed_at_root": 1, "dp_work": 1.0}
+        scores = np.array([self.score])
+        return Solution(
+            np.array([[-1, *self.heads]], np.int32),
+            self.arcs[np.newaxis],
+            scores,
+            scores,
+            np.ones(1, np.bool_),
+            self.status,
+            {**stats, "edges": self.edges, "upper_bound": self.score},
+        )
+
+
+AnyParse: TypeAlias = Parse | BestTree
 
 
 def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:

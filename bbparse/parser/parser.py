@@ -18,11 +18,11 @@ from bbparse.models.model_file import load_model, save_model
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
-from bbparse.parser.parse import USUAL, Parse, ParseOptions
+from bbparse.parser.parse import USUAL, AnyParse, Parse, ParseOptions
 from bbparse.parser.steps import Steps
 from bbparse.parser.valid import Restriction
 from bbparse.runtime.arrays import Flags, Ints
-from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.errors import BBParseError, ProblemError
 from bbparse.runtime.options import check_options
 from bbparse.runtime.pool import map_in_threads
 from bbparse.text.tokenizer import Tokenizer
@@ -194,7 +194,7 @@ class Parser:
         *,
         threads: int = 1,
         **more: Any,
-    ) -> Iterator[Parse]:
+    ) -> Iterator[AnyParse]:
         """Parse many sentences, in order, with labels and validity rules; yield a `Parse` for each.
 
         Parameters
@@ -284,15 +284,15 @@ class Parser:
                     yield gold_evidence(self.model, scored, parse.solution.arcs[0], labels, gold)
 
 
-def _tried(steps: Steps, batch: list[Sentence]) -> tuple[list[Parse], Exception | None]:
+def _tried(steps: Steps, batch: list[Sentence]) -> tuple[list[AnyParse], BBParseError | None]:
     """Parse a batch up to the first sentence that fails; return the parses and the error."""
     try:
         return steps.parse_batch(batch), None
-    except Exception:  # parsing one by one shows which sentence failed
-        parses: list[Parse] = []
+    except BBParseError as failure:  # parsing one by one shows which sentence failed
+        parses: list[AnyParse] = []
         try:
             for sentence in batch:
-                parses.append(steps.begun().parse(sentence))
-        except Exception as error:  # raised after the sentences before it are returned
+                parses += steps.parse_batch([sentence])
+        except BBParseError as error:  # raised after the sentences before it are returned
             return parses, error
-        return parses, None
+        return parses, failure

@@ -132,7 +132,7 @@ class Pipeline:
             while not sizes[0]:
                 yield Document([])
                 sizes.popleft()
-            parsed.append(ParsedSentence(parse.sentence, parse.trees, parse.solution.status))
+            parsed.append(ParsedSentence(parse.sentence, parse.trees, parse.status))
             if len(parsed) == sizes[0]:
                 yield Document(parsed)
                 sizes.popleft()

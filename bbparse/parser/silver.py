@@ -77,7 +77,7 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
                     continue
                 file.write(f"{_SECTION}{number}\n".encode())
                 for parse in teacher.parse_all(teacher.tag(section), options):
-                    text = as_conllu(parse.sentence, parse.trees, parse.solution.status, style)
+                    text = as_conllu(parse.sentence, parse.trees, parse.status, style)
                     file.write(text.encode())
                 file.flush()
         os.replace(part, path)

@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem, Solution
+from bbparse.inference.oracles.projective.recurrences import GRANDSIB
 from bbparse.inference.solve import solve
 from bbparse.inference.trees import work_of
 from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.tree_family import TreeFamily, tree_options
 from bbparse.models.model import Model
+from bbparse.models.scoring.arc_network import BatchArcs
 from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.labels import best_labels
-from bbparse.models.scoring.problem_maker import Scored
+from bbparse.models.scoring.problem_maker import Scored, ScoredBatch
 from bbparse.parser.confidence import Calibration, evidence_of
-from bbparse.parser.parse import AnyTreeFamily, Parse, ParseOptions
+from bbparse.parser.parse import AnyParse, AnyTreeFamily, BestTree, Parse, ParseOptions
 from bbparse.parser.spans import Spans
 from bbparse.parser.valid import (
     Restriction,
@@ -51,6 +53,8 @@ WORK_LIMIT = 3e7
 NODE_LIMIT = 50
 #: Default limit on the trees of one sentence that tree families score.
 TREE_LIMIT = 1000
+#: Seconds for a sentence in which its best tree is surely found without a search.
+_AT_ONCE = 0.1
 #: Seconds that scoring all arcs of a sentence may take, per cube of its length.
 _ALL_ARCS = 2e-6
 
@@ -111,12 +115,58 @@ class Steps:
 
     # ---- the whole way -------------------------------------------------------------------------
 
-    def parse_batch(self, batch: Sequence[Sentence]) -> list[Parse]:
+    def parse_batch(self, batch: Sequence[Sentence]) -> list[AnyParse]:
         """Parse a batch: score all sentences together."""
         if self.takes_all_arcs:
             return [self.begun().parse(sentence) for sentence in batch]
-        scored = [*map(self.with_spans, self.model.maker(batch, self.options.prune))]
-        return [self.begun().parse(one.sentence, one) for one in scored]
+        scored = self.model.maker(batch, self.options.prune)
+        if not self.needs_no_search(batch):
+            return [*map(self._searched, scored)]
+        parses: list[AnyParse] = []
+        for i, best in enumerate(self.best_of_batch(scored)):
+            ruled = self.rules and RuledSentence(self.rules, batch[i])
+            if best is None or (ruled and ruled.faults(best.heads, best.arc_labels, True)):
+                parses.append(self._searched(scored[i]))
+            elif self.calibration is not None:
+                parse = Parse(best.sentence, best.solution, best.labels)
+                parses.append(self.judge(scored[i], parse))
+            else:
+                parses.append(best)
+        return parses
+
+    def _searched(self, scored: Scored) -> Parse:
+        return self.begun().parse(scored.sentence, self.with_spans(scored))
+
+    def needs_no_search(self, batch: Sequence[Sentence]) -> bool:
+        """Return True if the best trees of sentences are those of charts, unless rules forbid."""
+        options, maker, limit = self.options, self.model.maker, self.options.time_limit
+        time = min(math.inf if limit is None else limit, self.until.left() / len(batch))
+        return (
+            time >= _AT_ONCE
+            and options.k_best == 1
+            and not (self.families or self.spans or maker.families)
+            and maker.network is not None
+            and self.model.labeller in (None, maker.network)
+            and maker.config.method.get("backbone") == GRANDSIB.name
+        )
+
+    def best_of_batch(self, scored: ScoredBatch) -> Iterator[BestTree | None]:
+        """Yield the best trees of sentences, found all at once; None if a search has to."""
+        linear, scores = scored.linear, scored.scores
+        assert linear is not None and scores is not None  # of the network
+        ends = np.cumsum(linear.n_words)
+        found = linear.best_trees(scored.kind[1])
+        heads, labels = found.heads.tolist(), []
+        if self.model.labeller is not None:
+            words = np.arange(1, len(heads) + 1) - np.repeat(ends - linear.n_words, linear.n_words)
+            arcs = BatchArcs(np.append(0, ends), found.heads, words.astype(np.int32))
+            labels = scores.best_labels(arcs)
+        first = 0
+        rows = (scored.sentences, ends.tolist(), *(column.tolist() for column in found[2:]))
+        for sentence, end, score, edges, is_settled in zip(*rows):
+            here, first = slice(first, end), end
+            tree = BestTree(sentence, heads[here], labels[here], score, found.arcs[here], edges)
+            yield tree if is_settled else None
 
     def parse(self, sentence: Sentence, scored: Scored | None = None) -> Parse:
         """Parse one sentence, which may be ``scored`` already."""

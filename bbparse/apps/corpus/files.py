@@ -149,7 +149,7 @@ class FileParser:
             yield section.raw.decode("latin-1"), 0  # blank lines
         sentences = self.parser.tag(sentences_of(section))
         for parse in self.parser.parse_all(sentences, self.settings):
-            status = parse.solution.status
+            status = parse.status
             text = FORMATS[format_name](parse.sentence, parse.trees, status, self.style)
             yield text, parse.sentence.n_words
 

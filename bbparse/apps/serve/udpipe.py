@@ -16,7 +16,7 @@ from itertools import groupby
 
 from bbparse import __version__
 from bbparse.apps.serve.schema import Refused
-from bbparse.parser.parse import Parse
+from bbparse.parser.parse import AnyParse
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.text import sentences_of_text
@@ -47,7 +47,7 @@ def answer(
     parser: Parser,
     model: str,
     options: Mapping[str, str],
-    parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
+    parse: Callable[[Iterable[Sentence]], Iterator[AnyParse]],
 ) -> Iterator[str]:
     """Yield the pieces of the result: the header, and one for each sentence."""
     output = _name(options, "output")
@@ -63,7 +63,7 @@ def answer(
             yield _written(sentence, format_sentence(sentence), output)
         return
     for result in parse(parser.tag(sentences)):
-        text = as_conllu(result.sentence, result.trees, result.solution.status, Style(last=False))
+        text = as_conllu(result.sentence, result.trees, result.status, Style(last=False))
         yield _written(result.sentence, text, output)
 
 

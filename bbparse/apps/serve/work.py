@@ -22,7 +22,7 @@ from bbparse.apps.serve.inception import Predict
 from bbparse.apps.serve.schema import ParseRequest, Refused, SentenceConstraints
 from bbparse.core import Problem
 from bbparse.parser.confidence import NOTE
-from bbparse.parser.parse import Parse, ParseOptions
+from bbparse.parser.parse import AnyParse, Parse, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import sentence_of
 from bbparse.parser.valid import Restriction
@@ -78,7 +78,7 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
     write = FORMATS[job.format]
     style = Style(job.k_best, last=False)
     for result in parses(parser, parser.tag(sentences), job):
-        trees, status = result.trees, result.solution.status
+        trees, status = result.trees, result.status
         if job.drawings:
             record = _with_drawings(result, style, job.end)
             yield json.dumps(record, ensure_ascii=False) + "\n"
@@ -97,7 +97,7 @@ def _sentences(parser: Parser, job: Job) -> Iterator[Sentence]:
     return (sentence_of(words, i) for i, words in enumerate(job.words or (), start=1))
 
 
-def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[Parse]:
+def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[AnyParse]:
     """Parse sentences until the deadline of a job; those parsed together share the time left."""
     names = [field.name for field in fields(ParseOptions)]
     options = ParseOptions(**{name: getattr(job, name) for name in names})
@@ -117,6 +117,7 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
         if limit is not None or seconds < _SENTENCE_SECONDS:
             limit = min(seconds, math.inf if limit is None else limit)
         options = replace(options, time_limit=limit)
+        results: Iterator[AnyParse]
         if job.keep_heads or constraints:
             results = _around(parser, batch, job, constraints, options)
         else:
@@ -202,9 +203,9 @@ def _restriction(constraint: SentenceConstraints) -> Restriction | None:
     return restrict if has_more else None
 
 
-def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, Any]:
+def _with_drawings(parse: AnyParse, style: Style, deadline: Deadline) -> dict[str, Any]:
     """Return the record of a sentence, with each tree as an image and CoNLL-U, if time allows."""
-    sentence, status = parse.sentence, parse.solution.status
+    sentence, status = parse.sentence, parse.status
     record = sentence_record(sentence, parse.trees, status)
     record["trees"] = list(deadline.through(record["trees"]))
     names = ["the root", *map(in_english, sentence.forms)]

@@ -13,7 +13,7 @@ from bbparse.runtime.jit import kernel
 #: of 640 words that may all be heads of each other has so many.
 MOST_POSITIONS = 2**28
 #: Over fewer arcs no table is too large.
-_FEW_ARCS = 10_000
+FEW_ARCS = 10_000
 
 
 @kernel
@@ -79,7 +79,7 @@ def pair_groups(head, mod):
 
 def check_size(n: int, mode: int, head: Ints, mod: Ints, of_pair: int = 1) -> None:
     """Refuse arcs over which the tables of a recurrence would fill the memory."""
-    if len(head) < _FEW_ARCS:
+    if len(head) < FEW_ARCS:
         return
     positions = len(head) * of_pair
     if mode > 0:

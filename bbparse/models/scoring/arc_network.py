@@ -16,17 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.parts import ANY, PART_NAMES
+from bbparse.inference.search.linear import BestTrees, KindOfParts, best_trees
 from bbparse.models.scoring.batch_kernels import QUANTUM, candidate_arcs, part_words
 from bbparse.models.scoring.candidates import Pairs
-from bbparse.models.scoring.labels import by_root, check_labels
+from bbparse.models.scoring.labels import best_labels, by_root, check_labels
 from bbparse.models.scoring.pair_kernels import (
     ARC_VALUES,
     counts_before,
@@ -173,10 +173,6 @@ class ArcNetwork(SequenceNetwork):
 
     def tree_scores(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> Float64s:
         """Score all labels of the arcs of a tree, see `Labeller.tree_scores`."""
-        assert scored.scores is not None  # this network made them
-        known = scored.scores.arc_labels
-        if arcs is not None and known is not None and known[0] is scored.problem.arc_head:
-            return by_root(known[1][arcs].astype(np.float64), heads[1:], self.root)
         mods = np.arange(1, len(heads), dtype=np.int32)
         return self.scores_around(scored, heads, np.asarray(heads[1:], np.int32), mods)
 
@@ -267,6 +263,63 @@ def vectors_of(batch: Ragged, embeddings: Sequence[Float32s | None] | None) -> F
     return out
 
 
+class BatchArcs(NamedTuple):
+    """Arcs of a batch: those of sentence s are ``ptr[s] : ptr[s + 1]``."""
+
+    ptr: Longs  # [S + 1]
+    head: Ints  # [A]
+    mod: Ints  # [A]
+
+    @classmethod
+    def of(cls, arcs: Sequence[Pairs]) -> BatchArcs:
+        """Join the arcs of sentences."""
+        ptr = np.zeros(len(arcs) + 1, np.int64)
+        np.cumsum([len(head) for head, _ in arcs], out=ptr[1:])
+        head, mod = (np.concatenate([pair[side] for pair in arcs]) for side in range(2))
+        return cls(ptr, head, mod)
+
+    def of_sentence(self, i: int) -> Pairs:
+        """Return the arcs of a sentence."""
+        here = slice(self.ptr[i], self.ptr[i + 1])
+        return self.head[here], self.mod[here]
+
+
+class ScoredArcs(NamedTuple):
+    """Candidate arcs of a batch and their parts, with scores: linear problems in flat arrays."""
+
+    n_words: Longs  # [S]
+    arcs: BatchArcs
+    score: Float64s  # [A]
+    siblings: KindOfParts
+    grandchildren: KindOfParts
+
+    def best_trees(self, single_root: bool) -> BestTrees:
+        """Find the best projective trees."""
+        arcs = (*self.arcs, self.score)
+        return best_trees(
+            self.n_words, arcs, self.siblings, self.grandchildren, single_root, QUANTUM
+        )
+
+    def fields(self, i: int) -> dict[str, Any]:
+        """Return the fields of the problem of a sentence, and their `part_table`."""
+        a, b = self.arcs.ptr[i : i + 2]
+        siblings, grandchildren = (
+            (kind.words[:3, c:d], kind.score[c:d])
+            for kind in (self.siblings, self.grandchildren)
+            for c, d in [kind.ptr[i : i + 2]]
+        )
+        n, scores = len(siblings[1]), np.concatenate([siblings[1], grandchildren[1]])
+        words = np.full((4, len(scores)), ANY, np.int32)
+        words[1:, :n], words[[0, 1, 3], n:] = siblings[0], grandchildren[0]
+        grand, head, inner, mod = words
+        return {
+            "arc_score": self.score[a:b],
+            **dict(zip(PART_NAMES["sib"], (head[:n], inner[:n], mod[:n], scores[:n]))),
+            **dict(zip(PART_NAMES["gc"], (grand[n:], head[n:], mod[n:], scores[n:]))),
+            "part_table": (words, scores, np.array([0, n, *[len(scores)] * 3])),
+        }
+
+
 class BatchScores:
     """Scores of all arcs of a batch, and what follows from the vectors of its words.
 
@@ -303,39 +356,35 @@ class BatchScores:
         """First elements of the sentences in ``scores`` and in ``totals``."""
         return np.cumsum(self.size**2) - self.size**2, np.cumsum(self.size) - self.size
 
+    def of_sentence(self, i: int) -> NetworkScores:
+        """Return the scores of a sentence."""
+        (arc, word), n = (int(starts[i]) for starts in self.starts), int(self.size[i])
+        scores, totals = self.scores[arc : arc + n * n], self.totals[word : word + n]
+        first, size = self.first[i : i + 1], self.size[i : i + 1]
+        return NetworkScores(
+            BatchScores(self.network, self.ends, self.before, first, size, scores, totals)
+        )
+
     def sentences(self) -> list[NetworkScores]:
         """Return the scores of each sentence."""
-        alone = []
-        arcs, words = (starts.tolist() for starts in self.starts)
-        for i, (arc, word, n) in enumerate(zip(arcs, words, self.size.tolist())):
-            scores, totals = self.scores[arc : arc + n * n], self.totals[word : word + n]
-            first, size = self.first[i : i + 1], self.size[i : i + 1]
-            alone.append(
-                NetworkScores(
-                    BatchScores(self.network, self.ends, self.before, first, size, scores, totals)
-                )
-            )
-        return alone
+        return [self.of_sentence(i) for i in range(len(self.size))]
 
-    def candidates(self, k: int, margin: float, single_root: bool) -> list[Pairs]:
-        """Return the candidate arcs of each sentence, int32[A] each, sorted by (head, mod).
+    def candidates(self, k: int, margin: float, single_root: bool) -> BatchArcs:
+        """Return the candidate arcs of the sentences.
 
         A word gets those of its k best heads (0: all heads) that score at least the best minus
         ``margin``, and its head in the best projective tree. Words of long sentences get fewer.
         """
-        ptr, head, mod = candidate_arcs(self.scores, self.size, k, margin, single_root)
-        return [(head[a:b], mod[a:b]) for a, b in pairwise(ptr.tolist())]
+        return BatchArcs(*candidate_arcs(self.scores, self.size, k, margin, single_root))
 
-    def fields(
-        self, arcs: Sequence[Pairs], projective: bool, single_root: bool
-    ) -> list[dict[str, NDArray[Any]]]:
-        """Return the fields of a problem for each sentence, over its sorted candidate arcs.
+    def scored(self, arcs: BatchArcs, projective: bool, single_root: bool) -> ScoredArcs:
+        """Return sorted candidate arcs and their parts with scores.
 
         Scores of arcs are the log-probabilities among all arcs of their modifiers; all scores are
         multiples of `QUANTUM`.
         """
         network = self.network
-        ptr, head, mod = joined(arcs)
+        ptr, head, mod = arcs
 
         def rounded(scores: Float64s) -> Float64s:
             out = np.rint(scores / QUANTUM) * QUANTUM
@@ -345,53 +394,37 @@ class BatchScores:
 
         # Every tree has one head for each word, so this subtracts the same from all trees.
         rows = np.repeat(self.starts[1], np.diff(ptr)) + mod
-        arc_scores = rounded(self._of_arcs(ptr, head, mod) - self.totals[rows])
-        parts = part_words(ptr, head, mod, self.size, self.first, projective, single_root)
-        part_values = []
-        for i, order in enumerate(network.KINDS.values()):
-            triples = tuple([parts[i][1][3 + role] for role in order])
-            part_values.append(
-                rounded(
-                    mean_of(
-                        [
-                            part_scores(
-                                triples, vectors, 0, network.columns[i], member.part_weights[i]
-                            )
-                            for member, vectors in zip(network.members, self.ends)
-                        ]
-                    )
-                )
-            )
-        bounds = (pairwise(ends.tolist()) for ends in (ptr, parts[0][0], parts[1][0]))
-        return [
-            {
-                "arc_score": arc_scores[a:b],
-                **_part_fields(
-                    parts[0][1][:3, c:d],
-                    part_values[0][c:d],
-                    parts[1][1][:3, e:f],
-                    part_values[1][e:f],
-                ),
-            }
-            for (a, b), (c, d), (e, f) in zip(*bounds)
-        ]
-
-    def label_scores(self, arcs: Sequence[Pairs]) -> list[Float32s]:
-        """Score the labels of arcs, float32[A, L] for each sentence."""
-        network, (ptr, head, mod) = self.network, joined(arcs)
-        first = np.repeat(self.first, np.diff(ptr))
-        begin, size = network.columns[2], network.sizes["naming"]
-        scores = mean_of(
-            [
-                label_scores(member.weights, ends, first + head, first + mod, begin, size)[0]
+        arc_scores = rounded(self._of_arcs(arcs) - self.totals[rows])
+        parts = []
+        kinds = part_words(ptr, head, mod, self.size, self.first, projective, single_root)
+        for i, ((begin, words), order) in enumerate(zip(kinds, network.KINDS.values())):
+            triples = tuple([words[3 + role] for role in order])
+            of_members = [
+                part_scores(triples, ends, 0, network.columns[i], member.part_weights[i])
                 for member, ends in zip(network.members, self.ends)
             ]
-        )[:, : len(network.labels)]
-        return [scores[a:b] for a, b in pairwise(ptr.tolist())]
+            parts.append(KindOfParts(begin, words, rounded(mean_of(of_members))))
+        return ScoredArcs(self.size - 1, arcs, arc_scores, *parts)
 
-    def _of_arcs(self, ptr: Longs, head: Ints, mod: Ints) -> Float32s:
+    def label_scores(self, arcs: BatchArcs) -> Float32s:
+        """Score the labels of arcs, float32[A, L]."""
+        network, first = self.network, np.repeat(self.first, np.diff(arcs.ptr))
+        begin, size = network.columns[2], network.sizes["naming"]
+        of_members = [
+            label_scores(member.weights, ends, first + arcs.head, first + arcs.mod, begin, size)[0]
+            for member, ends in zip(network.members, self.ends)
+        ]
+        return mean_of(of_members)[:, : len(network.labels)]
+
+    def best_labels(self, arcs: BatchArcs) -> list[str]:
+        """Return the best label of each arc."""
+        names = self.network.labels
+        return best_labels(names, by_root(self.label_scores(arcs), arcs.head, self.network.root))
+
+    def _of_arcs(self, arcs: BatchArcs) -> Float32s:
         """Return the scores of arcs, long ones of long sentences included."""
-        network, counts = self.network, np.diff(ptr)
+        network, (ptr, head, mod) = self.network, arcs
+        counts = np.diff(ptr)
         rows = np.repeat(self.starts[0], counts) + np.repeat(self.size, counts) * head + mod
         scores = self.scores[rows]
         far = np.flatnonzero(scores == -np.inf)
@@ -417,26 +450,21 @@ class NetworkScores:
         Scores of all arcs, head by modifier; see `BatchScores`.
     totals : float64[n + 1]
         log Σ_h exp s(h, m) over all heads of each word.
-    arc_labels : (int32[A], float32[A, L]), optional
-        Heads of the candidate arcs and scores of their labels, once these are known.
     """
 
     def __init__(self, alone: BatchScores) -> None:
         self._alone, self.totals = alone, alone.totals
         self.scores = alone.scores.reshape(len(self.totals), -1)
-        self.arc_labels: tuple[Ints, Float32s] | None = None
 
     def fields(
         self, head: Ints, mod: Ints, projective: bool, single_root: bool
     ) -> dict[str, NDArray[Any]]:
-        """Return the fields of a problem over candidate arcs; see `BatchScores.fields`."""
-        return self._alone.fields([(head, mod)], projective, single_root)[0]
+        """Return the fields of a problem over sorted candidate arcs."""
+        return self._alone.scored(BatchArcs.of([(head, mod)]), projective, single_root).fields(0)
 
     def label_scores(self, head: Ints, mod: Ints) -> Float32s:
         """Score the labels of arcs, float32[A, L]."""
-        if self.arc_labels is not None and self.arc_labels[0] is head:
-            return self.arc_labels[1]
-        return self._alone.label_scores([(head, mod)])[0]
+        return self._alone.label_scores(BatchArcs.of([(head, mod)]))
 
     def log_odds(self, head: Ints, mod: Ints) -> Float64s:
         """Return the log-probabilities of arcs among all arcs of their modifiers, float64[A]."""
@@ -454,29 +482,6 @@ class Scored:
     problem: Problem
     #: The network's scores of the sentence; None with templates.
     scores: NetworkScores | None = None
-
-
-def _part_fields(
-    siblings: Ints, sib_scores: Float64s, grandchildren: Ints, gc_scores: Float64s
-) -> dict[str, Any]:
-    """Return the fields of siblings and grandchildren of a problem, and their `part_table`."""
-    n, scores = len(sib_scores), np.concatenate([sib_scores, gc_scores])
-    words = np.full((4, len(scores)), ANY, np.int32)
-    words[1:, :n], words[:2, n:], words[3, n:] = siblings, grandchildren[:2], grandchildren[2]
-    grand, head, inner, mod = words
-    return {
-        **dict(zip(PART_NAMES["sib"], (head[:n], inner[:n], mod[:n], scores[:n]))),
-        **dict(zip(PART_NAMES["gc"], (grand[n:], head[n:], mod[n:], scores[n:]))),
-        "part_table": (words, scores, np.array([0, n, *[len(scores)] * 3])),
-    }
-
-
-def joined(arcs: Sequence[Pairs]) -> tuple[Longs, Ints, Ints]:
-    """Join the arcs of sentences: int64[S + 1] where those of each begin, heads and modifiers."""
-    ptr = np.zeros(len(arcs) + 1, np.int64)
-    np.cumsum([len(head) for head, _ in arcs], out=ptr[1:])
-    head, mod = (np.concatenate([pair[side] for pair in arcs]) for side in range(2))
-    return ptr, head, mod
 
 
 def label_scores(

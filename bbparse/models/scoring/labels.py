@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bbparse.runtime.arrays import Float64s, Ints
+from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
+
+F = TypeVar("F", bound=np.floating[Any])
 
 #: Most labels of a model.
 MAX_LABELS = 512
@@ -28,13 +32,13 @@ def check_labels(labels: Sequence[str], root: int) -> None:
         raise ModelError(f"root is {root}, expected the number of a label or -1")
 
 
-def by_root(scores: Float64s, heads: Ints, root: int) -> Float64s:
-    """Set label scores, float64[A, L], to -inf where the rule about the root excludes the label."""
+def by_root(scores: NDArray[F], heads: Ints, root: int) -> NDArray[F]:
+    """Set label scores, float[A, L], to -inf where the rule about the root excludes the label."""
     if root >= 0:
         scores[np.equal.outer(heads == 0, np.arange(scores.shape[1]) != root)] = -np.inf
     return scores
 
 
-def best_labels(labels: Sequence[str], scores: Float64s) -> list[str]:
+def best_labels(labels: Sequence[str], scores: NDArray[F]) -> list[str]:
     """Return the best label of each arc by its scores; the first of equal ones."""
     return [labels[i] for i in scores.argmax(axis=1).tolist()]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
 from bbparse.models.scoring.arc_network import (
     ArcNetwork,
+    BatchArcs,
     BatchScores,
     NetworkScores,
     Scored,
@@ -33,7 +35,7 @@ from bbparse.models.scoring.candidates import Pairs
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings
-from bbparse.runtime.arrays import Hashes, Ints
+from bbparse.runtime.arrays import Hashes, Ints, Longs
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
@@ -84,7 +86,7 @@ class ProblemMaker:
         prune: int | None = None,
         margin: float | None = None,
         given: Sequence[Mapping[int, int]] = (),
-    ) -> list[Scored]:
+    ) -> ScoredBatch:
         """Make the scored problems of a batch of sentences.
 
         `prune` is the most heads of a word, 0: all; `margin` the largest log-odds between the best
@@ -104,37 +106,40 @@ class ProblemMaker:
         values = encode_all(sentences)
         scores = self.scores(sentences, values)
         arcs = self._candidates(values, scores, prune, margin)
-        for i, fixed in enumerate(given):
-            if fixed:
+        if any(given):
+            pairs = [arcs.of_sentence(i) for i in range(len(sentences))]
+            for i, fixed in enumerate(given):
                 heads = np.full(sentences[i].n_words + 1, -1, np.int32)
                 heads[list(fixed)] = list(fixed.values())
-                arcs[i] = with_arcs_of(*arcs[i], heads)
-        return self._scored(sentences, values, arcs, scores)
+                pairs[i] = with_arcs_of(*pairs[i], heads)
+            arcs = BatchArcs.of(pairs)
+        return ScoredBatch(self, sentences, values, arcs, scores)
 
     def over_arcs(
         self, sentence: Sentence, values: Hashes, arc_head: Ints, arc_mod: Ints
     ) -> Scored:
         """Make the scored problem over these candidate arcs, sorted by (head, mod)."""
-        scores = self.scores([sentence], [values])
-        return self._scored([sentence], [values], [(arc_head, arc_mod)], scores)[0]
+        scores, arcs = self.scores([sentence], [values]), BatchArcs.of([(arc_head, arc_mod)])
+        return ScoredBatch(self, [sentence], [values], arcs, scores)[0]
 
-    def check_size(self, sentence: Sentence, n_arcs: int) -> None:
+    def check_sizes(self, sentences: Sequence[Sentence], n_arcs: Longs) -> None:
         """Check that the parts of the arcs fit in memory; raises `ProblemError` otherwise."""
-        n = sentence.n_words
-        per_word = n_arcs / n
+        per_word = n_arcs / [sentence.n_words for sentence in sentences]
         # Price and cut keeps some arrays of triples; charts have contexts of grand-siblings.
         priced = self.config.model.solver == "price-and-cut"
-        if n_arcs * per_word * (4.0 if priced else 1.0 + per_word / 4.0) > self.max_parts:
+        parts = n_arcs * per_word * (4.0 if priced else 1.0 + per_word / 4.0)
+        for i in np.flatnonzero(parts > self.max_parts).tolist():
+            sentence = sentences[i]
             raise ProblemError(
-                f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
-                f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"
+                f"{sentence.source or 'input'}, {sentence.name}: {sentence.n_words} words with "
+                f"{per_word[i]:.0f} candidate heads each are too many parts for memory; prune more"
             )
 
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """Return the view of a sentence's arcs, sorted by (head, mod), for factor families."""
         values = encode(sentence)
         batch = self.scores([sentence], [values])
-        scores = None if batch is None else batch.sentences()[0]
+        scores = None if batch is None else batch.of_sentence(0)
         return self._view(sentence, values, (arc_head, arc_mod), scores)
 
     def view_of(self, scored: Scored) -> FactorView:
@@ -160,7 +165,7 @@ class ProblemMaker:
         scores: BatchScores | None,
         k: int | None,
         margin: float | None,
-    ) -> list[Pairs]:
+    ) -> BatchArcs:
         """Return the candidate arcs of each sentence."""
         pruner, model = self.config.pruner, self.config.model
         k, margin = pruner.k if k is None else k, pruner.margin if margin is None else margin
@@ -168,7 +173,7 @@ class ProblemMaker:
         if scores is not None:
             return scores.candidates(*options)
         assert self.pruner is not None  # templates come with a pruner
-        return [self.pruner.candidates(encoded, *options) for encoded in values]
+        return BatchArcs.of([self.pruner.candidates(encoded, *options) for encoded in values])
 
     def _view(
         self, sentence: Sentence, values: Hashes, arcs: Pairs, scores: NetworkScores | None
@@ -178,41 +183,64 @@ class ProblemMaker:
             labels = 1 + scores.label_scores(*arcs).argmax(axis=1).astype(np.int32)
         return FactorView(sentence, *arcs, values, labels, self.label_names)
 
-    def _scored(
+
+class ScoredBatch(Sequence[Scored]):
+    """Scored sentences of a batch in flat arrays; each becomes a `Scored` when it is asked for."""
+
+    def __init__(
         self,
+        maker: ProblemMaker,
         sentences: Sequence[Sentence],
         values: Sequence[Hashes],
-        arcs: Sequence[Pairs],
-        batch: BatchScores | None,
-    ) -> list[Scored]:
-        """Make problems over candidate arcs."""
-        projective, single_root = kind = self.config.projective, self.config.model.single_root
-        for sentence, (head, _) in zip(sentences, arcs):
-            self.check_size(sentence, len(head))
-        scores: Sequence[NetworkScores | None] = [None] * len(sentences)
-        if batch is None:
-            assert self.scorer is not None  # it comes with the pruner
-            parts = [self.scorer.score(v, *pair, *kind) for v, pair in zip(values, arcs)]
+        arcs: BatchArcs,
+        scores: BatchScores | None,
+    ) -> None:
+        maker.check_sizes(sentences, np.diff(arcs.ptr))
+        self.maker, self.sentences, self.values = maker, sentences, values
+        self.arcs, self.scores = arcs, scores
+        self.kind = maker.config.projective, maker.config.model.single_root
+        #: All arcs and parts with their scores; None with templates.
+        self.linear = None if scores is None else scores.scored(arcs, *self.kind)
+        self._sets: list[dict[str, Any]] = []
+        if maker.families and len(maker.table):
+            # A family handles all sentences before the next one does.
+            factors = alive_factors(maker.families, self._views(), maker.table)
+            self._sets = [dict(zip(SET_NAMES, (*f, *c))) for f, c in factors]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        if not -len(self) <= i < len(self):
+            raise IndexError(i)
+        i %= len(self)
+        sentence, encoded, arcs = self.sentences[i], self.values[i], self.arcs.of_sentence(i)
+        if self.linear is None:
+            assert self.maker.scorer is not None  # templates come with a scorer
+            fields: dict[str, Any] = self.maker.scorer.score(encoded, *arcs, *self.kind)
         else:
-            scores = known = batch.sentences()
-            if self.label_names:
-                for one, pair, labels in zip(known, arcs, batch.label_scores(arcs)):
-                    one.arc_labels = pair[0], labels
-            parts = batch.fields(arcs, *kind)
-        if self.families and len(self.table):
-            # Views have copies of the arcs, because the arcs of problems become read-only.
-            views = [*map(self._view, sentences, values, arcs, scores)]
-            for fields, sets in zip(parts, alive_factors(self.families, views, self.table)):
-                fields.update(zip(SET_NAMES, (*sets[0], *sets[1])))
-        problems = [
-            Problem.trusted(
-                sentence.n_words,
-                *pair,
-                **fields,
-                projective=projective,
-                single_root=single_root,
-                quantum=QUANTUM,
+            fields = self.linear.fields(i)
+        if self._sets:
+            fields |= self._sets[i]
+        fields |= {"projective": self.kind[0], "single_root": self.kind[1], "quantum": QUANTUM}
+        problem = Problem.trusted(sentence.n_words, *arcs, **fields)
+        scores = None if self.scores is None else self.scores.of_sentence(i)
+        return Scored(sentence, encoded, problem, scores)
+
+    def _views(self) -> list[FactorView]:
+        """Return the views of all sentences, which have copies of the arcs."""
+        names, labels, ptr = self.maker.label_names, None, self.arcs.ptr
+        if self.scores is not None and names:
+            labels = 1 + self.scores.label_scores(self.arcs).argmax(axis=1).astype(np.int32)
+        return [
+            FactorView(
+                sentence,
+                *self.arcs.of_sentence(i),
+                self.values[i],
+                None if labels is None else labels[ptr[i] : ptr[i + 1]],
+                names,
             )
-            for sentence, pair, fields in zip(sentences, arcs, parts)
+            for i, sentence in enumerate(self.sentences)
         ]
-        return list(map(Scored, sentences, values, problems, scores))
