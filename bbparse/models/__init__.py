@@ -8,4 +8,4 @@ from bbparse.runtime.shipped import Shipped
 #: The model that is loaded if none is named.
 DEFAULT_MODEL = "english"
 
-MODELS = Shipped("model", "models/shipped", ".model", ModelError)
+MODELS = Shipped("model", "models/shipped", ".model", ModelError, "bbparse.models")

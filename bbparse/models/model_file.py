@@ -8,6 +8,8 @@ from __future__ import annotations
 import copyreg
 import os
 from collections.abc import Iterable
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -17,18 +19,26 @@ from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.table import FactorTable
-from bbparse.models.model import Model
+from bbparse.models.model import NOTE, Model
 from bbparse.models.scoring.arc_network import ARC_FIELDS, ArcNetwork
 from bbparse.models.scoring.labeller import Labeller, Labelling
 from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker
-from bbparse.neural.embeddings import EMBEDDINGS_FIELDS, Embeddings, embeddings_from
+from bbparse.neural.embeddings import (
+    EMBEDDINGS_FIELDS,
+    Embeddings,
+    EncoderStates,
+    embeddings_from,
+)
+from bbparse.neural.embeddings.base import Base
+from bbparse.neural.embeddings.bert import Bert
+from bbparse.neural.embeddings.encoder import VARIABLE
 from bbparse.runtime.archive import (
     REALS,
     Fields,
     Rule,
     archive_bytes,
-    archive_kind,
+    archive_card,
     read_archive,
     reading_part,
     write_archive,
@@ -139,7 +149,7 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
             _fill(pruner.weights, "pruner", fields)
         if "labels" in fields:
             labeller = _labeller(config, fields, where)
-    embeddings = embeddings_from(fields, where)
+    embeddings = embeddings_from(fields, where, partial(_encoder_of_base, where))
     tagger = None
     if not fields.keys().isdisjoint(TAGGER_FIELDS):
         tagger = tagger_from(fields, where, embeddings)
@@ -160,14 +170,45 @@ def _labeller(config: Configuration, fields: Fields, where: str) -> Labeller:
 def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]:
     """Read a tagger's file, or the tagger of a parser's model; return it with its tokenizer."""
     where = os.fspath(path)
-    if archive_kind(path) == KIND:
+    if archive_card(path).get("kind") == KIND:
         fields = _read(path)
         if fields.keys().isdisjoint(TAGGER_FIELDS):
             raise ModelError(f"{where}: the model has no tagger in it")
     else:
         optional = _READING_FIELDS.keys() - {"tagger"}
         fields = read_archive(path, TAGGER_KIND, _READING_FIELDS, optional, ModelError)
-    return tagger_from(fields, where, embeddings_from(fields, where)), _tokenizer(fields, where)
+    embeddings = embeddings_from(fields, where, partial(_encoder_of_base, where))
+    return tagger_from(fields, where, embeddings), _tokenizer(fields, where)
+
+
+def installed() -> dict[str, dict[str, Any]]:
+    """Return the models that are found by name, each with its file, its notes and its card."""
+    found = {}
+    for name, path in MODELS.files().items():
+        notes = archive_card(path).get("model", {}).get("notes", {})
+        found[name] = {"file": os.fspath(path), **notes.get(NOTE, {})}
+    return found
+
+
+def load_base(name_or_path: str | os.PathLike[str]) -> Base:
+    """Read the encoder of a model, which other models may use (`--base`)."""
+    path = MODELS.path(name_or_path)
+    return _base(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(1)  # models of several languages share it
+def _base(path: Path, changed: int) -> Base:
+    embeddings = embeddings_from(_read(path), os.fspath(path))
+    encoder = embeddings.held_encoder if isinstance(embeddings, EncoderStates) else None
+    if embeddings is None or encoder is None:
+        raise ModelError(f"{path}: holds no encoder, so it cannot be the base of other models")
+    return Base(path.stem, embeddings.note, encoder)
+
+
+def _encoder_of_base(where: str, name: str) -> Bert:
+    """Return the encoder of the base of a model: one beside its file, or one that is installed."""
+    beside = Path(where).with_name(f"{name}.model")
+    return load_base(os.environ.get(VARIABLE) or (beside if beside.is_file() else name)).encoder
 
 
 def save_tagger(

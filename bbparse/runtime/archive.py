@@ -108,13 +108,13 @@ def read_archive(
         raise error(f"{where}: not a complete .npz file: {reason}") from problem
 
 
-def archive_kind(path: str | os.PathLike[str]) -> str:
-    """Return the kind of an archive; empty if the file cannot be read."""
+def archive_card(path: str | os.PathLike[str]) -> Fields:
+    """Return the card of an archive, with its kind; empty if the file cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return str(_card(archive)["kind"])
+            return _card(archive)
     except Exception:  # see read_archive
-        return ""
+        return {}
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from bbparse.text.characters import UNSPACED, kinds_of
 from bbparse.treebank import Sentence
@@ -54,11 +55,17 @@ def paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
         yield group
 
 
+def treebanks(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
+    """Yield the sentences of each file: one may mark spaces, and the next may not."""
+    for _, group in groupby(sentences, lambda sentence: sentence.source):
+        yield list(group)
+
+
 def readings(sentences: Sequence[Sentence]) -> list[list[list[list[Piece]]]]:
     """Return the tokens of each sentence of each paragraph, for every way the text may be spaced.
 
-    There is one way if the treebank marks spaces. Otherwise there are two: with a space between any
-    two tokens, and with the usual spaces.
+    The sentences are those of one treebank. There is one way if it marks spaces. Otherwise there
+    are two: with a space between any two tokens, and with the usual spaces.
     """
     groups = [[pieces(sentence) for sentence in group] for group in paragraphs(sentences)]
     if is_spaced(sentence for group in groups for sentence in group):
@@ -71,5 +78,6 @@ def plain_text(sentences: Sequence[Sentence]) -> str:
     """Return the text of a treebank, with a blank line between paragraphs."""
     return "\n\n".join(
         "".join(piece.form + " " * piece.blank for sentence in group for piece in sentence).rstrip()
-        for group in readings(sentences)[-1]
+        for treebank in treebanks(sentences)
+        for group in readings(treebank)[-1]
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbparse.neural.labelling import LabelSettings, train_labels
 from bbparse.text.characters import Span, encode_characters, kinds_of
-from bbparse.text.raw import readings
+from bbparse.text.raw import readings, treebanks
 from bbparse.text.tokenizer import (
     CHARACTER_LABELS,
     IN,
@@ -57,16 +57,17 @@ class Text:
 
 
 def _texts(sentences: Sequence[Sentence]) -> list[Text]:
-    """Return the paragraphs of a treebank, in every way that it may be spaced (see `readings`).
+    """Return the paragraphs of treebanks, in every way that each may be spaced (see `readings`).
 
-    If it has no paragraphs, every `_BLOCK` sentences are one.
+    If one has no paragraphs, every `_BLOCK` sentences are one.
     """
     texts: list[Text] = []
-    for groups in readings(sentences):
-        if len(groups) * 50 < len(sentences):
-            tokenized = [sentence for group in groups for sentence in group]
-            groups = [tokenized[i : i + _BLOCK] for i in range(0, len(tokenized), _BLOCK)]
-        texts += map(_text, groups)
+    for treebank in treebanks(sentences):
+        for groups in readings(treebank):
+            if len(groups) * 50 < len(treebank):
+                tokenized = [sentence for group in groups for sentence in group]
+                groups = [tokenized[i : i + _BLOCK] for i in range(0, len(tokenized), _BLOCK)]
+            texts += map(_text, groups)
     return texts
 
 

@@ -7,6 +7,7 @@ lists factor families.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,7 @@ from bbparse.apps.cli.common import FILE, aligned, command, flag, option, say
 from bbparse.models import DEFAULT_MODEL
 from bbparse.models.factors.registry import available
 from bbparse.models.model import Model, card
-from bbparse.models.model_file import load_model, load_tagger, save_model
+from bbparse.models.model_file import installed, load_model, load_tagger, save_model
 from bbparse.parser.confidence import FEWEST
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import FactorError, ModelError, one_line
@@ -87,14 +88,21 @@ def table(found: Results) -> str:
 @click.argument("name", type=FILE, metavar="[NAME|FILE]", default=DEFAULT_MODEL)
 @options.factors
 @flag("--json as_json", "Print the whole card as one JSON object.")
-def model(name: str, factors: list[str], as_json: bool) -> None:
+@flag("--list as_list", "List the installed models: name, language, size, training data, licence.")
+def model(name: str, factors: list[str], as_json: bool, as_list: bool) -> None:
     """Show the card of a model: languages, treebank, licence, sizes, settings, accuracy.
 
     \b
     Examples:
       bbparse model
       bbparse model hu.model --json
+      bbparse model --list
     """
+    if as_list:
+        found = installed()
+        text = json.dumps(found, indent=2, ensure_ascii=False) if as_json else _listing(found)
+        click.echo(text)
+        return
     entries = card(load_model(name, factors))
     if as_json:
         click.echo(json.dumps(entries, indent=2, ensure_ascii=False))
@@ -102,6 +110,17 @@ def model(name: str, factors: list[str], as_json: bool) -> None:
     click.echo(aligned([[title, value] for title, value in _rows(entries)], left=[0, 1]))
     if entries.get("results"):
         click.echo(f"\n{table(entries['results'])}")
+
+
+def _listing(found: dict[str, dict[str, Any]]) -> str:
+    """Format installed models as a table."""
+    rows = []
+    for name, entry in found.items():
+        words = (entry.get("train") or {}).get("words", 0)
+        size = f"{os.path.getsize(entry['file']) / 1e6:.1f} MB"
+        shown = [entry.get(key) or "-" for key in ("language", "license", "name")]
+        rows.append([name, shown[0], size, f"{words:,} words", *shown[1:]])
+    return aligned(rows, left=[0, 1, 4, 5])
 
 
 def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:

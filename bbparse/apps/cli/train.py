@@ -21,8 +21,8 @@ from bbparse.models.learning.checkpoint import Checkpoint, digest_of
 from bbparse.models.learning.data import Silver
 from bbparse.models.learning.train import Reading, learn_to_read
 from bbparse.models.model import NOTE
-from bbparse.models.model_file import load_tagger, save_tagger
-from bbparse.neural.embeddings import Embeddings, fit_encoder, read_vectors
+from bbparse.models.model_file import load_base, load_tagger, save_tagger
+from bbparse.neural.embeddings import Embeddings, fit_base, fit_encoder, read_vectors
 from bbparse.neural.embeddings.encoder import remove_states
 from bbparse.neural.embeddings.vectors import FIRST_WORDS
 from bbparse.neural.labelling import LabelSettings
@@ -67,6 +67,12 @@ _OPTIONS = (
         click.IntRange(1),
     ),
     option(
+        "--base",
+        "Model whose encoder is used, such as world: the new model names it instead of holding it,"
+        " and is small.",
+        MODELS,
+    ),
+    option(
         "--vectors-license", "Licence of the vectors or the encoder, for the card.", metavar="TEXT"
     ),
 )
@@ -88,8 +94,9 @@ def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader |
     """
     names = ("vectors", "first_words", "encoder", "encoder_layers", "pieces", "vectors_license")
     vectors, first, encoder, layers, pieces, license = (options.pop(name) for name in names)
-    if vectors is not None and encoder is not None:
-        raise click.UsageError("--vectors and --encoder exclude each other")
+    base = options.pop("base")
+    if sum(source is not None for source in (vectors, encoder, base)) > 1:
+        raise click.UsageError("--vectors, --encoder and --base exclude each other")
     for name, value, needed in (
         ("--first-words is for --vectors", first, vectors),
         ("--encoder-layers is for --encoder", layers, encoder),
@@ -98,10 +105,14 @@ def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader |
     ):
         if value is not None and needed is None:
             raise click.UsageError(name)
-    if encoder is not None:
+    if encoder is not None or base is not None:
         cache = target.with_name(target.name + ".states")
-        yield partial(
-            fit_encoder, encoder, folder=cache, license=license, layers=layers, pieces=pieces
+        yield (
+            partial(fit_base, load_base(base), folder=cache)
+            if base is not None
+            else partial(
+                fit_encoder, encoder, folder=cache, license=license, layers=layers, pieces=pieces
+            )
         )
         remove_states(cache)
     elif vectors is not None:
@@ -120,7 +131,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 
 
 @command()
-@click.argument("treebank", type=FILE, metavar="TRAIN")
+@click.argument("treebanks", type=FILE, metavar="TRAIN…", nargs=-1, required=True)
 @option("--dev", "Development treebank, to calibrate confidence and to measure accuracy.", FILE)
 @option(
     "--config config_name",
@@ -175,7 +186,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @option("--language", "Language, such as hu, for the model's card.", metavar="CODE")
 @option("--license", "Licence of the model, for the card.", metavar="TEXT")
 def train(
-    treebank: str,
+    treebanks: tuple[str, ...],
     dev: str | None,
     config_name: str,
     model: str,
@@ -191,8 +202,9 @@ def train(
     data and settings it was trained with and how accurate it is on the dev treebank; see 'bbparse
     model'.
 
-    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, plain or compressed (.gz, .xz). An
-    interrupted run leaves a checkpoint beside the model; the same command resumes it.
+    TRAIN, of which there may be several, and the dev treebank are CoNLL-U or CoNLL-X files, plain
+    or compressed (.gz, .xz). An interrupted run leaves a checkpoint beside the model; the same
+    command resumes it.
 
     With --raw, a teacher tokenizes, tags and parses running text, and the model also learns from
     the sentences of which the teacher is confident.
@@ -215,8 +227,8 @@ def train(
         if raw and not config.network.epochs:
             raise click.UsageError("--raw is for networks, and network.epochs is 0")
         single_root = config.model.single_root
-        sentences = _read(treebank, skip_invalid, single_root)
-        dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
+        sentences = _read(treebanks, skip_invalid, single_root)
+        dev_sentences = _read([dev], skip_invalid, single_root) if dev is not None else []
         known = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
 
         def learn(target: Path, silver: Silver | None = None) -> Parser:
@@ -304,34 +316,48 @@ def _configured(name: str, options: dict[str, Any]) -> Configuration:
     return config.with_("model", projective={"yes": True, "no": False}.get(projective, projective))
 
 
-def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
-    """Read the trees of a treebank; report sentences that are skipped."""
-    skipped: list[BBParseError] = []
-    sentences = list(
-        read_conllu(
+def _read(paths: Sequence[str], skip_invalid: bool, single_root: bool) -> list[Sentence]:
+    """Read the trees of treebanks; report sentences that are skipped."""
+    sentences: list[Sentence] = []
+    for path in _distinct(paths):
+        skipped: list[BBParseError] = []
+        count = len(sentences)
+        sentences += read_conllu(
             path,
             require_heads=True,
             single_root=single_root,
             skip_invalid=skip_invalid,
             on_skip=skipped.append,
         )
-    )
-    if skipped:
-        say(f"{len(skipped)} sentences skipped; the first: {skipped[0]}")
-    if not sentences:
-        raise TreebankError(f"{path}: no sentence is left to use")
+        if skipped:
+            say(f"{len(skipped)} sentences skipped; the first: {skipped[0]}")
+        if len(sentences) == count:
+            raise TreebankError(f"{path}: no sentence is left to use")
     return sentences
 
 
+def _distinct(paths: Sequence[str]) -> Sequence[str]:
+    """Return the files of a treebank; raises `TreebankError` if one is given twice."""
+    for i, path in enumerate(paths):
+        if path in paths[:i]:
+            raise TreebankError(f"{path}: given twice to train on")
+    return paths
+
+
 @command("train-tagger")
-@click.argument("treebank", type=FILE, metavar="TRAIN")
+@click.argument("treebanks", type=FILE, metavar="TRAIN…", nargs=-1, required=True)
 @option("--dev", "Treebank to report the accuracy on.", FILE)
 @option("--model", "Where to write the tagger.", OutputFile(streams=False), required=True)
 @options.epochs
 @option("--seed", "Random seed.", click.IntRange(0), 1, metavar="S")
 @embedding_options
 def train_tagger(
-    treebank: str, dev: str | None, model: str, epochs: int | None, seed: int, **vectors: Any
+    treebanks: tuple[str, ...],
+    dev: str | None,
+    model: str,
+    epochs: int | None,
+    seed: int,
+    **vectors: Any,
 ) -> None:
     """Train a tagger (UPOS, XPOS, FEATS, lemmas) and a tokenizer on TRAIN.
 
@@ -345,7 +371,7 @@ def train_tagger(
     target = Path(model)
     settings = None if epochs is None else LabelSettings(epochs=epochs)
     with embedding_loader(vectors, target) as load:
-        sentences = list(read_conllu(treebank))
+        sentences = [one for path in _distinct(treebanks) for one in read_conllu(path)]
         dev_sentences = list(read_conllu(dev)) if dev is not None else []
         embeddings = None if load is None else load(sentences, dev_sentences)
         tagger = learn_tags(sentences, settings, seed, embeddings=embeddings)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bbparse.models.configuration import Configuration
-from bbparse.runtime.archive import Fields, Rule, archive_kind, read_archive, write_archive
+from bbparse.runtime.archive import Fields, Rule, archive_card, read_archive, write_archive
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 
@@ -44,7 +44,7 @@ class Checkpoint:
         name = self.path.name
         beside = self.path.parent.glob("*")
         ours = (p for p in beside if p.name == name or p.name.startswith(f"{name}."))
-        return sorted(path for path in ours if archive_kind(path) == KIND)
+        return sorted(path for path in ours if archive_card(path).get("kind") == KIND)
 
     def read(
         self, part: str, key: Any, rules: dict[str, Rule], optional: Set[str] = frozenset()

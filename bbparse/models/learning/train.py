@@ -58,15 +58,19 @@ def learn_to_read(
         say(f"tokenizer trained: {len(tokenizer.multiwords)} multiword tokens memorised")
         fields = tokenizer.to_fields()
         bare = [(s, i) for s in sentences for i, tag in enumerate(s.upos) if tag == "_"]
+        untagged = {sentence.source for sentence, _ in bare}
+        tagged = [sentence for sentence in sentences if sentence.source not in untagged]
         if bare:
             sentence, i = bare[0]
             more = f" (and {len(bare) - 1:,} more)" if len(bare) > 1 else ""
+            outcome = "not all treebanks train the tagger" if tagged else "no tagger trained"
             say(
-                f"no tagger trained: {sentence.place(i)}: word {i + 1} has no UPOS{more}, so"
-                " parsing will need tagged input"
+                f"{outcome}: {sentence.place(i)}: word {i + 1} has no UPOS{more}"
+                + ("" if tagged else ", so parsing will need tagged input")
             )
+        if not tagged:
             return fields
-        tagger = train_tagger(sentences, seed=seed, embeddings=embeddings, silver=silver)
+        tagger = train_tagger(tagged, seed=seed, embeddings=embeddings, silver=silver)
         say(f"tagger trained: {len(tagger.tags)} tags")
         return {**fields, **tagger_fields(tagger)}
 

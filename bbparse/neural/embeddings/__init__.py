@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bbparse.neural.embeddings.base import BaseReader, BaseStates, fit_base
 from bbparse.neural.embeddings.encoder import EncoderStates, fit_encoder
 from bbparse.neural.embeddings.protocol import EMBEDDINGS_FIELDS, Embeddings
 from bbparse.neural.embeddings.vectors import WordVectors, read_vectors
@@ -15,21 +16,27 @@ from bbparse.runtime.errors import ModelError
 
 __all__ = [
     "EMBEDDINGS_FIELDS",
+    "BaseStates",
     "Embeddings",
     "EncoderStates",
     "WordVectors",
     "embeddings_from",
+    "fit_base",
     "fit_encoder",
     "one_source",
     "read_vectors",
 ]
 
 
-def embeddings_from(fields: Mapping[str, Any], where: str = "embeddings") -> Embeddings | None:
-    """Load the embeddings of a model file; None if it has none."""
+def embeddings_from(
+    fields: Mapping[str, Any], where: str = "embeddings", read_base: BaseReader | None = None
+) -> Embeddings | None:
+    """Load the embeddings of a model file; None if it has none. `read_base` finds their base."""
     if fields.keys().isdisjoint(EMBEDDINGS_FIELDS):
         return None
-    with reading_part("embeddings", fields, where):
+    with reading_part("embeddings", fields, where) as note:
+        if "base" in note:
+            return BaseStates.from_fields(fields, read_base)
         kind = EncoderStates if "embeddings_shift" in fields else WordVectors
         return kind.from_fields(fields)
 

@@ -1,10 +1,10 @@
 """`EncoderStates`: embeddings of words in their sentence by a contextual encoder.
 
 Encoders like BERT and XLM-R are computed by our own kernels (`neural.embeddings.bert`), and models
-hold them; others by the library transformers (`neural.embeddings.transformer`), and models name
-them. States are computed on first use, cached in memory for a while, and stored on disk if there is
-a folder for them, in 16 bits; each dimension is standardised by its mean and variance over the
-training words.
+hold them or name another model that does (`neural.embeddings.base`); others are computed by the
+library transformers (`neural.embeddings.transformer`), and models name them. States are computed on
+first use, cached in memory for a while, and stored on disk if there is a folder for them, in 16
+bits; each dimension is standardised by its mean and variance over the training words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,26 @@ class EncoderStates(Embeddings):
             while len(self._cached) > _MAX_CACHED:
                 self._cached.popitem(last=False)
         return cached
+
+    @property
+    def held_encoder(self) -> Bert | None:
+        """The encoder that a model holds; None if it only names one."""
+        return self._encoder if isinstance(self._encoder, Bert) else None
+
+    def fitted(self, sentences: Sequence[Sentence]) -> Self:
+        """Return the same embeddings, standardised over the words of some sentences."""
+        dimension = self.note["dimension"]
+        count, total, squares = 0, np.zeros(dimension), np.zeros(dimension)
+        for first in watched(range(0, len(sentences), _BATCH), "states", " batches"):
+            for states in self.states(sentences[first : first + _BATCH]):
+                known_states = states[states.any(axis=1)].astype(np.float64)
+                count += len(known_states)
+                total += known_states.sum(axis=0)
+                squares += np.square(known_states).sum(axis=0)
+        mean = total / max(1, count)
+        deviation = np.sqrt(np.maximum(squares / max(1, count) - mean * mean, 0.0))
+        shift = np.stack([mean, np.where(deviation > 1e-6, deviation, 1.0)]).astype(np.float32)
+        return type(self)(self.note, shift, self.folder, self._encoder)
 
     def _key(self, sentence: Sentence) -> str:
         text = "\0".join([self.note["hash"], *sentence.forms])
@@ -229,16 +249,9 @@ def fit_encoder(
         "dimension": encoder.dimension,
         "license": license,
     }
-    identity = np.repeat(np.array([[0.0], [1.0]], np.float32), encoder.dimension, axis=1)
-    source = EncoderStates(note, identity, folder, encoder)
-    count, total, squares = 0, np.zeros(encoder.dimension), np.zeros(encoder.dimension)
-    for first in watched(range(0, len(sentences), _BATCH), "states", " batches"):
-        for states in source.states(sentences[first : first + _BATCH]):
-            known_states = states[states.any(axis=1)].astype(np.float64)
-            count += len(known_states)
-            total += known_states.sum(axis=0)
-            squares += np.square(known_states).sum(axis=0)
-    mean = total / max(1, count)
-    deviation = np.sqrt(np.maximum(squares / max(1, count) - mean * mean, 0.0))
-    shift = np.stack([mean, np.where(deviation > 1e-6, deviation, 1.0)]).astype(np.float32)
-    return EncoderStates(note, shift, folder, encoder)
+    return EncoderStates(note, identity(encoder.dimension), folder, encoder).fitted(sentences)
+
+
+def identity(dimension: int) -> Float32s:
+    """Return the shift that leaves states as they are."""
+    return np.repeat(np.array([[0.0], [1.0]], np.float32), dimension, axis=1)

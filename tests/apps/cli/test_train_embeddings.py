@@ -82,7 +82,10 @@ def test_vectors_of_a_tagger(run: Run, small: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--vectors", "x.vec", "--encoder", "x"], "--vectors and --encoder exclude each other"),
+        (
+            ["--vectors", "x.vec", "--encoder", "x"],
+            "--vectors, --encoder and --base exclude each other",
+        ),
         (["--first-words", "3"], "--first-words is for --vectors"),
         (["--pieces", "9"], "--pieces is for --encoder"),
         (["--vectors-license", "x"], "is for --vectors and --encoder"),
