@@ -150,6 +150,11 @@ class Pipeline:
             )
         items = list(text)
         if not items or not all(isinstance(item, str) or _is_word(item) for item in items):
+            for number, item in enumerate(items, start=1):
+                if _is_word(item):
+                    raise TreebankError(
+                        f"sentence {number} is {item!r:.60}, a word, expected a list of words"
+                    )
             return [
                 item if isinstance(item, Sentence) else sentence_of(item, number)
                 for number, item in enumerate(items, start=1)
@@ -189,12 +194,8 @@ class Pipeline:
 
 
 def _is_word(item: Any) -> bool:
-    """Return True for a tuple that describes a word, False for a list of words."""
-    return (
-        isinstance(item, tuple)
-        and 1 <= len(item) <= len(_COLUMNS)
-        and all(isinstance(value, str) for value in item)
-    )
+    """Return True for a tuple that describes a word, or too much of it; False for a sentence."""
+    return isinstance(item, tuple) and len(item) > 0 and isinstance(item[0], str)
 
 
 def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
@@ -209,8 +210,8 @@ def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
         row = tuple(word) if isinstance(word, tuple | list) else (word,)
         if not 1 <= len(row) <= len(_COLUMNS) or not all(isinstance(v, str) for v in row):
             raise TreebankError(
-                f"sentence {number}, word {i} is {word!r}, expected text or a tuple of"
-                f" {', '.join(_COLUMNS)}"
+                f"sentence {number}, word {i} is {word!r:.60}, expected text or a tuple of up to"
+                f" {len(_COLUMNS)} texts: {', '.join(_COLUMNS)}"
             )
         if not row[0].strip():
             raise TreebankError(f"sentence {number}, word {i} is {row[0]!r}, expected text")

@@ -29,9 +29,12 @@ from spacy.vocab import Vocab
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.parser.document import Tree
 from bbparse.parser.pipeline import Pipeline, load
+from bbparse.runtime.errors import ModelError
 from bbparse.text import sentences_of_text
+from bbparse.text.segmentation import is_blank
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import offsets
+from bbparse.treebank.reading import BYTE_ORDER_MARK
+from bbparse.treebank.sentence import MAX_WORDS, offsets
 
 _ROOT = "ROOT"  # spaCy's label of the arc to a root
 _FILE = "bbparse.models"
@@ -75,6 +78,9 @@ def make_parser(
     A missing model file is no error before the first text, because spaCy may read the component
     from where `SpacyParser.to_disk` wrote it.
     """
+    # spaCy's own for English knows no UD relations. Documents that are copied, stored or sent to
+    # another process keep what their vocabulary says.
+    nlp.vocab.get_noun_chunks = noun_chunks
     exists = model in MODELS.names() or Path(model).exists()
     limits = {"prune": prune, "node_limit": node_limit, "time_limit": time_limit}
     return SpacyParser(load(model) if exists else model, name, k_best=k_best, **limits)
@@ -84,8 +90,8 @@ class SpacyParser:
     """Component that sets heads and labels of a `Doc`, and tags, lemmas and features if missing.
 
     Tokens whose ``is_sent_start`` is set begin a sentence or not as it says; where it is None,
-    spaCy's rule-based `Sentencizer` decides. If a `Doc` has no tags, the model's tagger predicts
-    them.
+    spaCy's rule-based `Sentencizer` decides. Sentences of more than `MAX_WORDS` tokens are cut. If
+    a `Doc` has no tags, the model's tagger predicts them.
 
     ``doc._.bbparse`` then has, for each sentence, a dictionary of ``start`` and ``end`` (tokens),
     ``score``, ``upper_bound`` and ``proved``; with ``k_best`` above 1 also ``trees``, best first,
@@ -136,7 +142,7 @@ class SpacyParser:
 
     def __call__(self, doc: Doc) -> Doc:
         bounds = list(self._bounds(doc))
-        tokens = [[t for t in doc[start:end] if not t.is_space] for start, end in bounds]
+        tokens = [[t for t in doc[start:end] if not is_blank(t.text)] for start, end in bounds]
         self._warn_without_tags(doc)
         sentences = [_sentence_of(words) for words in tokens if words]
         results = self.pipeline.pipe(sentences, **self.options)
@@ -150,7 +156,7 @@ class SpacyParser:
         for (start, end), words in zip(bounds, tokens):
             before = words[0].i if words else start
             for token in doc[start:end]:
-                if token.is_space:  # depends on the word before it, or on the first word
+                if is_blank(token.text):  # depends on the word before it, or on the first word
                     attach(token, before, _SPACE if words else _ROOT)
                 else:
                     before = token.i
@@ -167,7 +173,7 @@ class SpacyParser:
                 records[-1]["trees"] = [best, *others]
         if len(doc):
             doc.from_array([HEAD, DEP], columns)
-        doc.noun_chunks_iterator = noun_chunks  # spaCy's own for English knows no UD relations
+        doc.noun_chunks_iterator = doc.vocab.get_noun_chunks = noun_chunks
         doc._.bbparse = records
         return doc
 
@@ -183,9 +189,11 @@ class SpacyParser:
         starts = [
             a
             for a, b in zip(starts, [*starts[1:], len(doc)])
-            if a == 0 or preset[a] or not all(t.is_space for t in doc[a:b])
+            if a == 0 or preset[a] or not all(is_blank(t.text) for t in doc[a:b])
         ]
-        yield from zip(starts, [*starts[1:], len(doc)])
+        for a, b in zip(starts, [*starts[1:], len(doc)]):
+            cuts = range(a, b, MAX_WORDS)
+            yield from zip(cuts, [*cuts[1:], b])
 
     def _warn_without_tags(self, doc: Doc) -> None:
         if self.pipeline.parser.model.takes_words or self._warned or not len(doc):
@@ -258,11 +266,19 @@ def _set_tags(words: list[Token], sentence: Sentence) -> None:
 @registry.tokenizers("bbparse.Tokenizer.v1")
 def make_tokenizer(model: str = DEFAULT_MODEL) -> Callable[[Language], BBParseTokenizer]:
     """Return the factory of the tokenizer, as spaCy's configuration expects it."""
-    return lambda nlp: BBParseTokenizer(nlp.vocab, model)
+
+    def make(nlp: Language) -> BBParseTokenizer:
+        tokenizer = BBParseTokenizer(nlp.vocab, model)
+        tokenizer.in_config = True
+        return tokenizer
+
+    return make
 
 
-class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the model
+class BBParseTokenizer(DummyTokenizer):
     """Tokenizer that segments text into words and sentences as a model has learned it.
+
+    A saved pipeline finds it by its config, which names the model; nothing else is saved.
 
     A multiword token that does not split into pieces of text (*du*, which is *de le*) stays one
     token, as spaCy's tokens are pieces of the text.
@@ -271,6 +287,21 @@ class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the
     def __init__(self, vocab: Vocab, model: str = DEFAULT_MODEL) -> None:
         self.vocab = vocab
         self.tokenizer = load(model).parser.needed_tokenizer()
+        self.in_config = False
+
+    def to_disk(self, path: str | os.PathLike[str], **kwargs: Any) -> None:
+        """Check that a saved pipeline will have this tokenizer."""
+        if not self.in_config:
+            raise ModelError(
+                "the pipeline's config names spaCy's tokenizer, which would be loaded: make it with"
+                ' spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers":'
+                ' "bbparse.Tokenizer.v1"}}})'
+            )
+
+    def to_bytes(self, **kwargs: Any) -> bytes:
+        """Check the same; there is nothing to save."""
+        self.to_disk("")
+        return b""
 
     def __call__(self, text: str) -> Doc:
         """Return the tokens of a text."""
@@ -297,7 +328,7 @@ class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the
             # Words of a multiword token that are not pieces of it count once.
             for i, (a, b) in enumerate(dict.fromkeys(offsets(sentence))):
                 fill(a)
-                add(text[a:b], not i)
+                add(text[a:b], not i and end > 0)
                 end = b
         fill(len(text))
         return Doc(self.vocab, words=words, spaces=spaces, sent_starts=starts)
@@ -308,7 +339,7 @@ def _sentence_of(tokens: list[Token]) -> Sentence:
         return [" ".join(str(value).split()) or "_" for value in values]
 
     return Sentence.from_words(
-        column(t.text for t in tokens),
+        column(t.text.strip(BYTE_ORDER_MARK) for t in tokens),
         upos=column(t.pos_ for t in tokens),
         xpos=column(t.tag_ for t in tokens),
         lemmas=column(t.lemma_ for t in tokens),

@@ -1,23 +1,27 @@
 """Words that should form one subtree: entities, quotations, chunks, by brackets in MISC.
 
 ``Entity=(3-person`` opens a span at a word and ``Entity=3)`` closes it at another; ``(4-place)`` is
-a word alone, and ``)`` closes the span that was opened last (CorefUD, GUM). The words of a span
-form one subtree if one of them only has its head outside; other words may hang from them. A firm
-span allows no other trees; a soft one takes its weight off a tree for each further head outside.
+a word alone, and ``)`` closes the span that was opened last (CorefUD, GUM). The parts of
+``(e1[1/2]`` and ``(e1[2/2]`` are one span. At an empty node a span begins with the next word or
+ends with the last one; at a multiword token it has all its words. A bracket without its other one
+belongs to a mention across sentences, which binds no word. The words of a span form one subtree if
+one of them only has its head outside; other words may hang from them. A firm span allows no other
+trees; a soft one takes its weight off a tree for each further head outside.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from bbparse.core import Problem
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
-from bbparse.treebank.sentence import misc_values
 
+#: The part of a mention: ``e1[1/2]``.
+_PART = re.compile(r"(.*)\[(\d+)/(\d+)\]")
 #: Times the number of arcs into the words of a span, it must stay a valid score.
 _MOST_WEIGHT = 1e90
 _EXPECTED = f"expected KEY or KEY:WEIGHT, with a weight of 0 to {_MOST_WEIGHT:g}"
@@ -25,10 +29,10 @@ _EXPECTED = f"expected KEY or KEY:WEIGHT, with a weight of 0 to {_MOST_WEIGHT:g}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Neighbouring words, and how messages name them."""
+    """Words, and how messages name them."""
 
     name: str
-    words: range
+    words: Sequence[int]
 
     def entries(self, heads: Sequence[int]) -> list[int]:
         """Return the words whose heads are outside; heads are those of the words 1 to n."""
@@ -56,34 +60,53 @@ class Spans:
         return cls(key, weight)
 
     def of(self, sentence: Sentence) -> list[Span]:
-        """Return the spans of two words or more; `TreebankError` names a bracket without other."""
+        """Return the spans of two words or more; `TreebankError` for brackets that do not fit."""
         spans: list[Span] = []
         opened: list[tuple[str, int]] = []
-        for m, values in enumerate(misc_values(sentence, self.key), start=1):
-            for value in values:
-                item = f"{self.key}={value}"
-                brackets = re.findall(r"\([^()]*|[^()]*\)", value)
-                if "".join(brackets) != value:
-                    raise TreebankError(f"{sentence.place(m - 1)}: {item}: expected brackets")
-                for bracket in brackets:
-                    if bracket[0] == "(":
-                        opened.append((bracket, m))
+        closed: list[tuple[str, tuple[str, int]]] = []  # brackets that close none of those open
+        parts: dict[str, list[int]] = {}
+        for place, first, last, value in self._items(sentence):
+            brackets = re.findall(r"\([^()]*|[^()]*\)", value)
+            if "".join(brackets) != value:
+                raise TreebankError(f"{place}: {self.key}={value}: expected brackets")
+            for bracket in brackets:
+                if bracket[0] == "(":
+                    opened.append((bracket, first))
+                    continue
+                name = bracket[:-1]
+                names = [(other[1:], other[1:].partition("-")[0]) for other, _ in opened]
+                fits = [i for i, known in enumerate(names) if not name or name in known]
+                if not fits:
+                    closed += [(f"{place}: {self.key}={bracket}", each) for each in opened]
+                    continue
+                title, begin = opened.pop(fits[-1])
+                words = [*range(begin, last + 1)]
+                if part := _PART.fullmatch(names[fits[-1]][1]):
+                    parts[part[1]] = words = parts.get(part[1], []) + words
+                    if part[2] != part[3]:
                         continue
-                    name = bracket[:-1]
-                    fits = [
-                        i
-                        for i, (other, _) in enumerate(opened)
-                        if not name or name in (other[1:], other[1:].partition("-")[0])
-                    ]
-                    if not fits:
-                        raise TreebankError(f"{sentence.place(m - 1)}: {item} closes no span")
-                    other, first = opened.pop(fits[-1])
-                    if first < m:
-                        title = f"{self.key}={other}, words {first} to {m}"
-                        spans.append(Span(title, range(first, m + 1)))
-        for other, m in opened:
-            raise TreebankError(f"{sentence.place(m - 1)}: {self.key}={other} is never closed")
+                    del parts[part[1]]
+                if len(words) > 1:
+                    where = f"{words[0]} to {words[-1]}"
+                    spans.append(Span(f"{self.key}={title}, words {where}", words))
+        for bracket, (other, m) in closed:
+            if (other, m) in opened:  # in one sentence: no mention of several
+                raise TreebankError(f"{bracket} closes no span, and {other} of word {m} is open")
         return [span for span in spans if span.name != self.without]
+
+    def _items(self, sentence: Sentence) -> Iterator[tuple[str, int, int, str]]:
+        """Yield the place of each value, the words where it opens a span and closes one, and it."""
+        key = f"{self.key}="
+        for i, line in enumerate(sentence.lines):
+            if line.startswith("#") or key not in line:
+                continue
+            number, *_, misc = line.rstrip("\r").split("\t")
+            first, _, last = number.partition("-")
+            m, dot, _ = first.partition(".")
+            place = f"{sentence.source}, line {sentence.line_number + i}, {sentence.name}"
+            for item in misc.split("|"):
+                if item.startswith(key):
+                    yield place, int(m) + bool(dot), int(last or m), item.removeprefix(key)
 
     def onto(self, problem: Problem, sentence: Sentence) -> Problem:
         """Return the problem of a sentence with its spans."""
@@ -99,7 +122,7 @@ class Spans:
 
     def are_in(self, sentence: Sentence) -> bool:
         """Return True if a word has the key in MISC."""
-        return any(misc_values(sentence, self.key))
+        return any(self._items(sentence))
 
     def check_found(self, found: bool, source: str) -> None:
         """Raise `TreebankError` if no word of a source has the key."""

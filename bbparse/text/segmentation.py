@@ -12,10 +12,10 @@ from itertools import tee
 from typing import Literal
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.text.tokenizer import Token, Tokenizer
-from bbparse.treebank.reading import Source, open_source, raw_lines
+from bbparse.text.tokenizer import MAX_TOKENS, Token, Tokenizer
+from bbparse.treebank.reading import BYTE_ORDER_MARK, Source, open_source, raw_lines
 from bbparse.treebank.sections import arriving_lines
-from bbparse.treebank.sentence import Sentence
+from bbparse.treebank.sentence import MAX_WORDS, Sentence
 
 #: Ways to split a text: "text", as the model has learned; "lines", every line is a sentence;
 #: "words", every line is a sentence of words with spaces between them.
@@ -25,6 +25,11 @@ SPLITS: tuple[Split, ...] = ("text", "lines", "words")
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE_END = re.compile(r"\n\s*")
 _TOKEN = re.compile(r"\S+")
+# Spaces without width, joiners, byte order marks: alone or before a word they say nothing; after a
+# word, joiners may be part of it.
+_SIGNS = "\u200b-\u200d\u2060\ufeff"
+_INVISIBLE = re.compile(f"[{_SIGNS}]")
+_AT_BORDER = re.compile(rf"(?<!\S)[{_SIGNS}]+|[\u200b\ufeff]+(?!\S)")
 # Number of characters after which text without paragraph breaks is split at the end of a line.
 _MAX_PARAGRAPH = 1 << 20
 # Number of characters from which on complete paragraphs are passed on.
@@ -47,11 +52,13 @@ def stream_text(
     split: Split = "text",
     first: int = 1,
     document: str | None = None,
+    ids: str = "",
 ) -> Iterator[Sentence | None]:
     """Read the sentences of a file as `sentences_of_text`; yield None where reading has to wait.
 
     By then all sentences of complete paragraphs, with the blank line after them, have been yielded.
-    ``document`` is the name of the text, written into a comment before the first sentence.
+    ``document`` is the name of the text, written into a comment before the first sentence; the ids
+    of the sentences begin with ``ids``.
     """
     number, offset = first, 0
     with open_source(source) as (stream, name):
@@ -61,7 +68,7 @@ def stream_text(
                 yield None
                 continue
             for sentence in sentences_of_text(
-                paragraph, tokenizer, split=split, offset=offset, first=number
+                paragraph, tokenizer, split=split, offset=offset, first=number, ids=ids
             ):
                 if number == first and document is not None:
                     sentence.lines.insert(0, f"# newdoc id = {' '.join(document.split())}")
@@ -81,6 +88,7 @@ def sentences_of_text(
     split: Split = "text",
     offset: int = 0,
     first: int = 1,
+    ids: str = "",
 ) -> Iterator[Sentence]:
     """Split a text into sentences.
 
@@ -95,13 +103,17 @@ def sentences_of_text(
     tokenizer : Tokenizer
         Tokenizer of a model; see `Parser.needed_tokenizer`.
     split : {"text", "lines", "words"}
-        "lines": each line is a sentence; "words": the same, with words separated by spaces; "text":
-        the tokenizer finds sentences and words.
+        "lines": each line is a sentence, cut if it is too long to be parsed; "words": the same,
+        with words separated by spaces; "text": the tokenizer finds sentences and words.
     offset, first : int
         Position of the text in the document, in characters, and number of the first sentence.
+    ids : str
+        Beginning of each ``sent_id``, before the number.
     """
     if split not in SPLITS:
         raise TreebankError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
+    if _INVISIBLE.search(text):
+        text = _AT_BORDER.sub(lambda match: " " * len(match.group()), text)
     number, begins = first, True
     spans, ahead = tee(_spans(text, _PARAGRAPH_END if split == "text" else _LINE_END))
     pieces = _split((text[start:end] for start, end, _ in ahead), tokenizer, split)
@@ -109,7 +121,9 @@ def sentences_of_text(
         begins |= new_paragraph
         for tokens in sentences:
             shifted = [Token(a + start, b + start, words) for a, b, words in tokens]
-            yield _sentence(text, shifted, offset, number, begins)
+            sentence = _sentence(text, shifted, offset, f"{ids}{number}", begins)
+            sentence.number = number
+            yield sentence
             begins = False
             number += 1
 
@@ -135,22 +149,24 @@ def _split(texts: Iterable[str], tokenizer: Tokenizer, split: Split) -> Iterator
     """Yield the tokens of the sentences of each paragraph or line."""
     if split == "text":
         yield from tokenizer.paragraphs(texts)
-    elif split == "lines":
-        for tokens in tokenizer.lines(texts):
-            yield [tokens] if tokens else []
-    else:
-        for text in texts:
-            words = _TOKEN.finditer(text)
-            yield [[Token(word.start(), word.end(), (word.group(),)) for word in words]]
+        return
+    lines: Iterable[list[Token]] = (
+        [Token(word.start(), word.end(), (word.group(),)) for word in _TOKEN.finditer(text)]
+        for text in texts
+    )
+    for tokens in tokenizer.lines(texts) if split == "lines" else lines:
+        fits = sum(len(token.words) for token in tokens) <= MAX_WORDS
+        size = max(1, len(tokens)) if fits else MAX_TOKENS
+        yield [tokens[i : i + size] for i in range(0, len(tokens), size)]
 
 
 def _sentence(
-    text: str, tokens: Sequence[Token], offset: int, number: int, new_paragraph: bool
+    text: str, tokens: Sequence[Token], offset: int, name: str, new_paragraph: bool
 ) -> Sentence:
     start, end = tokens[0].start, tokens[-1].end
     lines = ["# newpar"] if new_paragraph else []
-    clean_text = " ".join(text[start:end].split())
-    lines += [f"# sent_id = {number}", f"# text = {clean_text}"]
+    clean_text = " ".join(text[start:end].replace(BYTE_ORDER_MARK, "").split())
+    lines += [f"# sent_id = {name}", f"# text = {clean_text}"]
     forms: list[str] = []
     word_lines: list[int] = []
     for a, b, words in tokens:
@@ -186,13 +202,17 @@ def _sentence(
         empty.copy(),
         [-1] * n,
         empty.copy(),
-        number=number,
     )
 
 
+def is_blank(text: str) -> bool:
+    """Return True for white space and invisible characters, which are no word."""
+    return not _INVISIBLE.sub("", text).strip()
+
+
 def _visible(form: str) -> str:
-    """Return a form without white space other than single spaces, which columns may not have."""
-    return form if form.isprintable() else " ".join(form.split())
+    """Return a form without white space other than single spaces and without byte order marks."""
+    return form if form.isprintable() else " ".join(form.replace(BYTE_ORDER_MARK, "").split())
 
 
 def _pieces(stream: Iterable[bytes | None], name: str) -> Iterator[str | None]:

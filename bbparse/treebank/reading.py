@@ -165,7 +165,8 @@ class Block(NamedTuple):
         sentence.source = name
         sentence.line_number = self.line_number
         sentence.number = self.number
-        sentence.before = self.before + sentence.before
+        # a byte order mark in the middle, as between files put together, belongs nowhere
+        sentence.before = self.before + (sentence.before if self.number == 1 else "")
         sentence.after += self.after
         return sentence
 

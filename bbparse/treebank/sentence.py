@@ -19,6 +19,9 @@ from bbparse.treebank.trees import find_cycle
 NO_HEAD = -1
 """The head of a word whose HEAD column is ``_``."""
 
+MAX_WORDS = 2000
+"""Maximum length of a sentence to parse: scores of all pairs of words take time and memory."""
+
 Word = tuple[str, str, str, str, str]
 """Form, lemma, UPOS, XPOS and FEATS."""
 
@@ -103,7 +106,9 @@ class Sentence:
 
     def place(self, index: int = -1) -> str:
         """Return the file, line and name of the sentence or of one of its words, for messages."""
-        return f"{self.source or 'treebank'}, line {self.line_of(index + 1)}, {self.name}"
+        if not self.source:  # made from words
+            return self.name
+        return f"{self.source}, line {self.line_of(index + 1)}, {self.name}"
 
     def line_of(self, word: int) -> int:
         """Return the line in the file of a word, or the first line of the sentence (0)."""

@@ -49,6 +49,7 @@ def test_whatever_holds_the_words_the_trees_are_the_same(nlp: Pipeline) -> None:
 
 
 def test_what_is_no_sentence(nlp: Pipeline) -> None:
+    several = [Sentence.from_words(["a"])]
     with pytest.raises(TreebankError, match=r"sentence 1, word 2 is 3, expected text or a tuple"):
         nlp([["a", 3]])
     with pytest.raises(TreebankError, match="sentence 2 has no words"):
@@ -57,6 +58,16 @@ def test_what_is_no_sentence(nlp: Pipeline) -> None:
         nlp(["a\tb"])
     with pytest.raises(TreebankError, match="sentence 2 is 'b', expected a list of words"):
         nlp([["a"], "b"])
+    row = ("She", "PRON", "PRP", "she", "_", "_")  # one item too many
+    with pytest.raises(TreebankError, match=r"word 1 is \('She', .*, expected .* up to 5 texts"):
+        nlp([row])
+    with pytest.raises(TreebankError, match=r"sentence 2, word 2 is \('She', .* up to 5 texts"):
+        nlp([["a"], ["b", row]])
+    for items in ([("She", "PRON"), ["slept"]], [("a", "b", "c", "d", "e", "f"), *several]):
+        with pytest.raises(TreebankError, match=r"sentence 1 is \('.*, a word, expected a list"):
+            nlp(items)
+    with pytest.raises(TreebankError, match=r"^sentence #1: 2,001 words, expected at most 2,000"):
+        nlp(["word"] * 2001)
     with pytest.raises(TreebankError, match="found b'abc', expected text"):
         nlp(b"abc")  # type: ignore[arg-type]
     with pytest.raises(TreebankError, match="sentence 1 is b'abc', expected a list"):

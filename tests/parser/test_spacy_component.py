@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import warnings
 from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin
 
 import bbparse
 from bbparse.parser.spacy_component import BBParseTokenizer, SpacyParser
@@ -184,3 +185,60 @@ def test_words_with_white_space_in_them(nlp: spacy.Language) -> None:
     doc = Doc(nlp.vocab, words=["New\nYork", "sleeps"], pos=["PROPN", "VERB"])
     assert [t.text for t in nlp(doc)] == ["New\nYork", "sleeps"]
     assert sum(t.head == t for t in doc) == 1
+
+
+def test_noun_chunks_go_where_documents_go(reading: str) -> None:
+    """A chunk of UD needs no dobj; spaCy's own rules know no others."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": reading})
+    words = ["The", "cat", "saw", "a", "star"]
+    tags = ["DET", "NOUN", "VERB", "DET", "NOUN"]
+
+    def parsed() -> Doc:
+        doc = nlp(Doc(nlp.vocab, words=words, pos=tags))
+        for token, head, label in zip(doc, (1, 2, 2, 4, 2), ("det", "nsubj", "ROOT", "det", "obj")):
+            token.head, token.dep_ = doc[head], label
+        return doc
+
+    doc = parsed()
+    expected = ["The cat", "a star"]
+    copies = {
+        "pickle": pickle.loads(pickle.dumps(doc)),
+        "copy": doc.copy(),
+        "from_docs": Doc.from_docs([doc], exclude=["user_data"]),
+        "DocBin": next(DocBin(docs=[doc]).get_docs(nlp.vocab)),
+        "from_bytes": Doc(nlp.vocab).from_bytes(doc.to_bytes()),
+        "from_json": Doc(nlp.vocab).from_json(doc.to_json()),
+        "as_doc": doc[:].as_doc(),
+    }
+    for name, copy in copies.items():
+        assert [chunk.text for chunk in copy.noun_chunks] == expected, name
+    # n_process=2 sends bytes to a process that has parsed nothing
+    other = spacy.blank("en")
+    other.add_pipe("bbparse", config={"model": reading})
+    sent = Doc(other.vocab).from_bytes(doc.to_bytes())
+    assert [chunk.text for chunk in sent.noun_chunks] == expected
+
+
+def test_a_saved_tokenizer_is_loaded(reading: str, tmp_path: Path) -> None:
+    tokenizer = {"@tokenizers": "bbparse.Tokenizer.v1", "model": reading}
+    nlp = spacy.blank("en", config={"nlp": {"tokenizer": tokenizer}})
+    nlp.add_pipe("bbparse", config={"model": reading})
+    nlp.to_disk(tmp_path / "a")
+    nlp.to_bytes()
+    again = spacy.load(tmp_path / "a")
+    again.to_disk(tmp_path / "b")
+    for loaded in (again, spacy.load(tmp_path / "b")):
+        assert [t.text for t in loaded(TEXT)] == [t.text for t in nlp(TEXT)]
+    nlp.tokenizer = BBParseTokenizer(nlp.vocab, reading)
+    for save in (nlp.to_bytes, lambda: nlp.to_disk(tmp_path / "c")):
+        with pytest.raises(ModelError, match="names spaCy's tokenizer, which would be loaded"):
+            save()
+
+
+def test_long_texts_are_cut_and_invisible_tokens_no_words(nlp: spacy.Language) -> None:
+    doc = nlp(Doc(nlp.vocab, words=["w"] * 2001, pos=["X"] * 2001))
+    assert [(s.start, s.end) for s in doc.sents] == [(0, 2000), (2000, 2001)]
+    doc = nlp(Doc(nlp.vocab, words=["\u200b", "a", "\u200d", "\ufeffb"], pos=["X"] * 4))
+    assert [t.dep_ for t in doc if t.text in ("\u200b", "\u200d")] == ["dep", "dep"]
+    assert doc._.bbparse and len(list(doc.sents)) == 1

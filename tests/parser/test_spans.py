@@ -35,8 +35,7 @@ def test_brackets() -> None:
         ("E=(1-z, words 4 to 6", [4, 5, 6]),
     ]
     for wrong, message in (
-        (("(1", "2)"), r"line 2, .*: E=2\) closes no span"),
-        (("", "(1"), r"E=\(1 is never closed"),
+        (("(1", "2)"), r"line 2, .*: E=2\) closes no span, and \(1 of word 1 is open"),
         (("x", ""), "line 1, .*: E=x: expected brackets"),
     ):
         with pytest.raises(TreebankError, match=message):
@@ -44,6 +43,36 @@ def test_brackets() -> None:
     for text in ("", ":1", "E:", "E:x", "E:-1", "E:nan", "E:inf", "E=x"):
         with pytest.raises(ProblemError, match="expected KEY or KEY:WEIGHT"):
             Spans.parsed(text)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        # an empty node is no word: a span begins with the next one, or ends with the last one
+        ("1 2 2.1:(1 3 4:1)", [[3, 4]]),
+        ("0.1:(1 1 2:1) 3", [[1, 2]]),
+        ("1:(1 2 2.1:1) 3", [[1, 2]]),
+        ("1 1.1:(1 1.2:1) 2:(2 3 4:2)", [[2, 3, 4]]),
+        # a multiword token has all its words
+        ("1 2-3:(1) 2 3 4", [[2, 3]]),
+        ("1:(1 2-3:1) 2 3 4", [[1, 2, 3]]),
+        ("1-2:(1 1 2 3:1)", [[1, 2, 3]]),
+        # mentions across sentences bind nothing; those beside and around them do
+        ("1:1) 2:(2 3:2)(3", [[2, 3]]),
+        ("1:(2 2:1) 3:2)", [[1, 2, 3]]),
+        ("1 2 3:(1", []),
+        # the parts of a mention are one span
+        ("1:(e1[1/2]-x 2:e1[1/2]) 3 4:(e1[2/2]-x) 5", [[1, 2, 4]]),
+    ],
+)
+def test_brackets_on_any_line(rows: str, expected: list[list[int]]) -> None:
+    lines = []
+    for row in rows.split():
+        number, _, bracket = row.partition(":")
+        columns = "a _ _ _ _ _ _ _".replace(" ", "\t")
+        lines.append(f"{number}\t{columns}\t{f'E={bracket}' if bracket else '_'}\n")
+    (sentence,) = read_conllu(io.StringIO("".join(lines) + "\n"))
+    assert [[*span.words] for span in Spans("E").of(sentence)] == expected
 
 
 def test_trees_have_firm_spans_and_pay_for_soft_ones() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bbparse.apps.corpus.files import read_sentences
 from bbparse.runtime.errors import TreebankError
-from bbparse.text.segmentation import Split, sentences_of_text, stream_text
+from bbparse.text.segmentation import Split, is_blank, sentences_of_text, stream_text
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from tests import toy
 
@@ -116,15 +116,13 @@ def test_nothing_is_lost_and_everything_is_where_it_says(text: str) -> None:
     for sentence in cut(text):
         last = end
         for form, start, stop in ranges(sentence):
-            assert text[start:stop] == form
-            gap = text[last:start]
-            assert not gap or gap.isspace()
+            assert text[start:stop].replace("\ufeff", "") == form
+            assert is_blank(text[last:start])
             last = max(last, stop)
         end = last
         assert sentence.forms and all(sentence.forms)
         assert len(sentence.word_lines) == sentence.n_words
-    rest = text[end:]
-    assert not rest or rest.isspace()
+    assert is_blank(text[end:])
 
 
 @given(text_like)
@@ -137,6 +135,38 @@ def test_reading_in_pieces_is_the_same(text: str) -> None:
     except TreebankError:
         found = []
     assert found == whole
+
+
+@pytest.mark.parametrize("split", ["text", "lines", "words"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\ufeffHello", [("Hello", 1, 6)]),
+        ("Yes\n\n\ufeffHello", [("Yes", 0, 3), ("Hello", 6, 11)]),  # as after cat a b
+        ("a \u200b b \u200d\u200c c \u2060", [("a", 0, 1), ("b", 4, 5), ("c", 9, 10)]),
+        ("\u200bno\u200b", [("no", 1, 3)]),
+        ("He\ufeffllo", [("Hello", 0, 6)]),
+        ("\ufeff", []),
+        (" \u200b \n", []),
+    ],
+)
+def test_invisible_characters_are_no_words(
+    text: str, expected: list[tuple[str, int, int]], split: Split
+) -> None:
+    found = cut(text, split)
+    assert [row for sentence in found for row in ranges(sentence)] == expected
+    assert "\ufeff" not in "".join(line for sentence in found for line in sentence.lines)
+
+
+@pytest.mark.parametrize("split", ["lines", "words"])
+def test_lines_that_are_too_long_are_cut(split: Split) -> None:
+    text = "w " * 2000 + "\n" + "w " * 2001
+    assert [s.n_words for s in cut(text, split)] == [
+        2000,
+        1000,
+        1000,
+        1,
+    ]
 
 
 def test_files(tmp_path: Path) -> None:

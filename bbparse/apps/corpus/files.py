@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeVar
 
 from bbparse.parser.parse import ParseOptions
@@ -17,12 +18,15 @@ from bbparse.text.segmentation import Split, split_of_name, stream_text
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import FORMATS, Style
+from bbparse.treebank.reading import BYTE_ORDER_MARK
 from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 
 R = TypeVar("R")
 
 # The error of reading running text as a treebank.
 _ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
+_NEW_DOCUMENT = b"# newdoc"
+_BYTE_ORDER_MARK = BYTE_ORDER_MARK.encode()
 
 
 def read_sections(
@@ -30,20 +34,48 @@ def read_sections(
 ) -> Iterator[Section | None]:
     """Read treebanks, or running text if `split` or the name says so, for `sentences_of`.
 
-    None comes where more of standard input has to be waited for. Several texts are one treebank of
-    several documents: the numbers of their sentences continue.
+    None comes where more of standard input has to be waited for. Several sources are one treebank:
+    each text is a document of it, and a treebank after a document another one. The numbers of the
+    sentences of texts continue, with the name of the text if a treebank may have the same ones.
     """
-    number = 1
-    for source in sources:
-        how = split or split_of_name(source)
+    number, has_documents = 1, False
+    kinds = [split or split_of_name(source) for source in sources]
+    for source, how in zip(sources, kinds):
+        name = "standard input" if source == "-" else source
         if how is None:
-            yield from cut_conllu(source)
-            continue
-        document = source if len(sources) > 1 else None
-        text = stream_text(source, tokenizer(), how, number, document)
-        for section in cut_sentences(text, "standard input" if source == "-" else source):
-            number += section.n_sentences if section is not None else 0
+            sections = cut_conllu(source)
+            if source != sources[0]:
+                sections = _following(sections, f"# newdoc id = {name}" if has_documents else "")
+        else:
+            document = name if len(sources) > 1 else None
+            ids = f"{Path(name).stem}-" if None in kinds else ""
+            text = stream_text(source, tokenizer(), how, number, document, ids)
+            sections = cut_sentences(text, name)
+        for section in sections:
+            if section is not None:
+                number += section.n_sentences if how else 0
+                has_documents |= _NEW_DOCUMENT in section.raw
             yield section
+
+
+def _following(sections: Iterable[Section | None], document: str) -> Iterator[Section | None]:
+    """Yield the sections of a treebank after another source, which begin a document there.
+
+    A byte order mark belongs at the beginning of a file only.
+    """
+    is_first = True
+    for section in sections:
+        if section is not None and is_first:
+            is_first = False
+            block = section.blocks[0]
+            lines, line_number = block.lines.copy(), block.line_number
+            lines[:1] = [line.removeprefix(_BYTE_ORDER_MARK) for line in lines[:1]]
+            if document and _NEW_DOCUMENT not in b"".join(lines):
+                end = b"\r\n" if lines[0].endswith(b"\r\n") else b"\n"
+                lines, line_number = [document.encode() + end, *lines], line_number - 1
+            block = block._replace(lines=lines, line_number=line_number)
+            section = replace(section, blocks=[block, *section.blocks[1:]])
+        yield section
 
 
 def sentences_of(section: Section) -> Iterator[Sentence]:

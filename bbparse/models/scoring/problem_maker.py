@@ -40,11 +40,10 @@ from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode, encode_all
+from bbparse.treebank.sentence import MAX_WORDS
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
 MAX_PARTS = 60_000_000
-#: Maximum length of a sentence: scores of all pairs of words take time and memory.
-MAX_WORDS = 2000
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
@@ -100,8 +99,7 @@ class ProblemMaker:
             if sentence.n_words > MAX_WORDS:
                 raise TreebankError(
                     f"{sentence.place()}: {sentence.n_words:,} words, expected at most"
-                    f" {MAX_WORDS:,}: cut the sentence, or leave such sentences out with"
-                    " --skip-invalid"
+                    f" {MAX_WORDS:,}: split the sentence, or leave such ones out (--skip-invalid)"
                 )
         values = encode_all(sentences)
         scores = self.scores(sentences, values)

@@ -127,11 +127,11 @@ def test_several_inputs(run: Run, both: Path, bare: Path, tmp_path: Path) -> Non
         assert [len(s.forms) for s in found[:2]] == [3, 2] and len(found) == 2 * count + 3
         one_by_one = [run("parse", path, "--model", both).out for path in (paths[1], bare)]
         assert one_by_one[0] in done.out and done.out.endswith(one_by_one[1])
-        assert [line for line in done.out.splitlines() if line.startswith("# newdoc")] == [
-            f"# newdoc id = {paths[0]}",
-            f"# newdoc id = {paths[2]}",
-        ]
-        assert "# sent_id = 3\n# text = He doesn't.\n" in done.out
+        documents = [line for line in done.out.splitlines() if line.startswith("# newdoc")]
+        assert documents == [f"# newdoc id = {path}" for path in (*paths, bare)]
+        assert "# sent_id = c-3\n# text = He doesn't.\n" in done.out
+    texts = run("parse", paths[0], paths[2], "--model", both).out
+    assert "# sent_id = 3\n# text = He doesn't.\n" in texts  # no treebank has the same ids
     out = tmp_path / "out.conllu"
     for wrong, message in (
         ([paths[0], bare, paths[0]], f"{paths[0]}: given twice"),
@@ -140,6 +140,28 @@ def test_several_inputs(run: Run, both: Path, bare: Path, tmp_path: Path) -> Non
     ):
         done = run("parse", *wrong, "--model", both, "--output", out)
         assert done.complaint().startswith(message) and not out.exists()
+
+
+def test_byte_order_marks_between_files(run: Run, both: Path, tmp_path: Path) -> None:
+    """Only the first file's stays; documents begin where their file does."""
+    paths = [tmp_path / name for name in ("a.conllu", "b.conllu", "c.conllu")]
+    for path, comment in zip(paths, ("", "# newdoc id = x\n", "")):
+        row = "\t".join(["1", path.stem, *"________"])
+        path.write_text(f"\ufeff{comment}# sent_id = {path.stem}\n{row}\n\n", encoding="utf-8")
+    joined = tmp_path / "joined"
+    joined.write_bytes(b"".join(path.read_bytes() for path in paths))
+    for given, document in ((paths, [f"# newdoc id = {paths[2]}"]), ([joined], [])):
+        lines = run("parse", *given, "--model", both).out.splitlines()
+        assert [line for line in lines if line.lstrip("\ufeff").startswith("#")] == [
+            "\ufeff# sent_id = a",
+            "# newdoc id = x",
+            "# sent_id = b",
+            *document,
+            "# sent_id = c",
+        ]
+    paths[2].write_text("bad\n\n", encoding="utf-8")
+    complaint = run("parse", *paths, "--model", both).complaint()
+    assert complaint.startswith(f"{paths[2]}, line 1: expected 10 columns, found 1")
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
