@@ -36,6 +36,23 @@ from bbparse.treebank import Sentence, evaluate, read_conllu
 #: Makes embeddings for training and development sentences.
 Loader = Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings]
 
+
+class _Layers(click.ParamType):
+    """The number of layers, or the first and the last that are averaged."""
+
+    name = "layers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | tuple[int, int]:
+        """Return the layers."""
+        numbers = value.split("-")
+        if not 1 <= len(numbers) <= 2 or not all(part.isdecimal() for part in numbers):
+            self.fail(f"{value!r} is no number of layers, or two such as 5-8", param, ctx)
+        first, last = int(numbers[0]), int(numbers[-1])
+        if not 1 <= first <= last:
+            self.fail(f"{value!r}: layers count from 1, and the first comes first", param, ctx)
+        return last if len(numbers) == 1 else (first, last)
+
+
 _OPTIONS = (
     option(
         "--vectors",
@@ -51,15 +68,23 @@ _OPTIONS = (
     ),
     option(
         "--encoder",
-        "Contextual encoder. One like BERT (MiniLM, e5, XLM-R) from a FOLDER with its"
+        "Contextual encoder. One like BERT (MiniLM, e5, XLM-R, MPNet) from a FOLDER with its"
         " model.safetensors becomes part of the model; with others, training and parsing need"
         " PyTorch and transformers.",
         metavar="NAME|FOLDER",
     ),
     option(
         "--encoder-layers",
-        "Use the first N layers of --encoder.  [default: all]",
-        click.IntRange(1),
+        "Use the first N layers of --encoder, and the mean of the last four of them, or the mean of"
+        " layers M to N.  [default: all]",
+        _Layers(),
+        metavar="N|M-N",
+    ),
+    option(
+        "--encoder-bits",
+        "Round weights of --encoder to some B bits each, for a smaller model.  [default: 6]",
+        click.FloatRange(2.0, 8.0),
+        metavar="B",
     ),
     option(
         "--pieces",
@@ -92,15 +117,18 @@ def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader |
     Its options are removed from ``options``. States of an encoder are cached beside ``target``
     until the block ends well.
     """
-    names = ("vectors", "first_words", "encoder", "encoder_layers", "pieces", "vectors_license")
-    vectors, first, encoder, layers, pieces, license = (options.pop(name) for name in names)
+    names = ("vectors", "first_words", "encoder", "vectors_license")
+    vectors, first, encoder, license = (options.pop(name) for name in names)
+    held = {name: options.pop(f"encoder_{name}") for name in ("layers", "bits")}
+    held["pieces"] = options.pop("pieces")
     base = options.pop("base")
     if sum(source is not None for source in (vectors, encoder, base)) > 1:
         raise click.UsageError("--vectors, --encoder and --base exclude each other")
     for name, value, needed in (
         ("--first-words is for --vectors", first, vectors),
-        ("--encoder-layers is for --encoder", layers, encoder),
-        ("--pieces is for --encoder", pieces, encoder),
+        ("--encoder-layers is for --encoder", held["layers"], encoder),
+        ("--encoder-bits is for --encoder", held["bits"], encoder),
+        ("--pieces is for --encoder", held["pieces"], encoder),
         ("--vectors-license is for --vectors and --encoder", license, vectors or encoder),
     ):
         if value is not None and needed is None:
@@ -110,9 +138,7 @@ def embedding_loader(options: dict[str, Any], target: Path) -> Iterator[Loader |
         yield (
             partial(fit_base, load_base(base), folder=cache)
             if base is not None
-            else partial(
-                fit_encoder, encoder, folder=cache, license=license, layers=layers, pieces=pieces
-            )
+            else partial(fit_encoder, encoder, folder=cache, license=license, **held)
         )
         remove_states(cache)
     elif vectors is not None:

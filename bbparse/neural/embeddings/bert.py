@@ -1,12 +1,15 @@
-"""`Bert`: encoders like BERT and XLM-R, computed by our own kernels in 8-bit products.
+"""`Bert`: encoders like BERT, XLM-R and MPNet, computed by our own kernels in 8-bit products.
 
 The forward pass is that of Devlin et al. (2019): x = LN(E[piece] + P[position] + T[0]); in each
-layer x = LN(x + W_o · concat_h softmax(q_h k_hᵀ / √d) v_h) and x = LN(x + W₂ · gelu(W₁ x)). The
-state of a piece is the mean over the last `LAYERS` layers, that of a word the mean of its pieces.
+layer x = LN(x + W_o · concat_h softmax(q_h k_hᵀ / √d) v_h) and x = LN(x + W₂ · gelu(W₁ x)). MPNet
+(Song et al. 2020) adds a bias for the distance of two pieces to the scores in the softmax. The
+state of a piece is the mean over some layers, that of a word the mean of its pieces.
 
 Weights are rounded once, when an encoder is read: matrices to 7 bits with a unit for each column,
-vectors of pieces to 8 bits with a unit for each piece, all else to 16 bits. Inputs of products are
-rounded to 8 bits of the largest number in their row. Sums of whole numbers are exact, and floats
+vectors of pieces to 8 bits with a unit for each piece, all else to 16 bits. Units may be larger, so
+that files, which are compressed, are smaller. Inputs of products are rounded to 8 bits of the
+largest number in their row; columns that are large after a normalisation are scaled down before,
+and the rows of the matrix up (Xiao et al. 2023). Sums of whole numbers are exact, and floats
 are only added, multiplied, divided and rooted in a fixed order: states are the same to the last bit
 on every machine, in every batch, in training and in parsing.
 """
@@ -43,6 +46,8 @@ Longs = NDArray[np.int64]
 BERT_FIELDS = tuple(name for name in EMBEDDINGS_FIELDS if name.startswith("encoder_"))
 #: Rows that go through all layers together: their numbers stay in the cache.
 _ROWS = 256
+#: The bias of MPNet is the same for all distances from this one on.
+FARTHEST = 127
 _MOST = {"layers": 48, "width": 4096, "inner": 16384, "heads": 64, "positions": 4096}
 _LOG2_E = np.float32(math.log2(math.e))
 _ROUNDING = np.float32(1.5 * 2.0**23)  # adding it leaves no digits after the point
@@ -106,8 +111,13 @@ def _embed(
 
 
 @kernel
-def _attend(qkv: Float32s, first: Longs, size: Longs, heads: int, out: Float32s) -> None:
-    """Compute attention in each window; rows of ``qkv`` are queries (scaled), keys and values."""
+def _attend(
+    qkv: Float32s, first: Longs, size: Longs, heads: int, biases: Float32s, out: Float32s
+) -> None:
+    """Compute attention in each window; rows of ``qkv`` are queries (scaled), keys and values.
+
+    Column ``longest - 1 + d`` of ``biases`` is added to the scores of keys d places to the right.
+    """
     width = np.uint64(out.shape[1])
     dim, longest = np.uint64(out.shape[1] // heads), size.max()
     keys, values = np.empty((dim, longest), np.float32), np.empty((longest, dim), np.float32)
@@ -124,8 +134,9 @@ def _attend(qkv: Float32s, first: Longs, size: Longs, heads: int, out: Float32s)
                     keys[d, j] = qkv[at + j, width + left + d]
                     values[j, d] = qkv[at + j, two * width + left + d]
             for i in range(n):
+                start = np.uint64(longest - 1) - i
                 for j in range(n):
-                    weights[j] = np.float32(0.0)
+                    weights[j] = biases[h, start + j]
                 for quarter in range(dim // four):  # four at a time: the sum is loaded once
                     row = four * quarter
                     q0, q1 = qkv[at + i, left + row], qkv[at + i, left + row + one]
@@ -154,8 +165,9 @@ def _attend(qkv: Float32s, first: Longs, size: Longs, heads: int, out: Float32s)
 
 
 class Linear(NamedTuple):
-    """A matrix of whole numbers, the unit of each column, and a bias."""
+    """A matrix of whole numbers, factors of the inputs, units of the columns, and a bias."""
 
+    inputs: Float32s
     panels: Panels
     units: Float32s
     bias: Float32s
@@ -163,7 +175,7 @@ class Linear(NamedTuple):
     def __call__(self, x: Float32s) -> Float32s:
         """Return float32[rows, columns]."""
         rows, units = np.empty(x.shape, np.uint8), np.empty(len(x), np.float32)
-        rows_to_bytes(x, np.ones(x.shape[1], np.float32), rows, units)
+        rows_to_bytes(x, self.inputs, rows, units)
         return self.panels.multiply(rows, self.units, units, self.bias[np.newaxis])
 
 
@@ -191,6 +203,9 @@ class Bert:
         small = note.get("small")
         if type(small) is not float or not 0.0 < small < 1.0:
             raise EmbeddingsError(f"small is {small!r:.20}, expected a number between 0 and 1")
+        lowest = note.get("lowest", max(1, note["layers"] - LAYERS + 1))
+        if type(lowest) is not int or not 1 <= lowest <= note["layers"]:
+            raise EmbeddingsError(f"lowest is {lowest!r:.20}, expected 1 to {note['layers']}")
         width, heads = note["width"], note["heads"]
         if width % LANES or note["inner"] % 4 or width % (4 * heads) or note["positions"] < 6:
             raise ForeignEncoder(f"sizes {sizes} have no kernels")
@@ -207,6 +222,7 @@ class Bert:
             self.pieces = WordPieces(pieces, note["lower"], note["strip"])
         count = len(self.pieces.pieces)
         self._vectors = checked(fields, "encoder_vectors", np.int8, (count, width))
+        self._lowest = lowest
         self._units = checked(fields, "encoder_units", np.float32, (count,))
         self._heads, self._small = heads, np.float32(small)
         matrices, numbers = shapes_of(note)
@@ -218,15 +234,20 @@ class Bert:
         part = _split(floats, numbers)
         self._positions = part["positions"]
         self._norm = part["gain"], part["shift"]
+        self._relative = part.get("relative", np.zeros((heads, 2 * FARTHEST + 1), np.float32))
 
-        def linear(name: str) -> Linear:
-            return Linear(Panels.of(whole[name]), part[f"{name}_units"], part[f"{name}_bias"])
+        def linear(name: str, norm: str | None = None) -> Linear:
+            inputs = np.ones(len(whole[name]), np.float32)
+            if norm is not None and note.get("scaled"):
+                inputs /= input_scales(part[f"{norm}gain"], part[f"{norm}shift"])
+            panels = Panels.of(whole[name])
+            return Linear(inputs, panels, part[f"{name}_units"], part[f"{name}_bias"])
 
         self._layers = [
             Layer(
-                linear(f"{i}_qkv"),
+                linear(f"{i}_qkv", f"{i - 1}_last_" if i else ""),
                 linear(f"{i}_out"),
-                linear(f"{i}_up"),
+                linear(f"{i}_up", f"{i}_"),
                 linear(f"{i}_down"),
                 (part[f"{i}_gain"], part[f"{i}_shift"]),
                 (part[f"{i}_last_gain"], part[f"{i}_last_shift"]),
@@ -237,7 +258,7 @@ class Bert:
     @cached_property
     def hash(self) -> str:
         """Hash of the fields, in hexadecimal."""
-        digest = blake2b(digest_size=16)
+        digest = blake2b(str(self.note.get("lowest", "")).encode(), digest_size=16)
         for name, value in self.fields.items():
             if isinstance(value, list):  # vocabularies may have parts of characters
                 data = "\0".join(value).encode("utf-8", "surrogatepass")
@@ -272,6 +293,8 @@ class Bert:
         x = np.empty((len(ids), self.dimension), np.float32)
         _embed(ids, places, self._vectors, self._units, self._positions, x)
         scratch = np.empty(len(x), np.float32)
+        far = np.arange(1 - size.max(), size.max()).clip(-FARTHEST, FARTHEST) + FARTHEST
+        biases = np.ascontiguousarray(self._relative[:, far])
 
         def normalise(x: Float32s, gain: Float32s, shift: Float32s) -> None:
             norm(x, gain, shift, x, scratch, self._small)
@@ -280,16 +303,16 @@ class Bert:
         total = np.zeros_like(x)
         for i, layer in enumerate(self._layers):
             mixed = np.empty_like(x)
-            _attend(layer.qkv(x), first, size, self._heads, mixed)
+            _attend(layer.qkv(x), first, size, self._heads, biases, mixed)
             x = x + layer.out(mixed)
             normalise(x, *layer.norm)
             inner = layer.up(x)
             _gelu(inner)
             x = x + layer.down(inner)
             normalise(x, *layer.last_norm)
-            if i >= len(self._layers) - LAYERS:
+            if i + 1 >= self._lowest:
                 total += x
-        total *= np.float32(1.0 / min(LAYERS, len(self._layers)))
+        total *= np.float32(1.0 / (len(self._layers) - self._lowest + 1))
         return [total[at + 1 : at + n - 1] for at, n in zip(first.tolist(), size.tolist())]
 
     def with_frequent(self, words: Iterable[str], count: int) -> Bert:
@@ -314,6 +337,15 @@ class Bert:
         return Bert(self.note, fields)
 
 
+def input_scales(gain: Float32s, shift: Float32s) -> Float32s:
+    """Return powers of two by which columns are larger than others after a normalisation."""
+    sizes = np.abs(gain) + np.abs(shift)
+    median = np.maximum(np.median(sizes), np.float32(2.0**-24))
+    fractions, exponents = np.frexp(sizes / median)
+    nearest = exponents - (fractions < math.sqrt(0.5))
+    return np.ldexp(np.float32(1.0), np.maximum(nearest, 0)).astype(np.float32)
+
+
 def shapes_of(
     note: Mapping[str, Any],
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
@@ -325,6 +357,8 @@ def shapes_of(
         "gain": (width,),
         "shift": (width,),
     }
+    if note.get("relative"):
+        numbers["relative"] = (note["heads"], 2 * FARTHEST + 1)
     for i in range(note["layers"]):
         layer = {
             f"{i}_qkv": (width, 3 * width),

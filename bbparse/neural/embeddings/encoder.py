@@ -1,10 +1,10 @@
 """`EncoderStates`: embeddings of words in their sentence by a contextual encoder.
 
-Encoders like BERT and XLM-R are computed by our own kernels (`neural.embeddings.bert`), and models
-hold them or name another model that does (`neural.embeddings.base`); others are computed by the
-library transformers (`neural.embeddings.transformer`), and models name them. States are computed on
-first use, cached in memory for a while, and stored on disk if there is a folder for them, in 16
-bits; each dimension is standardised by its mean and variance over the training words.
+Encoders like BERT, XLM-R and MPNet are computed by our own kernels (`neural.embeddings.bert`), and
+models hold them or name another model that does (`neural.embeddings.base`); others are computed by
+the library transformers (`neural.embeddings.transformer`), and models name them. States are
+computed on first use, cached in memory for a while, and stored on disk if there is a folder for
+them, in 16 bits; each dimension is standardised by its mean and variance over the training words.
 """
 
 from __future__ import annotations
@@ -195,8 +195,9 @@ def fit_encoder(
     *,
     folder: str | os.PathLike[str] | None = None,
     license: str | None = None,
-    layers: int | None = None,
+    layers: int | tuple[int, int] | None = None,
     pieces: int | None = None,
+    bits: float | None = None,
 ) -> EncoderStates:
     """Load an encoder and standardise its states over some sentences.
 
@@ -210,13 +211,18 @@ def fit_encoder(
         Folder to store states in, since training reads them many times.
     license : str, optional
         License of the encoder, for the model card.
-    layers : int, optional
+    layers : int or (int, int), optional
         Number of layers to use, from the first, of an encoder that the model will hold; by default
-        all. Upper layers often serve other tasks: for parsing, three of MiniLM's six are as good.
+        all. States are the mean of the last four of them; with two numbers, such as (5, 8), of the
+        layers between them. Upper layers often serve other tasks: for parsing, three of MiniLM's
+        six are as good.
     pieces : int, optional
         Number of pieces to keep of such an encoder, the most frequent ones in the training
         sentences, including all single characters (of Unigram: those in the sentences); other words
         are split into smaller pieces. By default all.
+    bits : float, optional
+        Round weights of such an encoder so that each takes some so many bits in a model file; by
+        default they take 6.
 
     Returns
     -------
@@ -232,14 +238,15 @@ def fit_encoder(
     try:
         if not Path(name).is_dir():
             raise ForeignEncoder(f"encoder {name}: is no folder")
-        encoder = read_bert(Path(name), layers)
+        span = (None, layers) if isinstance(layers, int) else layers
+        encoder = read_bert(Path(name), span, bits)
         if pieces is not None:
             words = (form for sentence in sentences for form in sentence.forms)
             encoder = encoder.with_frequent(words, pieces)
         facts = {**encoder.note, "name": Path(name).name, "revision": None}
     except ForeignEncoder as error:
-        if layers is not None or pieces is not None:
-            raise EmbeddingsError(f"{error}, so layers and pieces cannot be chosen") from None
+        if layers is not None or pieces is not None or bits is not None:
+            raise EmbeddingsError(f"{error}, so layers, pieces and bits cannot be chosen") from None
         encoder = Transformer(os.fspath(name))
         facts = {"name": os.fspath(name), "revision": encoder.revision}
     note = {

@@ -1,4 +1,4 @@
-"""Encoders like BERT and XLM-R, from files in the format of Hugging Face."""
+"""Encoders like BERT, XLM-R and MPNet, from files in the format of Hugging Face."""
 
 from __future__ import annotations
 
@@ -11,26 +11,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.embeddings.bert import Bert, shapes_of
+from bbparse.neural.embeddings.bert import FARTHEST, Bert, input_scales, shapes_of
 from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces
 from bbparse.neural.embeddings.unigram import UnigramPieces
 from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError, one_line
 
-_FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")
+_FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "mpnet")
+#: Names of MPNet's weights where they differ from those of BERT.
+_MPNET = {
+    "attention.self.query": "attention.attn.q",
+    "attention.self.key": "attention.attn.k",
+    "attention.self.value": "attention.attn.v",
+    "attention.output.dense": "attention.attn.o",
+    "attention.output.LayerNorm": "attention.LayerNorm",
+}
 _PIECES: dict[str, type[WordPieces | UnigramPieces]] = {
     "WordPiece": WordPieces,
     "Unigram": UnigramPieces,
 }
+#: Numbers of a normal distribution take some N bits in units of 2^(2.05 - N) deviations.
+_NORMAL_BITS = 2.05
 _NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 
 
-def read_bert(folder: Path, layers: int | None = None) -> Bert:
-    """Read an encoder from its folder, or its first layers; `ForeignEncoder` if of another kind."""
+def read_bert(
+    folder: Path, layers: tuple[int | None, int] | None = None, bits: float | None = None
+) -> Bert:
+    """Read an encoder from its folder; `ForeignEncoder` if it is of another kind.
+
+    ``layers`` are the lowest layer of the mean, None for the default, and the last that is used.
+    With ``bits``, weights are rounded so that a compressed file has some so many bits for each.
+    """
     try:
         with np.errstate(all="ignore"):  # weights that are not finite are refused
-            return _read_bert(folder, layers)
+            return _read_bert(folder, layers, bits)
     except EmbeddingsError as error:
         raise type(error)(f"encoder {folder}: {error}") from None
     except (
@@ -45,7 +61,7 @@ def read_bert(folder: Path, layers: int | None = None) -> Bert:
         raise EmbeddingsError(f"encoder {folder}: cannot be read: {one_line(error)}") from None
 
 
-def _read_bert(folder: Path, layers: int | None) -> Bert:
+def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float | None) -> Bert:
     for file in _NEEDED:
         if not (folder / file).is_file():
             raise ForeignEncoder(f"has no {file}")
@@ -65,38 +81,58 @@ def _read_bert(folder: Path, layers: int | None) -> Bert:
     pieces: Pieces = _PIECES[kind].read(tokenizer)
     weights = read_safetensors(folder / "model.safetensors")
     depth = config["num_hidden_layers"]
-    if layers is not None and not 1 <= layers <= depth:
-        raise EmbeddingsError(f"has {depth} layers, expected {layers} or more")
+    lowest, last = layers or (None, depth)
+    if not 1 <= last <= depth:
+        raise EmbeddingsError(f"has {depth} layers, expected {last} or more")
     # the first position of RoBERTa and its relatives is the one after that of padding
     first = 0 if config["model_type"] == "bert" else config.get("pad_token_id", 1) + 1
     note = {
-        "layers": layers or depth,
+        "layers": last,
         "width": config["hidden_size"],
         "inner": config["intermediate_size"],
         "heads": config["num_attention_heads"],
         "positions": config["max_position_embeddings"] - first,
         "small": config["layer_norm_eps"],
+        "scaled": True,
         **pieces.settings,
     }
+    if lowest is not None:
+        note["lowest"] = lowest
+    is_mpnet = config["model_type"] == "mpnet"
+    if is_mpnet:
+        note["relative"] = True
     last = "embeddings.LayerNorm.weight"
     prefix = next((name.removesuffix(last) for name in weights if name.endswith(last)), "")
 
+    renamed = _MPNET.items() if is_mpnet else ()
+
     def get(name: str) -> Float32s:
+        name = next((name.replace(*both) for both in renamed if both[0] in name), name)
         array = weights.get(prefix + name)
         if array is None:
             raise EmbeddingsError(f"weights {name} are missing")
         return array.astype(np.float32, copy=False)
 
-    return _rounded(note, pieces, get, first)
+    return _rounded(note, pieces, get, first, bits)
 
 
-def _rounded(note: dict[str, Any], pieces: Pieces, get: Any, first: int) -> Bert:
+def _rounded(
+    note: dict[str, Any], pieces: Pieces, get: Any, first: int, bits: float | None
+) -> Bert:
     """Round the weights of an encoder, whose positions begin with `first`."""
+    in_deviations = np.float32(0.0 if bits is None else 2.0 ** (_NORMAL_BITS - bits))
+
+    def units_of(rows: Float32s, largest: float) -> Float32s:
+        units = np.maximum(rows.max(axis=1), -rows.min(axis=1)) / np.float32(largest)
+        squares = np.einsum("ij,ij->i", rows, rows) / np.float32(rows.shape[1])
+        return np.maximum(units, np.sqrt(squares) * in_deviations)
+
     vectors = get("embeddings.word_embeddings.weight")[: len(pieces.pieces)]
-    units = np.maximum(vectors.max(axis=1), -vectors.min(axis=1)) / np.float32(127.0)
-    units = np.maximum(units, np.float32(2.0**-100))
+    units = np.maximum(units_of(vectors, 127.0), np.float32(2.0**-100))
     positions = get("embeddings.position_embeddings.weight")[first:]
-    segment = get("embeddings.token_type_embeddings.weight")[0]
+    segment = np.zeros(note["width"], np.float32)
+    if "relative" not in note:
+        segment = get("embeddings.token_type_embeddings.weight")[0]
     if positions.shape[1:] != segment.shape:  # their sum could be larger than the memory
         raise EmbeddingsError(f"positions have shape {positions.shape}, segments {segment.shape}")
     numbers: dict[str, Float32s] = {
@@ -104,30 +140,36 @@ def _rounded(note: dict[str, Any], pieces: Pieces, get: Any, first: int) -> Bert
         "gain": get("embeddings.LayerNorm.weight"),
         "shift": get("embeddings.LayerNorm.bias"),
     }
+    if "relative" in note:
+        numbers["relative"] = _by_distance(get("encoder.relative_attention_bias.weight"))
     matrices: dict[str, NDArray[np.int8]] = {}
     root = np.float32(math.sqrt(note["width"] // note["heads"]))
 
-    def add(name: str, parts: Sequence[str]) -> None:
+    def add(name: str, parts: Sequence[str], norm: str | None = None) -> None:
         matrix = np.concatenate([get(f"{part}.weight").T for part in parts], axis=1)
         bias = np.concatenate([get(f"{part}.bias") for part in parts])
         if len(parts) == 3:  # queries
             matrix[:, : note["width"]] /= root
             bias[: note["width"]] /= root
-        unit = np.abs(matrix).max(axis=0) / np.float32(64.0)
-        unit = np.maximum(unit, np.float32(2.0**-14)).astype(np.float16).astype(np.float32)
+        if norm is not None:
+            stored = (numbers[f"{norm}{name}"].astype(np.float16) for name in ("gain", "shift"))
+            matrix *= input_scales(*(array.astype(np.float32) for array in stored))[:, np.newaxis]
+        unit = np.maximum(units_of(matrix.T, 64.0), np.float32(2.0**-14))
+        unit = unit.astype(np.float16).astype(np.float32)
         matrices[name] = np.clip(np.rint(matrix / unit), -64, 64).astype(np.int8)
         numbers[f"{name}_units"], numbers[f"{name}_bias"] = unit, bias
 
     for i in range(note["layers"]):
         layer = f"encoder.layer.{i}"
         attention = f"{layer}.attention"
-        add(f"{i}_qkv", [f"{attention}.self.{name}" for name in ("query", "key", "value")])
-        add(f"{i}_out", [f"{attention}.output.dense"])
-        add(f"{i}_up", [f"{layer}.intermediate.dense"])
-        add(f"{i}_down", [f"{layer}.output.dense"])
         for name, where in (("", f"{attention}.output"), ("last_", f"{layer}.output")):
             numbers[f"{i}_{name}gain"] = get(f"{where}.LayerNorm.weight")
             numbers[f"{i}_{name}shift"] = get(f"{where}.LayerNorm.bias")
+        parts = [f"{attention}.self.{name}" for name in ("query", "key", "value")]
+        add(f"{i}_qkv", parts, f"{i - 1}_last_" if i else "")
+        add(f"{i}_out", [f"{attention}.output.dense"])
+        add(f"{i}_up", [f"{layer}.intermediate.dense"], f"{i}_")
+        add(f"{i}_down", [f"{layer}.output.dense"])
     shapes = shapes_of(note)
     found: dict[str, NDArray[Any]] = {**matrices, **numbers}
     for name, shape in {**shapes[0], **shapes[1]}.items():
@@ -145,6 +187,23 @@ def _rounded(note: dict[str, Any], pieces: Pieces, get: Any, first: int) -> Bert
     }
     fields["encoder_numbers"] = fields["encoder_numbers"].astype(np.float16)
     return Bert(note, fields)
+
+
+def _by_distance(buckets: Float32s) -> Float32s:
+    """Return the bias of each distance from -`FARTHEST` on (Raffel et al. 2020).
+
+    One half of the buckets is for pieces before, the other for those after; in each, one half is
+    for the nearest distances, and the other for ranges that grow until 128.
+    """
+    half = len(buckets) // 2
+    near = half // 2
+    distances = np.arange(-FARTHEST, FARTHEST + 1)
+    far = np.maximum(np.abs(distances), near)
+    # 1e-9: logarithms of powers of two may be rounded down
+    steps = np.log(far / near) / math.log((FARTHEST + 1) / near) * (half - near) + 1e-9
+    far = np.minimum(near + steps.astype(np.int64), half - 1)
+    places = np.where(np.abs(distances) < near, np.abs(distances), far)
+    return buckets[places + half * (distances > 0)].T
 
 
 _DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64}

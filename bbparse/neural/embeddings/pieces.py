@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 from bbparse.runtime.errors import EmbeddingsError
 
@@ -17,7 +17,8 @@ class ForeignEncoder(EmbeddingsError):
 class Pieces(ABC):
     """A vocabulary of pieces, whose ids are indices; model files have `fields` and `settings`."""
 
-    specials: ClassVar[tuple[str, str, str]]
+    #: The pieces for what is unknown, before and after a text.
+    specials: tuple[str, str, str]
 
     def __init__(self, pieces: Sequence[str], **settings: bool) -> None:
         self.pieces, self.settings = [str(piece) for piece in pieces], settings

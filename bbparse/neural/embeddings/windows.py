@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bbparse.runtime.arrays import Float32s
 
-#: Number of layers, from the top, that are averaged; if there are fewer, all but the lowest.
+#: Number of layers, from the top, that are averaged unless others are asked for.
 LAYERS = 4
 
 _MAX_STATE = float(np.finfo(np.float16).max)

@@ -33,9 +33,9 @@ _CHINESE = (
 class WordPieces(Pieces):
     """Pieces of words that are lower-cased if ``lower``, and lose their accents if ``strip``."""
 
-    specials = ("[UNK]", "[CLS]", "[SEP]")
-
     def __init__(self, pieces: Sequence[str], lower: bool, strip: bool) -> None:
+        ends = ("<s>", "</s>") if "<s>" in pieces else ("[CLS]", "[SEP]")  # MPNet has both
+        self.specials = ("[UNK]", *ends)
         super().__init__(pieces, lower=lower, strip=strip)
         self.lower, self.strip = lower, strip
 

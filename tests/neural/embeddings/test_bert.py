@@ -138,8 +138,14 @@ def bert(folder: Path) -> Bert:
     return read_bert(folder)
 
 
-def plain_states(w: dict[str, np.ndarray], ids: list[int], n_layers: int = LAYERS) -> np.ndarray:
-    """Mean of the states of the layers, in float64."""
+def plain_states(
+    w: dict[str, np.ndarray], ids: list[int], layers: range = range(1, LAYERS + 1)
+) -> np.ndarray:
+    """Mean of the states of layers, in float64; weights of MPNet have a bias for distances."""
+    buckets = w.get("encoder.relative_attention_bias.weight")
+    places = [[0] * len(ids)] * len(ids)
+    if buckets is not None:
+        places = [[bucket_of(i - j) for j in range(len(ids))] for i in range(len(ids))]
 
     def norm(x: np.ndarray, name: str) -> np.ndarray:
         centred = x - x.mean(axis=1, keepdims=True)
@@ -152,22 +158,31 @@ def plain_states(w: dict[str, np.ndarray], ids: list[int], n_layers: int = LAYER
     x = w["embeddings.word_embeddings.weight"][ids].astype(np.float64)
     x = x + w["embeddings.position_embeddings.weight"][: len(ids)]
     x = norm(x + w["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
-    layers, size = [], WIDTH // HEADS
-    for i in range(n_layers):
+    found, size = [], WIDTH // HEADS
+    for i in range(layers.stop - 1):
         layer = f"encoder.layer.{i}"
         q, k, v = (linear(x, f"{layer}.attention.self.{n}") for n in ("query", "key", "value"))
         mixed = []
         for h in range(HEADS):
             part = slice(h * size, (h + 1) * size)
-            scores = np.exp(q[:, part] @ k[:, part].T / math.sqrt(size))
+            scores = q[:, part] @ k[:, part].T / math.sqrt(size)
+            scores = np.exp(scores + (0.0 if buckets is None else buckets[places, h]))
             mixed.append(scores / scores.sum(axis=1, keepdims=True) @ v[:, part])
         joined = linear(np.concatenate(mixed, axis=1), f"{layer}.attention.output.dense")
         x = norm(x + joined, f"{layer}.attention.output.LayerNorm")
         inner = linear(x, f"{layer}.intermediate.dense")
         inner *= 0.5 * (1.0 + np.vectorize(math.erf)(inner / math.sqrt(2.0)))
         x = norm(x + linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
-        layers.append(x)
-    return np.mean(layers, axis=0)
+        found.append(x)
+    return np.mean(found[layers.start - 1 :], axis=0)
+
+
+def bucket_of(distance: int) -> int:
+    """Bucket of T5 for a piece so far to the left, with 32 buckets and distances up to 128."""
+    far = abs(distance)
+    ends = (12, 16, 23, 32, 46, 64, 91)  # 8 · 16^(k / 8), rounded up
+    place = far if far < 8 else 8 + sum(far >= end for end in ends)
+    return place + 16 * (distance < 0)
 
 
 def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -177,15 +192,16 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 WORDS = [["the", "seeing", "dog", "."], ["I"], ["see", "Zoë", "x" * 20]]
 
 
-@pytest.mark.parametrize("n_layers", [1, 2, 3])
+@pytest.mark.parametrize("layers", [(None, 1), (None, 2), (None, 3), (2, 3), (2, 2)])
 def test_states_are_those_of_the_formula(
-    folder: Path, weights: dict[str, np.ndarray], n_layers: int
+    folder: Path, weights: dict[str, np.ndarray], layers: tuple[int | None, int]
 ) -> None:
-    bert = read_bert(folder, n_layers)
+    bert = read_bert(folder, layers)
+    span = range(layers[0] or 1, layers[1] + 1)
     for words, got in zip(WORDS[:2], bert.states(WORDS[:2])):
         pieces = [list(bert.pieces.of_word(word)) for word in words]
         ids = [2, *(i for word in pieces for i in word), 3]
-        rows = plain_states(weights, ids, n_layers)[1:-1]
+        rows = plain_states(weights, ids, span)[1:-1]
         ends = np.cumsum([len(word) for word in pieces]).tolist()
         expected = [rows[a:b].mean(axis=0) for a, b in zip([0, *ends], ends)]
         assert cosines(got.astype(np.float64), np.array(expected)).min() > 0.995
@@ -228,6 +244,95 @@ def test_xlm_roberta_counts_positions_after_that_of_padding(
     rows = plain_states(weights, ids)[1:-1]
     expected = np.array([rows[0], rows[1:3].mean(axis=0), rows[3:].mean(axis=0)])
     assert cosines(got.astype(np.float64), expected).min() > 0.995
+
+
+@pytest.fixture(scope="module")
+def mpnet(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Weights by the names of BERT, and the bias; positions begin with 2."""
+    name = "embeddings.position_embeddings.weight"
+    rng = np.random.default_rng(5)
+    return {
+        **{key: array for key, array in weights.items() if "token_type" not in key},
+        name: rng.normal(0.0, 0.3, (302, WIDTH)).astype(np.float32),
+        "encoder.relative_attention_bias.weight": rng.normal(0.0, 2.0, (32, HEADS)),
+    }
+
+
+def mpnet_folder(folder: Path, mpnet: dict[str, np.ndarray]) -> Path:
+    new = {"self.query": "attn.q", "self.key": "attn.k", "self.value": "attn.v"}
+    new |= {"attention.output.dense": "attention.attn.o"}
+    new |= {"attention.output.LayerNorm": "attention.LayerNorm"}
+    renamed = {}
+    for name, array in mpnet.items():
+        for old in new:
+            name = name.replace(old, new[old])
+        renamed[name] = array.astype(np.float32)
+    ends = {"[PAD]": "<s>", "[MASK]": "</s>"}
+    vocab = {ends.get(piece, piece): i for i, piece in enumerate(PIECES)}
+    tokenizer = {**WORDPIECE, "model": {**WORDPIECE["model"], "vocab": vocab}}
+    return write_encoder(
+        folder,
+        renamed,
+        tokenizer,
+        model_type="mpnet",
+        max_position_embeddings=302,
+        pad_token_id=1,
+        layer_norm_eps=1e-12,
+    )
+
+
+def test_mpnet_adds_a_bias_for_distances(tmp_path: Path, mpnet: dict[str, np.ndarray]) -> None:
+    """Its vocabulary has the ends of BERT, too, but texts are between <s> and </s>."""
+    bert = read_bert(mpnet_folder(tmp_path, mpnet), (2, 3))
+    words = [ascii_lowercase[(7 * i) % 26] for i in range(290)]
+    plain = {**mpnet, "embeddings.token_type_embeddings.weight": np.zeros((1, WIDTH))}
+    name = "embeddings.position_embeddings.weight"
+    plain[name] = mpnet[name][2:]
+    for text in (words, words[:1], words[:9]):
+        ids = [0, *(bert.pieces.of_word(word)[0] for word in text), 4]
+        expected = plain_states(plain, ids, range(2, 4))[1:-1]
+        (got,) = bert.states([text])
+        assert cosines(got.astype(np.float64), expected).min() > 0.99
+    assert bert.hash != read_bert(tmp_path, (3, 3)).hash
+
+
+def test_fewer_bits_take_less_space(folder: Path, tmp_path: Path) -> None:
+    sizes, states = [], []
+    sentences = [Sentence.from_words(words) for words in WORDS]
+    for bits in (None, 5.0, 3.0):
+        source = fit_encoder(folder, sentences, bits=bits)
+        write_archive(tmp_path / "file", "kind", source.to_fields())
+        sizes.append((tmp_path / "file").stat().st_size)
+        states.append(np.concatenate(source.states(sentences)).astype(np.float64))
+    assert sizes[0] > sizes[1] > sizes[2]
+    means = [cosines(states[0], other).mean() for other in states]
+    assert means[0] > means[1] > means[2] > 0.8
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_columns_that_are_large_after_a_normalisation(
+    tmp_path: Path, weights: dict[str, np.ndarray], scaled: bool
+) -> None:
+    """Each row has the precision of its largest number: it must not be that of one column."""
+    large = dict(weights)
+    for name in weights:
+        if "LayerNorm" in name:
+            large[name] = weights[name].copy()
+            large[name][3] *= 30.0
+    for name in ("attention.self.query", "attention.self.key", "intermediate.dense"):
+        for i in range(LAYERS):
+            key = f"encoder.layer.{i}.{name}.weight"
+            large[key] = weights[key].copy()
+            large[key][:, 3] /= 30.0
+    bert = read_bert(write_encoder(tmp_path, large))
+    if not scaled:
+        bert = Bert({**bert.note, "scaled": False}, bert.fields)
+    (got,) = bert.states([["the", "dog"]])
+    ids = [2, *bert.pieces.of_word("the"), *bert.pieces.of_word("dog"), 3]
+    rows = plain_states(large, ids)[1:-1]
+    expected = np.array([rows[0], rows[1:].mean(axis=0)])
+    error = 1.0 - cosines(np.delete(got, 3, 1), np.delete(expected, 3, 1)).min()
+    assert (error < 0.002) == scaled
 
 
 def test_cut_unigram_pieces_give_the_same_states(
@@ -296,6 +401,7 @@ def test_a_model_holds_its_encoder(folder: Path) -> None:
         (lambda a, n: n.update(heads=3), "have no kernels"),
         (lambda a, n: n.update(small=[]), r"small is \[\], expected a number between 0 and 1"),
         (lambda a, n: n.update(small=math.nan), "small is nan, expected a number between 0 and 1"),
+        (lambda a, n: n.update(lowest=4), "lowest is 4, expected 1 to 3"),
         (lambda a, n: a.update(encoder_matrices=a["encoder_matrices"][1:]), "encoder_matrices has"),
         (lambda a, n: a.update(encoder_vectors=a["encoder_vectors"][1:]), "encoder_vectors has"),
         (lambda a, n: a["encoder_numbers"].fill(np.nan), "weights that are not finite"),
@@ -315,7 +421,7 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
     with pytest.raises(EmbeddingsError, match=r"weights encoder.layer.1.output.dense"):
         read_bert(write_encoder(tmp_path / "fewer", fewer))
     with pytest.raises(EmbeddingsError, match="has 3 layers, expected 4 or more"):
-        read_bert(write_encoder(tmp_path / "all", weights), 4)
+        read_bert(write_encoder(tmp_path / "all", weights), (None, 4))
     with pytest.raises(EmbeddingsError, match="0_up have shape"):
         read_bert(write_encoder(tmp_path / "other", weights, intermediate_size=INNER + 4))
     name = "embeddings.position_embeddings.weight"
@@ -344,7 +450,7 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
 @pytest.mark.parametrize(
     ("settings", "kind", "message"),
     [
-        ({"model_type": "mpnet"}, "WordPiece", "its model_type is 'mpnet', expected bert, roberta"),
+        ({"model_type": "gpt"}, "WordPiece", "its model_type is 'gpt', expected bert, roberta"),
         ({"hidden_act": "relu"}, "WordPiece", "its hidden_act is 'relu', expected gelu"),
         ({"position_embedding_type": "relative_key"}, "WordPiece", "is 'relative_key', expected"),
         ({"num_attention_heads": 3}, "WordPiece", "have no kernels"),
@@ -362,12 +468,12 @@ def test_other_encoders_need_transformers(
     folder = write_encoder(tmp_path / "other", weights, other, **settings)
     with pytest.raises(ForeignEncoder, match=f"other: .*{message}"):
         read_bert(folder)
-    with pytest.raises(EmbeddingsError, match=f"{message}.*, so layers and pieces cannot"):
+    with pytest.raises(EmbeddingsError, match=f"{message}.*, so layers, pieces and bits cannot"):
         fit_encoder(folder, [], layers=1)
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ForeignEncoder, match=r"other: has no tokenizer\.json"):
         read_bert(folder)
-    with pytest.raises(EmbeddingsError, match="nowhere: is no folder, so layers and pieces"):
+    with pytest.raises(EmbeddingsError, match="nowhere: is no folder, so layers, pieces and bits"):
         fit_encoder("nowhere", [], pieces=1)
 
 
