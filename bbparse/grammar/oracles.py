@@ -138,7 +138,7 @@ class ChartOracle:
         around = np.repeat(self._outside, np.diff(chart.item_ptr)) + self._weight
         return around + self._inside[chart.left] + self._inside[chart.right]
 
-    def with_each(self, scores: Float64s) -> Float64s:
+    def max_marginals(self, scores: Float64s) -> Float64s:
         """Compute exact max-marginals of coordinates; see `inference.oracles.protocol.Oracle`."""
         out = np.full(self.n_coordinates, NEG)
         if self._sweep(scores) > NEG:

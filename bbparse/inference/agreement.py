@@ -12,7 +12,7 @@ The paper gives up if no certificate is found. This module then branches on a co
 on in one child and off in the other; both children start with the multipliers of their parent.
 Three things keep the search short. Structures are completed to joint ones if possible, which gives
 a value to beat. A node is closed when its bound does not beat that value. A coordinate is
-eliminated when the sum of its max-marginals over the oracles, `with_each`, does not beat it.
+eliminated when the sum of its `max_marginals` over the oracles does not beat it.
 """
 
 from __future__ import annotations
@@ -306,9 +306,9 @@ class _Agreeing(Bounder[_Node]):
         total = np.zeros(len(self.shared.names))
         for k, oracle in enumerate(node.oracles):
             scores = self.shared.scores(k, node.multipliers[k], oracle.n_coordinates)
-            with_each = np.full(len(total), _best(k, oracle, scores).value)
-            with_each[self.shared.number[k]] = oracle.with_each(scores)[self.shared.own[k]]
-            total += with_each
+            marginals = np.full(len(total), _best(k, oracle, scores).value)
+            marginals[self.shared.number[k]] = oracle.max_marginals(scores)[self.shared.own[k]]
+            total += marginals
         return total + self._doubt(node) <= self.value + self.tolerance
 
     def _restricted(self, oracles: list[Oracle], on: Flags, off: Flags) -> list[Oracle]:

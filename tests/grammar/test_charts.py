@@ -126,10 +126,10 @@ def test_the_chart_holds_all_trees_of_the_grammar(text: str) -> None:
         value = {tags: v + sum(scores[q] for q in tags) for tags, v in expected.items()}
         best = oracle.best(scores)
         assert best.value == pytest.approx(max(value.values()), abs=1e-4)
-        with_each = oracle.with_each(scores)
+        marginals = oracle.max_marginals(scores)
         for q in range(oracle.n_coordinates):
             wanted = max((v for tags, v in value.items() if q in tags), default=-np.inf)
-            assert with_each[q] == pytest.approx(wanted, abs=1e-4)
+            assert marginals[q] == pytest.approx(wanted, abs=1e-4)
 
 
 def _brackets(grammar: Any, chart: Any, words: list[str]) -> dict[str, float]:

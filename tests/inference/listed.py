@@ -25,7 +25,7 @@ class Listed:
         values = self._values(scores)
         return Best(float(values.max()), self.structures[values.argmax()])
 
-    def with_each(self, scores: Float64s) -> Float64s:
+    def max_marginals(self, scores: Float64s) -> Float64s:
         values = np.where(self.structures, self._values(scores)[:, None], -np.inf)
         return values.max(0, initial=-np.inf)
 

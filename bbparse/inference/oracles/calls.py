@@ -1,48 +1,30 @@
-"""Calls from bounding to an oracle, in kernels: one name for the implementations of all types.
+"""The contract of the search's oracles: kernels that answer for any oracle, by its type.
 
-The state of an oracle is a NamedTuple of arrays that belongs to a node; `scratch` is made once per
-node. Arcs are in the order of the oracle, and ``arc_score`` float64[A] has the scores of all arcs,
--inf for removed ones. An oracle that is not exact consists of components that have to agree, and
-has multipliers of its own; `best` is an upper bound, and the tree is that of one component.
+An oracle answers what a factor of AD3 answers (Martins et al. 2015): its best structure under
+changed scores, the score of that structure, and max-marginals. `Oracle` asks the same of objects
+(`inference.oracles.protocol`), for `bbparse.agree`. A search asks kernels, millions of times, and
+may also list trees, shrink the oracle, and change its multipliers. To add an oracle, write a
+NamedTuple of arrays and its `Calls`, and add both to `_ORACLES`.
 
-* ``scratch_of(oracle)``
-* ``size_of(oracle)``: a number with which the work of a call grows
-* ``is_exact(oracle)``
-* ``best(oracle, scratch, arc_score, until)``: the best value; -inf if there is no tree; NaN if it
-  is not found before the time ``until``
-* ``tree_of(oracle, scratch, arc_score, tree)``: write the tree of the last `best`; return the score
-  of its parts
-* ``with_each(oracle, scratch, arc_score, each)``: after `best`, write an upper bound on the trees
-  with each arc (-inf: removed, or in no tree)
-* ``eliminate(oracle, scratch, floor)``: after `with_each`, drop everything that is in no tree of at
-  least this score; return False if no tree is left
-* ``k_best(oracle, scratch, arc_score, n_words, k, min_score, until)``: after `best`, return trees,
-  values, part scores, and an upper bound on all trees that are not listed; the last one may score
-  less than ``min_score``, and fewer than k are returned at the time ``until``, but at least one
-* ``inner_norm(oracle, scratch, chosen)``: squared length of the subgradient of its multipliers
-* ``inner_step(oracle, scratch, chosen, alpha)``: make one subgradient step at a tree
-* ``inner_gaps(oracle, scratch, chosen, arc_gap)``: add to arcs the amounts by which the values of
-  components exceed their scores of a tree
-
-The names are kernels that are selected by the type of their first argument, so that callers are
-written once. A kernel over oracles, such as the one that bounds a node, is compiled for each type
-of oracle that it is called with, and includes only the kernels of that type: nobody waits for an
-oracle that is not used.
+Each name is selected by the type of its first argument, so that callers are written once. A kernel
+over oracles, such as the one that bounds a node, is compiled for each type of oracle that it is
+called with, and includes only the kernels of that type: nobody waits for an oracle that is not
+used.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from numba.extending import overload
 
 from bbparse.core.parts import ProblemArrays
-from bbparse.inference.oracles.nonprojective import calls as nonprojective
-from bbparse.inference.oracles.nonprojective.automata import Automata, automata_scratch
-from bbparse.inference.oracles.projective import calls as projective
+from bbparse.inference.oracles.nonprojective.automata import Automata
+from bbparse.inference.oracles.nonprojective.calls import AUTOMATA_CALLS, make_automata
 from bbparse.inference.oracles.projective.build import Chart
+from bbparse.inference.oracles.projective.calls import CHART_CALLS, make_chart
 from bbparse.runtime import linking
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import Kernel
@@ -53,17 +35,20 @@ def oracle_over(
 ) -> Any:
     """Make the oracle of a problem over sorted arcs; `TimeOver` if it is not made in time."""
     if problem.projective:
-        return projective.make_chart(problem, mode, head, mod, until)
-    return nonprojective.make_automata(problem, mode, head, mod)
+        return make_chart(problem, mode, head, mod, until)
+    return make_automata(problem, mode, head, mod)
 
 
-def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
-    """Make one name for several kernels, for use in other kernels.
+_ORACLES = {Chart: CHART_CALLS, Automata: AUTOMATA_CALLS}
 
-    ``kernels`` has by the NamedTuple class of the first parameter a kernel, or the constant that it
-    would return; all take as many parameters. Callers must import, directly or indirectly, the
-    files of all kernels, so that cached code is compiled again when one of them changes.
+
+def _by_type(name: str) -> Callable[..., Any]:
+    """Make one name for the calls of all oracles, for use in kernels.
+
+    Callers must import, directly or indirectly, the files of all kernels, so that cached code is
+    compiled again when one of them changes.
     """
+    kernels = {oracle: getattr(calls, name) for oracle, calls in _ORACLES.items()}
 
     def call(first: Any, *rest: Any) -> Any:
         implementation = kernels[type(first)]
@@ -88,14 +73,7 @@ def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
     return call
 
 
-scratch_of = by_type({Chart: projective.chart_scratch, Automata: automata_scratch})
-size_of = by_type({Chart: projective.chart_size, Automata: nonprojective.automata_size})
-is_exact = by_type({Chart: True, Automata: False})
-best = by_type({Chart: projective.chart_best, Automata: nonprojective.automata_best})
-tree_of = by_type({Chart: projective.chart_tree, Automata: nonprojective.automata_tree})
-with_each = by_type({Chart: projective.chart_with_each, Automata: nonprojective.automata_with_each})
-eliminate = by_type({Chart: projective.chart_eliminate, Automata: True})
-k_best = by_type({Chart: projective.chart_k_best, Automata: nonprojective.automata_k_best})
-inner_norm = by_type({Chart: 0.0, Automata: nonprojective.automata_norm})
-inner_step = by_type({Chart: None, Automata: nonprojective.automata_step})
-inner_gaps = by_type({Chart: None, Automata: nonprojective.automata_gaps})
+scratch_of, size_of, is_exact = map(_by_type, ("scratch_of", "size_of", "is_exact"))
+best, tree_of, max_marginals = map(_by_type, ("best", "tree_of", "max_marginals"))
+eliminate, k_best = map(_by_type, ("eliminate", "k_best"))
+inner_norm, inner_step, inner_gaps = map(_by_type, ("inner_norm", "inner_step", "inner_gaps"))

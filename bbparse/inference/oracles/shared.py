@@ -14,7 +14,7 @@ from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.options import check_type
 
 Ints = NDArray[np.intp]
-_METHODS = ("n_coordinates", "best", "with_each", "restrict")
+_METHODS = ("n_coordinates", "best", "max_marginals", "restrict")
 
 
 class Shared:

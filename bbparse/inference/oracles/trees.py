@@ -21,9 +21,9 @@ from bbparse.inference.oracles.nonprojective.arborescence import (
 )
 from bbparse.inference.oracles.projective.calls import (
     chart_best,
+    chart_max_marginals,
     chart_scratch,
     chart_tree,
-    chart_with_each,
 )
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.oracles.protocol import Best
@@ -84,14 +84,14 @@ class ProjectiveTrees(_Trees):
             chart_tree(self.chart, scratch, arc_score, tree)
         return self._best(goal, self.order[tree])
 
-    def with_each(self, scores: Float64s) -> Float64s:
-        """Compute exact max-marginals; see `Oracle.with_each`."""
+    def max_marginals(self, scores: Float64s) -> Float64s:
+        """Compute exact max-marginals; see `Oracle.max_marginals`."""
         arc_score, scratch, goal = self._pass(scores)
-        each, values = np.full((2, self.n_coordinates), -np.inf)
+        marginals, values = np.full((2, self.n_coordinates), -np.inf)
         if goal > -np.inf:
-            chart_with_each(self.chart, scratch, arc_score, values)
-        each[self.order] = values
-        return each
+            chart_max_marginals(self.chart, scratch, arc_score, values)
+        marginals[self.order] = values
+        return marginals
 
     def _pass(self, scores: Float64s) -> tuple[Float64s, Any, float]:
         """Return scores in the order of the chart, the arrays of an inside pass, and its value."""
@@ -107,8 +107,8 @@ class Arborescences(_Trees):
         found = self._search(scores)
         return self._best(found.value, found.arcs)
 
-    def with_each(self, scores: Float64s) -> Float64s:
-        """Bound trees with each arc, by the dual of a linear program; see `Oracle.with_each`."""
+    def max_marginals(self, scores: Float64s) -> Float64s:
+        """Bound trees with each arc by reduced scores; see `Oracle.max_marginals`."""
         found = self._search(scores)
         if not len(found.arcs):
             return np.full(self.n_coordinates, -np.inf)

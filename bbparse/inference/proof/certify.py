@@ -173,7 +173,7 @@ class Certifier:
 
     def _eliminate(self, space: Space, bound: Bound) -> bool:
         """Remove the arcs that are in no tree above the limit; return True if any were."""
-        value = self.relaxation.with_each(space, bound)
+        value = self.relaxation.max_marginals(space, bound)
         poor = np.flatnonzero(self.relaxation.free(space) & (value <= self.limit))
         if not len(poor):
             return False

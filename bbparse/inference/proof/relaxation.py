@@ -174,11 +174,11 @@ class Relaxation:
         self._chosen[tree] = 1
         return Bound(goal + shift, shift, tree)
 
-    def with_each(self, space: Space, bound: Bound) -> Float64s:
+    def max_marginals(self, space: Space, bound: Bound) -> Float64s:
         """Return bounds on the trees with each arc, float64[A]; `bound` must be the latest."""
-        each = np.empty(len(self.mod))
-        calls.with_each(self._of(space)[0], self._scratch, self._arc_score, each)
-        return each + bound.shift
+        marginals = np.empty(len(self.mod))
+        calls.max_marginals(self._of(space)[0], self._scratch, self._arc_score, marginals)
+        return marginals + bound.shift
 
     def step(self, space: Space, gap: float) -> bool:
         """Take one Polyak step; return False if all bounds are exact at the best tree."""

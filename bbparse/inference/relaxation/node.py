@@ -22,10 +22,10 @@ from bbparse.inference.oracles.calls import (
     inner_step,
     is_exact,
     k_best,
+    max_marginals,
     scratch_of,
     size_of,
     tree_of,
-    with_each,
 )
 from bbparse.inference.relaxation.counts import (
     apply_counts,
@@ -81,12 +81,12 @@ def _bound_scores(node, copy, arc_score):
 
 
 @kernel
-def _drop_arcs(node, each, least):
+def _drop_arcs(node, marginals, least):
     """Remove arcs whose max-marginal is below ``least``; return True if any were."""
     base = node.base
     died = False
     for a in range(base.shape[0]):
-        if base[a] > NEG and each[a] < least:
+        if base[a] > NEG and marginals[a] < least:
             base[a] = NEG
             died = True
     return died
@@ -96,7 +96,7 @@ class Room(NamedTuple):
     """Arrays that the calls of a node write, besides the oracle's."""
 
     arc_score: Float64s  # [A], of arcs under the multipliers
-    each: Float64s  # [A], bounds on the trees with each arc
+    marginals: Float64s  # [A], bounds on the trees with each arc
     chosen: NDArray[np.int8]  # [A], 1 for the arcs of the last tree
     copy: NDArray[np.int8]  # copies of the arcs of count factors
     tree: Ints  # [n], the last tree
@@ -151,19 +151,19 @@ def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
 @kernel
 def _eliminate(node, scratch, room, progress, incumbents, limits, counters):
     """Eliminate what is in no better tree; return True if no such tree is left."""
-    oracle, each = node.oracle, room.each
-    with_each(oracle, scratch, room.arc_score, each)
+    oracle, marginals = node.oracle, room.marginals
+    max_marginals(oracle, scratch, room.arc_score, marginals)
     counters[0] += 2.0
     counters[1] += 2.0 * size_of(oracle) / limits.full_size
     least = floor_to_beat(incumbents, limits.margin) - progress[0].shift
     before = size_of(oracle)
     if not eliminate(oracle, scratch, least):
         return True
-    died = _drop_arcs(node, each, least)
+    died = _drop_arcs(node, marginals, least)
     if (died or size_of(oracle) < before) and not _simplify(room.tree.shape[0], node, limits.hard):
         return True
     if died:  # the tree may have lost arcs, and their factors have changed
-        for a in range(each.shape[0]):
+        for a in range(marginals.shape[0]):
             if node.base[a] == NEG:
                 room.chosen[a] = 0
     return False
@@ -184,7 +184,7 @@ def _step(node, scratch, room, progress, incumbents, limits):
     bound, found = progress[0].last, incumbents.found[0]
     gap = bound - incumbents.scores[found - 1] if found > 0 else abs(bound)
     length = progress[0].damping * max(gap, limits.slack) / norm
-    step_subgradient(factors, chosen, length, room.each)
+    step_subgradient(factors, chosen, length, room.marginals)
     step_counts(counts, room.copy, chosen, length)
     inner_step(node.oracle, scratch, chosen, length)
     return False

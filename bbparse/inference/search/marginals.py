@@ -38,8 +38,8 @@ def max_marginals(problem: Problem, arcs: Ints) -> tuple[Float64s, float]:
     p = problem
     own = factors_as_arcs(len(p.arc_head), p.factors, arcs)
     if not p.projective:
-        each = Arborescences(p).with_each(own)
-        return each, float(own[arcs].sum()) + float(p.arc_score[arcs].sum())
+        marginals = Arborescences(p).max_marginals(own)
+        return marginals, float(own[arcs].sum()) + float(p.arc_score[arcs].sum())
     plain = p.changed(**set_fields("factor", ()), **set_fields("count", ()))
     rest = float(score_trees(plain, arcs)[0, 0])
-    return ProjectiveTrees(p).with_each(own), float(own[arcs].sum()) + rest
+    return ProjectiveTrees(p).max_marginals(own), float(own[arcs].sum()) + rest

@@ -16,7 +16,7 @@ from tests.strategies import SCALES, random_problem
 
 
 @pytest.mark.parametrize("name", [*RECURRENCES, "crossing"])
-def test_best_trees_and_best_trees_with_each_arc(name: str) -> None:
+def test_best_trees_and_max_marginals(name: str) -> None:
     rng = np.random.default_rng(31)
     none = 0
     for i in range(120):
@@ -38,7 +38,7 @@ def test_best_trees_and_best_trees_with_each_arc(name: str) -> None:
         each = np.full(len(p.arc_head), -math.inf)
         for arcs, total in zip(trees.arcs, totals):
             each[arcs] = np.maximum(each[arcs], total)
-        found = oracle.with_each(added)
+        found = oracle.max_marginals(added)
         if name == "crossing":  # bounds
             assert (found >= each - near).all()
         else:

@@ -328,7 +328,7 @@ def _raise(side, count, other_side, with_mod):
 
 
 @kernel
-def find_with_each(o, s):
+def find_max_marginals(o, s):
     """Compute the best values of automata with each modifier, and with each head."""
     out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
     inc_w, out_w, place, u, v = o.inc_w, o.out_w, o.place, o.u, o.v

@@ -1,6 +1,6 @@
 """Arborescence and head automata as the oracle of a search (Koo et al. 2010).
 
-See :mod:`bbparse.inference.oracles.calls` for the calls. With multipliers u and v of each pair,
+See `inference.oracles.protocol.Calls` for the calls. With multipliers u and v of each pair,
 
     L(u, v) = max over arborescences y of Σ_a (θ_a + u_a + v_a) y_a
               + Σ_h max over g, M of [ f_h(g, M) - Σ_{m in M} u_hm - v_gh ]
@@ -18,8 +18,9 @@ from bbparse.inference.oracles.arcs import check_size, pair_groups
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
 from bbparse.inference.oracles.nonprojective.automata import (
     Automata,
+    automata_scratch,
     find_best,
-    find_with_each,
+    find_max_marginals,
     only_pair,
     parts_of,
     place_of,
@@ -28,6 +29,7 @@ from bbparse.inference.oracles.projective.weights import (
     index_groups,
     weight_tables,
 )
+from bbparse.inference.oracles.protocol import Calls
 from bbparse.runtime.arrays import NEG, Ints
 from bbparse.runtime.jit import kernel
 
@@ -131,12 +133,12 @@ def automata_tree(o, s, arc_score, tree):
 
 
 @kernel
-def automata_with_each(o, s, arc_score, each):
+def automata_max_marginals(o, s, arc_score, marginals):
     """Write the bound minus the sum of the components' losses."""
     n = o.in_ptr.shape[0] - 2
     total = s.value[n + 1]
     if o.flags[1]:
-        find_with_each(o, s)
+        find_max_marginals(o, s)
         for h in range(n + 1):
             total += s.value[h]
     for i in range(o.in_list.shape[0]):
@@ -147,7 +149,7 @@ def automata_with_each(o, s, arc_score, each):
             bound += min(0.0, s.with_head[c] - s.value[o.mod[c]])
         for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
             dead = arc_score[a] == NEG or s.reduced[i] == NEG
-            each[a] = NEG if dead else bound - s.gscore[c] + arc_score[a]
+            marginals[a] = NEG if dead else bound - s.gscore[c] + arc_score[a]
 
 
 @kernel
@@ -209,3 +211,17 @@ def automata_gaps(o, s, chosen, arc_gap):
             if s.picked[c] != s.above[c]:
                 for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
                     arc_gap[a] += gap
+
+
+AUTOMATA_CALLS = Calls(
+    scratch_of=automata_scratch,
+    size_of=automata_size,
+    is_exact=False,
+    best=automata_best,
+    tree_of=automata_tree,
+    max_marginals=automata_max_marginals,
+    k_best=automata_k_best,
+    inner_norm=automata_norm,
+    inner_step=automata_step,
+    inner_gaps=automata_gaps,
+)

@@ -1,4 +1,4 @@
-"""The chart as the oracle of a search: its implementation of `inference.oracles.calls`."""
+"""The chart as the oracle of a search: its `inference.oracles.protocol.Calls`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from bbparse.inference.oracles.projective.passes import (
     write_tree,
 )
 from bbparse.inference.oracles.projective.weights import index_groups, weight_tables
+from bbparse.inference.oracles.protocol import Calls
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.deadline import TimeOver
 from bbparse.runtime.jit import kernel
@@ -94,7 +95,7 @@ def chart_tree(chart, scratch, arc_score, tree):
 
 
 @kernel
-def chart_with_each(chart, scratch, arc_score, each):
+def chart_max_marginals(chart, scratch, arc_score, marginals):
     """Write the max-marginals of arcs, by one outside pass."""
     outside_pass(chart, scratch.gscore, scratch.inside, scratch.outside)
     group_marginals(chart, scratch.inside, scratch.outside, scratch.marginal)
@@ -103,7 +104,7 @@ def chart_with_each(chart, scratch, arc_score, each):
         around = marginal[b]
         for a in range(group_ptr[b], group_ptr[b + 1]):
             dead = around == NEG or arc_score[a] == NEG
-            each[a] = NEG if dead else around - gscore[b] + arc_score[a]
+            marginals[a] = NEG if dead else around - gscore[b] + arc_score[a]
 
 
 @kernel
@@ -122,6 +123,18 @@ def chart_k_best(chart, scratch, arc_score, n_words, k, min_score, until):
     )
     bound = NEG if is_complete else values[trees.shape[0] - 1]
     return trees, values, part_scores, bound
+
+
+CHART_CALLS = Calls(
+    scratch_of=chart_scratch,
+    size_of=chart_size,
+    is_exact=True,
+    best=chart_best,
+    tree_of=chart_tree,
+    max_marginals=chart_max_marginals,
+    k_best=chart_k_best,
+    eliminate=chart_eliminate,
+)
 
 
 @kernel
