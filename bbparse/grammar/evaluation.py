@@ -14,6 +14,7 @@ import numpy as np
 
 from bbparse.grammar.trees import PhraseTree, clean
 from bbparse.runtime.errors import TreebankError
+from bbparse.treebank.evaluation import contrast
 from bbparse.treebank.significance import RESAMPLES, compare_fractions
 
 DELETED = frozenset([",", ":", "``", "''", ".", "-NONE-"])
@@ -85,7 +86,7 @@ def compare_trees(
         for i, (a, b) in enumerate(zip(gold_leaves, leaves)):
             if a.word != b.word:
                 raise TreebankError(
-                    f"{name}: word {i + 1} is {b.word!r}, expected {a.word!r} as in gold"
+                    f"{name}: word {i + 1} is {contrast(b.word, a.word)} as in gold"
                 )
         if len(gold_leaves) != len(leaves):
             raise TreebankError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,10 +141,10 @@ class Tagger:
         self._cache: dict[tuple[str, str, str], str | tuple[int, ...]] = {}
 
     def columns(self, sentences: Sequence[Sequence[str]]) -> list[TagColumns]:
-        """Return tags, features and lemmas of the words of a batch of sentences."""
+        """Return tags, features and lemmas of the words of a batch of sentences, read as NFC."""
+        composed = [[normalize("NFC", form) for form in forms] for forms in sentences]
         return [
-            self._columns(forms, *scores)
-            for forms, scores in zip(sentences, self.scores(sentences))
+            self._columns(forms, *scores) for forms, scores in zip(composed, self.scores(composed))
         ]
 
     def scores(self, sentences: Sequence[Sequence[str]]) -> list[list[Float32s]]:

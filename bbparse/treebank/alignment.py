@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.treebank.evaluation import WordColumns
+from bbparse.treebank.evaluation import WordColumns, contrast
 from bbparse.treebank.graph import WordEdge, collapsed_graph, matches
 from bbparse.treebank.sentence import Sentence, pieces
 
@@ -148,9 +148,9 @@ def _check_same_text(gold: _Side, predicted: _Side) -> None:
         )
         for side in (predicted, gold)
     ]
+    found, expected = (side.text[position : position + 20] for side in (predicted, gold))
     raise TreebankError(
-        f"{origins[0]}: found {predicted.text[position : position + 20]!r},"
-        f" expected {gold.text[position : position + 20]!r} as in {origins[1]}: the texts differ"
+        f"{origins[0]}: found {contrast(found, expected)} as in {origins[1]}: the texts differ"
     )
 
 

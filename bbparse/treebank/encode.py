@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,8 @@ def norm(text: str) -> str:
 
 
 def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) -> dict[str, str]:
-    """Return the values of one word's attributes, by the names in `ATTRIBUTES`."""
+    """Return the values of one word's attributes, in NFC, by the names in `ATTRIBUTES`."""
+    form, lemma = normalize("NFC", form), normalize("NFC", lemma)
     lower = form.lower()
     lemma = lower if lemma == "_" else lemma
     upos = xpos if upos == "_" else upos

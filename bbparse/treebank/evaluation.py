@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from itertools import zip_longest
 from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.graph import collapsed_graph, matches
@@ -318,12 +319,20 @@ def paired_sentences(
         yield gold_sentence, sentence
 
 
+def contrast(found: str, expected: str) -> str:
+    """Show two texts for a message, letters by their numbers if they look alike at first."""
+    first, second = (normalize("NFC", text) for text in (found, expected))
+    if first == second or (first[:1] == second[:1] and found[:1] != expected[:1]):
+        return f"{found!a}, expected {expected!a} (the same letters in Unicode's normal form C)"
+    return f"{found!r:.60}, expected {expected!r:.60}"
+
+
 def check_same_words(first: Sentence, other: Sentence) -> None:
     """Raise `TreebankError` at the first word in which two sentences differ."""
     for i, (expected, form) in enumerate(zip(first.forms, other.forms)):
         if form != expected:
             raise TreebankError(
-                f"{other.place(i)}: word {i + 1} is {form!r}, expected {expected!r} as in"
+                f"{other.place(i)}: word {i + 1} is {contrast(form, expected)} as in"
                 f" {first.place(i)}"
             )
     if other.n_words != first.n_words:

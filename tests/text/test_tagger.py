@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -37,6 +38,17 @@ def test_only_tags_change() -> None:
         rows = [found.lines[i].split("\t")[2:6] for i in found.word_lines]
         columns = (found.lemmas, found.upos, found.xpos, found.feats)
         assert rows == [list(row) for row in zip(*columns, strict=True)]
+
+
+def test_decomposed_letters_are_those_they_make() -> None:
+    composed = ["Zo\u00eb", "saw", "the", "caf\u00e9"]
+    marked = [normalize("NFD", form) for form in composed]
+    assert marked != composed
+    (expected,), (found,) = (toy.tagger().columns([forms]) for forms in (composed, marked))
+    assert found == expected and found.lemmas[0] == normalize("NFC", found.lemmas[0])
+    parser = toy.parser()
+    trees = [parser.parse(Sentence.from_words(f, upos=["X"] * 4))[0] for f in (composed, marked)]
+    assert trees[0] == trees[1]
 
 
 def test_feats_fit_their_tags() -> None:

@@ -326,3 +326,15 @@ def test_arcs_that_cross_are_counted_apart() -> None:
     assert found.crossing_precision == 1.0
     assert found.crossing_recall == 5 / 9
     assert found.crossing_f1 == 10 / 14
+
+
+def test_words_that_look_alike() -> None:
+    """A composed letter and a letter with a mark: the message shows the numbers."""
+    composed, marked = (Sentence.from_words([form]) for form in ("Zo\u00eb", "Zoe\u0308"))
+    expected = r"word 1 is 'Zoe\\u0308', expected 'Zo\\xeb' \(the same letters"
+    with pytest.raises(TreebankError, match=expected):
+        evaluate([composed], [marked])
+    with pytest.raises(
+        TreebankError, match=r"found 'e\\u0308', expected '\\xeb' \(the same letters"
+    ):
+        evaluate_text([composed], [marked])

@@ -20,13 +20,15 @@ from bbparse.parser.parse import AnyParse
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.text import sentences_of_text
-from bbparse.text.segmentation import Split
+from bbparse.text.segmentation import Split, is_blank
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.drawing.formats import Style, as_conllu
+from bbparse.treebank.reading import BYTE_ORDER_MARK
 
 #: Formats of ``input`` and ``output``; options follow after ``=``.
 INPUTS = ("conllu", "generic_tokenizer", "horizontal", "vertical")
 OUTPUTS = ("conllu", "horizontal", "vertical", "plaintext")
+_BLANK_LINE = re.compile(r"\n\r?\n$")
 #: The last item of MISC that a tokenizer writes.
 _RANGE = re.compile(r"([\t|])TokenRange=(\d+):(\d+)$")
 
@@ -99,7 +101,8 @@ def _conllu(data: str) -> Iterator[Sentence]:
 
 
 def _vertical(data: str) -> Iterator[Sentence]:
-    forms = [" ".join(line.partition("\t")[0].split()) for line in data.splitlines()]
+    lines = [line.partition("\t")[0].strip(BYTE_ORDER_MARK) for line in data.splitlines()]
+    forms = ["" if is_blank(line) else " ".join(line.split()) for line in lines]
     blocks = (list(words) for has_form, words in groupby(forms, bool) if has_form)
     for number, words in enumerate(blocks, start=1):
         yield Sentence.from_words(words, name=str(number))
@@ -137,10 +140,9 @@ def _with_ranges(offsets: Sequence[int] | None, sentence: Sentence) -> Sentence:
 
 def _written(sentence: Sentence, conllu: str, output: str) -> str:
     if output == "conllu":
-        return conllu if conllu.endswith("\n\n") else conllu.rstrip("\n") + "\n\n"
+        return conllu if _BLANK_LINE.search(conllu) else conllu.rstrip("\r\n") + "\n\n"
     if output == "vertical":
         return "\n".join(sentence.forms) + "\n\n"
     if output == "horizontal":
         return " ".join(form.replace(" ", "\u00a0") for form in sentence.forms) + "\n"
-    texts = [line for line in sentence.lines if line.startswith("# text = ")]
-    return (texts[0].removeprefix("# text = ") if texts else sentence.text) + "\n"
+    return sentence.written + "\n"

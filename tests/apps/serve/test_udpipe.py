@@ -100,6 +100,20 @@ def test_formats(service: Running) -> None:
     assert columns(ranged, 9) == [["TokenRange=0:2"], ["TokenRange=3:8"]]
 
 
+def test_line_ends_and_byte_order_marks(service: Running) -> None:
+    sentences = list(toy.dev_sentences())[:2]
+    treebank = "".join(format_sentence(s) for s in sentences).replace("\n", "\r\n")
+    result = process(service, data=treebank).json["result"]
+    assert result.endswith(f"\n{treebank}") and result.count("\r\n\r\n") == 2
+    one = process(service, data=treebank.rstrip("\r\n")).json["result"]
+    assert one.endswith("\n\n") and not one.endswith("\n\n\n")
+    plain = process(service, data=treebank, output="plaintext").json["result"]
+    assert plain == "".join(f"{sentence.written}\n" for sentence in sentences)
+    for kind in ("vertical", "horizontal", "generic_tokenizer"):
+        found = process(service, data="\ufeffIt\n\u200b\n", input=kind).json["result"]
+        assert columns(found, 0, 1) == [["1", "It"]], kind
+
+
 def test_ranges_are_those_of_the_text_that_was_sent(service: Running) -> None:
     text = "Cafe\u0301 slept. \u1100\u1161\u11a8 slept."  # decomposed
     found = process(service, data=text, tokenizer="ranges").json["result"]
