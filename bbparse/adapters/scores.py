@@ -20,6 +20,7 @@ from bbparse.inference.matrix import as_array, check_arcs, cut
 from bbparse.inference.solve import solve
 from bbparse.parser.parse import Parse, trees_of
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.constraints import Candidates
 from bbparse.parser.validity.lazily import ValidTrees, solve_valid
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.deadline import Deadline
@@ -266,9 +267,7 @@ def decode(
     else:
         ruled, label_scores = _ruled(scores, sentence, rules)
         found = solve_valid(
-            problem,
-            ruled,
-            scores.names,
+            Candidates(problem, scores.names, ruled),
             lambda head, mod: label_scores[mod, head],
             solve_it,
             k_best=k_best,

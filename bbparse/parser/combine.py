@@ -8,16 +8,19 @@ and, with as many votes again, for their labels. The score of a labelled arc is 
 3. for an arc that nobody votes for, and which only a rule can make necessary, minus its length.
 
 All pairs of words are candidates, so that the result is the best of all valid trees, with a proof.
+Further trees differ from better ones in a head, or in a label that a parse votes for: of trees that
+differ in other labels only, the best one counts.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -29,11 +32,12 @@ from bbparse.parser.validity.repair import (
     WEIGHT_STEPS,
     RepairOptions,
     best_valid,
+    faults_in,
     label_names,
     weight_steps,
 )
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.arrays import Float64s
+from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.evaluation import check_same_words
@@ -56,17 +60,18 @@ class Combination(NamedTuple):
     """Result of `combine`."""
 
     sentence: Sentence  #: The first parse with the tags that got most votes.
-    trees: list[ScoredTree]  #: Best first; scores are sums of weights. Empty if none was found.
-    disputes: list[list[Vote]]  #: For each word, the parses that differ from the best tree.
+    trees: list[ScoredTree]  #: Best first, at least one; scores are sums of weights.
+    #: For each tree and each word, the parses that differ from it.
+    disputes: list[list[list[Vote]]]
     disputed_tags: bool  #: True if parses differ in a tag.
     faults: list[list[Fault]]  #: Rules that each tree breaks: no tree keeps all, or a limit.
-    obstacle: str = ""  #: Why there is no tree.
+    obstacle: str = ""  #: Why the tree is that of a parse.
 
     @property
     def disputed(self) -> bool:
         """True if a person should look: the parses differ, or no valid tree is proved."""
-        proved = bool(self.trees) and self.trees[0].proved and not self.faults[0]
-        return self.disputed_tags or any(self.disputes) or not proved
+        proved = self.trees[0].proved and not self.faults[0]
+        return self.disputed_tags or any(self.disputes[0]) or not proved
 
 
 def combine(
@@ -93,16 +98,19 @@ def combine(
     }
     disputed_tags = any(len({*votes}) > 1 for rows in columns.values() for votes in zip(*rows))
     sentence = with_columns(first, **tags) if disputed_tags else first
-    nothing = Combination(sentence, [], [[] for _ in first.forms], disputed_tags, [])
-    if first.n_words > MAX_WORDS:
-        return nothing._replace(obstacle=f"it has more than {MAX_WORDS} words")
     rules = rules.binding
     names = label_names(rules, sentence, [label for parse in parses for label in parse.deprels])
-    table, unit = _votes(parses, steps, names)
-    valid = best_valid(sentence, rules, names, table, options or RepairOptions(), k_best)
+    nothing = Combination(sentence, [], [], disputed_tags, [])
+    options = options or RepairOptions()
+    if first.n_words > MAX_WORDS:
+        nothing = nothing._replace(obstacle=f"it has more than {MAX_WORDS} words")
+        return _best_given(parses, steps, nothing, rules, options)
+    table, voted, unit = _votes(parses, steps, names)
+    valid = best_valid(sentence, rules, names, table, options, k_best, voted)
     solution = valid.solution
     if not len(solution):
-        return nothing._replace(obstacle=f"no tree was found ({solution.status})")
+        nothing = nothing._replace(obstacle=f"no tree was found ({solution.status})")
+        return _best_given(parses, steps, nothing, rules, options)
 
     def votes_of(score: float) -> float:
         slack = first.n_words**2  # at most that much is taken for arcs without votes
@@ -112,16 +120,60 @@ def combine(
         replace(tree, score=votes_of(tree.score), upper_bound=votes_of(tree.upper_bound))
         for tree in Parse(sentence, solution, valid.labels, valid.faults).trees
     ]
-    best = zip(trees[0].heads, trees[0].labels)
-    disputes = [
+    disputes = [_disputes(parses, tree) for tree in trees]
+    return Combination(sentence, trees, disputes, disputed_tags, valid.faults)
+
+
+def _best_given(
+    parses: Sequence[Sentence],
+    steps: Sequence[Sequence[int]],
+    nothing: Combination,
+    rules: Rules,
+    options: RepairOptions,
+) -> Combination:
+    """Return the parse with the fewest faults, of these the one with most votes.
+
+    It is proved if it has no fault and every word has the arc with most votes.
+    """
+    votes: list[Counter[tuple[int, str]]] = [Counter() for _ in nothing.sentence.forms]
+    for parse, row in zip(parses, steps):
+        for own, head, label, step in zip(votes, parse.heads, parse.deprels, row):
+            if head != NO_HEAD:
+                own[head, label] += step
+                own[head, ""] += step
+    most = sum(max((n + own[h, ""] for (h, x), n in own.items() if x), default=0) for own in votes)
+    found: list[tuple[int, int, list[Fault]]] = []
+    for parse in parses:
+        arcs = zip(votes, parse.heads, parse.deprels)
+        total = sum(own[head, label] + own[head, ""] for own, head, label in arcs)
+        given = replace(nothing.sentence, heads=parse.heads, deprels=parse.deprels)
+        faults = faults_in(given, rules, options)
+        found.append((total, len(faults), faults))
+    i, (total, _, faults) = min(enumerate(found), key=lambda item: (item[1][1], -item[1][0]))
+    heads, labels = (*parses[i].heads,), (*parses[i].deprels,)
+    is_best = total == most and not faults
+    texts = tuple(fault.text(nothing.sentence, heads, labels) for fault in faults)
+    tree = ScoredTree(
+        heads, total / WEIGHT_STEPS, most / WEIGHT_STEPS, is_best, labels, broken=texts
+    )
+    return nothing._replace(
+        trees=[tree],
+        disputes=[_disputes(parses, tree)],
+        faults=[faults],
+        obstacle="" if is_best else f"the tree is that of file {i + 1}: {nothing.obstacle}",
+    )
+
+
+def _disputes(parses: Sequence[Sentence], tree: ScoredTree) -> list[list[Vote]]:
+    """Return for each word the parses that differ from a tree."""
+    return [
         [
             Vote(i, parse.heads[m], parse.deprels[m])
             for i, parse in enumerate(parses, start=1)
             if (parse.heads[m], parse.deprels[m]) != arc
         ]
-        for m, arc in enumerate(best)
+        for m, arc in enumerate(zip(tree.heads, tree.labels))
     ]
-    return Combination(sentence, trees, disputes, disputed_tags, valid.faults)
 
 
 def accuracy_weights(files: Iterable[Sequence[Sentence]], gold: Iterable[Sentence]) -> list[float]:
@@ -157,12 +209,16 @@ def _winner(values: Sequence[str], steps: Sequence[int]) -> str:
 
 def _votes(
     parses: Sequence[Sentence], steps: Sequence[Sequence[int]], names: Sequence[str]
-) -> tuple[Float64s, float]:
-    """Score labelled arcs, float64[head, modifier, label]; also return the score of one step."""
+) -> tuple[Float64s, Flags, float]:
+    """Score labelled arcs, float64[head, modifier, label].
+
+    Also return which of them have votes for their labels, and the score of one step.
+    """
     n = parses[0].n_words
     number = {name: i for i, name in enumerate(names)}
     words = np.arange(n + 1)
     table = np.repeat(-np.abs(words[:, None] - words)[:, :, None], len(names), axis=2).astype(float)
+    voted = np.zeros(table.shape, np.bool_)
     for parse in parses:
         for m, head in enumerate(parse.heads, start=1):
             if head != NO_HEAD:
@@ -176,18 +232,29 @@ def _votes(
                 table[head, m] += vote
                 if label in number:
                     table[head, m, number[label]] += vote
+                    voted[head, m, number[label]] |= vote > 0.0
     table[:, 0] = table[words, words] = -np.inf
-    return table, unit
+    return table, voted, unit
 
 
-def with_disputes(result: Combination) -> Sentence:
-    """Return the sentence of a result with the differing parses in MISC: ``Differs=2:4:obl,…``."""
+def with_disputes(result: Combination, k: int = 0) -> Sentence:
+    """Return the sentence with the parses that differ from tree k in MISC: ``Differs=2:4:obl,…``.
+
+    Commas, bars and percent signs of labels are written as in URLs: %2C, %7C, %25.
+    """
     sentence = result.sentence
     lines = sentence.lines.copy()
-    for line, votes in zip(sentence.word_lines, result.disputes):
-        texts = [f"{v.parse}:{'_' if v.head == NO_HEAD else v.head}:{v.label}" for v in votes]
+    for line, votes in zip(sentence.word_lines, result.disputes[k]):
+        texts = [
+            f"{v.parse}:{'_' if v.head == NO_HEAD else v.head}:{_escaped(v.label)}" for v in votes
+        ]
         lines[line] = with_misc(lines[line], "Differs", ",".join(texts))
     return replace(sentence, lines=lines)
+
+
+def _escaped(label: str) -> str:
+    """Return a label without the characters that separate items of MISC and of ``Differs``."""
+    return re.sub("[%,|]", lambda found: f"%{ord(found[0]):02X}", label)
 
 
 def alternatives(sentence: Sentence) -> list[tuple[str, list[int], list[str]]]:
@@ -196,7 +263,7 @@ def alternatives(sentence: Sentence) -> list[tuple[str, list[int], list[str]]]:
     for m, texts in enumerate(misc_values(sentence, "Differs")):
         for parse, head, label in re.findall(r"(\d+):(\d+|_):([^,]+)", "".join(texts)):
             heads, labels = trees.setdefault(parse, ([*sentence.heads], [*sentence.deprels]))
-            heads[m], labels[m] = NO_HEAD if head == "_" else int(head), label
+            heads[m], labels[m] = NO_HEAD if head == "_" else int(head), unquote(label)
     distinct: dict[str, tuple[list[str], list[int], list[str]]] = {}
     for parse, (heads, labels) in sorted(trees.items(), key=lambda item: int(item[0])):
         if NO_HEAD not in heads and max(heads) <= len(heads):

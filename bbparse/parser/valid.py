@@ -16,6 +16,7 @@ from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.parser.parse import Parse
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.constraints import Candidates
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rules, has_ud_relations
 from bbparse.runtime.arrays import Float64s, Ints
@@ -119,9 +120,7 @@ def valid_parse(
         return solution
 
     valid = solve_valid(
-        scored.problem,
-        ruled,
-        names,
+        Candidates(scored.problem, names, ruled),
         scores,
         solve_again,
         k_best=k_best,

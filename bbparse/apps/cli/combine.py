@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -19,8 +18,7 @@ from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_output
 from bbparse.treebank import Sentence, read_conllu
-from bbparse.treebank.drawing.formats import Style, as_conllu
-from bbparse.treebank.sentence import ScoredTree
+from bbparse.treebank.drawing.formats import Style, conllu_of
 
 
 @command()
@@ -84,18 +82,16 @@ def combine(
             counts.update(
                 sentences=1,
                 disputed=result.disputed,
-                words=sum(map(bool, result.disputes)),
-                unproved=not result.trees or not result.trees[0].proved,
-                faulty=not result.trees or bool(result.faults[0]),
+                words=sum(map(bool, result.disputes[0])),
+                unproved=not result.trees[0].proved,
+                faulty=bool(result.faults[0]),
             )
-            trees = result.trees
-            if not trees:
-                first = parses[0]
-                trees = [ScoredTree((*first.heads,), 0.0, math.inf, False, (*first.deprels,))]
-                say(f"{first.place()}: copied from the first file: {result.obstacle}")
+            if result.obstacle:
+                say(f"{parses[0].place()}: {result.obstacle}")
             if result.disputed or not disputed:
                 style = Style(k_best=k_best, last=False)
-                stream.write(as_conllu(with_disputes(result), trees, "", style))
+                for k in range(len(result.trees)):
+                    stream.write(conllu_of(with_disputes(result, k), result.trees, k, style))
     say(
         "{sentences:,} sentences, {disputed:,} disputed in {words:,} words; {faulty:,} with faults"
         " left, {unproved:,} without proof".format_map(counts)

@@ -20,11 +20,13 @@ from bbparse.core.edit import arc_index, with_sets
 from bbparse.core.parts import SetRow, pair_keys, set_fields, set_rows
 from bbparse.core.tree import rivals
 from bbparse.parser.validity.check import ALWAYS, PERHAPS, Arc, RuledSentence, relation
-from bbparse.runtime.arrays import Float64s, Ints, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
 
 #: Scores float64[A, L] of the labels of arcs (heads, modifiers), up to a constant for each arc.
 ArcLabelScores = Callable[[Ints, Ints], Float64s]
+#: Labels bool[A, L] of arcs (heads, modifiers) that make a tree another tree.
+ArcLabels = Callable[[Ints, Ints], Flags]
 
 
 class Group(NamedTuple):
@@ -49,15 +51,23 @@ class SplitArcs(NamedTuple):
     problem: Problem
     base: Longs  #: Index of each arc in the problem without labels.
     labels: Ints  #: Label of each arc; -1: the best one, whichever it is.
+    apart: Flags  #: True if a tree with this label is another tree, also if a better one is listed.
 
 
 class Candidates:
     """Candidate arcs of a problem and names of labels, under the rules of a sentence."""
 
-    def __init__(self, problem: Problem, names: Sequence[str], ruled: RuledSentence) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        names: Sequence[str],
+        ruled: RuledSentence,
+        apart: ArcLabels | None = None,
+    ) -> None:
         self.problem = problem
         self.names = names
         self.ruled = ruled
+        self.apart = apart
         self._with_any = -1  # conditions that any label fulfils
         for bits in ruled.rules.of_labels(names):
             self._with_any &= bits
@@ -123,29 +133,41 @@ class Candidates:
     ) -> SplitArcs:
         """Copy the arcs of constraints, one copy for each label that makes a difference.
 
-        Of labels that fulfil the same conditions, only the best one of an arc becomes a copy: no
-        best tree needs another. Its score is less by the difference to the arc's best label. If
-        trees have to be `valid`, labels that a rule about one arc forbids are left out, as long as
-        there is another.
+        A label becomes no copy if a better one of the arc fulfils at most the same conditions of
+        what is forbidden, and at least the same of exceptions: no best tree needs it. The score of
+        a copy is less by the difference to the arc's best label. If trees have to be `valid`,
+        labels that a rule about one arc forbids are left out, as long as there is another.
         """
         p = self.problem
-        conditions: dict[Arc, int] = {}
+        conditions: dict[Arc, tuple[int, int]] = {}  # of what is forbidden, and of exceptions
         for constraint in constraints:
-            for group in (*constraint.groups, *([constraint.unless] if constraint.unless else [])):
+            groups = [(group, False) for group in constraint.groups]
+            groups += [(constraint.unless, True)] if constraint.unless else []
+            for group, allows in groups:
                 for arc in group.arcs if group.condition else ():
-                    conditions[arc] = conditions.get(arc, 0) | group.condition
+                    against, exceptions = conditions.get(arc, (0, 0))
+                    if allows:
+                        exceptions |= group.condition
+                    else:
+                        against |= group.condition
+                    conditions[arc] = against, exceptions
         keys = pair_keys(p.n_words, p.arc_head, p.arc_mod)
         n_copies = np.ones(len(keys), np.int64)
         forbidden = self.ruled.rules.alone if valid else 0
         copies: dict[int, list[tuple[int, float]]] = {}  # arc → labels, and their losses
         index = {key: a for a, key in enumerate(keys.tolist())}
         number = {arc: index.get(arc[0] * (p.n_words + 1) + arc[1], -1) for arc in conditions}
-        known = [arc for arc, a in number.items() if a >= 0]  # a wider problem may have other arcs
-        chosen = [number[arc] for arc in known]
+        known = {a: arc for arc, a in number.items() if a >= 0}  # a wider problem may have others
+        none = np.zeros((len(keys), len(self.names)), np.bool_)
+        apart = none if self.apart is None else self.apart(p.arc_head, p.arc_mod)
+        for a in np.flatnonzero(apart.sum(axis=1) > 1).tolist():
+            known.setdefault(a, (int(p.arc_head[a]), int(p.arc_mod[a])))
+        chosen = [*known]
         of_arcs = scores(p.arc_head[chosen], p.arc_mod[chosen])
-        for arc, a, of_arc in zip(known, chosen, of_arcs):
+        for (a, arc), of_arc in zip(known.items(), of_arcs):
             bits = self.ruled.bits(arc, self.names)
-            copies[a] = _best_labels(of_arc, bits, conditions[arc], forbidden)
+            needed = conditions.get(arc, (0, 0))
+            copies[a] = _best_labels(of_arc, bits, needed, forbidden, apart[a])
             n_copies[a] = len(copies[a])
         first = np.concatenate([[0], np.cumsum(n_copies)])
         base = np.repeat(np.arange(len(keys)), n_copies)
@@ -181,7 +203,7 @@ class Candidates:
             **set_fields("factor", factors),
             **set_fields("count", counts),
         )
-        return SplitArcs(split, base, labels)
+        return SplitArcs(split, base, labels, apart[base, labels] & (labels >= 0))
 
     def constrained(
         self,
@@ -234,13 +256,20 @@ class Candidates:
 
 
 def _best_labels(
-    scores: Float64s, bits: Sequence[int], relevant: int, forbidden: int
+    scores: Float64s,
+    bits: Sequence[int],
+    conditions: tuple[int, int],
+    forbidden: int,
+    apart: Flags,
 ) -> list[tuple[int, float]]:
-    """Return the best label for each set of relevant conditions, and its difference to the best."""
+    """Return the labels that a best tree may need, and their differences to the best one."""
     order = [i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] > -np.inf]
     order = [i for i in order if not bits[i] & forbidden] or order
-    best: dict[int, int] = {}
+    against, allows = conditions
+    kept: list[int] = []
     for label in order:
-        best.setdefault(bits[label] & relevant, label)
+        own = bits[label]
+        if apart[label] or all(bits[i] & against & ~own or own & allows & ~bits[i] for i in kept):
+            kept.append(label)
     top = float(scores.max())
-    return [(label, float(scores[label]) - top) for label in sorted(best.values())]
+    return [(label, float(scores[label]) - top) for label in sorted(kept)]

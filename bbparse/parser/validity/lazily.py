@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from bbparse.core.edit import with_sets
 from bbparse.core.scale import grain_of, scaled
 from bbparse.core.score import tree_terms
 from bbparse.inference.relaxation.state import RELATIVE_SLACK
-from bbparse.parser.validity.check import Fault, RuledSentence
+from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.constraints import ArcLabelScores, Candidates, ForbiddenSet, SplitArcs
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
@@ -39,11 +40,15 @@ from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 Solve = Callable[[Problem, int], Solution]
 
 
+#: Most trees to list for each that is missing; with four times as many in every try.
+_LISTED = 16
+
+
 class ValidTrees(NamedTuple):
     """Trees that keep the validity rules, or one that breaks as few as possible."""
 
-    #: Trees with different heads, in arcs of the original problem. Scores are those of labelled
-    #: trees, without the costs of broken rules.
+    #: Different trees, in arcs of the original problem. Scores are those of labelled trees,
+    #: without the costs of broken rules.
     solution: Solution
     labels: list[list[str]]  #: Label of each word, by tree.
     #: Faults by tree; empty lists, unless no tree keeps all rules or a limit was reached.
@@ -52,9 +57,7 @@ class ValidTrees(NamedTuple):
 
 
 def solve_valid(
-    problem: Problem,
-    ruled: RuledSentence,
-    names: Sequence[str],
+    candidates: Candidates,
     label_scores: ArcLabelScores,
     solve: Solve,
     *,
@@ -64,10 +67,11 @@ def solve_valid(
 ) -> ValidTrees:
     """Find the k best trees that keep validity rules, with their labels.
 
-    ``label_scores`` returns the scores of the labels ``names`` of arcs; -inf: not this label.
-    ``broken`` are trees that are known to break rules: heads of the words 1 to n, and faults.
+    ``label_scores`` returns the scores of the labels of arcs; -inf: not this label. ``broken`` are
+    trees that are known to break rules: heads of the words 1 to n, and faults. Trees differ in
+    heads, or in labels that are ``apart``: of trees that agree in these, the best one is listed.
     """
-    candidates = Candidates(problem, names, ruled)
+    problem, names, ruled = candidates.problem, candidates.names, candidates.ruled
     constraints: dict[ForbiddenSet, None] = {}
     words = np.arange(1, problem.n_words + 1, dtype=np.int32)
 
@@ -159,29 +163,36 @@ def _without_penalty(
 
 
 def _distinct(problem: Problem, split: SplitArcs, k_best: int, solve: Solve) -> Solution:
-    """Find the k best trees that differ in heads, each with its best labels."""
+    """Find the k best different trees, each with its best labels.
+
+    Several times as many are listed, as far as that goes, and those that are found are excluded.
+    """
     parts: list[tuple[NDArray[Any], ...]] = []
-    n_missing, all_proved = k_best, True
+    n_missing, all_proved, count = k_best, True, k_best
     while True:
-        result = solve(problem, n_missing)
-        rows: dict[tuple[int, ...], int] = {}
-        for row, heads in enumerate(result.heads.tolist()):
-            rows.setdefault((*heads,), row)
-        if not parts and len(rows) == len(result):
+        result = solve(problem, count)
+        rows = _different(result.arcs, split)
+        if count == k_best and len(rows) == len(result):
             return result
+        complete = len(result) < count or result.status != "optimal"
+        if len(rows) < n_missing and not complete and count < _LISTED * n_missing:
+            count *= 4
+            continue
+        rows = rows[:n_missing]
         # the proof of a tree assumes that the trees before it are the better ones
         proved = np.logical_and.accumulate(result.proved) & all_proved
         bounds = np.where(proved, result.scores, np.inf)
-        first_rows = [*rows.values()]
         arrays = (result.heads, result.arcs, result.scores, bounds, proved)
-        parts.append(tuple([array[first_rows] for array in arrays]))
+        parts.append(tuple([array[rows] for array in arrays]))
         n_missing -= len(rows)
-        if not n_missing or len(rows) == len(result) or result.status != "optimal":
+        if not n_missing or complete:
             break
-        all_proved = bool(proved.all())
+        all_proved, count = bool(proved.all()), n_missing
         forbidden = []
-        for arcs in split.base[result.arcs[first_rows]]:  # at most n - 1 of their n arcs
-            copies = np.flatnonzero(np.isin(split.base, arcs)).tolist()
+        for arcs in result.arcs[rows]:  # at most n - 1 of the n arcs of a tree that is the same
+            same = np.isin(split.base, split.base[arcs]) & ~split.apart
+            same[arcs] = True
+            copies = np.flatnonzero(same).tolist()
             n_allowed = problem.n_words
             excess = len(copies) + 1 - n_allowed
             forbidden.append((copies, [0.0] * n_allowed + [-np.inf] * excess))
@@ -189,3 +200,14 @@ def _distinct(problem: Problem, split: SplitArcs, k_best: int, solve: Solve) -> 
     heads, arcs, scores, bounds, proved = (np.concatenate(column) for column in zip(*parts))
     status = "optimal" if result.status == "infeasible" else result.status  # no more trees exist
     return Solution(heads, arcs, scores, bounds, proved, status, result.stats)
+
+
+def _different(trees: Ints, split: SplitArcs) -> list[int]:
+    """Return the rows of trees, best first, without those that are a better one but for labels."""
+    kept: dict[bytes, list[int]] = {}
+    for row, arcs in enumerate(trees):
+        same = kept.setdefault(split.base[arcs].tobytes(), [])
+        others = trees[same]
+        if not ((others == arcs) | ~split.apart[arcs]).all(axis=1).any():
+            same.append(row)
+    return sorted(chain.from_iterable(kept.values()))

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,9 +29,10 @@ from bbparse.inference.solve import solve
 from bbparse.inference.trees import work_of
 from bbparse.parser.spans import Spans
 from bbparse.parser.validity.check import NO_ENTRY, Fault, RuledSentence
+from bbparse.parser.validity.constraints import Candidates
 from bbparse.parser.validity.lazily import ValidTrees, solve_valid
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.arrays import Float64s, Longs
+from bbparse.runtime.arrays import Flags, Float64s, Longs
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import NO_HEAD, Sentence
@@ -52,6 +53,8 @@ WEIGHT_STEPS, MAX_WEIGHT = 100, 10.0
 SCORE_STEPS, LEAST = 64, -32.0
 #: Hyperedges that the search for one sentence may visit without a time limit: ten seconds or so.
 WORK_LIMIT = 2e8
+#: Hyperedges that take as long as a node by itself, and the share of time that is for searches.
+_NODE, _SEARCH = 1e4, 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +124,8 @@ def repair(
     spans = options.spans
     is_soft = spans is not None and spans.weight is not None
     steps, unit = _steps(sentence, weights, spans)
-    asked = _faults(sentence, rules, options, True)
-    before = _faults(sentence, rules, options)
+    asked = faults_in(sentence, rules, options, True)
+    before = faults_in(sentence, rules, options)
     unchanged = Repair(sentence, sentence.heads, sentence.deprels, [], before, before, not before)
     if not asked and all(Analysis.of(sentence, *at) == own for at, own in wanted.items()):
         return unchanged
@@ -153,7 +156,7 @@ def repair(
         if not _is_valid(trees):
             return unchanged._replace(obstacle="no valid tree was found within the limit")
     heads, labels = trees.solution.heads[0, 1:].tolist(), trees.labels[0]
-    after = _faults(replace(sentence, heads=heads, deprels=labels), rules, options)
+    after = faults_in(replace(sentence, heads=heads, deprels=labels), rules, options)
     if after and spans is not None:
 
         def count(others: Spans) -> float:
@@ -208,7 +211,7 @@ def label_names(rules: Rules, sentence: Sentence, known_labels: Iterable[str] = 
     return list(dict.fromkeys([*dep, *sorted(relations), *subtypes]))
 
 
-def _faults(
+def faults_in(
     sentence: Sentence, rules: Rules, options: RepairOptions, soft: bool = False
 ) -> list[Fault]:
     """Return the faults of a tree: broken rules and spans, and arcs that cross but must not."""
@@ -303,8 +306,12 @@ def best_valid(
     table: Float64s,
     options: RepairOptions,
     k_best: int = 1,
+    apart: Flags | None = None,
 ) -> ValidTrees:
-    """Find the k best valid trees under whole scores by head, modifier and label (-inf: never)."""
+    """Find the k best valid trees under whole scores by head, modifier and label (-inf: never).
+
+    Labels ``apart``, bool[head, modifier, label], make different trees; see `solve_valid`.
+    """
     best = table.max(axis=2)
     head, mod = np.nonzero(best > -np.inf)
     problem = Problem(
@@ -319,24 +326,29 @@ def best_valid(
     if options.spans is not None and options.spans.weight is None:
         problem = options.spans.onto(problem, sentence)
     deadline = Deadline.after(options.time_limit)
-    left = WORK_LIMIT
+    search = deadline
+    if k_best > 1 and options.time_limit is not None:  # the rest is for checking the trees
+        search = deadline.within(_SEARCH * options.time_limit)
+    left, least = WORK_LIMIT, 0.1 * WORK_LIMIT
 
     def find(problem: Problem, k: int) -> Solution:
-        nonlocal left
-        solution = solve(
-            problem,
-            k_best=k,
-            time_limit=deadline.limit(),
-            explain=False,
-            work_limit=left if options.time_limit is None else None,
-        )
-        left = max(left - work_of(solution), 0.1 * WORK_LIMIT)
+        nonlocal left, least
+        limits: dict[str, Any] = {"time_limit": search.limit()}
+        if options.time_limit is None:
+            limits = {"work_limit": left, "node_limit": math.ceil(left / _NODE)}
+        solution = solve(problem, k_best=k, explain=False, **limits)
+        left -= max(work_of(solution), _NODE * solution.stats.get("nodes", 0))
+        if left < least:  # a search that follows a long one must not end at once
+            left, least = least, least / 2.0
         return solution
 
-    ruled = RuledSentence(rules, sentence)
-    return solve_valid(
-        problem, ruled, names, lambda h, m: table[h, m], find, k_best=k_best, deadline=deadline
+    candidates = Candidates(
+        problem,
+        names,
+        RuledSentence(rules, sentence),
+        None if apart is None else lambda h, m: apart[h, m],
     )
+    return solve_valid(candidates, lambda h, m: table[h, m], find, k_best=k_best, deadline=deadline)
 
 
 def _changes(
@@ -349,14 +361,14 @@ def _changes(
 ) -> list[Change]:
     """Return the words that differ, each with the faults that its old arc brings back."""
     repaired = replace(sentence, heads=heads, deprels=labels)
-    left = _faults(repaired, rules, options, True)
+    left = faults_in(repaired, rules, options, True)
     old_arcs = zip(sentence.heads, sentence.deprels)
     changes = []
     for i, (old, new) in enumerate(zip(old_arcs, zip(heads, labels))):
         if old != new:
             kept = replace(repaired, heads=heads.copy(), deprels=labels.copy())
             kept.heads[i], kept.deprels[i] = old
-            faults = [fault for fault in _faults(kept, rules, options, True) if fault not in left]
+            faults = [fault for fault in faults_in(kept, rules, options, True) if fault not in left]
             reasons = [fault.text(kept, kept.heads, kept.deprels) for fault in faults]
             for (first, last), analysis in wanted.items():
                 if Analysis.of(kept, first, last) != analysis:

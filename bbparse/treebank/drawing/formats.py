@@ -96,32 +96,30 @@ class Style:
 
 def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
     """Write the sentence once for each of its trees; only HEAD and DEPREL change."""
-    blocks = []
-    between = replace(sentence, after="") if len(trees) > 1 else sentence  # one blank line
-    for k, tree in enumerate(trees):
-        comments = []
-        last = k == len(trees) - 1
-        if style.k_best > 1:
-            comments.append(f"tree = {k + 1} of {len(trees)}")
-        if style.k_best > 1 or not tree.proved:
-            comments.append(f"score = {tree.score:.6f}")
-            comments.append(f"upper_bound = {tree.upper_bound:.6f}")
-            comments.append(f"proved = {'yes' if tree.proved else 'no'}")
-        if tree.confidences:
-            comments.append(f"confidence = {tree.confidence:.4f}")
-        comments += [f"broken_rule = {text}" for text in tree.broken]
-        blocks.append(
-            format_sentence(
-                sentence if last else between,
-                tree.heads,
-                tree.labels or None,
-                comments=comments,
-                confidences=tree.confidences,
-                first=k == 0,
-                last=style.last and last,
-            )
-        )
-    return "".join(blocks)
+    return "".join(conllu_of(sentence, trees, k, style) for k in range(len(trees)))
+
+
+def conllu_of(sentence: Sentence, trees: Sequence[ScoredTree], k: int, style: Style) -> str:
+    """Write the sentence with its tree k."""
+    tree, comments, last = trees[k], list[str](), k == len(trees) - 1
+    if style.k_best > 1:
+        comments.append(f"tree = {k + 1} of {len(trees)}")
+    if style.k_best > 1 or not tree.proved:
+        comments.append(f"score = {tree.score:.6f}")
+        comments.append(f"upper_bound = {tree.upper_bound:.6f}")
+        comments.append(f"proved = {'yes' if tree.proved else 'no'}")
+    if tree.confidences:
+        comments.append(f"confidence = {tree.confidence:.4f}")
+    comments += [f"broken_rule = {text}" for text in tree.broken]
+    return format_sentence(
+        sentence if last else replace(sentence, after=""),  # one blank line
+        tree.heads,
+        tree.labels or None,
+        comments=comments,
+        confidences=tree.confidences,
+        first=k == 0,
+        last=style.last and last,
+    )
 
 
 def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:

@@ -10,6 +10,7 @@ from bbparse import Problem, solve
 from bbparse.adapters import SentenceScores, decode
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.conditions import ArcCondition
+from bbparse.parser.validity.constraints import Candidates
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rule, Rules
 from bbparse.treebank import Sentence
@@ -57,9 +58,7 @@ def test_a_limit_leaves_no_proof_for_trees_that_break_rules() -> None:
     sentence = Sentence.from_words(["w"] * 2, upos=["X"] * 2)
     rules = Rules([Rule("left", (ArcCondition.parse("side=left"),))])
     found = solve_valid(
-        problem,
-        RuledSentence(rules, sentence),
-        ["dep"],
+        Candidates(problem, ["dep"], RuledSentence(rules, sentence)),
         lambda _, mods: np.zeros((len(mods), 1)),
         lambda p, k: replace(solve(p, k_best=k), status="work_limit"),
         k_best=3,

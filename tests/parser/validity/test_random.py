@@ -11,6 +11,7 @@ from bbparse.core.order import in_order
 from bbparse.inference.solve import solve
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.conditions import KINDS, ArcCondition
+from bbparse.parser.validity.constraints import Candidates
 from bbparse.parser.validity.lazily import solve_valid
 from bbparse.parser.validity.rules import Rule, Rules
 from bbparse.runtime.errors import ProblemError
@@ -68,9 +69,7 @@ def check_one(seed: int) -> str:
     table[..., 0] = np.maximum(table[..., 0], -3)
     k = int(rng.choice([1, 1, 3, 8]))
     got = solve_valid(
-        base,
-        RuledSentence(rules, sentence),
-        names,
+        Candidates(base, names, RuledSentence(rules, sentence)),
         lambda h, m: table[h, m],
         lambda p, k: solve(p, k_best=k, explain=False),
         k_best=k,
