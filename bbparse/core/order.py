@@ -27,7 +27,7 @@ from bbparse.runtime.arrays import Float64s, Ints, Longs
 P = TypeVar("P", bound=ProblemArrays)
 
 
-def in_order(problem: P) -> tuple[P, Longs | None]:
+def sort_arcs(problem: P) -> tuple[P, Longs | None]:
     """Sort the arcs by (head, modifier, label); return their old indices, None if none moved."""
     p = problem
     keys = (p.arc_mod, p.arc_head)
@@ -70,7 +70,7 @@ def with_sorted_sets(problem: P, *kinds: str) -> P:
 
 
 def in_rank(solution: Solution, problem: ProblemArrays, order: Longs | None) -> Solution:
-    """Convert a solution of the result of `in_order` to one of the original problem; sort ties."""
+    """Convert a solution of the result of `sort_arcs` to one of the original problem; sort ties."""
     s = solution
     arcs, heads, scores = s.arcs, s.heads, s.scores
     tied = len(scores) > 1 and bool((scores[1:] == scores[:-1]).any())

@@ -77,7 +77,7 @@ class Retained(NamedTuple):
     arc: Ints
 
 
-class Chart(NamedTuple):
+class PhraseChart(NamedTuple):
     """A hypergraph of I items and E steps."""
 
     item_ptr: Ints  # item_ptr[i]:item_ptr[i+1] are the steps that make item i; none make item 0
@@ -110,7 +110,7 @@ class _Bases(NamedTuple):
 class _Builder(NamedTuple):
     """A chart in the making, with room for some number of items and steps."""
 
-    chart: Chart  # its steps are in no order
+    chart: PhraseChart  # its steps are in no order
     made: Ints  # int32[steps]: the item that a step makes
     size: Ints  # numbers of items and steps
     full: Flags  # bool[1]: there was not enough room, so that the chart is useless
@@ -132,7 +132,7 @@ def _builder(n: int, n_leaves: int, n_keys: int, room: int) -> _Builder:
     def bases() -> _Bases:
         return _Bases(zeros(), zeros(), ints(), ints(), ints(), ints(), np.empty(room), zeros(1))
 
-    chart = Chart(
+    chart = PhraseChart(
         zeros(0),
         ints(),
         ints(),
@@ -159,7 +159,7 @@ def _builder(n: int, n_leaves: int, n_keys: int, room: int) -> _Builder:
 
 def build_chart(
     leaves: Leaves, grammar: ChartGrammar, retained: Retained, room: int
-) -> Chart | None:
+) -> PhraseChart | None:
     """Build the chart of a sentence; None if it has no tree.
 
     ``room`` is the expected number of steps: with more, the chart is built again.
@@ -177,7 +177,7 @@ def build_chart(
     made = builder.made[:n_steps]
     order = np.argsort(made, kind="stable")
     item_ptr = np.searchsorted(made[order], np.arange(n_items + 1)).astype(np.int32)
-    return Chart(
+    return PhraseChart(
         item_ptr,
         chart.left[order],
         chart.right[order],

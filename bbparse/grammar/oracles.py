@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bbparse.grammar.chart import Chart
+from bbparse.grammar.chart import PhraseChart
 from bbparse.inference.oracles.projective.passes import (
     best_edge,
     inside_pass,
@@ -44,7 +44,7 @@ def best_steps(chart, inside):
     return out[:length]
 
 
-def _steps(chart: Chart, lists: Any, place: Any, item: int, rank: int) -> Ints:
+def _steps(chart: PhraseChart, lists: Any, place: Any, item: int, rank: int) -> Ints:
     """Return the steps of a derivation in the lists of `list_derivations`, top down."""
     steps, waiting = [], [(item, rank)]
     while waiting:
@@ -63,7 +63,7 @@ class ChartOracle:
     added to all scores; -inf turns a coordinate off.
     """
 
-    def __init__(self, chart: Chart, group: Ints, offsets: Float64s | None = None) -> None:
+    def __init__(self, chart: PhraseChart, group: Ints, offsets: Float64s | None = None) -> None:
         self.chart, self.group = chart, group
         self.n_coordinates = len(group)
         self._offsets = offsets

@@ -14,9 +14,9 @@ from bbparse.grammar.chart import (
     FORBIDDEN,
     FREE,
     WHOLE,
-    Chart,
     ChartGrammar,
     Leaves,
+    PhraseChart,
     Retained,
     build_chart,
 )
@@ -206,7 +206,7 @@ class _Sentence:
 
     def _chart(
         self, problem: Problem | None, heads: Sequence[int] | None, wider: float
-    ) -> Chart | None:
+    ) -> PhraseChart | None:
         """Build the chart of the lexicalized grammar, pruned by the unlexicalized one."""
         p, n = self.parser, len(self.words)
         leaf = np.full((n, p.grammar.n_tags), -np.inf, np.float32)
@@ -258,7 +258,7 @@ class _Sentence:
         return PhraseParse([joined], [-np.inf], True, False, None, heads)
 
 
-def _derived(grammar: Grammar, chart: Chart, leaves: Leaves, steps: Ints) -> Phrase:
+def _derived(grammar: Grammar, chart: PhraseChart, leaves: Leaves, steps: Ints) -> Phrase:
     """Return the phrase of a derivation."""
     item_of = np.searchsorted(chart.item_ptr, steps, side="right") - 1
     step = dict(zip(item_of.tolist(), steps.tolist()))

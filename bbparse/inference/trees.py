@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.order import in_order, in_rank, ranked, with_sorted_sets
+from bbparse.core.order import in_rank, ranked, sort_arcs, with_sorted_sets
 from bbparse.core.score import score_trees
 from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
@@ -101,7 +101,7 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     if k_best != options.k_best:
         options = replace(options, k_best=k_best)
     if method in _PROGRAMS:
-        ordered, order = in_order(problem)
+        ordered, order = sort_arcs(problem)
         answer = _by_programs(method, ordered, options)
     else:
         ordered, order = _sorted(problem)
@@ -113,10 +113,10 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
 
 
 def _sorted(problem: Problem) -> tuple[Problem, Longs | None]:
-    """Return `in_order` of a problem with labels or count factors; roots sort other problems."""
+    """Return `sort_arcs` of a problem with labels or count factors; roots sort other problems."""
     if problem.arc_label is None and len(problem.count_ptr) == 1:
         return problem, None
-    ordered, order = in_order(problem)
+    ordered, order = sort_arcs(problem)
     return with_sorted_sets(ordered, "count"), order
 
 

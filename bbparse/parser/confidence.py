@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.core.order import in_order
+from bbparse.core.order import sort_arcs
 from bbparse.inference.search.marginals import max_marginals
 from bbparse.models.model import Model
 from bbparse.models.scoring.problem_maker import Scored
@@ -71,7 +71,7 @@ def gap_bounds(problem: Problem, arcs: Ints) -> tuple[Float64s, Longs]:
     Returns the bounds, float64[n], inf for an arc of every tree, and the heads in the best trees
     without the arcs, int64[n], -1 for none.
     """
-    p, order = in_order(problem)
+    p, order = sort_arcs(problem)
     if order is not None:
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order))

@@ -25,9 +25,9 @@ from bbparse.runtime.errors import ModelError
 from bbparse.runtime.jit import kernel
 from bbparse.text.columns import COLUMNS, N_WHOLE, FormEncoder
 from bbparse.text.lemmas import apply_rule
-from bbparse.text.likely import likely
+from bbparse.text.tag_probabilities import likely
 from bbparse.treebank import Sentence
-from bbparse.treebank.likely import LikelyTags
+from bbparse.treebank.likely_tags import LikelyTags
 from bbparse.treebank.writing import with_columns
 
 #: Rules that apply to every form: the form in lower case, and as it is.

@@ -5,19 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
 from bbparse.core.score import broken_constraint, fired_factors, fired_parts
 from bbparse.core.tree import arcs_of, heads_of
 from bbparse.inference.oracles.nonprojective.matrix_tree import matrix_tree
-from bbparse.inference.oracles.projective.recurrences import parts_of, recurrence_for
+from bbparse.inference.oracles.projective.recurrences import part_kinds, recurrence_for
 from bbparse.inference.oracles.projective.sums import TreeChart, log_sum, tree_chart
 from bbparse.inference.solve import solve
-from bbparse.runtime.arrays import Float64s
+from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
-
-Ints = NDArray[np.int64]
 
 
 class ScoredSentence:
@@ -28,7 +25,7 @@ class ScoredSentence:
     where it fires, and its score is ``vector @ scores``.
     """
 
-    def __init__(self, problem: Problem, rows: Ints) -> None:
+    def __init__(self, problem: Problem, rows: Longs) -> None:
         p = self.problem = problem
         self.rows, self.n_arcs = rows, len(p.arc_head)
         ends = np.cumsum([self.n_arcs, len(p.sib_score), len(p.gc_score)])
@@ -49,7 +46,7 @@ class ScoredSentence:
             raise ProblemError(f"there is no tree: {'; '.join(solution.conflict)}")
         return solution
 
-    def vector(self, arcs: NDArray[np.int32]) -> Float64s:
+    def vector(self, arcs: Ints) -> Float64s:
         """Return the vector of the tree of these arcs, one for each word."""
         p, vector = self.problem, np.zeros(len(self.rows))
         vector[arcs] = 1.0
@@ -63,7 +60,7 @@ class ScoredSentence:
         """Return the vector of the best tree."""
         return self.vector(self.solve(scores).arcs[0])
 
-    def gold(self, heads: Ints) -> Float64s:
+    def gold(self, heads: Longs) -> Float64s:
         """Return the vector of a given tree, int64[n + 1]; ProblemError if it is not feasible."""
         arcs = arcs_of(self.problem, heads)
         if broken := broken_constraint(self.problem, arcs):
@@ -71,7 +68,7 @@ class ScoredSentence:
         return self.vector(arcs)
 
     @cached_property
-    def _chart(self) -> tuple[TreeChart, list[Ints]]:
+    def _chart(self) -> tuple[TreeChart, list[Longs]]:
         """Chart of all trees, and for siblings and grandchildren their indices in it."""
         p = self.problem
         mode, size = recurrence_for(p, None).mode, p.n_words + 2
@@ -98,7 +95,7 @@ class ScoredSentence:
     def log_sum(self, scores: Float64s) -> tuple[float, Float64s]:
         """Return the log of the sum of exp(score) over all trees, and the marginals."""
         p = self.problem
-        if len(p.factor_score) or (parts_of(p) and not p.projective):
+        if len(p.factor_score) or (part_kinds(p) and not p.projective):
             raise ProblemError(
                 "sums over trees with factors, or with crossing arcs and parts, cannot be computed"
                 " exactly; best trees can: hinge_loss, sparse_map_loss"

@@ -59,7 +59,7 @@ KINDS: dict[str, Callable[[Sentence], list[str]]] = {
 }
 
 
-class Agreement(NamedTuple):
+class AnnotatorAgreement(NamedTuple):
     """Agreement in one kind of category, with bounds of 95 % confidence intervals.
 
     Both bounds are nan if all draws are equal: of one sentence, or of sentences that are all alike.
@@ -98,7 +98,9 @@ class Annotations:
             counts.update(pair for pair in pairs if pair[0] != pair[1] and "_" not in pair)
         return [(*pair, n) for pair, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
 
-    def agreement(self, kind: str, category: str | None = None, resamples: int = 1000) -> Agreement:
+    def agreement(
+        self, kind: str, category: str | None = None, resamples: int = 1000
+    ) -> AnnotatorAgreement:
         """Measure agreement in a kind of category, or in one category against all others."""
         codes = {"_": 0}
         columns = self.columns(kind)
@@ -120,7 +122,7 @@ class Annotations:
             defined = column[~np.isnan(column)]
             ends = np.quantile(defined, [0.025, 0.975]).tolist() if len(defined) else [np.nan] * 2
             intervals.append((ends[0], ends[1]) if ends[1] - ends[0] > 1e-12 else (np.nan, np.nan))
-        return Agreement(observed, kappa, intervals[0], alpha, intervals[1])
+        return AnnotatorAgreement(observed, kappa, intervals[0], alpha, intervals[1])
 
 
 def _measure(
@@ -164,7 +166,7 @@ def _measure(
 
 def rows(
     annotations: Annotations, by_relation: bool, resamples: int
-) -> Iterator[tuple[str, Agreement]]:
+) -> Iterator[tuple[str, AnnotatorAgreement]]:
     """Yield names and agreements: kinds that have values, then relations, most frequent first."""
     for kind in KINDS:
         columns = annotations.columns(kind)

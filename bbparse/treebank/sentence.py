@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.treebank.likely import LikelyTags
+from bbparse.treebank.likely_tags import LikelyTags
 from bbparse.treebank.trees import find_cycle
 
 NO_HEAD = -1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.order import in_order, in_rank, ranked
+from bbparse.core.order import in_rank, ranked, sort_arcs
 from bbparse.core.parts import FIELDS
 from bbparse.core.proof import ARRAYS, Proof, rounding_of
 from bbparse.core.score import tree_terms
@@ -65,7 +65,7 @@ def answer_of(case: Case) -> Solution:
     p, options = case.problem, dict(case.options)
     assert p is not None
     if "delayed" in options:
-        ordered, order = in_order(p)
+        ordered, order = sort_arcs(p)
         found = price_and_cut(ordered, case.k_best, delayed=options["delayed"])
         return in_rank(within(ordered, found, case.k_best), p, order)
     for _ in range(2):  # the first call may load kernels

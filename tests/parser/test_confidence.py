@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bbparse.apps.explain.explanation import arc_losses
-from bbparse.core.order import in_order
+from bbparse.core.order import sort_arcs
 from bbparse.inference.solve import solve
 from bbparse.parser.arc_scores import ModelScores
 from bbparse.parser.confidence import NOTE, Calibration, gap_bounds
@@ -33,7 +33,7 @@ def test_no_loss_is_less_than_its_bound() -> None:
     rng = np.random.default_rng(2)
     tight = checked = 0
     for _ in range(60):
-        problem = in_order(
+        problem = sort_arcs(
             random_problem(rng, max_words=5, projective=True, labelled=False, scale="normal")
         )[0]
         found = solve(problem, explain=False)

@@ -7,13 +7,11 @@ from collections.abc import Hashable, Sequence
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.inference.oracles.protocol import Oracle, OracleError
-from bbparse.runtime.arrays import Flags, Float64s
+from bbparse.runtime.arrays import Flags, Float64s, Longs
 from bbparse.runtime.options import check_type
 
-Ints = NDArray[np.intp]
 _METHODS = ("n_coordinates", "best", "max_marginals", "restrict")
 
 
@@ -65,13 +63,13 @@ class Shared:
         count = Counter(chain.from_iterable(coordinates_of))
         self.names = [name for name, c in count.items() if c > 1]
         number = {name: s for s, name in enumerate(self.names)}
-        self.own: list[Ints] = []
-        self.number: list[Ints] = []
+        self.own: list[Longs] = []
+        self.number: list[Longs] = []
         self.has = np.zeros((len(oracles), len(self.names)), np.bool_)
         for k, coordinate_of in enumerate(coordinates_of):
             shared = [(c, number[name]) for name, c in coordinate_of.items() if name in number]
-            self.own.append(np.array([c for c, _ in shared], np.intp))
-            self.number.append(np.array([s for _, s in shared], np.intp))
+            self.own.append(np.array([c for c, _ in shared], np.int64))
+            self.number.append(np.array([s for _, s in shared], np.int64))
             self.has[k, self.number[k]] = True
         self.degree = self.has.sum(0).astype(np.float64)
 

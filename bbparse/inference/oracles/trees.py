@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.core.order import in_order
+from bbparse.core.order import sort_arcs
 from bbparse.core.tree import arcs_left
 from bbparse.inference.oracles.calls import oracle_over
 from bbparse.inference.oracles.nonprojective.arborescence import (
@@ -38,7 +38,7 @@ def restricted(scores: Float64s, mod: Ints, required: Flags, forbidden: Flags) -
 
 def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
     """Make the oracle of a problem over all its arcs; return also its arcs as indices, int32[A]."""
-    p, order = in_order(problem)
+    p, order = sort_arcs(problem)
     positions = np.arange(len(p.arc_head)) if order is None else order
     return oracle_over(p, mode, p.arc_head.copy(), p.arc_mod.copy()), positions.astype(np.int32)
 

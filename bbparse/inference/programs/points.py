@@ -31,7 +31,7 @@ class WeightedTree(NamedTuple):
     noise: float
 
 
-def best_tree(problem: Problem, weight: Float64s) -> WeightedTree | None:
+def best_by_weight(problem: Problem, weight: Float64s) -> WeightedTree | None:
     """Return the tree of maximum total arc weight, float64[A], crossing or not; None if none."""
     p, single_root = problem, problem.single_root
     best = arborescence_over(p.n_words, p.arc_head, p.arc_mod, weight, single_root)

@@ -20,7 +20,7 @@ from bbparse.core import Problem, Solution
 from bbparse.core.order import ranked, with_sorted_scores
 from bbparse.inference.programs.columns import Columns
 from bbparse.inference.programs.master import Master
-from bbparse.inference.programs.points import WeightedTree, best_tree
+from bbparse.inference.programs.points import WeightedTree, best_by_weight
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.runtime.arrays import Float64s
 
@@ -105,7 +105,7 @@ class _Programs(Bounder[_Node]):
     def _try(self, weight: Float64s) -> WeightedTree | None:
         """Return the best tree by arc weights float64[A]; record its score if it is feasible."""
         p, upper = self.problem, np.array(self.master.program.upper[: len(weight)])
-        tree = best_tree(p, np.where(upper > 0.0, weight, -np.inf))
+        tree = best_by_weight(p, np.where(upper > 0.0, weight, -np.inf))
         if tree is None:
             return None
         key = tuple(tree.arcs.tolist())

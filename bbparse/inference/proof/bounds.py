@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bbparse.inference.proof.crossing import Crossing
 from bbparse.inference.proof.exact import whole
-from bbparse.inference.proof.spans import Spans, Trees
+from bbparse.inference.proof.spans import Projective, Trees
 from bbparse.runtime.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class Bounds:
 
     def __init__(self, problem: ProblemArrays, trees: Trees, scored: bool) -> None:
         self.trees, self.scored = trees, scored
-        self._best: Spans | Crossing = (Spans if problem.projective else Crossing)(problem, scored)
+        self._best: Projective | Crossing = (Projective if problem.projective else Crossing)(
+            problem, scored
+        )
         self._score = [whole(x) if scored else 0 for x in trees.score]
         self._tables = [
             [whole(x) if scored or x == -math.inf else 0 for x in table] for table in trees.tables

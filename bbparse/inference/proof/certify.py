@@ -26,7 +26,7 @@ from dataclasses import replace
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.order import in_order
+from bbparse.core.order import sort_arcs
 from bbparse.core.proof import (
     BOUND,
     EMPTY,
@@ -93,7 +93,7 @@ class Certifier:
 
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
         self.given, self.k_best = problem, k_best
-        self.problem, self.order = in_order(problem)
+        self.problem, self.order = sort_arcs(problem)
         self.trees = solution.arcs
         if self.order is not None:
             self.trees = np.argsort(self.order).astype(np.int32)[solution.arcs]

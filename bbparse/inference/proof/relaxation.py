@@ -13,7 +13,7 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.inference.oracles import calls
-from bbparse.inference.oracles.projective.recurrences import parts_of, recurrence_for
+from bbparse.inference.oracles.projective.recurrences import part_kinds, recurrence_for
 from bbparse.inference.oracles.trees import oracle_of, restricted
 from bbparse.inference.relaxation.counts import (
     apply_counts,
@@ -83,7 +83,7 @@ class Relaxation:
         first = self._oracle.group_ptr[:-1]
         self._pair = np.repeat(np.arange(len(first)), np.diff(self._oracle.group_ptr))
         self._pair_mod = self.mod[first]
-        self._n_pairs = len(first) if parts_of(p) and not p.projective else 0
+        self._n_pairs = len(first) if part_kinds(p) and not p.projective else 0
         #: True if the oracle has components that must agree.
         self.apart = scored and self._n_pairs > 0
         self._factors = NodeFactors(

@@ -141,7 +141,7 @@ def _plus(a: Pair, score: int) -> Pair:
     return a[0] + score, a[1] + score if a[1] != NONE else NONE
 
 
-class Spans(Reading):
+class Projective(Reading):
     """The dynamic program of one projective problem; it uses arcs, parts and ``single_root``."""
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
@@ -171,7 +171,7 @@ class Spans(Reading):
 class _Chart:
     """One run of the dynamic program; its tables hold only items that exist."""
 
-    def __init__(self, spans: Spans, arcs: dict[tuple[int, int], Pair]) -> None:
+    def __init__(self, spans: Projective, arcs: dict[tuple[int, int], Pair]) -> None:
         self.spans = spans
         self.arcs = arcs
         n = spans.n

@@ -59,7 +59,7 @@ class NodeCounts(NamedTuple):
         )
 
 
-class Node(NamedTuple):
+class NodeState(NamedTuple):
     """A node of the search: the trees over the arcs that are alive."""
 
     oracle: Any  # state of the oracle that finds the best trees; the node's own copy
@@ -69,9 +69,9 @@ class Node(NamedTuple):
     factors: NodeFactors
     counts: NodeCounts
 
-    def trimmed(self) -> Node:
+    def trimmed(self) -> NodeState:
         """Return an independent copy with room for what is alive only."""
-        return Node(
+        return NodeState(
             self.oracle.trimmed(),
             self.arc_mod,
             self.base.copy(),

@@ -20,7 +20,6 @@ from bbparse.core import Problem
 from bbparse.inference.oracles.arcs import alive_arcs
 from bbparse.inference.oracles.calls import oracle_over
 from bbparse.inference.oracles.projective.build import Chart
-from bbparse.inference.relaxation import state as kernels
 from bbparse.inference.relaxation.counts import largest_counts
 from bbparse.inference.relaxation.incumbents import insert_trees, margin_of
 from bbparse.inference.relaxation.node import (
@@ -33,6 +32,7 @@ from bbparse.inference.relaxation.node import (
 )
 from bbparse.inference.relaxation.state import (
     Limits,
+    NodeState,
     hard_weight,
     no_trees,
     score_spread,
@@ -68,7 +68,7 @@ class Root(NamedTuple):
     oracle's recurrence become parts. The rest is bounded by multipliers.
     """
 
-    node: kernels.Node
+    node: NodeState
     order: Ints  # the problem's arc for each arc of the oracle
     slack: float  # this and the next: see `inference.relaxation.state.Limits`
     hard: float
@@ -90,14 +90,14 @@ def make_root(problem: Problem, mode: int, until: float = np.inf) -> Root:
     spread = score_spread(n, base, oracle.part_scores(), weight, largest_counts(counts))
     slack, hard = slack_of(spread), hard_weight(spread)
     factors = node_factors(sets, weight, len(order), hard)
-    return Root(kernels.Node(oracle, mod, base, np.zeros(1), factors, counts), order, slack, hard)
+    return Root(NodeState(oracle, mod, base, np.zeros(1), factors, counts), order, slack, hard)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Subspace(Node):
     """The set of trees over the arcs that are alive."""
 
-    state: kernels.Node  # the node as bounded; its parent's before it is bounded
+    state: NodeState  # the node as bounded; its parent's before it is bounded
     dead: Longs  # the parent's arcs that it forbids
     trees: Ints | None = None  # [T, n], found when it was bounded
     solved: bool = False  # True if the first of them is its best tree

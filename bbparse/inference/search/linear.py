@@ -24,7 +24,7 @@ from bbparse.inference.oracles.projective.calls import (
     make_chart,
 )
 from bbparse.inference.oracles.projective.dense import dense_tree
-from bbparse.inference.oracles.projective.recurrences import GRANDSIB, parts_of
+from bbparse.inference.oracles.projective.recurrences import GRANDSIB, part_kinds
 from bbparse.inference.relaxation.state import score_spread, slack_of
 from bbparse.runtime.arrays import NEG, Flags, Float64s, Ints, Longs
 from bbparse.runtime.deadline import TimeOver
@@ -51,7 +51,7 @@ class LinearTrees(NamedTuple):
 def is_linear(problem: Problem, k_best: int) -> bool:
     """Return True if the k best trees of a problem need no search."""
     return len(problem.factor_ptr) == len(problem.count_ptr) == 1 and (
-        problem.projective or (k_best == 1 and not parts_of(problem))
+        problem.projective or (k_best == 1 and not part_kinds(problem))
     )
 
 
@@ -61,7 +61,7 @@ def is_dense(problem: Problem) -> bool:
         problem.projective
         and 4 * len(problem.arc_head) >= problem.n_words**2
         and problem.arc_label is None
-        and not parts_of(problem)
+        and not part_kinds(problem)
     )
 
 

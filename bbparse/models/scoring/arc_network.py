@@ -50,7 +50,7 @@ from bbparse.runtime.arrays import Float32s, Float64s, Hashes, Ints, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import ATTRIBUTES, PAD
-from bbparse.treebank.likely import LikelyTags, TagNames
+from bbparse.treebank.likely_tags import LikelyTags, TagNames
 from bbparse.treebank.sections import SECTION_WORDS
 
 #: Attributes whose vectors are summed for a word. The first ones describe the word rather than its

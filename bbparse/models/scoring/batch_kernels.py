@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.models.scoring.candidates import LONG, best_tree, prune_arcs
+from bbparse.models.scoring.candidates import LONG, long_best_tree, prune_arcs
 from bbparse.runtime.jit import kernel
 
 #: Value of a weight of 1 of a model with templates, and unit of the scores of all models: a power
@@ -41,7 +41,7 @@ def candidate_arcs(scores, size, k, margin, single_root):
         if k == 0:
             least = np.inf
         else:
-            best = best_tree(square, single_root)
+            best = long_best_tree(square, single_root)
             if n > LONG:
                 most = min(k, max(2, MOST_ARCS // n))
         head, mod = prune_arcs(square, most, least, best)

@@ -55,7 +55,7 @@ def prune_arcs(scores, k, margin, best_heads):
 
 
 @kernel
-def best_tree(scores, single_root):
+def long_best_tree(scores, single_root):
     """Find a good projective tree, int32[n+1] heads; for up to `LONG` words it is the best one.
 
     Longer sentences are divided into blocks of `REACH` words, each with its best tree; the root of

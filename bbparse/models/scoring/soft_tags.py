@@ -22,7 +22,7 @@ from bbparse.runtime.jit import kernel
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, attribute_values, row_of
-from bbparse.treebank.likely import Likely, LikelyTags, TagNames
+from bbparse.treebank.likely_tags import Likely, LikelyTags, TagNames
 
 #: The attributes whose vectors become means: the first two of a tag, the last of FEATS.
 SOFT = ("upos", "xpos", "feats")

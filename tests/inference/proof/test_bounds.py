@@ -12,7 +12,7 @@ import pytest
 from bbparse.core import Problem
 from bbparse.inference.proof.certify import certify
 from bbparse.inference.proof.exact import exists, rounded
-from bbparse.inference.proof.spans import Spans
+from bbparse.inference.proof.spans import Projective
 from bbparse.inference.proof.verify import verify
 from bbparse.inference.solve import solve
 from tests.inference.proof.helpers import proved, refused, solution_of, units
@@ -34,9 +34,9 @@ def check_best(rng: np.random.Generator, p: Problem, max_marked: int = 4) -> Non
             value = phi(arcs) + float((score - p.arc_score)[list(arcs)].sum())
             some = int(not marked.isdisjoint(arcs))
             expected[some] = max(expected[some], value)
-    found = Spans(p).both(alive.tolist(), units(score), marked)
+    found = Projective(p).both(alive.tolist(), units(score), marked)
     assert tuple(map(rounded, found)) == pytest.approx(tuple(expected), rel=1e-12, abs=1e-9)
-    bare = Spans(p, scored=False).both(alive.tolist(), units(score))
+    bare = Projective(p, scored=False).both(alive.tolist(), units(score))
     assert (not exists(max(bare))) == (max(expected) == -math.inf)
 
 

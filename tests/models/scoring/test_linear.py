@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbparse.core import Problem
-from bbparse.models.scoring.candidates import LONG, REACH, best_tree, prune_arcs
+from bbparse.models.scoring.candidates import LONG, REACH, long_best_tree, prune_arcs
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.templates import KINDS, TemplateSet
 from bbparse.treebank import Sentence, is_projective
@@ -150,7 +150,7 @@ def test_long_sentences_keep_likely_arcs_nearby_and_a_tree(n: int, single_root: 
     scorer = scorer_of(TemplateSet.from_table({"bits": 12, "arc": TABLE["arc"][:2]}))
     square = scorer.score_all_arcs(values)
     likely = scorer.score_all_arcs(values, n if n <= LONG else REACH)
-    tree = best_tree(likely, single_root)
+    tree = long_best_tree(likely, single_root)
     head, mod = prune_arcs(likely, 4, np.inf, tree)
     kept = np.zeros_like(square, bool)
     kept[head, mod] = True

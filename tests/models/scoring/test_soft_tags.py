@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
-from bbparse.treebank.likely import Likely, LikelyTags, TagNames
+from bbparse.treebank.likely_tags import Likely, LikelyTags, TagNames
 from tests.models.scoring.networks import TAGS, Plain, random_network, random_sentence
 
 NAMES: TagNames = (

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bbparse.core.order import in_order
+from bbparse.core.order import sort_arcs
 from bbparse.inference.solve import solve
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.conditions import KINDS, ArcCondition
@@ -59,7 +59,7 @@ def check_one(seed: int) -> str:
         max_factors=6,
         max_counts=2 if rng.random() < 0.3 else 0,
     )
-    base = in_order(base)[0]
+    base = sort_arcs(base)[0]
     n = base.n_words
     sentence = Sentence.from_words(["w"] * n, upos=[str(rng.choice(TAGS)) for _ in range(n)])
     rules = random_rules(rng)

@@ -37,7 +37,7 @@ class Automata(NamedTuple):
     in_list: Ints  # [B]
     place: Longs  # [6, B], positions of each pair's scores, in the rows of `Side`
     inc_w: Float64s  # as the next: scores of parts, see
-    out_w: Float64s  # :class:`bbparse.inference.oracles.projective.weights.Weights`
+    out_w: Float64s  # :class:`bbparse.inference.oracles.projective.weights.PartWeights`
     # Multipliers [B] of each pair: added in the arborescence, and subtracted in the automaton of
     # its head (u), or of its modifier (v). They belong to a node; all else is shared.
     u: Float64s
@@ -207,7 +207,7 @@ def side_parts(table, inc_w, out_w, lo, hi, right, j, picked):
 
 
 @kernel
-def parts_of(o, h, up, picked):
+def part_score_of(o, h, up, picked):
     """Return the score of a tree's parts at head h.
 
     ``up`` is the place of the head's own pair in ``in_list``; that of the root is not read.

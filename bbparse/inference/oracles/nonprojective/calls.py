@@ -22,7 +22,7 @@ from bbparse.inference.oracles.nonprojective.automata import (
     find_best,
     find_max_marginals,
     only_pair,
-    parts_of,
+    part_score_of,
     place_of,
 )
 from bbparse.inference.oracles.projective.weights import (
@@ -128,7 +128,7 @@ def automata_tree(o, s, arc_score, tree):
     if not o.flags[1]:
         return score
     for h in range(n + 1):
-        score += parts_of(o, h, -1 if h == 0 else s.tree[h - 1], s.picked)
+        score += part_score_of(o, h, -1 if h == 0 else s.tree[h - 1], s.picked)
     return score
 
 
@@ -193,7 +193,7 @@ def automata_gaps(o, s, chosen, arc_gap):
     n = o.in_ptr.shape[0] - 2
     for h in range(n + 1):
         up = -1 if h == 0 else s.tree[h - 1]
-        tree_value = parts_of(o, h, up, s.picked)
+        tree_value = part_score_of(o, h, up, s.picked)
         if h > 0:
             tree_value -= o.v[o.in_list[up]]
         for c in range(o.out_ptr[h], o.out_ptr[h + 1]):

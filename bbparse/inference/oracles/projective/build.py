@@ -92,7 +92,7 @@ class Edges(NamedTuple):
     used: Longs  # [2], numbers of items and of hyperedges
 
 
-class Spans(NamedTuple):
+class SpanItems(NamedTuple):
     """Items by what they span, -1 if there is none; keys are words, or arcs (the last: no arc)."""
 
     half: Ints  # [keys, n + 2], half span of a key up to each word
@@ -109,7 +109,7 @@ class Spans(NamedTuple):
     listed: Longs  # [3, n + 2], scratch
 
 
-class Layout(NamedTuple):
+class ChartInput(NamedTuple):
     """What the builder reads: a recurrence, pairs of words, and weights of parts."""
 
     mode: int  # of the recurrence (`inference.oracles.projective.recurrences`)
@@ -170,7 +170,7 @@ def _start(n, layout):
     mod, by_arc, n_groups = layout.mod, layout.mode >= 2, layout.mod.shape[0]
     n_keys = n_groups + 1 if by_arc else n + 1
     by_words = n + 1 if layout.mode == 1 else 1
-    spans = Spans(
+    spans = SpanItems(
         np.full((n_keys, n + 2), np.int32(-1), np.int32),
         np.empty((n_keys, n + 2), np.int32),
         np.empty(n_keys, np.int32),
@@ -407,7 +407,7 @@ def build_chart(head, mod, mode, single_root, index, weights, group_ptr, over):
     time ``over``.
     """
     stopped, n = 0, index.out_mid.shape[0] - 1
-    layout = Layout(
+    layout = ChartInput(
         mode,
         single_root,
         head,

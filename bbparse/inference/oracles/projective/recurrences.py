@@ -52,14 +52,14 @@ def _cheapest(parts: frozenset[str]) -> Recurrence:
     return next(r for r in RECURRENCES.values() if parts <= r.holds)
 
 
-def parts_of(problem: Problem) -> frozenset[str]:
+def part_kinds(problem: Problem) -> frozenset[str]:
     """Return the part kinds for which a problem has scores."""
     return frozenset([kind for kind, name in _SCORES if len(getattr(problem, name))])
 
 
 def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
     """Return the recurrence with a name, or the cheapest one that can score a problem."""
-    parts = parts_of(problem)
+    parts = part_kinds(problem)
     if name is None:
         return _cheapest(parts)
     if name not in RECURRENCES:

@@ -32,7 +32,7 @@ class Index(NamedTuple):
     in_rank: Ints  # [B], rank of a group among those with its modifier
 
 
-class Weights(NamedTuple):
+class PartWeights(NamedTuple):
     """Part scores in the layout above."""
 
     ranks: Ints
@@ -85,7 +85,7 @@ def _rank(index, h, inner, outer):
 
 @kernel
 def empty_weights(n, head, mod, mode, index):
-    """Make the :class:`Weights` of candidate pairs for a recurrence ``mode``, all of them 0."""
+    """Make the :class:`PartWeights` of candidate pairs for a recurrence ``mode``, all of them 0."""
     in_ptr = index.in_ptr
     n_groups = head.shape[0]
     ranks = np.empty(n_groups, np.int32)
@@ -107,12 +107,12 @@ def empty_weights(n, head, mod, mode, index):
         out_ctx_ptr[b + 1] = out_ctx_ptr[b] + (above if mode >= 2 else 1)
     inc_w = np.zeros(inc_ptr[n_groups], np.float64)
     out_w = np.zeros(out_ctx_ptr[n_groups], np.float64)
-    return Weights(ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w)
+    return PartWeights(ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w)
 
 
 @kernel
 def weight_tables(n, head, mod, mode, index, parts):
-    """Make the :class:`Weights` of the parts of a problem, its ``part_table``.
+    """Make the :class:`PartWeights` of the parts of a problem, its ``part_table``.
 
     Parts over words that no candidate joins are left out, and so are kinds of part that the
     recurrence ``mode`` does not score.

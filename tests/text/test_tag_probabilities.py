@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.parser.pipeline import load
-from bbparse.text.likely import likely
+from bbparse.text.tag_probabilities import likely
 from bbparse.treebank import Sentence
 from bbparse.treebank.writing import with_columns
 

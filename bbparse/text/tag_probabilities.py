@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bbparse.neural.layers import growth
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
-from bbparse.treebank.likely import Likely
+from bbparse.treebank.likely_tags import Likely
 
 #: Factor of the scores: flattens the probabilities of the tagger, which is overconfident. Of 0.3,
 #: 0.4, 0.5, 0.6, 0.8 and 1 this gives the best trees.
