@@ -19,7 +19,7 @@ def degree(word: str, tag: str) -> str:
     return word if word in _DEGREE else tag if tag in ("JJR", "RBR") else ""
 
 
-class VerbAgreement(FactorFamily):
+class Agreement(FactorFamily):
     """The subject agrees with the finite auxiliary or copula of its predicate."""
 
     name = "agreement"

@@ -13,7 +13,7 @@ from bbparse_families.english.attachment import (
     RelativeClauses,
     SamePreposition,
 )
-from bbparse_families.english.clauses import Comparison, Fronted, Speech, VerbAgreement
+from bbparse_families.english.clauses import Agreement, Comparison, Fronted, Speech
 from bbparse_families.english.coordination import Conjuncts, Correlatives, ParallelConjuncts, Series
 from bbparse_families.english.nominals import Appositions, Compounds
 from bbparse_families.english.punctuation import (
@@ -40,7 +40,7 @@ FAMILIES: tuple[type[FactorFamily], ...] = (
     Brackets,
     PairedCommas,
     FinalStop,
-    VerbAgreement,
+    Agreement,
     Speech,
     Comparison,
     Fronted,
@@ -86,7 +86,7 @@ CASES: list[tuple[type[FactorFamily], str, int]] = [
     (FinalStop, "sings/VERB/0 !/PUNCT/1", 1),
     (FinalStop, "sings/VERB/0 he/PRON/1 !/PUNCT/2", 1),  # apart
     (FinalStop, "sings/VERB/0 he/PRON/1", 0),
-    (VerbAgreement, "he/PRON/3 is/AUX/3 singing/VERB/0", 1),
+    (Agreement, "he/PRON/3 is/AUX/3 singing/VERB/0", 1),
     (Speech, "sing/VERB/0 ,/PUNCT/4 they/PRON/4 say/VERB/1", 1),
     (Speech, "they/PRON/2 say/VERB/0 he/PRON/4 sings/VERB/2", 1),
     (Comparison, "as/ADV/2 old/ADJ/0 as/ADP/4 Rome/PROPN/2", 1),

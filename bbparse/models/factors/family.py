@@ -33,8 +33,8 @@ def naming_errors(where: str, sentence: Sentence | None = None) -> Iterator[None
 
 
 def is_foreign(method: Callable[..., object]) -> bool:
-    """Return True unless a method comes with the package, so that its arrays need no check."""
-    return not method.__module__.startswith(("bbparse.", "bbparse_families."))
+    """Return True unless a method comes with `bbparse`, so that its arrays need no check."""
+    return not method.__module__.startswith("bbparse.")
 
 
 class FactorFamily:

@@ -1,9 +1,9 @@
 """`SoftTags`: the tags of a word as a mean over the tags that a tagger finds likely.
 
 The best tag of a word may be wrong, and a parser that reads this tag alone then errs with it. So
-where a tagger says which tags are likely (`bbparse.text.likely`), the vectors of UPOS, XPOS and
-FEATS that are summed for a word (`bbparse.neural.sequence`) become their means. What depends on
-the form, too, stays as the best tag has it. The code fixes the order of all sums.
+where a tagger says which tags are likely (`bbparse.text.tag_probabilities`), the vectors of UPOS,
+XPOS and FEATS that are summed for a word (`bbparse.neural.sequence`) become their means. What
+depends on the form, too, stays as the best tag has it. The code fixes the order of all sums.
 """
 
 from __future__ import annotations
