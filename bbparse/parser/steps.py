@@ -57,6 +57,8 @@ TREE_LIMIT = 1000
 _AT_ONCE = 0.1
 #: Seconds that scoring all arcs of a sentence may take, per cube of its length.
 _ALL_ARCS = 2e-6
+#: Candidate heads a word that often contain a tree that the fewest do not.
+_SOME_HEADS = 10
 
 #: Scores a sentence over the arcs that the `prune` and `margin` of `ProblemMaker` keep.
 Score = Callable[[int | None, float | None], Scored]
@@ -249,12 +251,13 @@ class Steps:
 
     def pruning(self, n_words: int) -> Iterator[tuple[int | None, float | None]]:
         """Yield `prune` and the model's `margin`, then looser ones, in time, up to all arcs."""
-        prune = self.options.prune
+        prune, usual = self.options.prune, self.model.config.pruner.k
         yield prune, None
         if prune == 0:
             return
         # All arcs of a long sentence are many; ten heads a word often contain what is looked for.
-        for heads, margin in ((prune, np.inf), (10, np.inf), (0, None)):
+        more = [(_SOME_HEADS, np.inf)] if (prune or usual) < _SOME_HEADS else []
+        for heads, margin in ((prune, np.inf), *more, (0, None)):
             needed = _ALL_ARCS * n_words**3 if heads == 0 else 0.0
             if self.deadline.left() <= needed:
                 return
@@ -347,7 +350,7 @@ class Steps:
             except ProblemError:  # too many arcs or parts for memory
                 break
             is_limited = again.solution.status not in ("optimal", "gap", "infeasible")
-            if is_limited and len(best.solution) and _n_valid(again) <= _n_valid(best):
+            if len(best.solution) and _merit(again) < _merit(best, is_limited):
                 break
             scored, best, complete = more, again, prune == 0
         solution = best.solution
@@ -433,6 +436,10 @@ class Steps:
         return parse.first(len(sure))._replace(sure=sure)
 
 
-def _n_valid(parse: Parse) -> int:
-    """Return the number of trees that break no rule."""
-    return len(parse.solution) - sum(map(bool, parse.faults))
+def _merit(parse: Parse, is_limited: bool = False) -> tuple[int, int, bool]:
+    """Rank parses by the number of trees that break no rule, then by the faults of the first.
+
+    Of two that are equal, the one over more arcs is better, unless its search `is_limited`.
+    """
+    n_valid = len(parse.solution) - sum(map(bool, parse.faults))
+    return n_valid, -sum(map(len, parse.faults[:1])), is_limited
