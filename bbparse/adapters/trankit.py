@@ -53,9 +53,9 @@ def scores(
 
 def _labelled(scores: SentenceScores) -> SentenceScores:
     """Return the scores without the label `_`, which no rules know, if no arc has it."""
-    assert scores.labels is not None
     names = ["" if name == _NONE else name for name in scores.names]
     missing = [i for i, name in enumerate(scores.names) if name == _NONE]
-    if (scores.labels[scores.arcs > -np.inf][:, missing] > -np.inf).any():
+    labels = scores.labels
+    if labels is None or (labels[scores.arcs > -np.inf][:, missing] > -np.inf).any():
         return scores
-    return SentenceScores(scores.arcs, scores.labels, names)
+    return SentenceScores(scores.arcs, labels, names)

@@ -16,7 +16,7 @@ pass through all roundings (the straight-through estimator of Bengio, Léonard &
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,7 +250,6 @@ class ByteMatrix:
 
     def back(self, x: Bytes, d_out: Float32s, gradient: Float32s) -> Float32s:
         """Return the gradient of the floats that ``x`` was; add that of the weights."""
-        assert self.transposed is not None
         d_out = np.ascontiguousarray(d_out)
         for first in range(0, len(x), _MOST_ROWS):
             here = slice(first, first + _MOST_ROWS)
@@ -258,7 +257,7 @@ class ByteMatrix:
         rows, units = np.empty(d_out.shape, np.uint8), np.empty(len(x), np.float32)
         rows_to_bytes(d_out, self.scale * self.steps, rows, units)
         none, ones = np.zeros((1, x.shape[1]), np.float32), np.ones(x.shape[1], np.float32)
-        return self.transposed.multiply(rows, ones, units, none)
+        return cast(Panels, self.transposed).multiply(rows, ones, units, none)
 
     def _weights_back(self, x: Bytes, d_out: Float32s, gradient: Float32s) -> None:
         halves = np.zeros((2, len(x) + -len(x) % 4, d_out.shape[1]), np.int8)

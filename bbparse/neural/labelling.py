@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,8 +232,11 @@ class LabelLearner:
         return network(names, settings.layers, self.learner.sizes, keys, table, rounded(parameters))
 
 
+N = TypeVar("N", bound=LabelNetwork)
+
+
 def train_labels(  # noqa: PLR0913 – data of two kinds
-    network: type[LabelNetwork],
+    network: type[N],
     values: Sequence[Hashes],
     labels: Sequence[Sequence[str]],
     gold: Sequence[Longs],
@@ -242,7 +245,7 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
     vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None = None,
     n_kinds: int | None = None,
     silver: Callable[[], Iterable[tuple[Hashes, Longs]]] = tuple,
-) -> LabelNetwork:
+) -> N:
     """Train a network on encoded sequences.
 
     ``labels`` are those of each kind, and ``gold`` (int64[n, kinds] a sequence) the numbers of the
@@ -269,4 +272,4 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
     first, *others = members
     ensemble = first.with_others(others)
     ensemble.counts = tuple(counts[:n_kinds])
-    return ensemble
+    return cast(N, ensemble)

@@ -22,7 +22,7 @@ from bbparse.neural.sequence import (
 )
 from bbparse.runtime.arrays import Float32s, Longs
 from bbparse.runtime.jit import kernel
-from bbparse.treebank.progress import watched
+from bbparse.runtime.progress import watched
 
 # Adam's means come from a few sentences at first, so the rate rises over these steps, or over a
 # tenth of all steps if that is less.

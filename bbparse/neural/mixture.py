@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from bbparse.runtime.arrays import HashCounter, Hashes, Longs
-from bbparse.treebank.encode import PAD
+from bbparse.runtime.arrays import Hashes, Longs
+from bbparse.treebank.encode import PAD, HashCounter
 
 #: Fraction of gold elements in a batch until a fraction of the steps is over, and from there on:
 #: the model is the mean of the last steps, which should err as little as gold examples do.

@@ -13,10 +13,10 @@ from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.runtime.output import writing
+from bbparse.runtime.progress import watched
 from bbparse.text.segmentation import stream_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import Style, as_conllu
-from bbparse.treebank.progress import watched
 from bbparse.treebank.reading import open_source, raw_lines
 from bbparse.treebank.sections import cut_sentences
 

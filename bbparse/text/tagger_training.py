@@ -78,7 +78,6 @@ def train_tagger(
         n_kinds=3,
         silver=lambda: ((encode(sentence.forms), columns(sentence)) for sentence in silver),
     )
-    assert isinstance(network, TagNetwork)
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
     known = np.array(sorted(pairs), np.int32)
     return Tagger(network, known, lemmas.candidates, lemmas.lexicon, habits, notes, embeddings)

@@ -110,7 +110,6 @@ def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
         _SETTINGS,
         seed,
     )
-    assert isinstance(network, CharacterNetwork)
     return Tokenizer(network, _allowed(texts, gold), multiwords)
 
 

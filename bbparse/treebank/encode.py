@@ -16,6 +16,7 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.runtime.arrays import Hashes, Longs
 from bbparse.treebank.sentence import Sentence, Word
 
 #: Rows of padding on either side of a sentence: templates may look this many words past its ends.
@@ -148,3 +149,31 @@ def encode_all(sentences: Iterable[Sentence]) -> list[NDArray[np.uint64]]:
         ends.append(len(rows))
     encoded = np.concatenate(rows or [np.empty(0, np.uint64)]).reshape(-1, len(ATTRIBUTES))
     return [encoded[a:b] for a, b in pairwise(ends)]
+
+
+class HashCounter:
+    """Counts of hashes; memory is bounded by the number of distinct ones."""
+
+    _MOST_WAITING = 1 << 21
+
+    def __init__(self) -> None:
+        self._keys, self._counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        self._waiting: list[Hashes] = []
+        self._n_waiting = 0
+
+    def add(self, hashes: Hashes) -> None:
+        """Count some hashes, uint64[n]."""
+        self._waiting.append(hashes)
+        self._n_waiting += len(hashes)
+        if self._n_waiting >= self._MOST_WAITING:
+            self.counts()
+
+    def counts(self) -> tuple[Hashes, Longs]:
+        """Return the distinct hashes so far, ascending, and the count of each."""
+        weights = np.concatenate([self._counts, np.ones(self._n_waiting, np.int64)])
+        self._keys, which = np.unique(
+            np.concatenate([self._keys, *self._waiting]), return_inverse=True
+        )
+        self._counts = np.bincount(which, weights, len(self._keys)).astype(np.int64)
+        self._waiting, self._n_waiting = [], 0
+        return self._keys, self._counts

@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.runtime.arrays import Flags, Float64s, Longs
+from bbparse.runtime.progress import watched
 from bbparse.treebank.evaluation import paired_sentences
-from bbparse.treebank.progress import watched
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 
 

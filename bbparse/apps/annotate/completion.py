@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.apps.annotate.marks import Marks
 from bbparse.core import Problem
+from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.confidence import Calibration, evidence_of
 from bbparse.parser.parser import Parser
@@ -157,8 +158,8 @@ class Completer:
 
     def _label_odds(self, scored: Scored, heads: Sequence[int]) -> NDArray[np.float64]:
         """Return log-probabilities of the labels of each arc of a tree, float64[n, L]."""
-        assert self.parser.labeller is not None
-        rows = self.parser.labeller.tree_scores(scored, np.array([0, *heads], np.int32))
+        labeller = cast(Labelling, self.parser.labeller)  # there are labels
+        rows = labeller.tree_scores(scored, np.array([0, *heads], np.int32))
         return rows - np.logaddexp.reduce(rows, axis=1, keepdims=True)
 
     def broken(self, sentence: Sentence, tree: RatedTree) -> list[BrokenRule]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from bbparse.apps.annotate.completion import BrokenRule, Completer, RatedTree
 from bbparse.apps.annotate.journal import History, Journal, Step, digest
@@ -244,8 +245,7 @@ class Treebank:
                 at = entry.at + (1 if act.kind == "redo" else -1)
                 if not 0 <= at < len(entry.steps):
                     raise Impossible(f"nothing to {act.kind}")
-                assert entry.history is not None  # it has steps
-                self._journal.move(entry.history, at)
+                self._journal.move(cast(int, entry.history), at)  # it has steps
             else:
                 at = entry.at + 1
                 step, tree = self._step(index, act)

@@ -16,8 +16,8 @@ import click
 
 from bbparse.runtime.errors import BBParseError, OutputError, ServiceError, TreebankError
 from bbparse.runtime.output import check_output, identity
+from bbparse.runtime.progress import progress_bars
 from bbparse.runtime.shipped import Shipped
-from bbparse.treebank.progress import progress_bars
 
 FILE = click.Path(readable=False, allow_dash=True)
 

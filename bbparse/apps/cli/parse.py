@@ -18,11 +18,11 @@ from bbparse.parser.parser import Parser
 from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.output import open_output
+from bbparse.runtime.progress import Bar
 from bbparse.text.segmentation import Split, split_of_name
 from bbparse.treebank.drawing.formats import FORMATS
 from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.text import wants_colour
-from bbparse.treebank.progress import Bar
 
 _BLANK_LINE = ("\n\n", "\n\r\n")
 

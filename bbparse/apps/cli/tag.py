@@ -8,8 +8,8 @@ from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, command, option
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.models.model_file import load_tagger
+from bbparse.runtime.progress import watched
 from bbparse.treebank import read_conllu, write_conllu
-from bbparse.treebank.progress import watched
 
 
 @command()

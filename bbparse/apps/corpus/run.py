@@ -16,8 +16,8 @@ from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import OutputError, TreebankError, WorkerError
 from bbparse.runtime.output import UNFINISHED
 from bbparse.runtime.pool import as_they_end
+from bbparse.runtime.progress import Bar, watched
 from bbparse.runtime.signals import undone_by
-from bbparse.treebank.progress import Bar, watched
 from bbparse.treebank.reading import open_source, raw_lines
 
 _COMPRESSED = (".gz", ".xz")

@@ -37,8 +37,8 @@ from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence
-from bbparse.treebank.progress import watched
 from bbparse.treebank.sentence import ScoredTree
 from bbparse.treebank.trees import changed_words
 

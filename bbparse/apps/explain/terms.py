@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,8 +138,7 @@ def with_features(
     """Add features or, unless the deadline passes first, losses without words to (heads, terms)."""
     if parser.maker.network is not None:
         return _without_words(parser, parser.maker.network, sentence, trees, deadline)
-    scorer = parser.maker.scorer
-    assert scorer is not None  # a model has a network or a scorer
+    scorer = cast(LinearScorer, parser.maker.scorer)  # a model has a network or a scorer
     values = encode(sentence)
     features_of: list[dict[tuple[str, tuple[int, ...]], list[Feature]]] = [
         {(t.kind, t.words): [] for t in terms if t.kind in PARTS} for _, terms in trees

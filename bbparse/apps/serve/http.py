@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib.abc import Traversable
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from urllib.parse import parse_qsl
 
 import uvicorn
@@ -254,9 +254,9 @@ async def refusal(request: Request, error: Exception) -> Response:
     elif isinstance(error, HTTPException):
         status, text, headers = error.status_code, str(error.detail), dict(error.headers or {})
     else:
-        assert isinstance(error, Refused)
-        status, text = error.status, error.text
-        headers = {"Retry-After": str(error.after)} if error.after else {}
+        refused = cast(Refused, error)
+        status, text = refused.status, refused.text
+        headers = {"Retry-After": str(refused.after)} if refused.after else {}
     if request.url.path in ("/process", "/models"):
         return PlainTextResponse(text, status, headers | _ANYONE)
     return JSONResponse({"error": text}, status, headers)

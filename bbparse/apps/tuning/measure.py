@@ -16,9 +16,9 @@ from bbparse.core import Solution
 from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence
 from bbparse.treebank.evaluation import Scores, Tally
-from bbparse.treebank.progress import watched
 from bbparse.treebank.significance import Difference, compare_tallies
 
 #: Number of sentences that are parsed before timing starts, so that the compiled code is loaded,

@@ -23,6 +23,7 @@ from bbparse.core.proof import TOLERANCE
 from bbparse.core.scale import grain_of, scaled
 from bbparse.core.score import tree_terms
 from bbparse.core.tree import heads_of
+from bbparse.inference.relaxation.state import RELATIVE_SLACK
 from bbparse.runtime.arrays import Float64s, Ints
 
 #: Maximum error of a tree found, as a multiple of the slack of its search.
@@ -42,6 +43,11 @@ class Answer(NamedTuple):
 def in_doubt(slack: float, size: float, least: float) -> bool:
     """Return True if an error of a search could hide a term of a tree, or a billionth of all."""
     return _SHORT * slack > min(TOLERANCE * size, least)
+
+
+def resolves(problem: Problem, size: float) -> bool:
+    """Return True if sums of this size do not hide differences between the scores of a problem."""
+    return bool(problem.quantum) or size * RELATIVE_SLACK < grain_of(problem)
 
 
 def settled(

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.core.parts import Counts, Factors, take_sets
 from bbparse.models.factors.table import FactorTable
-from bbparse.runtime.arrays import Flags, HashCounter, Hashes, Ints, Longs
+from bbparse.runtime.arrays import Flags, Hashes, Ints, Longs
+from bbparse.treebank.encode import HashCounter
 
 
 def pointers(sizes: ArrayLike) -> Longs:

@@ -15,10 +15,10 @@ from bbparse.models.scoring.labels import MAX_LABELS
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.progress import watched
 from bbparse.text.tagger import Tagger
 from bbparse.treebank import Sentence, is_projective, read_conllu
 from bbparse.treebank.encode import encode
-from bbparse.treebank.progress import watched
 from bbparse.treebank.sentence import miscs
 
 #: Mean confidence of the arcs of a silver sentence below which it is left out.

@@ -20,7 +20,7 @@ from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.problem_maker import with_arcs_of
 from bbparse.runtime.archive import INTS, Rule
 from bbparse.runtime.arrays import Flags, Float64s, Longs
-from bbparse.treebank.progress import watched
+from bbparse.runtime.progress import watched
 
 # Initial sums of squares of AdaGrad. The labeller's keeps features that fired once or twice weak,
 # which gains 0.1 % of the labels.

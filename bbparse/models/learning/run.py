@@ -33,8 +33,8 @@ from bbparse.neural.ragged import batches
 from bbparse.runtime.archive import REALS, Rule
 from bbparse.runtime.arrays import Ints, Longs
 from bbparse.runtime.errors import ConfigError
+from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence
-from bbparse.treebank.progress import watched
 
 _REALS: Rule = (REALS, 1, None)
 

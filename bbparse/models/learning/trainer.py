@@ -36,7 +36,7 @@ from bbparse.models.model import Model
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.runtime.arrays import Flags, Ints, Longs
-from bbparse.treebank.progress import watched
+from bbparse.runtime.progress import watched
 
 # Gradient of the scores of the gold tree and of another one.
 _TOWARDS_GOLD = np.array([[1.0], [-1.0]])

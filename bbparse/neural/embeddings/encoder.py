@@ -31,8 +31,8 @@ from bbparse.runtime.archive import Fields
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.output import UNFINISHED, open_binary_output, writing
+from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence
-from bbparse.treebank.progress import watched
 
 #: Environment variable with the folder or name of the encoder, if it has moved since training.
 VARIABLE = "BBPARSE_ENCODER"

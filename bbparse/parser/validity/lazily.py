@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
 from bbparse.core.edit import with_sets
-from bbparse.core.scale import grain_of, scaled
+from bbparse.core.scale import scaled
 from bbparse.core.score import tree_terms
-from bbparse.inference.relaxation.state import RELATIVE_SLACK
+from bbparse.inference.search.proportion import resolves
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.constraints import ArcLabelScores, Candidates, ForbiddenSet, SplitArcs
 from bbparse.runtime.arrays import Ints
@@ -129,9 +129,8 @@ def _enough(problem: Problem, arcs: Ints, paid: float) -> tuple[float, bool]:
     """
     terms = tree_terms(problem, arcs)
     size = math.fsum(map(abs, terms))
-    is_exact = bool(problem.quantum) or paid * RELATIVE_SLACK < grain_of(problem)
     enough = 2.0 * scaled(problem, terms).loss + size
-    return enough or 1.0, not is_exact and paid > 1000.0 * size
+    return enough or 1.0, not resolves(problem, paid) and paid > 1000.0 * size
 
 
 def _more_than_all(problem: Problem) -> float:
