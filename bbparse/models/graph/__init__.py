@@ -1,0 +1,1 @@
+"""Enhanced graphs from trees: paths of the tree, classifiers of their ends, recipes of labels."""

@@ -1,0 +1,249 @@
+"""`Enhancer`: the enhanced graph of a tree, as it is learned from a treebank's DEPS.
+
+Of the edges of English EWT, 83 in 100 are arcs of the tree, 11 have a longer label, and nearly all
+others join words at most three arcs apart. So labels of the tree's arcs are completed by recipes
+(`bbparse.models.graph.recipes`), and each path that ended in an edge in training three times or
+more is classified: no edge, or an edge with this label (`bbparse.models.graph.paths`).
+
+A graph is valid by UD's rules: every word is reached from the root, no edge joins a word with
+itself, none joins two words twice, ``root`` comes from 0 and from nowhere else, and a word with the
+relation ``goeswith`` has its arc only. No empty nodes are predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bbparse.models.graph.paths import (
+    MAX_ARCS,
+    N_PATH,
+    NODES,
+    classify,
+    find_paths,
+    find_relatives,
+    n_features,
+)
+from bbparse.models.graph.recipes import Ends, Marks
+from bbparse.models.graph.words import AnyTree, Vocabulary, Words
+from bbparse.runtime.archive import REALS, Fields, Rule, reading_part
+from bbparse.runtime.arrays import Float32s, Ints, Longs
+from bbparse.runtime.errors import ModelError
+
+Template = tuple[tuple[str, ...], tuple[str, ...]]
+"""Labels of a path up from the dependent, and down to the head."""
+Graph = list[list[tuple[int, str]]]
+"""For each word its (head, label) pairs, by head; 0 is the root."""
+
+GRAPH_FIELDS: dict[str, Rule] = {
+    "graph": dict,
+    "graph_keys": ("i", 1, None),
+    "graph_weights": (REALS, 1, None),
+}
+_MAX_INDEX = 1 << 28
+NONE = ""  #: The class of a path without an edge.
+#: Words from which the end of an edge's label may come.
+DONORS = ("dependent", "conjunct", "relative")
+
+
+class Enhancer:
+    """Makes graphs from trees.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    ends : mapping
+        Recipes for the ends of labels, by relation.
+    templates : sequence of Template
+    classes : sequence of list of str
+        For each template the labels among which paths are classified; `NONE` for no edge.
+    donors : sequence of str
+        For each template a key of `DONORS`, empty if its edges have plain labels.
+    weights : tuple of int64[f], float32[w]
+        Keys ``template · features + feature``, ascending; for each the weights of all classes.
+    notes : dict
+        Facts for the model's card.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        ends: Mapping[str, Ends],
+        templates: Sequence[Template],
+        classes: Sequence[list[str]],
+        donors: Sequence[str],
+        weights: tuple[Longs, Float32s],
+        notes: dict[str, Any],
+    ) -> None:
+        self.vocabulary, self.ends, self.notes = vocabulary, dict(ends), notes
+        self.templates, self.classes, self.donors = list(templates), list(classes), list(donors)
+        self.keys, self.weights = weights
+        count = n_features(vocabulary.sizes)
+        self._n_classes = np.array([len(own) for own in classes] or [1], np.int32)
+        self._index = np.full((len(self._n_classes), count), -1, np.int32)
+        widths = self._n_classes[self.keys // count]
+        self._index.reshape(-1)[self.keys] = np.cumsum(widths) - widths
+        self._trie = trie(vocabulary, self.templates)
+        known = {value: i for i, value in enumerate(vocabulary.values[0], start=1)}
+        self._adposition = known.get("ADP", -1)
+
+    def paths(self, words: Words) -> tuple[Ints, Ints]:
+        """Return the paths that match a template, int32[paths, N_PATH], and `find_relatives`."""
+        out = np.empty((4 * len(words.rows), N_PATH), np.int32)
+        found = find_paths(words, *self._trie, out)
+        if found > len(out):
+            out = np.empty((found, N_PATH), np.int32)
+            find_paths(words, *self._trie, out)
+        relatives = find_relatives(words, self.vocabulary.bits, self._adposition)
+        return out[:found], relatives
+
+    def __call__(self, trees: Sequence[AnyTree]) -> list[Graph]:
+        """Return the graphs of a batch of trees: (sentence, heads, labels) each."""
+        if not trees:
+            return []
+        words = self.vocabulary(trees)
+        graphs = [
+            [[(head, label)] for head, label in zip(heads, labels)] for _, heads, labels in trees
+        ]
+        marks: list[Marks | None] = [None] * len(trees)
+        for i, (_, heads, labels) in enumerate(trees):
+            for m, label in enumerate(labels, start=1):
+                ends = self.ends.get(label)
+                if ends is not None:
+                    own = marks[i] = marks[i] or Marks(trees[i])
+                    graphs[i][m - 1][0] = (heads[m - 1], label + ends(own, m))
+        paths, relatives = self.paths(words)
+        if not len(paths):
+            return graphs
+        bits, sizes = self.vocabulary.bits, self.vocabulary.sizes
+        best = classify(
+            paths, words, bits, relatives, sizes, self._index, self.weights,
+            self._n_classes,
+        )  # fmt: skip
+        tree_of = np.searchsorted(words.starts, paths[:, NODES], side="right") - 1
+        chosen = [
+            (i, path, self.classes[path[0]][y])
+            for i, path, y in zip(tree_of.tolist(), paths.tolist(), best.tolist())
+            if self.classes[path[0]][y] != NONE
+        ]
+        dropped: dict[int, list[int]] = {}
+        for i, path, label in chosen:
+            start = int(words.starts[i])
+            d, p = path[NODES] - start, path[NODES + path[1] - 1] - start
+            labels = trees[i][2]
+            if labels[d - 1].startswith("goeswith"):
+                continue
+            if label in self.ends and self.donors[path[0]]:
+                own = marks[i] = marks[i] or Marks(trees[i])
+                donor = self.donors[path[0]]
+                label += self.end(donor, self.ends[label], own, path, start, relatives)
+            graphs[i][d - 1].append((p, label))
+            if label == "ref":
+                dropped.setdefault(i, []).append(d)
+        for i, referring in dropped.items():
+            _drop_arcs(graphs[i], referring)
+        for i in {i for i, _, _ in chosen}:
+            for edges in graphs[i]:
+                edges.sort()
+        return graphs
+
+    @staticmethod
+    def end(
+        donor: str, ends: Ends, marks: Marks, path: Sequence[int], start: int, relatives: Ints
+    ) -> str:
+        """Return the end of the label of a path's edge, by the markers of its donor.
+
+        The tree begins at row ``start`` of the batch.
+        """
+        word = path[NODES] - start
+        if donor == "relative":
+            rows = (int(relatives[row, 0]) for row in path[NODES : NODES + path[1]])
+            word = next((row - start for row in rows if row >= 0), 0)
+        found = ends(marks, word) if word else ""
+        # a shared dependent without a marker has that of the first conjunct
+        while donor == "conjunct" and not found and marks.labels[word - 1].startswith("conj"):
+            word = marks.heads[word - 1]
+            found = ends(marks, word) if word else "?"
+        return found.strip("?")
+
+    def to_fields(self) -> Fields:
+        """Return the enhancer as fields of a model file."""
+        card = {
+            "relations": self.vocabulary.relations,
+            "values": self.vocabulary.values,
+            "ends": {relation: own.to_card() for relation, own in self.ends.items()},
+            "templates": [[*map(list, template)] for template in self.templates],
+            "classes": self.classes,
+            "donors": self.donors,
+            "notes": self.notes,
+        }
+        return {"graph": card, "graph_keys": self.keys, "graph_weights": self.weights}
+
+    @classmethod
+    def from_fields(cls, fields: Fields, where: str) -> Enhancer:
+        """Return the enhancer of a model file; raises `ModelError` if it is damaged."""
+        with reading_part("graph", fields, where) as card:
+            vocabulary = Vocabulary(card["relations"], card["values"])
+            templates = [(tuple(up), tuple(down)) for up, down in card["templates"]]
+            classes = [[*map(str, own)] for own in card["classes"]]
+            donors = [*map(str, card["donors"])]
+            keys = fields["graph_keys"].astype(np.int64)
+            weights = fields["graph_weights"].astype(np.float32)
+            ends = {name: Ends.from_card(own) for name, own in card["ends"].items()}
+            count = n_features(vocabulary.sizes)
+            n_classes = np.array([len(own) for own in classes], np.int64)
+            is_sound = (
+                len(vocabulary.values) == len(vocabulary.sizes) - 1 == 5
+                and len(templates) == len(classes) == len(donors)
+                and all(0 < len(u) + len(d) <= MAX_ARCS for u, d in templates)
+                and all(classes)
+                and (np.diff(keys) > 0).all()
+                and (not len(keys) or 0 <= keys[0] <= keys[-1] < count * len(classes))
+                and n_classes[keys // count].sum() == len(weights)
+                and count * len(classes) <= _MAX_INDEX
+            )
+            if not is_sound:
+                raise ModelError("the entry graph of the card does not fit its arrays")
+            return cls(vocabulary, ends, templates, classes, donors, (keys, weights), card["notes"])
+
+
+def trie(vocabulary: Vocabulary, templates: Sequence[Template]) -> tuple[Ints, Ints, Ints]:
+    """Return the trie of templates; see `bbparse.models.graph.paths`."""
+    number = {label: i for i, label in enumerate(vocabulary.relations, start=1)}
+    states: dict[Template, int] = {((), ()): 0}
+    for up, down in templates:
+        for k in range(len(up) + 1):
+            states.setdefault((up[:k], ()), len(states))
+        for k in range(len(down) + 1):
+            states.setdefault((up, down[:k]), len(states))
+    tables = [np.full((len(states), len(number) + 1), -1, np.int32) for _ in range(2)]
+    ends = np.full(len(states), -1, np.int32)
+    for (up, down), state in states.items():
+        if down:
+            tables[1][states[up, down[:-1]], number[down[-1]]] = state
+        elif up:
+            tables[0][states[up[:-1], ()], number[up[-1]]] = state
+    for t, template in enumerate(templates):
+        ends[states[template]] = t
+    return tables[0], tables[1], ends
+
+
+def _drop_arcs(graph: Graph, referring: Sequence[int]) -> None:
+    """Remove the arcs of the tree of words that have ``ref``, as far as all stay reached."""
+    arcs = {m: graph[m - 1].pop(0) for m in dict.fromkeys(referring)}
+    while True:
+        children: dict[int, list[int]] = {}
+        for m, edges in enumerate(graph, start=1):
+            for head, _ in edges:
+                children.setdefault(head, []).append(m)
+        reached, stack = {0}, [0]
+        while stack:
+            new = {*children.get(stack.pop(), ())} - reached
+            reached |= new
+            stack += new
+        missing = [m for m in arcs if m not in reached]
+        if not missing:
+            return
+        graph[missing[0] - 1].append(arcs.pop(missing[0]))

@@ -1,0 +1,150 @@
+"""Words of trees as numbers, for the kernels that find and classify paths."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bbparse.runtime.arrays import Ints
+from bbparse.treebank.sentence import Sentence
+
+#: Attributes of a word in the order of the columns of `Words.rows`, after head and relation.
+ATTRIBUTES = ("upos", "xpos", "forms", "case", "lemma")
+HEAD, RELATION, FIRST = 0, 1, 2
+UPOS, LEMMA, RELATIVE = FIRST, FIRST + 4, FIRST + len(ATTRIBUTES)
+N_COLUMNS = RELATIVE + 1
+#: Features of FEATS whose values together are the attribute "forms" of a word.
+_FORMS = ("VerbForm", "Voice", "Mood", "PronType", "Reflex")
+#: Parts of speech whose lemmas are attributes; those of others are too many to learn from.
+_CLOSED = frozenset({"ADP", "AUX", "CCONJ", "DET", "PART", "PRON", "SCONJ"})
+#: Fewest occurrences of a value.
+_FEWEST = 5
+
+# Bits of relations.
+SUBJECT, OBJECT, EXPLETIVE, PASSIVE, MARKER, CLAUSE, CONJUNCT, GOESWITH = (1 << k for k in range(8))
+_BITS = {
+    **dict.fromkeys(("nsubj", "csubj"), SUBJECT),
+    **dict.fromkeys(("obj", "iobj", "ccomp"), OBJECT),
+    "expl": EXPLETIVE | SUBJECT,
+    "aux:pass": PASSIVE,
+    **dict.fromkeys(("case", "mark", "cc"), MARKER),
+    **dict.fromkeys(("acl", "parataxis"), CLAUSE),
+    "conj": CONJUNCT | CLAUSE,
+    "goeswith": GOESWITH,
+}
+
+AnyTree = tuple[Sentence, Sequence[int], Sequence[str]]
+"""A sentence, its heads and its labels."""
+
+
+def bits_of(label: str) -> int:
+    """Return the bits of a relation."""
+    return _BITS.get(label, _BITS.get(label.partition(":")[0], 0))
+
+
+def features_of(feats: str) -> dict[str, str]:
+    """Return the values of FEATS by name."""
+    return (
+        {} if feats == "_" else {k: v for k, _, v in (f.partition("=") for f in feats.split("|"))}
+    )
+
+
+def lemma_of(form: str, lemma: str) -> str:
+    """Return a lemma in lower case, or the form of a word without one."""
+    return form.lower() if lemma == "_" else lemma.lower()
+
+
+@lru_cache(10_000)
+def is_relative(feats: str) -> bool:
+    """Return True for FEATS of a relative or an interrogative word: some treebanks have one."""
+    kinds = features_of(feats).get("PronType", "").split(",")
+    return "Rel" in kinds or "Int" in kinds
+
+
+def _values(form: str, lemma: str, upos: str, xpos: str, feats: str) -> tuple[str, ...]:
+    """Return the attributes of a word, and "1" if it is relative or interrogative."""
+    named, relative = features_of(feats), is_relative(feats)
+    forms = "|".join(f"{name}={named[name]}" for name in _FORMS if name in named)
+    lemma = lemma_of(form, lemma) if relative or upos in _CLOSED else ""
+    return upos, xpos, forms, named.get("Case", ""), lemma, "1" if relative else ""
+
+
+class Words(NamedTuple):
+    """Words of the trees of a batch; each tree begins with a row for its root."""
+
+    #: int32[rows, N_COLUMNS]: row of the head (-1 for a root), number of the relation, attributes,
+    #: and 1 for relative and interrogative words.
+    rows: Ints
+    starts: Ints  #: int32[trees + 1]: first row of each tree.
+    child_start: Ints  #: int32[rows + 1]: first child of each row in `children`.
+    children: Ints  #: int32: rows of the children of each row, in order.
+
+
+class Vocabulary:
+    """Numbers of relations and values of attributes, from 1; 0 is an unknown one.
+
+    The root has the number 0 as relation and the last one as part of speech.
+    """
+
+    def __init__(self, relations: Iterable[str], values: Sequence[Iterable[str]]) -> None:
+        self.relations = list(relations)
+        self.values = [list(column) for column in values]
+        self._relation = {label: i for i, label in enumerate(self.relations, start=1)}
+        self._value = [{v: i for i, v in enumerate(own, start=1)} for own in self.values]
+        self._row = lru_cache(100_000)(self._numbers)
+        #: Number of different numbers of relations, and of each attribute.
+        self.sizes = np.array(
+            [len(self.relations) + 1, *(len(own) + 2 for own in self.values)], np.int32
+        )
+        #: int32[relations + 1]: bits of each relation.
+        self.bits = np.array([0, *map(bits_of, self.relations)], np.int32)
+
+    @classmethod
+    def of(cls, trees: Iterable[AnyTree]) -> Vocabulary:
+        """Return the vocabulary of trees: all relations, and frequent values."""
+        relations, counts = Counter[str](), [Counter[str]() for _ in ATTRIBUTES]
+        for sentence, _, labels in trees:
+            relations.update(labels)
+            for word in sentence.words:
+                for own, value in zip(counts, _values(*word)):
+                    own[value] += bool(value)
+        values = [sorted(v for v, n in own.items() if n >= _FEWEST) for own in counts]
+        return cls(sorted(relations), values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary, (self.relations, self.values)
+
+    def _numbers(self, *word: str) -> tuple[int, ...]:
+        *values, relative = _values(*word)
+        return *(own.get(value, 0) for own, value in zip(self._value, values)), len(relative)
+
+    def __call__(self, trees: Sequence[AnyTree]) -> Words:
+        """Return the words of trees as numbers."""
+        root = (int(self.sizes[1]) - 1, *[0] * (N_COLUMNS - FIRST - 1))
+        attributes: list[tuple[int, ...]] = []
+        heads: list[int] = []
+        relations: list[int] = []
+        starts = [0]
+        number = self._relation.get
+        for s, tree, labels in trees:
+            start = starts[-1]
+            attributes.append(root)
+            attributes += map(self._row, s.forms, s.lemmas, s.upos, s.xpos, s.feats)
+            heads.append(-1)
+            heads += [start + head for head in tree]
+            relations.append(0)
+            relations += [number(label, 0) for label in labels]
+            starts.append(len(heads))
+        n = len(heads)
+        rows = np.empty((n, N_COLUMNS), np.int32)
+        rows[:, HEAD], rows[:, RELATION] = heads, relations
+        rows[:, FIRST:] = np.fromiter(chain.from_iterable(attributes), np.int32).reshape(n, -1)
+        children = np.argsort(rows[:, HEAD], kind="stable").astype(np.int32)
+        counts = np.bincount(rows[:, HEAD] + 1, minlength=n + 1)
+        ends = np.cumsum(counts).astype(np.int32)
+        return Words(rows, np.array(starts, np.int32), ends, children)
