@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bbparse.models.configuration import Configuration
+from bbparse.models.graph.enhancer import Enhancer
 from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
@@ -42,6 +43,8 @@ class Model:
     notes: dict[str, Any] = field(default_factory=dict)
     #: Segments running text into sentences and words.
     tokenizer: Tokenizer | None = None
+    #: Makes the enhanced graphs of trees.
+    enhancer: Enhancer | None = None
 
     @property
     def config(self) -> Configuration:
@@ -58,6 +61,15 @@ class Model:
         """Embeddings of parser and tagger; raises `ModelError` if they use different ones."""
         tagger = self.tagger
         return one_source(self.maker.embeddings, None if tagger is None else tagger.embeddings)
+
+    def needed_enhancer(self) -> Enhancer:
+        """Return the maker of graphs; raises `ModelError` if the model has none."""
+        if self.enhancer is None:
+            raise ModelError(
+                "the model makes no enhanced graphs: train it on a treebank with DEPS, or add them"
+                " with 'bbparse train-graphs'"
+            )
+        return self.enhancer
 
     def needed_tokenizer(self) -> Tokenizer:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""
@@ -155,6 +167,7 @@ def card(model: Model) -> dict[str, Any]:
         "tags": 0 if tagger is None else len(tagger.tags),
         "labels": [] if labeller is None else list(labeller.labels),
         "factors": [family.name for family in model.maker.families],
+        "enhanced": {} if model.enhancer is None else model.enhancer.notes["edges"],
         "seed": config.learning.seed,
         "configuration": config.to_table(),
     }

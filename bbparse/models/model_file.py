@@ -19,6 +19,7 @@ from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.table import FactorTable
+from bbparse.models.graph.enhancer import GRAPH_FIELDS, Enhancer
 from bbparse.models.model import NOTE, Model
 from bbparse.models.scoring.arc_network import ARC_FIELDS, ArcNetwork
 from bbparse.models.scoring.labeller import Labeller, Labelling
@@ -64,6 +65,7 @@ _RULES: dict[str, Rule] = {
     "factor_keys": ("u", 1, "factor_keys"),
     "factor_weights": (REALS, 1, "factor_keys"),
     **ARC_FIELDS,
+    **GRAPH_FIELDS,
     **_READING_FIELDS,
 }
 _OPTIONAL = set(_RULES) - {"model", "factor_keys", "factor_weights"}
@@ -98,6 +100,8 @@ def _fields_of(model: Model) -> Fields:
     if isinstance(labeller, Labeller):
         fields["labels"] = {"names": labeller.labels, "root": labeller.root}
         fields["label"] = labeller.weights.reshape(-1)
+    if model.enhancer is not None:
+        fields |= model.enhancer.to_fields()
     return fields | _reading_fields(model.tagger, model.tokenizer, model.embeddings)
 
 
@@ -155,7 +159,10 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
         tagger = tagger_from(fields, where, embeddings)
     taken = None if network is None else network.taken(embeddings, f"{where}: its network")
     maker = ProblemMaker(config, network, pruner, scorer, families, table, taken)
-    return Model(maker, labeller, tagger, notes, _tokenizer(fields, where))
+    enhancer = None
+    if not fields.keys().isdisjoint(GRAPH_FIELDS):
+        enhancer = Enhancer.from_fields(fields, where)
+    return Model(maker, labeller, tagger, notes, _tokenizer(fields, where), enhancer)
 
 
 def _labeller(config: Configuration, fields: Fields, where: str) -> Labeller:

@@ -16,6 +16,7 @@ from bbparse.treebank.drawing.formats import VERSION, Style, as_conllu, as_tree,
 from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.svg import draw_svg, markup
 from bbparse.treebank.drawing.text import draw_text
+from bbparse.treebank.graph import WordEdge
 from bbparse.treebank.sentence import ScoredTree, miscs, offsets
 
 
@@ -37,6 +38,8 @@ class Word(NamedTuple):
     children: tuple[int, ...] = ()  #: Numbers of its modifiers, in order.
     rival: int = -1  #: The best other head; -1 if there is none or confidences were not requested.
     either: float = math.nan  #: The probability that the head or its rival is right.
+    #: (head, label) pairs of the word in the enhanced graph; empty if the tree has none.
+    heads: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -60,6 +63,7 @@ class Tree(ScoredTree):
         for modifier, head in enumerate(self.heads, start=1):
             children[head].append(modifier)
         rivals = zip(self.rivals or (-1,) * len(self), self.either or (math.nan,) * len(self))
+        graph = self.enhanced or ((),) * len(self)
         rows = zip(self.heads, labels, sure, miscs(s), zip(offsets(s), rivals))
         for i, (head, label, chance, misc, (place, (rival, either))) in enumerate(rows):
             yield Word(
@@ -77,7 +81,14 @@ class Tree(ScoredTree):
                 tuple(children[i + 1]),
                 rival,
                 either,
+                graph[i],
             )
+
+    @property
+    def graph(self) -> list[WordEdge]:
+        """The edges of the enhanced graph, by dependent; none if the model makes no graphs."""
+        words = enumerate(self.enhanced, start=1)
+        return [WordEdge(*edge, m) for m, edges in words for edge in edges]
 
     @property
     def words(self) -> list[Word]:

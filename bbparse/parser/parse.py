@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from bbparse.core import Solution
 from bbparse.models.factors.tree_family import TreeFamily
+from bbparse.models.graph.enhancer import Enhancer, Graph
+from bbparse.models.graph.words import AnyTree
 from bbparse.parser.confidence import Confidences
 from bbparse.parser.spans import Spans
 from bbparse.parser.validity.check import Fault
@@ -48,6 +51,8 @@ class ParseOptions:
     spans : str, optional
         ``KEY`` or ``KEY:WEIGHT``: words between brackets in this MISC item form one subtree, as a
         hard or a soft constraint (`bbparse.parser.spans`).
+    enhanced : bool, optional
+        Make the enhanced graph of each tree. By default if the model can.
 
     Raises
     ------
@@ -63,12 +68,15 @@ class ParseOptions:
     confidence: bool = False
     keep_heads: bool = False
     spans: str | None = None
+    enhanced: bool | None = None
 
     def __post_init__(self) -> None:
         numbers = ("k_best", "prune", "time_limit", "node_limit")
         check_options({name: getattr(self, name) for name in numbers}, ProblemError)
         for name in ("confidence", "keep_heads"):
             check_type(name, getattr(self, name), bool, "True or False", ProblemError)
+        if self.enhanced is not None:
+            check_type("enhanced", self.enhanced, bool, "True or False", ProblemError)
         if self.spans is not None:
             check_type("spans", self.spans, str, "KEY or KEY:WEIGHT", ProblemError)
             Spans.parsed(self.spans)
@@ -89,13 +97,15 @@ class Parse(NamedTuple):
     faults: Sequence[Sequence[Fault]] = ()
     #: For each tree the confidences, if they were requested.
     sure: Sequence[Confidences] = ()
+    #: For each tree its enhanced graph, if they are made.
+    graphs: Sequence[Graph] = ()
 
     def first(self, count: int) -> Parse:
         """Return the parse with only its first trees; see `Solution.first`."""
         if count >= len(self.solution):
             return self
         first = self.solution.first(count)
-        parts = self.labels[:count], self.faults[:count], self.sure[:count]
+        parts = self.labels[:count], self.faults[:count], self.sure[:count], self.graphs[:count]
         return Parse(self.sentence, first, *parts)
 
     @property
@@ -118,6 +128,8 @@ class Parse(NamedTuple):
                 rivals=sure.rivals,
                 either=sure.either,
             )
+        for k, graph in enumerate(self.graphs):
+            trees[k] = replace(trees[k], enhanced=tuple(map(tuple, graph)))
         return trees
 
 
@@ -134,6 +146,7 @@ class BestTree:
     score: float
     arcs: Ints  #: int32[n], as in `Solution.arcs`.
     edges: int  #: Size of the chart.
+    graphs: Sequence[Graph] = ()  #: As in `Parse`.
 
     status = "optimal"
     faults = ()
@@ -148,7 +161,8 @@ class BestTree:
     def trees(self) -> list[ScoredTree]:
         """As in `Parse`."""
         labels = tuple(self.arc_labels)
-        return [ScoredTree(tuple(self.heads), self.score, self.score, True, labels)]
+        graph = tuple(map(tuple, *self.graphs)) if self.graphs else ()
+        return [ScoredTree(tuple(self.heads), self.score, self.score, True, labels, enhanced=graph)]
 
     @property
     def solution(self) -> Solution:
@@ -167,6 +181,19 @@ class BestTree:
 
 
 AnyParse: TypeAlias = Parse | BestTree
+
+
+def graphs_of(parses: Sequence[AnyParse], enhancer: Enhancer) -> list[list[Graph]]:
+    """Return the enhanced graphs of the trees of each parse; none where arcs have no labels."""
+    trees: list[AnyTree] = []
+    for parse in parses:
+        if isinstance(parse, BestTree):
+            heads = [parse.heads]
+        else:
+            heads = parse.solution.heads[:, 1:].tolist()
+        trees += [(parse.sentence, *tree) for tree in zip(heads, parse.labels)]
+    graphs = iter(enhancer(trees))
+    return [[*islice(graphs, len(parse.labels))] for parse in parses]
 
 
 def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:

@@ -22,13 +22,21 @@ from bbparse.inference.solve import solve
 from bbparse.inference.trees import work_of
 from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.tree_family import TreeFamily, tree_options
+from bbparse.models.graph.enhancer import Enhancer
 from bbparse.models.model import Model
 from bbparse.models.scoring.arc_network import BatchArcs
 from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored, ScoredBatch
 from bbparse.parser.confidence import Calibration, evidence_of
-from bbparse.parser.parse import AnyParse, AnyTreeFamily, BestTree, Parse, ParseOptions
+from bbparse.parser.parse import (
+    AnyParse,
+    AnyTreeFamily,
+    BestTree,
+    Parse,
+    ParseOptions,
+    graphs_of,
+)
 from bbparse.parser.spans import Spans
 from bbparse.parser.valid import (
     Restriction,
@@ -92,6 +100,7 @@ class Steps:
     calibration: Calibration | None = None
     families: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
     spans: Spans | None = None
+    enhancer: Enhancer | None = None  #: Makes graphs, if they are wanted.
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
 
@@ -113,12 +122,26 @@ class Steps:
         families = tree_families(model, tree_score)
         rules = rules_for(options.valid, model.labeller)
         spans = None if options.spans is None else Spans.parsed(options.spans)
-        return cls(model, options, rules, calibration, families, spans, until)
+        enhancer = model.enhancer if options.enhanced is None else None
+        if options.enhanced:
+            enhancer = model.needed_enhancer()
+        return cls(model, options, rules, calibration, families, spans, enhancer, until)
 
     # ---- the whole way -------------------------------------------------------------------------
 
     def parse_batch(self, batch: Sequence[Sentence]) -> list[AnyParse]:
-        """Parse a batch: score all sentences together."""
+        """Parse a batch: score all sentences together; make the graphs of all trees together."""
+        parses = self._parse_batch(batch)
+        if self.enhancer is None:
+            return parses
+        return [
+            replace(parse, graphs=own)
+            if isinstance(parse, BestTree)
+            else parse._replace(graphs=own)
+            for parse, own in zip(parses, graphs_of(parses, self.enhancer))
+        ]
+
+    def _parse_batch(self, batch: Sequence[Sentence]) -> list[AnyParse]:
         if self.takes_all_arcs:
             return [self.begun().parse(sentence) for sentence in batch]
         scored = self.model.maker(batch, self.options.prune)
@@ -189,7 +212,9 @@ class Steps:
             against = self._blame(sentence, restrict, len(first))
             named = [fault._replace(name=fault.name + against) for fault in first]
             parse = parse._replace(faults=[named, *others])
-        return parse
+        if self.enhancer is None:
+            return parse
+        return parse._replace(graphs=graphs_of([parse], self.enhancer)[0])
 
     def _blame(self, sentence: Sentence, restrict: Restriction | None, n_faults: float) -> str:
         """Name the spans without which a sentence has fewer faults."""

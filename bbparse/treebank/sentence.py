@@ -221,6 +221,8 @@ class ScoredTree:
     rivals: tuple[int, ...] = ()
     #: length n: probability that the head or its rival is right; empty if not requested.
     either: tuple[float, ...] = ()
+    #: length n: (head, label) pairs of each word in the enhanced graph; empty if there is none.
+    enhanced: tuple[tuple[tuple[int, str], ...], ...] = ()
 
 
 _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")

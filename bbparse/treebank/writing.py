@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from typing import IO, Any
 
 from bbparse.runtime.output import open_output
+from bbparse.treebank.graph import with_deps
 from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column
 
 _COLUMNS = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
@@ -21,6 +22,7 @@ def format_sentence(
     *,
     comments: Sequence[str] = (),
     confidences: Sequence[float] = (),
+    deps: Sequence[str] = (),
     first: bool = True,
     last: bool = True,
 ) -> str:
@@ -30,8 +32,9 @@ def format_sentence(
     PHEAD and PDEPREL of CoNLL-X become ``_``. Without heads (-1 is written as ``_``) and deprels,
     the result is the text that was read. Comments, with or without the ``# `` before them, follow
     those of the sentence. Confidences are written into MISC as ``Confidence=0.97``, if the words
-    have that column. To write several trees of one sentence, set `first` for the first and `last`
-    for the last of them only, so that the text around the sentence is written once.
+    have that column. ``deps`` replaces DEPS, and the empty nodes go. To write several trees of one
+    sentence, set `first` for the first and `last` for the last of them only, so that the text
+    around the sentence is written once.
 
     `ValueError` if the length of a column differs from the sentence, a head is out of range, or a
     label or comment has a tab or line break in it.
@@ -43,6 +46,9 @@ def format_sentence(
             sentence.heads if heads is None else heads,
             sentence.deprels if deprels is None else deprels,
         ).lines
+        if deps and not any(lines[i].split("\t")[8].isdecimal() for i in sentence.word_lines):
+            sentence = with_deps(replace(sentence, lines=lines), deps)
+            lines = sentence.lines
         for i, confidence in zip(sentence.word_lines, confidences):
             if lines[i].count("\t") == 9:
                 lines[i] = with_misc(lines[i], "Confidence", f"{confidence:.2f}")

@@ -59,6 +59,12 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
     "--confidence",
     "Write the probability that an arc is right into MISC, and that of the tree into a comment.",
 )
+@option(
+    "--enhanced",
+    "Write the enhanced graphs of trees into DEPS, in place of all that stands there."
+    "  [default: yes if the model can]",
+    ["yes", "no"],
+)
 @flag(
     "--skip-invalid", "Leave out malformed sentences and those that cannot be parsed; report each."
 )
@@ -112,6 +118,8 @@ def parse(
       bbparse parse 'corpus/*.conllu.xz' --output-dir out --threads 4
     """
     is_projective = None if projective is None else projective == "yes"
+    enhanced = fields.pop("enhanced")
+    fields["enhanced"] = None if enhanced is None else enhanced == "yes"
     settings = FileOptions(projective=is_projective, **fields)
     if output_dir is not None:
         if output != "-":

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import load_families, specification
+from bbparse.models.graph.training import train_enhancer
 from bbparse.models.learning.checkpoint import Checkpoint
 from bbparse.models.learning.data import Silver, prepare
 from bbparse.models.learning.run import Run, learn_with_network, learn_with_templates
@@ -122,6 +123,9 @@ def train(  # noqa: PLR0913 – public keywords
     data.embeddings, data.silver = source, silver or ()
     best = _learned(Run(config, data, dev, say, kept), families)
     best.tagger, best.tokenizer = read
+    best.enhancer = train_enhancer(sentences)
+    if best.enhancer is not None:
+        say(f"enhanced graphs learned: {len(best.enhancer.templates)} paths of the tree")
     best.notes[NOTE] = card_note(sentences, dev, about or {})
     if model is not None:
         save_model(best, model)

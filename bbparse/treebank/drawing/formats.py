@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from bbparse.treebank import Sentence, format_sentence
 from bbparse.treebank.drawing.layout import count, printable
 from bbparse.treebank.drawing.text import draw_text, painted
+from bbparse.treebank.graph import format_deps
 from bbparse.treebank.sentence import ScoredTree, miscs, multiword_tokens, offsets, pieces
 from bbparse.treebank.trees import changed_words
 
@@ -34,6 +35,7 @@ def tree_record(tree: ScoredTree) -> dict[str, Any]:
         "confidence": finite(tree.confidence),
         "rivals": list(tree.rivals) or None,
         "either": list(tree.either) or None,
+        "enhanced": [[list(edge) for edge in edges] for edges in tree.enhanced] or None,
     }
 
 
@@ -95,7 +97,7 @@ class Style:
 
 
 def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
-    """Write the sentence once for each of its trees; only HEAD and DEPREL change."""
+    """Write the sentence once for each of its trees; only HEAD, DEPREL and DEPS change."""
     return "".join(conllu_of(sentence, trees, k, style) for k in range(len(trees)))
 
 
@@ -117,6 +119,7 @@ def conllu_of(sentence: Sentence, trees: Sequence[ScoredTree], k: int, style: St
         tree.labels or None,
         comments=comments,
         confidences=tree.confidences,
+        deps=[*map(format_deps, tree.enhanced)],
         first=k == 0,
         last=style.last and last,
     )
