@@ -146,6 +146,7 @@ def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
         ("labels", str(len(entries["labels"]))),
         ("tags", str(entries["tags"])),
         *embeddings,
+        ("enhanced graphs", ", ".join(entries["enhanced"]) or "none"),
         ("factors", ", ".join(entries["factors"]) or "none"),
         ("candidate heads", str(config["pruner"]["k"])),
         ("seed", str(entries["seed"])),

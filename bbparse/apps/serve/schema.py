@@ -74,6 +74,9 @@ class Options(Strict):
         " form one subtree; each additional head outside costs WEIGHT.",
     )
     confidence: bool = Field(False, description="Add probabilities of arcs (calibrated models).")
+    enhanced: bool | None = Field(
+        None, description="Add enhanced graphs (DEPS). Default: if the model makes them."
+    )
     prune: int | None = Field(
         None,
         ge=0,
