@@ -12,9 +12,9 @@ from bbparse.models.graph.training import train_enhancer
 from bbparse.models.model_file import load_model, save_model
 from bbparse.neural.ragged import batches
 from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence, read_conllu, write_conllu
 from bbparse.treebank.graph import format_deps, with_deps
-from bbparse.treebank.progress import watched
 
 
 @command()
